@@ -1,8 +1,9 @@
-//! Messages between controller and agent of strangers: read, and a plan is checked as an agent does it.
+//! Messages between controller and agent of strangers: read, and a plan is checked as an agent does it; and readings of strangers' nodes.
 
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_agents::message::{FromAgent, FromController};
+use hoptax_agents::reader::GroupReading;
 use hoptax_fuzz::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -10,4 +11,8 @@ fuzz_target!(|text: &str| {
         let _ = share.check();
     }
     let _ = serde_json::from_str::<FromAgent>(text);
+    if let Ok([first, last]) = serde_json::from_str::<[GroupReading; 2]>(text) {
+        let limits = first.limit.zip(last.limit);
+        let _ = limits.map(|(first, last)| last.since(first).unwrap_or_default() + first);
+    }
 });

@@ -1,8 +1,10 @@
-//! Pods of strangers and messages of API servers: a pod gives an admin interface or a reason, and a user's name breaks no line of a rule.
+//! Pods of strangers, messages of API servers and metrics of kubelets: a pod gives an admin interface or a reason, and a user's name breaks no
+//! line of a rule.
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_cluster::pod::Pod;
 use hoptax_cluster::rights::{Missing, Request, rule};
+use hoptax_cluster::usage::readings;
 use hoptax_cluster::{PodName, dump_of};
 use hoptax_fuzz::fuzz_target;
 
@@ -10,6 +12,7 @@ fuzz_target!(|input: (&str, &str)| {
     let (text, message) = input;
     let _ = message.parse::<PodName>();
     let _ = dump_of(200, text.as_bytes().to_vec());
+    assert!(readings(text).keys().all(|container| !container.pod.is_empty()));
     let Ok(name) = "shop/cart".parse::<PodName>() else { return };
     let missing = Missing::of(message, Request::Read);
     let lines = |user| rule(&name, user).lines().count();

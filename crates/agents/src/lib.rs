@@ -5,6 +5,8 @@
 //! ([`hoptax_load::Share`]); a result is that of `hoptax load`, with the agents beside it. The stream between the two is of any kind: a
 //! connection, or a port that Kubernetes forwards. Decisions of both sides are functions of values; I/O is in `agent`, `agent::serve`,
 //! `agent::engine`, `controller` and `controller::speak`.
+//!
+//! A [`reader`] listens on a node of a cluster, and reads CPU times of containers for whoever measures a mesh.
 
 pub mod agent;
 mod clock;
@@ -12,5 +14,6 @@ pub mod controller;
 mod frame;
 pub mod message;
 mod planned;
+pub mod reader;
 
 pub use planned::{PlannedShare, SentLoad};

@@ -14,6 +14,7 @@ mod quiet;
 mod rounds;
 mod same;
 mod samples;
+mod throttled;
 mod timeline;
 mod utilisation;
 
@@ -48,6 +49,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     generator::CALLERS,
     host::STEAL,
     host::PROXY_RUN_DELAY,
+    throttled::THROTTLED,
     host::SET_ASIDE,
     host::TOO_FEW_SLICES,
     host::SHARED_PROCESSOR,

@@ -104,6 +104,8 @@ thresholds! {
     UNFINISHED_EVENT = max("unfinished-event", 0.95, "Time that an event of a timeline took, as a share of the time from its beginning to the end of its slice.");
     FAILS_BEFORE = max("fails-before-events", 0.01, "Share of requests that fail before the first event of a timeline.");
     PROXY_RUN_DELAY = max("proxy-run-delay", 0.02, "Share of its slices for which a proxy waited for its processor.");
+    PROXY_THROTTLED = max("proxy-throttled", 0.0, "Share of the periods of a CPU limit (cgroup) in which it stopped a proxy.");
+    PROXY_THROTTLED_FAIL = max("proxy-throttled-fail", 0.01, "As proxy-throttled; above it, more requests may have waited for the limit than p99 leaves out, and times are only bounded.");
 }
 
 /// The thresholds in effect.

@@ -51,6 +51,7 @@ pub(crate) use generate::{
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{
     AgentArguments, CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments,
+    ReaderArguments,
 };
 pub(crate) use lint::{LintAction, LintArguments};
 pub(crate) use listeners::{

@@ -30,6 +30,7 @@ mod parquet;
 mod pod_dump;
 mod price;
 mod prices;
+mod reader;
 mod runs;
 mod scale;
 mod serve;
@@ -68,6 +69,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Lab(LabCommand::Origin(arguments)) => origin::run(&arguments),
         Command::Lab(LabCommand::Certs(arguments)) => certs::run(&arguments),
         Command::Lab(LabCommand::Agent(arguments)) => agent::run(&arguments),
+        Command::Lab(LabCommand::Reader(arguments)) => reader::run(&arguments),
         Command::Lab(LabCommand::Envoy(arguments)) => envoy::run(&arguments),
         Command::Lab(LabCommand::Graph(arguments)) => graph::run(&arguments),
         Command::Trust(TrustCommand::Doctor(arguments)) => doctor::run(&arguments),

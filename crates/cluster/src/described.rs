@@ -88,6 +88,9 @@ pub(crate) struct Condition {
 #[serde(default)]
 pub(crate) struct ContainerStatus {
     pub(crate) name: String,
+    /// Its id, behind the name of its runtime.
+    #[serde(rename = "containerID")]
+    pub(crate) id: String,
     pub(crate) state: ContainerState,
 }
 

@@ -5,6 +5,7 @@
 
 mod dress;
 pub mod pods;
+mod readers;
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -18,10 +19,11 @@ use crate::name::Namespace;
 use crate::rights::rule_of_agents;
 
 pub use dress::Dress;
+pub use readers::Readers;
 
 /// The time in which an agent has to come: a node may have to take its pod and to pull its image.
 pub const ARRIVAL: Duration = Duration::from_mins(2);
-/// The port of an agent, on the loopback of its pod.
+/// The port of an agent or a reader, on the loopback of its pod.
 pub const PORT: u16 = 8420;
 /// The labels of all that hoptax makes in a cluster. Others may have one of them, and not both.
 pub const LABELS: [(&str, &str); 2] =
@@ -33,6 +35,8 @@ pub const MESH_LABELS: [(&str, &str); 2] =
 pub const CONTAINER: &str = "agent";
 /// The container of an origin, in which hoptax is the server of a measured mesh.
 pub const ORIGIN: &str = "origin";
+/// The container of a reader of CPU times.
+pub const READER: &str = "reader";
 
 /// The time between the end of a Job and its removal by the cluster, seconds.
 const REMOVED_AFTER_S: u64 = 60;
@@ -141,12 +145,17 @@ impl AgentJob {
                 "name": self.name,
                 "namespace": self.namespace.as_str(),
                 "labels": labels(),
-                "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": self.name, "uid": uid}],
+                "ownerReferences": [self.owner(uid)],
             },
             "type": "Opaque",
             "immutable": true,
             "stringData": {"token": token},
         })
+    }
+
+    /// The reference of whatever belongs to the Job with this id, and is removed with it.
+    pub fn owner(&self, uid: &str) -> Value {
+        json!({"apiVersion": "batch/v1", "kind": "Job", "name": self.name, "uid": uid})
     }
 
     /// The manifests as YAML, with the rule that grants what they need, for people who read them before. Id and token are shown as words.

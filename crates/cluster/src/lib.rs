@@ -4,7 +4,7 @@
 //! `/config_dump`. Forwarding reaches an interface that listens on the loopback of the pod, and runs nothing in it.
 //!
 //! [`job`] has the manifests of agents, and reads the states of their pods; `client` makes their Job, forwards their ports, and removes it.
-//! For the cost of a mesh, [`seen`] reads its pods, and [`usage`] the CPU time of their containers.
+//! For the cost of a mesh, [`seen`] reads its pods, and [`usage`] the CPU time of their containers in the metrics of kubelets.
 //!
 //! Only `client` knows the client of Kubernetes, and opens sockets. It is behind the feature `client`; without it, [`config_dump`] says
 //! how to get a program that has it.

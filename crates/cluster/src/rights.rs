@@ -73,8 +73,9 @@ const OF_AGENTS: [&str; 6] = [
 ];
 
 /// The rules for the measurement of a mesh, in the whole cluster: its namespaces are new, so nobody can have been given rights in them. The
-/// CPU time of containers is in the metrics of kubelets, behind `nodes/proxy`.
-const OF_MESH: [&str; 8] = [
+/// CPU time of containers is in the metrics of kubelets, behind `nodes/proxy`, and in control groups, which pods of `daemonsets` read: either
+/// suffices.
+const OF_MESH: [&str; 9] = [
     "{apiGroups: [\"\"], resources: [namespaces], verbs: [create, list, delete]}",
     "{apiGroups: [\"\"], resources: [nodes, nodes/proxy], verbs: [get]}",
     "{apiGroups: [\"\"], resources: [pods], verbs: [create, list, delete]}",
@@ -83,6 +84,7 @@ const OF_MESH: [&str; 8] = [
     "{apiGroups: [\"\"], resources: [services], verbs: [create, get]}",
     "{apiGroups: [\"\"], resources: [events], verbs: [list]}",
     "{apiGroups: [batch], resources: [jobs], verbs: [create, list, delete]}",
+    "{apiGroups: [apps], resources: [daemonsets], verbs: [create]}",
 ];
 
 /// The rule that grants a user all that a dump of a pod needs, as YAML: reading pods and forwarding their ports, in its namespace alone.
@@ -103,8 +105,8 @@ pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
 }
 
 /// The rule that grants a user all that the measurement of a mesh needs, as YAML, in the whole cluster: making and removing namespaces, in
-/// them pods, Jobs, Secrets and services, forwarding ports of pods, and reading nodes and the metrics of their kubelets. Objects of a
-/// template of the user need the right to create them.
+/// them pods, Jobs, DaemonSets, Secrets and services, forwarding ports of pods, and reading nodes and the metrics of their kubelets. Objects of
+/// a template of the user need the right to create them.
 pub fn rule_of_mesh(user: Option<&str>) -> String {
     let rules: String = OF_MESH.iter().map(|rule| format!("- {rule}\n")).collect();
     format!(
@@ -299,6 +301,7 @@ mod tests {
             of.next().unwrap()["verbs"].clone()
         };
         assert_eq!((verbs("secrets"), verbs("nodes/proxy")), (json!(["create"]), json!(["get"])));
+        assert_eq!(verbs("daemonsets"), json!(["create"]), "they are removed with what they belong to");
         let text = role.to_string();
         assert!(!["patch", "update", "\"*\""].iter().any(|word| text.contains(word)), "{text}");
     }

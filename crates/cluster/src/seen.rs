@@ -1,7 +1,7 @@
 //! A pod of a measurement as the cluster shows it: its address, its containers, and why it does not come.
 
 use crate::described::{Condition, ContainerStatus, Pod, Status, WaitsFor};
-use crate::job::{CONTAINER, ORIGIN};
+use crate::job::{CONTAINER, ORIGIN, READER};
 
 /// A reason why a pod does not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,14 @@ impl Pod {
         all.map(|one| one.name.as_str()).collect()
     }
 
+    /// The id of a container, as its runtime has it; none before it has begun.
+    pub fn container_id(&self, container: &str) -> Option<&str> {
+        let Status { container_statuses, init_container_statuses, .. } = &self.status;
+        let mut all = container_statuses.iter().chain(init_container_statuses);
+        // The name of the runtime stands before it.
+        all.find(|one| one.name == container)?.id.split_once("://").map(|(_, id)| id)
+    }
+
     /// The reason why it does not come; none while it is on the way, and once it is ready.
     pub fn trouble(&self) -> Option<PodTrouble> {
         let Status { phase, container_statuses, init_container_statuses, .. } = &self.status;
@@ -65,7 +73,7 @@ impl Pod {
 
 impl ContainerStatus {
     fn trouble(&self) -> Option<PodTrouble> {
-        let Self { name, state } = self;
+        let Self { name, state, .. } = self;
         if let Some(waiting) = &state.waiting {
             let said = waiting.in_full();
             return match waiting.waits_for() {
@@ -83,7 +91,7 @@ impl ContainerStatus {
             };
         }
         let ended = state.terminated.as_ref()?;
-        let advice = if [CONTAINER, ORIGIN].contains(&name.as_str()) {
+        let advice = if [CONTAINER, ORIGIN, READER].contains(&name.as_str()) {
             "the image needs this version of hoptax at `/hoptax`"
         } else {
             "it is of the mesh or of its template; its log says more"
@@ -124,6 +132,18 @@ mod tests {
         assert!(pod.is_ready() && pod.trouble().is_none());
         assert_eq!((pod.image("istio-proxy"), pod.image("envoy")), (Some("proxy:1.29"), None));
         assert_eq!(pod.containers(), ["origin", "istio-proxy"]);
+    }
+
+    #[test]
+    fn the_id_of_a_container_is_that_of_its_runtime_once_it_has_begun() {
+        let pod = pod(&json!({
+            "containerStatuses": [{"name": "origin", "containerID": "containerd://0a1b"}],
+            "initContainerStatuses": [
+                {"name": "istio-proxy", "containerID": "cri-o://ff"}, {"name": "waits"}, {"name": "odd", "containerID": "ff"},
+            ],
+        }));
+        let ids = ["origin", "istio-proxy", "waits", "odd", "none"].map(|name| pod.container_id(name));
+        assert_eq!(ids, [Some("0a1b"), Some("ff"), None, None, None]);
     }
 
     #[test]

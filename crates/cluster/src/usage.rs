@@ -3,12 +3,19 @@
 //! The node reads them every ten seconds or so, at another moment for each container, and states the time of each reading. Two readings
 //! with their times are exact; what happened between them is not known.
 //!
-//! Source: <https://kubernetes.io/docs/reference/instrumentation/cri-pod-container-metrics/>.
+//! Source: <https://kubernetes.io/docs/reference/instrumentation/cri-pod-container-metrics/>,
+//! <https://github.com/google/cadvisor/blob/master/docs/storage/prometheus.md>.
 
 use std::collections::BTreeMap;
 
-/// The metric, a counter.
-const METRIC: &str = "container_cpu_usage_seconds_total";
+use hoptax_result::LimitPeriods;
+
+/// The metric of CPU time, a counter.
+const CPU_TIME: &str = "container_cpu_usage_seconds_total";
+/// Those of the limit of a container, which only a container with a limit has.
+const PERIODS: &str = "container_cpu_cfs_periods_total";
+const THROTTLED: &str = "container_cpu_cfs_throttled_periods_total";
+const THROTTLED_S: &str = "container_cpu_cfs_throttled_seconds_total";
 
 /// A container of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,19 +33,46 @@ pub struct Container {
 pub struct Reading {
     /// The control group of the container, which is another one after it was restarted: its counter then began again.
     pub group: String,
-    /// Its time by the clock of the node, since 1970, ms.
-    pub at_ms: i64,
+    /// Its time by a clock of the node, whose zero may be anywhere, us.
+    pub at_us: i64,
     /// CPU time of the container since its start, seconds.
     pub cpu_s: f64,
+    /// Periods of its CPU limits since its start; none where they are not known, and of a container without a limit.
+    pub limit: Option<LimitPeriods>,
+}
+
+/// A line of metrics.
+struct Line {
+    container: Container,
+    group: String,
+    value: f64,
+    at_ms: i64,
 }
 
 /// The last reading of each container of a node. Lines without a time, of whole pods and of single processors are left out.
 pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
-    metrics.lines().filter_map(reading).collect()
+    let lines_of = |metric: &'static str| metrics.lines().filter_map(move |text| line(text, metric));
+    let reading = |Line { container, group, value, at_ms }: Line| {
+        (container, Reading { group, at_us: at_ms.saturating_mul(1_000), cpu_s: value, limit: None })
+    };
+    let mut all: BTreeMap<Container, Reading> = lines_of(CPU_TIME).map(reading).collect();
+    let of_limits: [(&'static str, fn(&mut LimitPeriods, f64)); 3] = [
+        (PERIODS, |limit, value| limit.periods = value as u64),
+        (THROTTLED, |limit, value| limit.throttled = value as u64),
+        (THROTTLED_S, |limit, value| limit.throttled_s = value),
+    ];
+    for (metric, set) in of_limits {
+        for Line { container, group, value, .. } in lines_of(metric) {
+            if let Some(reading) = all.get_mut(&container).filter(|reading| reading.group == group) {
+                set(reading.limit.get_or_insert_default(), value);
+            }
+        }
+    }
+    all
 }
 
-fn reading(line: &str) -> Option<(Container, Reading)> {
-    let rest = line.strip_prefix(METRIC)?.strip_prefix('{')?;
+fn line(text: &str, metric: &str) -> Option<Line> {
+    let rest = text.strip_prefix(metric)?.strip_prefix('{')?;
     let mut container = Container::default();
     let (mut group, mut is_of_all_processors) = (String::new(), true);
     let after = labels(rest, |name, value| match name {
@@ -50,9 +84,9 @@ fn reading(line: &str) -> Option<(Container, Reading)> {
         _ => {}
     })?;
     let mut words = after.split_ascii_whitespace();
-    let (cpu_s, at_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let (value, at_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     let is_whole = is_of_all_processors && !container.pod.is_empty() && !container.name.is_empty();
-    is_whole.then_some((container, Reading { group, at_ms, cpu_s }))
+    is_whole.then_some(Line { container, group, value, at_ms })
 }
 
 /// Calls `on_label` with each label of a line, from the first on, and returns what stands after them. None if they do not end.
@@ -96,8 +130,24 @@ container_cpu_usage_seconds_total{container="broken
 "#;
         let envoy =
             Container { namespace: "shop".to_owned(), pod: "cart".to_owned(), name: "envoy".to_owned() };
-        let reading = Reading { group: "/a,b}".to_owned(), at_ms: 1_764_440_000_123, cpu_s: 1.5 };
-        let expected = BTreeMap::from([(envoy, reading)]);
+        let (group, at_us) = ("/a,b}".to_owned(), 1_764_440_000_123_000);
+        let expected = BTreeMap::from([(envoy, Reading { group, at_us, cpu_s: 1.5, limit: None })]);
         assert_eq!(readings(metrics), expected);
+    }
+
+    #[test]
+    fn the_periods_of_a_limit_are_those_of_the_same_group() {
+        let metrics = r#"container_cpu_cfs_periods_total{container="envoy",id="/b",namespace="shop",pod="cart"} 40 1764440000123
+container_cpu_cfs_periods_total{container="free",id="/other",namespace="shop",pod="cart"} 7 1764440000123
+container_cpu_cfs_throttled_periods_total{container="envoy",id="/a",namespace="shop",pod="cart"} 9 1764440000123
+container_cpu_cfs_throttled_periods_total{container="envoy",id="/b",namespace="shop",pod="cart"} 4 1764440000123
+container_cpu_cfs_throttled_seconds_total{container="envoy",id="/b",namespace="shop",pod="cart"} 0.25 1764440000123
+container_cpu_usage_seconds_total{container="envoy",cpu="total",id="/b",namespace="shop",pod="cart"} 1.5 1764440000123
+container_cpu_usage_seconds_total{container="free",cpu="total",id="/c",namespace="shop",pod="cart"} 2.5 1764440000123
+"#;
+        let limits: Vec<Option<LimitPeriods>> =
+            readings(metrics).into_values().map(|reading| reading.limit).collect();
+        let limit = LimitPeriods { periods: 40, throttled: 4, throttled_s: 0.25 };
+        assert_eq!(limits, [Some(limit), None]);
     }
 }

@@ -8,6 +8,7 @@ pub mod awake;
 pub mod child;
 pub mod clock;
 pub mod command;
+pub mod container_groups;
 pub mod environment;
 pub mod event_loops;
 pub mod firewall;

@@ -166,6 +166,11 @@ fn sample(plan: &Plan, slice: &Slice) -> Sample {
         reasons: load.reasons.clone(),
         responses: histograms.and_then(|all| all.response.clone()),
         own_lag: histograms.and_then(|all| all.own_lag.clone()),
+        limits: if slice.limits.iter().any(Option::is_some) {
+            vec![slice.limits.clone()]
+        } else {
+            Vec::new()
+        },
         ..Sample::default()
     }
 }
@@ -218,7 +223,7 @@ fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>
 #[cfg(test)]
 mod tests {
     use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, LoadHistograms, LoadResult, sample};
+    use hoptax_result::{Book, CostMeasure, LimitPeriods, LoadHistograms, LoadResult, sample};
 
     use super::*;
     use crate::measured::Source;
@@ -246,6 +251,7 @@ mod tests {
                 began_s: f64::from(number) * 100.0,
                 load: load([100, 110, 300][arm] + u64::from(number)),
                 proxies: if arm == 2 { vec![proxy(number), Some(0.05)] } else { Vec::new() },
+                limits: vec![None; if arm == 2 { 2 } else { 0 }],
                 origin: Some(0.01),
             };
             Round { slices: (0..3).map(slice).collect(), ..Round::default() }
@@ -286,6 +292,35 @@ mod tests {
         assert!(result.findings.iter().any(|finding| finding.id == "steal"), "{:#?}", result.findings);
         let cost = &result.arm("istio").unwrap().cost;
         assert!(cost.response_us.p50.is_none() && cost.cpu_us_per_request.is_some(), "{cost:?}");
+    }
+
+    #[test]
+    fn the_times_of_an_arm_whose_proxy_was_throttled_are_bounded_and_its_cpu_time_is_kept() {
+        let judged = |throttled: u64| {
+            let mut measured = measured(|_| Some(0.1));
+            for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.slices) {
+                if let Some(limit) = slice.limits.last_mut() {
+                    *limit =
+                        Some(LimitPeriods { periods: 200, throttled, throttled_s: throttled as f64 * 0.05 });
+                }
+            }
+            result(&plan(&["istio"]).unwrap(), &measured, &Limits::default())
+        };
+        let free = judged(0);
+        assert!(free.findings.iter().all(|finding| finding.id != "throttled"), "{:#?}", free.findings);
+        assert!(free.arm("istio").unwrap().cost.response_us.p50.is_some());
+        let result = judged(20);
+        let found = result.findings.iter().find(|finding| finding.id == "throttled").unwrap();
+        assert!(found.message.contains("`server` in 100 of 1000 periods, for 5.00 s"), "{found:?}");
+        let arm = result.arm("istio").unwrap();
+        assert!(arm.cost.response_us.p50.is_none() && arm.cost.cpu_us_per_request.is_some(), "{arm:?}");
+        let bound = arm.bounds.level(CostMeasure::ResponseP50Us).unwrap();
+        assert!(bound.high.is_some() && bound.by == ["throttled"], "{bound:?}");
+        let recorded = result.rounds[0].samples.iter().find(|sample| sample.arm == "istio").unwrap();
+        assert_eq!(recorded.limits[0][1].unwrap().throttled, 20);
+        assert!(
+            result.rounds[0].samples.iter().all(|sample| sample.arm == "istio" || sample.limits.is_empty())
+        );
     }
 
     #[test]

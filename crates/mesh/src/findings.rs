@@ -1,9 +1,10 @@
 //! Findings about the source of CPU times, and about the places of the pods.
 
-use hoptax_result::{Finding, Measure, Measured as Value, Severity};
+use hoptax_result::{CpuTimeSource, Finding, Measure, Measured as Value, Severity};
 
 use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan};
+use crate::source::tick_share;
 
 /// All of them.
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
@@ -29,7 +30,7 @@ fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
             return None;
         }
         let message = format!(
-            "{unknown} of {} slices of `{}` have no CPU time: the node took fewer than two readings of a proxy in them, or a proxy was restarted",
+            "{unknown} of {} slices of `{}` have no CPU time: there are fewer than two readings of a proxy in them, or a proxy was restarted",
             slices.len(),
             arm.id
         );
@@ -42,12 +43,22 @@ fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
 }
 
 fn source(measured: &Measured) -> Option<Finding> {
-    let Source { gap_s, slice_s, shortest_s, .. } = measured.source;
-    let shortest_s = shortest_s?;
-    let message = format!(
-        "CPU times are from the metrics of the kubelets, which read each container every {gap_s:.0} s or less: in each slice of {slice_s:.0} s, \
-         that between the first and the last reading taken in it, at least {shortest_s:.0} s apart"
-    );
+    let Source { from, gap_s, slice_s, .. } = measured.source;
+    let shortest_s = measured.source.shortest_s?;
+    let why = measured.source.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let taken =
+        format!("in each slice of {slice_s:.0} s, that between the first and the last reading taken in it");
+    let message = match from {
+        CpuTimeSource::Cgroup => format!(
+            "CPU times are from the control groups of the containers{why}, which readers on their nodes read every {gap_s:.1} s or less: \
+             {taken}, at least {shortest_s:.1} s apart; ticks of the kernel make it wrong by at most {:.1} % of a processor for each thread",
+            tick_share(shortest_s) * 100.0
+        ),
+        CpuTimeSource::Kubelet => format!(
+            "CPU times are from the metrics of the kubelets{why}, which read each container every {gap_s:.0} s or less: {taken}, at least \
+             {shortest_s:.0} s apart"
+        ),
+    };
     let advice =
         "it is no error: the times of both readings are stated, and the load is the same between them";
     let value = Value::count(shortest_s, gap_s, "s");
@@ -147,6 +158,7 @@ mod tests {
             shortest_s: Some(24.6),
             idle: [("ztunnel".to_owned(), 0.0123)].into(),
             idle_of_own: [(2, 0.005)].into(),
+            ..Source::default()
         };
         let cluster = |nodes: usize| {
             let nodes = vec![ClusterNode { name: "node-1".to_owned(), ..ClusterNode::default() }; nodes];
@@ -168,6 +180,31 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_is_not_the_first_choice_says_why_in_one_line_and_control_groups_say_how_exact_they_are()
+    {
+        let plan = plan(&[]).unwrap();
+        let message = |source: Source| {
+            let source = Source { slice_s: 6.0, gap_s: 0.31, shortest_s: Some(5.0), ..source };
+            let found = findings(&plan, &Measured { source, ..Measured::default() });
+            let [found] = found.as_slice() else { panic!("{found:#?}") };
+            assert_eq!(found.id, "cpu-source");
+            found.message.clone()
+        };
+        let why = Some("control groups cannot be read: no".to_owned());
+        let of_kubelets = message(Source { why, ..Source::default() });
+        let expected = "metrics of the kubelets (control groups cannot be read: no), which read";
+        assert!(of_kubelets.contains(expected) && !of_kubelets.contains('\n'), "{of_kubelets}");
+        let of_groups = message(Source { from: CpuTimeSource::Cgroup, ..Source::default() });
+        for expected in
+            ["control groups of the containers, which", "every 0.3 s or less", "at least 5.0 s apart"]
+        {
+            assert!(of_groups.contains(expected), "{of_groups}");
+        }
+        // A tick of 10 ms in 5 s.
+        assert!(of_groups.ends_with("at most 0.2 % of a processor for each thread"), "{of_groups}");
+    }
+
+    #[test]
     fn proxies_that_work_no_more_than_without_load_are_not_on_the_way() {
         let plan = plan(&["istio"]).unwrap();
         let found = |share: Option<f64>, idle: f64| {
@@ -176,6 +213,7 @@ mod tests {
                 began_s: 0.0,
                 load: sample::load(),
                 proxies: vec![Some(0.004), share],
+                limits: vec![None; 2],
                 origin: None,
             };
             let measured = Measured {

@@ -2,9 +2,11 @@
 //!
 //! Arms are rungs: the network of nodes, that of pods, and each mesh. Each has a namespace of its own, with an origin and a caller, which
 //! is an agent of `hoptax load`. In each round all have new pods, and one slice of the same open loop each, in an order of its own. CPU time
-//! is that of the containers of proxies, as the kubelets of their nodes read it. The result is that of a study.
+//! is that of the containers of proxies, as readers on their nodes read it from control groups, or as the kubelets of the nodes do. The
+//! result is that of a study.
 //!
-//! [`template`], [`plan`], [`manifests`], [`used`], [`measured`], [`evidence`] and [`findings`] decide; `run`, behind the feature `client`, sends.
+//! [`template`], [`plan`], [`source`], [`manifests`], [`used`], [`measured`], [`evidence`] and [`findings`] decide; `run`, behind the feature
+//! `client`, sends.
 
 pub mod evidence;
 pub mod findings;
@@ -13,6 +15,7 @@ pub mod measured;
 pub mod plan;
 #[cfg(feature = "client")]
 mod run;
+pub mod source;
 mod target;
 pub mod template;
 pub mod used;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_cluster::job::{
-    AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, document, new_name, shared_resources,
+    AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, Readers, document, new_name, shared_resources,
 };
 use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
 
 use crate::plan::{Arm, Asked, Plan};
+use crate::source::CpuTime;
 use crate::target::target;
 use crate::template::Side;
 
@@ -105,26 +106,49 @@ impl Arm {
 }
 
 impl Plan {
+    /// The readers of CPU times of a round, on these nodes: in the namespace of the first arm, which has no mesh and permits privileged pods.
+    pub fn readers(&self, round: u32, nodes: Vec<String>) -> Readers {
+        let Asked { image, pull, .. } = &self.asked;
+        // There are always the arms without a mesh.
+        let namespace = self.arms[0].namespace.clone();
+        Readers { name: format!("readers-{round}"), namespace, image: image.clone(), pull: *pull, nodes }
+    }
+
     /// The rights and the manifests of a round as YAML, for people who read them before. Addresses and the token are shown as words.
     pub fn shown(&self) -> String {
         let mut text = self.preface();
         text.push_str(&rule_of_mesh(None));
         let deadline = Duration::from_hours(1);
-        for arm in &self.arms {
+        let mut readers = Vec::new();
+        for (index, arm) in self.arms.iter().enumerate() {
             let (url, _) = arm.template.request("ADDRESS-OF-THE-ORIGIN", arm.namespace.as_str());
             let target = target(&url).unwrap_or_default();
             let caller = arm.caller(&self.asked, target, deadline);
+            if index == 0 && self.asked.cpu_time != CpuTime::Kubelet {
+                let nodes = ["NODE-OF-THE-ORIGINS", "NODE-OF-THE-CALLERS"].map(str::to_owned);
+                readers.push(self.readers(0, nodes.into()).manifest(&caller.owner("UID-OF-THE-JOB")));
+            }
             let own = [arm.namespace_manifest(), arm.origin(&self.asked, 0, deadline)];
             let objects = arm.template.objects.iter().map(|object| arm.owned(object));
             let of_caller = [caller.manifest(), caller.secret("UID-OF-THE-JOB", "TOKEN-OF-THE-AGENT")];
             text.extend(own.into_iter().chain(objects).chain(of_caller).map(|one| document(&one)));
         }
+        text.extend(readers.iter().map(document));
         text
     }
 
     /// What the owner of the cluster asks first, as comments.
     fn preface(&self) -> String {
-        let Asked { rate, connections, rounds, .. } = &self.asked;
+        let Asked { rate, connections, rounds, cpu_time, .. } = &self.asked;
+        let readers = if *cpu_time == CpuTime::Kubelet {
+            ""
+        } else {
+            "\
+# The DaemonSet reads CPU times from the control groups of the nodes with measured pods, and may change
+# nothing there. It mounts a folder of the nodes, for which its namespace has to permit privileged pods.
+# It belongs to a Job, with which it is removed.
+"
+        };
         format!(
             "\
 # `hoptax mesh` makes and removes all of this by itself, except for the first two documents: the rights
@@ -134,7 +158,7 @@ impl Plan {
 # one caller at a time.
 # Words in capitals are known when it runs. Names of namespaces and Jobs, the port of the origin on the
 # network of its node, and deadlines are others then.
-# Namespaces permit privileged pods, for the network of nodes and for what a mesh adds to pods. All
+{readers}# Namespaces permit privileged pods, for the network of nodes and for what a mesh adds to pods. All
 # other pods pass the profile `restricted` of Pod Security before that.
 "
         )
@@ -169,6 +193,23 @@ mod tests {
     }
 
     #[test]
+    fn readers_are_on_the_nodes_of_a_round_and_only_there_where_control_groups_may_be_read() {
+        let mut plan = plan(&["istio"]).unwrap();
+        let readers = plan.readers(3, vec!["node-1".to_owned()]);
+        assert_eq!(
+            (readers.name.as_str(), readers.nodes.as_slice()),
+            ("readers-3", &["node-1".to_owned()][..])
+        );
+        assert_eq!(readers.namespace, plan.arms[0].namespace);
+        let labels = plan.arms[0].namespace_manifest()["metadata"]["labels"].clone();
+        assert_eq!(labels["pod-security.kubernetes.io/enforce"], "privileged", "{labels}");
+        plan.asked.cpu_time = CpuTime::Cgroup;
+        assert!(plan.shown().contains("kind: DaemonSet") && plan.shown().contains("# The DaemonSet reads"));
+        plan.asked.cpu_time = CpuTime::Kubelet;
+        assert!(!plan.shown().contains("kind: DaemonSet") && !plan.shown().contains("# The DaemonSet reads"));
+    }
+
+    #[test]
     fn a_dry_run_shows_all_that_a_round_makes() {
         let shown = plan(&["istio"]).unwrap().shown();
         for words in ["In each of 3 rounds", "sends 500 requests/s over 8 connections", "place of YOUR-USER"]
@@ -195,9 +236,13 @@ mod tests {
                 "Pod",
                 "Service",
                 "Job",
-                "Secret"
+                "Secret",
+                "DaemonSet"
             ]
         );
+        let (job, readers) = (&documents[4]["metadata"], &documents[15]["metadata"]);
+        assert_eq!(readers["namespace"], job["namespace"], "the network of nodes");
+        assert_eq!(readers["ownerReferences"][0]["name"], job["name"]);
         let istio = &documents[10];
         assert_eq!(istio["metadata"]["labels"]["istio-injection"], "enabled");
         assert_eq!(documents[12]["metadata"]["namespace"], istio["metadata"]["name"]);

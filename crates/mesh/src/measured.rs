@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Environment, LoadResult};
+use hoptax_result::{CpuTimeSource, Environment, LimitPeriods, LoadResult};
 
 /// The source of CPU times, and the slices that it needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {
+    /// What reads them.
+    pub from: CpuTimeSource,
+    /// The reason why they are from there; none if nothing is against the first choice.
+    pub why: Option<String>,
     /// The longest time between two readings of a container before the first slice, seconds.
     pub gap_s: f64,
     /// The length of a slice, seconds.
@@ -41,7 +45,9 @@ pub struct Slice {
     pub load: LoadResult,
     /// CPU time of each proxy as a share of a processor, in the order of the proxies of the arm; none where it is not known.
     pub proxies: Vec<Option<f64>>,
-    /// That of the origin.
+    /// Periods of the CPU limit of each proxy; none where they are not known, and without a limit.
+    pub limits: Vec<Option<LimitPeriods>>,
+    /// CPU time of the origin.
     pub origin: Option<f64>,
 }
 

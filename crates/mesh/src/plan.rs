@@ -10,6 +10,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
+use crate::source::CpuTime;
 use crate::template::Template;
 
 /// The id of the arm on the network of nodes, and of that on the network of pods.
@@ -42,6 +43,8 @@ pub struct Asked {
     pub seed: u64,
     /// The node of the origins, and that of the callers; none for the choice of the cluster in the first round.
     pub nodes: [Option<String>; 2],
+    /// The source of CPU times.
+    pub cpu_time: CpuTime,
 }
 
 /// The plan.
@@ -143,6 +146,7 @@ pub(crate) mod tests {
             warmup: Duration::from_secs(3),
             seed: 1,
             nodes: [None, None],
+            cpu_time: CpuTime::Auto,
         };
         Plan::with(asked, 0x1234_5678_9abc_def0)
     }

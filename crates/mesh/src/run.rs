@@ -1,8 +1,10 @@
 //! Measures a plan in a cluster: makes namespaces, has pods come in each round, sends the load, reads CPU times, and removes all.
 
+mod kubelets;
 mod lab;
 mod pods;
 mod polls;
+mod readers;
 mod sending;
 
 use std::time::Instant;
@@ -10,25 +12,22 @@ use std::time::Instant;
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Cluster, Refused};
-use hoptax_result::{ClusterEnvironment, Environment, StudyResult};
+use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, StudyResult};
 use hoptax_session::{Failure, Interrupt, Say, Update};
 use humantime::format_rfc3339_seconds;
 
 use crate::evidence::result;
-use crate::measured::{Measured, Round, Slice};
+use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
+use crate::source::{CpuTime, quiet_s, slice_s};
 use crate::template::Shared;
 use crate::used::{Poll, longest_gap_s};
+use kubelets::Kubelets;
 use lab::{Lab, node, version};
 use pods::{Place, Pods};
 use polls::{Idle, Poller, Sampler, containers_of};
+use readers::{Readers, Unread};
 use sending::{answers, send};
-
-/// Gaps between readings that a slice is as long as, at least: it has three readings if all are a gap apart, and if some are nearer, the first
-/// and the last one are still at least a gap apart.
-const GAPS_OF_SLICE: f64 = 3.0;
-/// The rest of the shortest slice, seconds: for the time between two questions at each end.
-const BESIDE_S: f64 = 6.0;
 
 /// What is needed all the time.
 #[derive(Clone, Copy)]
@@ -102,12 +101,16 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
     for number in 0..plan.asked.rounds {
         let mut round = Round { began_at: now(), ..Round::default() };
         let pods = Pods::come(plan, number, &mut place, context)?;
-        let poller = Poller::new(plan, place.nodes().map(str::to_owned).collect());
         if number == 0 {
             describe(&mut measured.environment, plan, &place, &pods, context)?;
             measured.proxies = pods.proxies(plan);
         }
-        let quiet = first_readings(plan, number, measured, &poller, &pods, context)?;
+        let nodes: Vec<String> = place.nodes().map(str::to_owned).collect();
+        let mut poller = poller(plan, number, &mut measured.source, &pods, &nodes, context)?;
+        if let Some(cluster) = &mut measured.environment.cluster {
+            cluster.cpu_time = Some(poller.source());
+        }
+        let quiet = first_readings(plan, number, measured, &mut poller, &pods, &nodes, context)?;
         if number == 0 {
             measured.source.idle_of_own = pods.idle(&quiet);
         }
@@ -116,7 +119,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             context.interrupt.check()?;
             let arm = pods.arm(index);
             answers(plan, arm, context)?;
-            let sampler = Sampler::begin(context.cluster.context(), poller.clone())?;
+            let sampler = Sampler::begin(context.cluster.context(), poller.again())?;
             let began_s = began.elapsed().as_secs_f64();
             let load = send(plan, arm, measured.source.slice_s, context);
             let polls = sampler.end();
@@ -131,6 +134,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
                 began_s,
                 load,
                 proxies: used.proxies,
+                limits: used.limits,
                 origin: used.origin,
             });
         }
@@ -143,58 +147,133 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
     Ok(())
 }
 
-/// Readings without load: in the first round until the time between two of them is known, which sets the length of slices; later only for
-/// proxies that others use too.
+/// Whoever is asked in a round. The source is chosen in the first one; readers of control groups come in each.
+fn poller(
+    plan: &Plan,
+    number: u32,
+    source: &mut Source,
+    pods: &Pods,
+    nodes: &[String],
+    context: Context<'_>,
+) -> Result<Poller, Failure> {
+    let wanted = match (number, source.from) {
+        (0, _) => plan.asked.cpu_time,
+        (_, CpuTimeSource::Cgroup) => CpuTime::Cgroup,
+        (_, CpuTimeSource::Kubelet) => CpuTime::Kubelet,
+    };
+    if number == 0 && wanted != CpuTime::Auto {
+        source.why = Some("as --cpu-time asks".to_owned());
+    }
+    if wanted != CpuTime::Kubelet {
+        match readers_of_round(plan, number, pods, nodes, context) {
+            Ok(readers) => {
+                source.from = CpuTimeSource::Cgroup;
+                return Ok(Poller::Readers(readers));
+            }
+            Err(Unread::Interrupted(failure)) => return Err(failure),
+            Err(unread) if wanted == CpuTime::Cgroup => return Err(unread.failure()),
+            Err(unread) => {
+                source.why = Some(format!("control groups cannot be read: {}", unread.in_short()));
+                context.note(&format!(
+                    "CPU times are those of the kubelets, because control groups cannot be read: {}",
+                    unread.in_short()
+                ));
+            }
+        }
+    }
+    Ok(Poller::Kubelets(Kubelets::new(plan, nodes.to_owned())))
+}
+
+/// Has the readers of a round come.
+fn readers_of_round(
+    plan: &Plan,
+    number: u32,
+    pods: &Pods,
+    nodes: &[String],
+    context: Context<'_>,
+) -> Result<Readers, Unread> {
+    let mut containers = pods.placed();
+    containers.extend(readers::shared(plan, nodes, context.cluster).map_err(Unread::Refused)?);
+    Readers::come(&plan.readers(number, nodes.to_owned()), &pods.owner(), &containers, context)
+}
+
+/// Readings without load. In the first round, the time between two of them sets the length of slices.
 fn first_readings(
     plan: &Plan,
     number: u32,
     measured: &mut Measured,
-    poller: &Poller,
+    poller: &mut Poller,
     pods: &Pods,
+    nodes: &[String],
     context: Context<'_>,
 ) -> Result<Vec<Poll>, Failure> {
-    if number > 0 {
-        let has_shared = plan.arms.iter().any(|arm| !arm.template.shared.is_empty());
-        let seconds = if has_shared { measured.source.gap_s * 2.0 + BESIDE_S } else { 0.0 };
-        return poller.poll_until(context, seconds, |_| false);
-    }
-    context.note("waits until the nodes have read the CPU time of the new containers three times");
+    let source = poller.source();
     let shared: Vec<&Shared> = plan.arms.iter().flat_map(|arm| &arm.template.shared).collect();
+    let quiet_s = |gap_s: f64| quiet_s(source, gap_s, number, !shared.is_empty());
+    if number > 0 {
+        return poller.poll_until(context, quiet_s(measured.source.gap_s), |_| false);
+    }
+    context.note(match source {
+        CpuTimeSource::Cgroup => "reads CPU times from control groups on the nodes, first without load",
+        CpuTimeSource::Kubelet => {
+            "waits until the nodes have read the CPU time of the new containers three times"
+        }
+    });
     let containers = |polls: &[Poll]| {
         let of_others = shared.iter().flat_map(|shared| containers_of(polls, shared));
         pods.containers().into_iter().chain(of_others).collect::<Vec<Container>>()
     };
     let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers(polls));
-    let polls = poller.poll_until(context, LONGEST_WAIT_S, |polls| gap_s(polls).is_some())?;
-    let gap_s = gap_s(&polls).ok_or_else(|| {
-        Failure::environment(format!(
-            "the metrics of the kubelets (`kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/cadvisor`) have no three readings of {} within \
-             {LONGEST_WAIT_S:.0} s: CPU times need `container_cpu_usage_seconds_total` with times, for each container",
-            containers(&polls).iter().map(|one| format!("`{}/{}`", one.pod, one.name)).collect::<Vec<_>>().join(", ")
-        ))
-    })?;
-    if let Some(absent) = shared.iter().find(|shared| containers_of(&polls, shared).is_empty()) {
-        let nodes: Vec<String> = poller.nodes().iter().map(|node| format!("`{node}`")).collect();
-        return Err(Failure::environment(format!(
-            "no pod `{}…` of namespace `{}` with a container `{}` is on {}: the mesh is not installed in this cluster, or not on these nodes; \
-             `kubectl -n {} get pods -o wide` shows its pods, and `--template FILE` states what yours are named",
-            absent.pods,
-            absent.namespace,
-            absent.container,
-            nodes.join(", "),
-            absent.namespace
-        )));
+    let mut polls = poller.poll_until(context, LONGEST_WAIT_S, |polls| gap_s(polls).is_some())?;
+    if gap_s(&polls).is_none() {
+        return Err(no_readings(source, &containers(&polls)));
     }
-    let needed_s = (GAPS_OF_SLICE * gap_s + BESIDE_S).ceil();
+    if let Some(absent) = shared.iter().find(|shared| containers_of(&polls, shared).is_empty()) {
+        return Err(no_shared(absent, nodes));
+    }
+    let more_s = quiet_s(gap_s(&polls).unwrap_or_default());
+    polls.extend(poller.poll_until(context, more_s, |_| false)?);
+    let gap_s = gap_s(&polls).unwrap_or_default();
+    let needed_s = slice_s(source, gap_s);
     let slice_s = plan.asked.slice.map_or(needed_s, |slice| slice.as_secs_f64());
     if slice_s < needed_s {
         return Err(Failure::bad_input(format!(
-            "`--slice` is shorter than the {needed_s:.0} s that CPU times need here: nodes read them every {gap_s:.0} s"
+            "`--slice` is shorter than the {needed_s:.0} s that CPU times need here: they are read every {gap_s:.1} s"
         )));
     }
     (measured.source.gap_s, measured.source.slice_s) = (gap_s, slice_s);
-    context.note(&format!("nodes read CPU times every {gap_s:.0} s or less: slices of {slice_s:.0} s"));
+    context.note(&format!("CPU times are read every {gap_s:.1} s or less: slices of {slice_s:.0} s"));
     Ok(polls)
+}
+
+/// The failure of a source that does not read.
+fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
+    let listed: Vec<String> = containers.iter().map(|one| format!("`{}/{}`", one.pod, one.name)).collect();
+    let (who, needs) = match source {
+        CpuTimeSource::Cgroup => (
+            "the readers of control groups have",
+            "each container has to run; `--cpu-time kubelet` does without them",
+        ),
+        CpuTimeSource::Kubelet => (
+            "the metrics of the kubelets (`kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/cadvisor`) have",
+            "CPU times need `container_cpu_usage_seconds_total` with times, for each container",
+        ),
+    };
+    Failure::environment(format!(
+        "{who} no three readings of {} within {LONGEST_WAIT_S:.0} s: {needs}",
+        listed.join(", ")
+    ))
+}
+
+/// The failure of a mesh whose shared proxies are not on the nodes.
+fn no_shared(absent: &Shared, nodes: &[String]) -> Failure {
+    let nodes: Vec<String> = nodes.iter().map(|node| format!("`{node}`")).collect();
+    let Shared { namespace, pods, container } = absent;
+    Failure::environment(format!(
+        "no pod `{pods}…` of namespace `{namespace}` with a container `{container}` is on {}: the mesh is not installed in this cluster, or \
+         not on these nodes; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states what yours are named",
+        nodes.join(", ")
+    ))
 }
 
 /// The longest time in which three readings have to come, seconds.

@@ -1,13 +1,14 @@
-//! CPU time of containers meanwhile, from readings that nodes take at times of their own.
+//! CPU time of containers meanwhile, from readings that nodes take.
 //!
-//! A node reads the counter of a container every 10 to 20 seconds. Between two readings that it took while the load ran, the load was the
-//! same all the time, so their difference by their distance is what the container used of a processor under the load. The distance is by
-//! one clock, that of the node. Whether a reading was taken meanwhile is told by the clock of this machine alone: it was not there when the
-//! node was asked, and it was there when the node answered the next time.
+//! A kubelet reads the counter of a container every 10 to 20 seconds, a reader of control groups whenever it is asked. Between two readings
+//! that were taken while the load ran, the load was the same all the time, so their difference by their distance is what the container used
+//! of a processor under the load. The distance is by one clock, that of the node. Whether a reading was taken meanwhile is told by the clock
+//! of this machine alone: it was not there when the node was asked, and it was there when the node answered the next time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_cluster::usage::{Container, Reading};
+use hoptax_result::LimitPeriods;
 
 /// The answers of all nodes to one question for their last readings.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Poll {
     pub answered_s: f64,
     /// The last readings.
     pub readings: BTreeMap<Container, Reading>,
+    /// Containers that were there before, and surely are no more.
+    pub gone: BTreeSet<Container>,
 }
 
 /// What a container used between two readings.
@@ -27,6 +30,8 @@ pub struct Used {
     pub cpu_s: f64,
     /// The distance of the readings, seconds.
     pub seconds: f64,
+    /// Periods of its CPU limits; none where they are not known, and without a limit.
+    pub limit: Option<LimitPeriods>,
 }
 
 impl Used {
@@ -37,13 +42,18 @@ impl Used {
 }
 
 /// What a container used between the first and the last reading that its node took in this time, seconds since 1970. None if it took fewer
-/// than two, and if the container was restarted between them: its counter began again, though it may have passed its old value since.
+/// than two, and if the container ended or was restarted between them: its counter began again, though it may have passed its old value since.
 pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Option<Used> {
-    let within = polls.windows(2).filter(|pair| pair[0].asked_s >= from_s && pair[1].answered_s <= to_s);
+    let is_within = |pair: &&[Poll]| pair[0].asked_s >= from_s && pair[1].answered_s <= to_s;
+    let within: Vec<&[Poll]> = polls.windows(2).filter(is_within).collect();
+    if within.iter().any(|pair| pair[1].gone.contains(container)) {
+        return None;
+    }
     let taken: Vec<&Reading> = within
+        .iter()
         .filter_map(|pair| {
             let (old, new) = (pair[0].readings.get(container)?, pair[1].readings.get(container)?);
-            (old.at_ms != new.at_ms).then_some(new)
+            (old.at_us != new.at_us).then_some(new)
         })
         .collect();
     let is_one_count = |pair: &[&Reading]| pair[0].group == pair[1].group && pair[0].cpu_s <= pair[1].cpu_s;
@@ -51,18 +61,19 @@ pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Op
         return None;
     }
     let (first, last) = (taken.first()?, taken.last()?);
-    let seconds = (last.at_ms - first.at_ms) as f64 / 1e3;
+    let seconds = last.at_us.saturating_sub(first.at_us) as f64 / 1e6;
     let cpu_s = last.cpu_s - first.cpu_s;
-    (seconds > 0.0).then_some(Used { cpu_s, seconds })
+    let limit = last.limit.zip(first.limit).and_then(|(last, first)| last.since(first));
+    (seconds > 0.0).then_some(Used { cpu_s, seconds, limit })
 }
 
 /// The longest time between two readings of any of these containers, seconds. None until each has three readings.
 pub fn longest_gap_s(polls: &[Poll], containers: &[Container]) -> Option<f64> {
     let gap_of = |container: &Container| {
         let mut times: Vec<i64> =
-            polls.iter().filter_map(|poll| Some(poll.readings.get(container)?.at_ms)).collect();
+            polls.iter().filter_map(|poll| Some(poll.readings.get(container)?.at_us)).collect();
         times.dedup();
-        let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e3);
+        let gaps = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e6);
         (times.len() >= 3).then(|| gaps.fold(0.0, f64::max))
     };
     let gaps: Option<Vec<f64>> = containers.iter().map(gap_of).collect();
@@ -77,16 +88,21 @@ mod tests {
         Container { namespace: "ns".to_owned(), pod: "origin".to_owned(), name: "proxy".to_owned() }
     }
 
+    fn between(cpu_s: f64, seconds: f64) -> Option<Used> {
+        Some(Used { cpu_s, seconds, limit: None })
+    }
+
     /// Polls every second from 100 s on. The node reads every 10 s, its clock is an hour off, and the container uses half a processor.
     fn polls(seconds: u32) -> Vec<Poll> {
         let poll = |second: u32| {
             let reading = f64::from(second / 10 * 10);
-            let (at_ms, cpu_s) = (3_600_000 + (reading * 1e3) as i64, 7.0 + reading / 2.0);
-            let reading = Reading { group: "/a".to_owned(), at_ms, cpu_s };
+            let (at_us, cpu_s) = (3_600_000_000 + (reading * 1e6) as i64, 7.0 + reading / 2.0);
+            let reading = Reading { group: "/a".to_owned(), at_us, cpu_s, limit: None };
             Poll {
                 asked_s: 100.0 + f64::from(second),
                 answered_s: 100.1 + f64::from(second),
                 readings: [(container(), reading)].into(),
+                ..Poll::default()
             }
         };
         (0..seconds).map(poll).collect()
@@ -97,11 +113,11 @@ mod tests {
         let polls = polls(60);
         let used = |from_s: f64, to_s: f64| used(&polls, &container(), from_s, to_s);
         // Readings at 10, 20, 30, 40 and 50 s; that of 0 s was there before.
-        assert_eq!(used(100.0, 160.0), Some(Used { cpu_s: 20.0, seconds: 40.0 }));
+        assert_eq!(used(100.0, 160.0), between(20.0, 40.0));
         assert!((used(100.0, 160.0).unwrap().share() - 0.5).abs() < 1e-9);
         // The reading of 10 s may have been taken before 109.5 s.
-        assert_eq!(used(109.5, 160.0), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
-        assert_eq!(used(100.0, 149.0), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
+        assert_eq!(used(109.5, 160.0), between(15.0, 30.0));
+        assert_eq!(used(100.0, 149.0), between(15.0, 30.0));
         assert_eq!(used(100.0, 119.0), None, "one reading");
         assert_eq!(super::used(&polls, &Container::default(), 100.0, 160.0), None);
     }
@@ -116,19 +132,58 @@ mod tests {
             super::used(&polls, &container(), 100.0, 160.0)
         };
         // Readings of 10, 20, 30 and 40 s.
-        assert_eq!(used(|_| ()), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
+        assert_eq!(used(|_| ()), between(15.0, 30.0));
         // It has passed the first reading at the end, in which alone nothing would be seen.
         assert_eq!(used(|reading| reading.cpu_s = 0.1), None);
         assert_eq!(used(|reading| reading.group = "/b".to_owned()), None);
     }
 
     #[test]
+    fn a_container_that_is_surely_gone_has_no_number() {
+        let used = |second: usize| {
+            let mut polls = polls(50);
+            for poll in polls.iter_mut().skip(second) {
+                poll.readings.clear();
+                poll.gone.insert(container());
+            }
+            super::used(&polls, &container(), 105.0, 145.0)
+        };
+        // It went after the slice, and in it, when it had two readings.
+        assert_eq!(used(46), between(15.0, 30.0));
+        assert_eq!(used(44), None);
+        assert_eq!(used(35), None);
+    }
+
+    #[test]
+    fn the_periods_of_a_limit_are_those_between_the_readings() {
+        let used = |change: fn(&mut Reading, u64)| {
+            let mut polls = polls(50);
+            for (poll, second) in polls.iter_mut().zip(0..) {
+                poll.readings.values_mut().for_each(|reading| change(reading, second / 10 * 10));
+            }
+            super::used(&polls, &container(), 100.0, 160.0).unwrap().limit
+        };
+        let limit = |periods, throttled, throttled_s| LimitPeriods { periods, throttled, throttled_s };
+        assert_eq!(used(|_, _| ()), None);
+        // Ten periods a second, in half of which the limit stopped it. The readings are from 10 to 40 s.
+        let grows: fn(&mut Reading, u64) = |reading, second| {
+            let (periods, throttled) = (second * 10, second * 5);
+            reading.limit = Some(LimitPeriods { periods, throttled, throttled_s: second as f64 });
+        };
+        assert_eq!(used(grows), Some(limit(300, 150, 30.0)));
+        let shrinks: fn(&mut Reading, u64) = |reading, second| {
+            reading.limit = Some(LimitPeriods { periods: 1_000 - second, throttled: 0, throttled_s: 0.0 });
+        };
+        assert_eq!(used(shrinks), None, "its counters began again");
+    }
+
+    #[test]
     fn a_reading_after_an_answer_without_the_container_may_be_an_old_one() {
         let mut polls = polls(50);
         polls[15].readings.clear();
-        assert_eq!(used(&polls, &container(), 100.0, 160.0), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
+        assert_eq!(used(&polls, &container(), 100.0, 160.0), between(15.0, 30.0));
         // The reading of 10 s is in the next answer, and was taken before.
-        assert_eq!(used(&polls, &container(), 115.0, 160.0), Some(Used { cpu_s: 10.0, seconds: 20.0 }));
+        assert_eq!(used(&polls, &container(), 115.0, 160.0), between(10.0, 20.0));
     }
 
     #[test]

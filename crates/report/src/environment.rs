@@ -76,7 +76,9 @@ fn of_cluster(cluster: &ClusterEnvironment) -> Vec<String> {
     };
     let images = cluster.proxies.iter().map(|image| format!("proxy {image}"));
     let version = format!("Kubernetes {}", cluster.kubernetes);
-    [version].into_iter().chain(cluster.nodes.iter().map(node)).chain(images).collect()
+    let source = cluster.cpu_time.map(|source| format!("CPU times from {}", source.as_str()));
+    let all = [version].into_iter().chain(cluster.nodes.iter().map(node)).chain(images);
+    all.chain(source).collect()
 }
 
 /// The first letters of the commit of a program, in parentheses, with what stands behind it; empty if it is not known.
@@ -107,6 +109,8 @@ fn listed(parts: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::CpuTimeSource;
+
     use super::*;
 
     #[test]
@@ -123,6 +127,15 @@ mod tests {
         assert_eq!(short(Some(whole)), " (01234567)");
         assert_eq!(short(Some(&format!("{whole}-dirty"))), " (01234567-dirty)");
         assert_eq!((short(Some("abc")).as_str(), short(None).as_str()), (" (abc)", ""));
+    }
+
+    #[test]
+    fn a_cluster_says_where_its_cpu_times_are_from_if_the_result_does() {
+        let lines = |cpu_time: Option<CpuTimeSource>| {
+            of_cluster(&ClusterEnvironment { cpu_time, ..ClusterEnvironment::default() }).join("\n")
+        };
+        assert!(lines(Some(CpuTimeSource::Cgroup)).ends_with("\nCPU times from control groups"));
+        assert!(!lines(None).contains("CPU times"));
     }
 
     #[test]

@@ -13,6 +13,30 @@ pub struct ClusterEnvironment {
     pub nodes: Vec<ClusterNode>,
     /// The images of the containers of proxies, each once.
     pub proxies: Vec<String>,
+    /// Where the CPU times of containers are from; null in results of earlier versions, which are from the kubelets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<CpuTimeSource>,
+}
+
+/// Where the CPU times of containers in a cluster are from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CpuTimeSource {
+    /// Their control groups, which pods on their nodes read when they are asked.
+    Cgroup,
+    /// The metrics of the kubelets, which read each container every 10 to 20 seconds.
+    #[default]
+    Kubelet,
+}
+
+impl CpuTimeSource {
+    /// The source in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cgroup => "control groups",
+            Self::Kubelet => "kubelets",
+        }
+    }
 }
 
 /// A node, as it describes itself.

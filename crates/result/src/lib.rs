@@ -58,7 +58,7 @@ pub use calibration::{
     CalibrationBody, CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError,
     RateError, Recorder,
 };
-pub use cluster::{ClusterEnvironment, ClusterNode};
+pub use cluster::{ClusterEnvironment, ClusterNode, CpuTimeSource};
 pub use comparison::{
     ArmLeftOut, ComparedArms, ComparedMeasure, ComparedSubject, ComparisonBody, ComparisonResult,
     ConfigurationDifferences, Decision, KeyDifference, PartDifference, StudiesComparison,
@@ -112,7 +112,8 @@ pub use program::Program;
 pub use reasons::Reasons;
 pub use report::{Body, Machine, Report};
 pub use round::{
-    ArmRound, Capacity, Disturbance, Opened, ProxyTraffic, QuietSlices, RoundProfile, Sample, StudyRound,
+    ArmRound, Capacity, Disturbance, LimitPeriods, Opened, ProxyTraffic, QuietSlices, RoundProfile, Sample,
+    StudyRound,
 };
 pub use scale::{
     PeakPlace, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePeak, ScalePoint, ScaleResult,

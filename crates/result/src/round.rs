@@ -1,6 +1,7 @@
 //! The evidence of a study: the measurements of each round, by slice, so that every number can be recomputed.
 
 use std::collections::BTreeMap;
+use std::ops::Add;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,55 @@ pub struct Sample {
     /// arm, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietSlices>,
+    /// Periods of the CPU limit of each proxy by slice, in the order in which a request passes the proxies; null where they are not known, and
+    /// of a proxy without a limit. Empty unless the control groups of the proxies were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Vec<Option<LimitPeriods>>>,
+}
+
+/// Periods of the CPU limit of a control group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitPeriods {
+    /// Periods of the limit, usually of 100 ms, in which the group had work; 0 without a limit.
+    pub periods: u64,
+    /// Those of them in which the limit stopped it.
+    pub throttled: u64,
+    /// Time for which it was stopped, summed over processors, seconds.
+    pub throttled_s: f64,
+}
+
+impl LimitPeriods {
+    /// The periods since an earlier reading of the same counters. None if they began again.
+    pub fn since(self, earlier: Self) -> Option<Self> {
+        Some(Self {
+            periods: self.periods.checked_sub(earlier.periods)?,
+            throttled: self.throttled.checked_sub(earlier.throttled)?,
+            throttled_s: (self.throttled_s - earlier.throttled_s).max(0.0),
+        })
+    }
+
+    /// The share of the periods in which the limit stopped the group; 0 without a period.
+    pub fn throttled_share(self) -> f64 {
+        if self.throttled == 0 {
+            0.0
+        } else {
+            self.throttled as f64 / self.periods.max(self.throttled) as f64
+        }
+    }
+}
+
+impl Add for LimitPeriods {
+    type Output = Self;
+
+    /// The periods of two limits.
+    fn add(self, other: Self) -> Self {
+        Self {
+            periods: self.periods.saturating_add(other.periods),
+            throttled: self.throttled.saturating_add(other.throttled),
+            throttled_s: self.throttled_s + other.throttled_s,
+        }
+    }
 }
 
 /// The quiet slices of an arm under an open loop in one round.

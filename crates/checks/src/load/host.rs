@@ -65,7 +65,7 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
 /// A CPU limit that throttled the generator.
 pub(super) const THROTTLED: Check<LoadResult> = Check {
     id: "throttled",
-    protects_from: "a container's CPU limit that stops the generator for most of every 100 ms",
+    protects_from: "a container's CPU limit that stops the generator, or a proxy, for most of every 100 ms",
     source: "kernel documentation, admin-guide/cgroup-v2: nr_throttled of cpu.stat",
     judge: |result, limits| {
         let Some(periods) = result.generator.throttled else { return Vec::new() };

@@ -6,7 +6,7 @@ use hoptax_result::{
 };
 use hoptax_stats::null_reach;
 
-use super::{arms, generator, host, known, missing, quiet, same, samples};
+use super::{arms, generator, host, known, missing, quiet, same, samples, throttled};
 
 /// Remainder of a number after a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,7 +175,8 @@ impl Before {
             Remainder::Interval
         } else if [samples::TOO_FEW.id, missing::MISSING.id, generator::SEND_LAG.id].contains(&id) {
             Remainder::Evidence
-        } else if [generator::SATURATED.id, host::SHARED_PROCESSOR.id].contains(&id) {
+        } else if [generator::SATURATED.id, host::SHARED_PROCESSOR.id, throttled::THROTTLED.id].contains(&id)
+        {
             if slot.measure.is_quantile() { Remainder::Shorter } else { if_higher() }
         } else if id == quiet::QUIET.id {
             Remainder::OfAllSlices

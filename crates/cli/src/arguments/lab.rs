@@ -18,6 +18,9 @@ pub(crate) enum LabCommand {
     Origin(OriginArguments),
     /// Send shares of loads for `hoptax load --agents` on another machine
     Agent(AgentArguments),
+    /// Read CPU times of containers on a node of a cluster; for `hoptax mesh` only
+    #[command(hide = true)]
+    Reader(ReaderArguments),
     /// Create a certificate authority and certificates for tests
     Certs(CertsArguments),
     /// Install and list Envoy releases
@@ -127,6 +130,16 @@ pub(crate) struct AgentArguments {
     /// Time after which the agent ends, whatever it does
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) deadline: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReaderArguments {
+    /// Address to listen on, of loopback; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS", value_parser = hoptax_host::scoped::socket_address)]
+    pub(crate) listen: SocketAddr,
+    /// Folder of the control groups of the node
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) groups: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_cluster::job::Pull;
+use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::BUILT_IN;
 
 use super::agent_pods::PULLS;
@@ -22,8 +23,10 @@ Measures the same load on the network of nodes, on that of pods, and with each m
 installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
 a caller and an origin, and removes it at the end, at an interrupt, and when it fails. Each round
 has new pods, and a slice of each arm in a random order. CPU time is that of the proxies' containers
-by the metrics of the kubelets, which read it every 10 to 20 seconds: a slice takes about a minute,
-and five rounds with one mesh some twenty minutes.
+by their control groups, which a DaemonSet reads on the nodes of the pods: a slice takes seconds,
+and most of a round is the start of its pods. Where it may not, CPU time is from the metrics of the
+kubelets, which read it every 10 to 20 seconds: then a slice takes about a minute, and five rounds
+with one mesh some twenty. The result says which, and why.
 
 It needs rights in the whole cluster, which --dry-run prints with all that it makes.
 docs/guide/mesh.md describes the image, the rights, and templates with objects of your own, such as
@@ -75,6 +78,9 @@ pub(crate) struct MeshArguments {
     /// Node of the callers [default: that of the first one, another than the origin's if there is one]
     #[arg(long, value_name = "NAME")]
     pub(crate) caller_node: Option<String>,
+    /// Source of CPU times: control groups, kubelets, or control groups where they can be read
+    #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = values::one_of(WORDS))]
+    pub(crate) cpu_time: CpuTime,
     /// Print the rights and the manifests as YAML, and make nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

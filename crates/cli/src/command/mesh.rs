@@ -6,6 +6,7 @@ use std::path::Path;
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::job::Pull;
 use hoptax_mesh::plan::{Asked, Plan};
+use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::Template;
 use hoptax_session::thresholds;
 
@@ -52,6 +53,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         warmup: arguments.warmup,
         seed: arguments.seed,
         nodes: [arguments.node.clone(), arguments.caller_node.clone()],
+        cpu_time: arguments.cpu_time,
     };
     Plan::new(asked).map_err(Failure::bad_input)
 }
@@ -63,6 +65,8 @@ fn again(arguments: &MeshArguments) -> String {
     let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
     let pull = pull.map(|(word, _)| format!("--pull {word}"));
+    let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
+    let source = source.map(|(word, _)| format!("--cpu-time {word}"));
     let load = [format!("--rate {}", arguments.rate), format!("--connections {}", arguments.connections)];
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
     let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
@@ -73,7 +77,7 @@ fn again(arguments: &MeshArguments) -> String {
     ];
     let given = given.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value.as_ref()?)));
     let words = [format!("--image {}", arguments.image)].into_iter().chain(meshes).chain(own);
-    words.chain(pull).chain(load).chain(slice).chain(given).collect::<Vec<_>>().join(" ")
+    words.chain(pull).chain(load).chain(slice).chain(source).chain(given).collect::<Vec<_>>().join(" ")
 }
 
 /// Measures the plan, and prints its result.

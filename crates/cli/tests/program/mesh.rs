@@ -1,8 +1,13 @@
 //! `hoptax mesh`, as far as no cluster is needed. Module `mesh_cluster` has a real one.
 
-use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
 
-use crate::support::run;
+use serde_json::{Value, json};
+
+use crate::support::{Guarded, hoptax, run};
 
 /// A measurement that needs no cluster to be refused or shown.
 const ASKED: [&str; 3] = ["mesh", "--image", "a/b:1"];
@@ -15,19 +20,79 @@ fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
         ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
     let of = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
     assert_eq!((of("Namespace"), of("Pod"), of("Job"), of("ClusterRole")), (4, 4, 4, 1), "{}", ran.stdout);
+    assert_eq!(of("DaemonSet"), 1, "{}", ran.stdout);
     assert!(
         ran.stdout.contains("istio-injection: enabled") && ran.stdout.contains("linkerd.io/inject: enabled")
     );
 }
 
 #[test]
+fn a_measurement_by_the_metrics_of_kubelets_makes_no_daemon_set() {
+    let ran = run(ASKED.into_iter().chain(["--cpu-time", "kubelet", "--dry-run"]));
+    assert!(ran.code == Some(0) && !ran.stdout.contains("kind: DaemonSet"), "{}", ran.stdout);
+}
+
+/// The answer of a reader to a question, both as JSON.
+fn answer_of_reader(address: &str, question: &Value) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let question = question.to_string();
+    stream.write_all(&u32::try_from(question.len()).unwrap().to_be_bytes()).unwrap();
+    stream.write_all(question.as_bytes()).unwrap();
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).unwrap();
+    let mut answer = vec![0; u32::from_be_bytes(head) as usize];
+    stream.read_exact(&mut answer).unwrap();
+    serde_json::from_slice(&answer).unwrap()
+}
+
+#[test]
+fn a_reader_answers_with_the_counters_of_containers_of_pods_and_ends_at_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = "0a".repeat(32);
+    let group = folder.path().join("kubepods/burstable/pod1").join(&id);
+    fs::create_dir_all(&group).unwrap();
+    fs::write(folder.path().join("cgroup.controllers"), "cpu\n").unwrap();
+    let counters = "usage_usec 1500\nnr_periods 20\nnr_throttled 3\nthrottled_usec 500000\n";
+    fs::write(group.join("cpu.stat"), counters).unwrap();
+    let mut command = hoptax();
+    command.args(["lab", "reader", "--listen", "127.0.0.1:0", "--groups"]).arg(folder.path());
+    let mut reader = Guarded(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(reader.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on ").unwrap();
+    let other = "0b".repeat(32);
+    let answer = answer_of_reader(address, &json!({"version": 1, "containers": [id, other]}));
+    let reading = &answer["Ok"][&id];
+    assert_eq!(reading["cpu_ns"], 1_500_000, "{answer}");
+    assert_eq!(reading["limit"], json!({"periods": 20, "throttled": 3, "throttled_s": 0.5}), "{answer}");
+    assert!(reading["at_ns"].as_u64() > Some(0) && answer["Ok"][&other].is_null(), "{answer}");
+    let refused = answer_of_reader(address, &json!({"version": 1, "containers": ["../../etc"]}));
+    assert!(refused["Err"].as_str().unwrap().contains("64 digits"), "{refused}");
+    reader.signal("TERM");
+    assert_eq!(reader.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_reader_that_others_reach_or_without_control_groups_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let groups = folder.path().to_str().unwrap();
+    for (listen, code, expected) in [
+        ("0.0.0.0:0", 2, "let it listen on loopback"),
+        ("127.0.0.1:0", 3, "no control groups with CPU times"),
+    ] {
+        let ran = run(["lab", "reader", "--listen", listen, "--groups", groups]);
+        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mesh.yaml");
-    std::fs::write(&path, "name: pod-network\nurl: http://a/\norigin: {proxies: [envoy]}\n").unwrap();
+    fs::write(&path, "name: pod-network\nurl: http://a/\norigin: {proxies: [envoy]}\n").unwrap();
     let twice = path.to_str().unwrap();
     let outside = folder.path().join("outside.yaml");
-    std::fs::write(&outside, "name: a\nurl: http://victim.example/\norigin: {proxies: [envoy]}\n").unwrap();
+    fs::write(&outside, "name: a\nurl: http://victim.example/\norigin: {proxies: [envoy]}\n").unwrap();
     let outside = outside.to_str().unwrap();
     for (arguments, expected) in [
         (vec!["--mesh", "itsio"], "itsio"),
@@ -36,6 +101,7 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
         (vec!["--template", outside], "no load goes outside of the cluster"),
         (vec!["--rounds", "1"], "--rounds"),
         (vec!["--rate", "0"], "--rate"),
+        (vec!["--cpu-time", "prometheus"], "--cpu-time"),
         (vec!["--threshold", "none=1"], "no threshold `none`"),
     ] {
         let ran = run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"]));

@@ -1,13 +1,27 @@
 //! `hoptax mesh` in a real Kubernetes, that of `tools/cluster`, which has no mesh: a template of the test puts an Envoy before the origin.
 //! `make test-cluster` starts the cluster and runs these tests in its network namespace.
 
+use std::collections::BTreeMap;
+use std::env;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
+
+use hoptax_cluster::job::Pull;
+use hoptax_cluster::rights::rule_of_mesh;
+use hoptax_cluster::usage::readings;
+use hoptax_mesh::plan::{Asked, Plan};
+use hoptax_mesh::source::CpuTime;
+use hoptax_mesh::template::Template;
+use serde_json::Value;
 
 use super::agent_pods::{begun, line_with};
 use super::agent_pods_cluster::{IMAGE, asked, prepared};
-use super::pod::{envoy, kubectl};
+use super::pod::{envoy, kubectl, programs};
 use crate::support::{TOLERANT, checked, hoptax, ran, wait_at_pace};
 
 /// A mesh whose sidecar is an Envoy of the machine, in the pod of the origin.
@@ -57,13 +71,44 @@ origin:
     - {name: envoy, hostPath: {path: ENVOY}}
 "#;
 
+/// Tests of this module run one after the other: each waits until nothing of any measurement is left, and measurements disturb each other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// `hoptax mesh` at a rate that leaves the machine time for the cluster.
 fn mesh(image: &str, more: &[&str]) -> Command {
+    mesh_at("100", image, more)
+}
+
+/// The same at another rate.
+fn mesh_at(rate: &str, image: &str, more: &[&str]) -> Command {
     prepared();
     let mut command = hoptax();
-    command.args(["mesh", "--image", image, "--pull", "never", "--rate", "100", "--connections", "4"]);
+    command.args(["mesh", "--image", image, "--pull", "never", "--rate", rate, "--connections", "4"]);
     command.args(["--rounds", "2"]).args(more).args(TOLERANT);
     command
+}
+
+/// The same of the sidecar, with its result in this folder.
+fn sidecar(rate: &str, folder: &Path, more: &[&str]) -> Command {
+    let template = folder.join("sidecar.yaml");
+    fs::write(&template, TEMPLATE.replace("ENVOY", &envoy())).unwrap();
+    let mut command = mesh_at(rate, IMAGE, &["--kube-context", "admin"]);
+    command.arg("--template").arg(&template).arg("--json").arg(folder.join("result.json"));
+    command.arg("--out").arg(folder.join("out")).args(more);
+    command
+}
+
+/// The result in a folder.
+fn result_in(folder: &Path) -> Value {
+    checked("study", &fs::read_to_string(folder.join("result.json")).unwrap())
+}
+
+/// The findings with an id.
+fn found<'a>(result: &'a Value, id: &str) -> Vec<&'a Value> {
+    result["findings"].as_array().unwrap().iter().filter(|finding| finding["id"] == id).collect()
 }
 
 /// Waits until the cluster has removed all namespaces of measurements.
@@ -75,15 +120,11 @@ fn wait_until_clean() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn the_cpu_time_of_a_sidecar_has_an_interval_and_nothing_is_left() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let (template, json) = (folder.path().join("sidecar.yaml"), folder.path().join("result.json"));
-    fs::write(&template, TEMPLATE.replace("ENVOY", &envoy())).unwrap();
-    let mut command = mesh(IMAGE, &["--kube-context", "admin"]);
-    command.arg("--template").arg(&template).arg("--json").arg(&json);
-    command.arg("--out").arg(folder.path().join("out"));
-    let ran = ran(&mut command);
+    let ran = ran(&mut sidecar("100", folder.path(), &["--cpu-time", "kubelet"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let result = checked("study", &fs::read_to_string(&json).unwrap());
+    let result = result_in(folder.path());
     let arms = result["arms"].as_array().unwrap();
     let ids: Vec<&str> = arms.iter().map(|arm| arm["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["host-network", "pod-network", "sidecar"]);
@@ -99,20 +140,116 @@ fn the_cpu_time_of_a_sidecar_has_an_interval_and_nothing_is_left() {
     }
     let cluster = &result["environment"]["cluster"];
     assert_eq!(cluster["kubernetes"], "v1.32.1");
-    assert_eq!(cluster["nodes"][0]["name"], "node", "{cluster}");
-    let findings = result["findings"].as_array().unwrap();
-    let has = |id: &str| findings.iter().any(|finding| finding["id"] == id);
-    assert!(has("cpu-source") && has("one-node") && !has("cpu-unknown"), "{findings:#?}");
-    assert!(has("idle-proxies") && !has("mesh-bypassed"), "{findings:#?}");
+    assert_eq!((&cluster["nodes"][0]["name"], &cluster["cpu_time"]), (&"node".into(), &"kubelet".into()));
+    let has = |id: &str| !found(&result, id).is_empty();
+    assert!(has("cpu-source") && has("one-node") && !has("cpu-unknown"), "{:#}", result["findings"]);
+    assert!(has("idle-proxies") && !has("mesh-bypassed"), "{:#}", result["findings"]);
     // After two rounds, the interval may contain zero.
     assert!(ran.stdout.contains("`sidecar` costs "), "{}", ran.stdout);
     assert!(ran.stdout.contains("report.html") && folder.path().join("out/report.html").is_file());
     wait_until_clean();
 }
 
+/// A seed with which the sidecar is the first arm of both rounds: kubelets have read its container after its slice, before it goes.
+fn seed() -> u64 {
+    let is_first = |seed: &u64| {
+        let asked = Asked {
+            meshes: vec![Template::read(TEMPLATE).unwrap()],
+            image: IMAGE.to_owned(),
+            pull: Pull::Never,
+            rate: 1.0,
+            connections: 1,
+            rounds: 2,
+            slice: None,
+            warmup: Duration::ZERO,
+            seed: *seed,
+            nodes: [None, None],
+            cpu_time: CpuTime::Cgroup,
+        };
+        let plan = Plan::new(asked).unwrap();
+        (0..2).all(|round| plan.order(round)[0] == 2)
+    };
+    (1..).find(is_first).unwrap()
+}
+
+/// The last CPU time that the kubelet states of the container `envoy` of each pod, by namespace and pod, until something is over, seconds.
+fn counted_by_kubelet(is_over: &AtomicBool) -> BTreeMap<(String, String), f64> {
+    let mut counted = BTreeMap::new();
+    while !is_over.load(Ordering::Relaxed) {
+        let metrics = asked(&["get", "--raw", "/api/v1/nodes/node/proxy/metrics/cadvisor"]);
+        let of_envoy = readings(&metrics).into_iter().filter(|(container, _)| container.name == "envoy");
+        counted.extend(of_envoy.map(|(one, reading)| ((one.namespace, one.pod), reading.cpu_s)));
+        thread::sleep(Duration::from_secs(2));
+    }
+    counted
+}
+
+/// CPU time of Envoy before its first request, and in all the time without requests, seconds.
+const BESIDE_REQUESTS_S: f64 = 1.0;
+/// What Envoy got beside the slice of 20 s: the warm-up of 3 s, and the requests until it answered.
+const BESIDE_SLICE: f64 = 1.5;
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn cpu_times_from_control_groups_are_within_those_that_the_kubelet_counts_until_the_end() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let seed = seed().to_string();
+    let slices = ["--cpu-time", "cgroup", "--slice", "20s", "--seed", &seed];
+    let mut command = sidecar("400", folder.path(), &slices);
+    let is_over = AtomicBool::new(false);
+    let (ran, counted) = thread::scope(|scope| {
+        let kubelet = scope.spawn(|| counted_by_kubelet(&is_over));
+        let ran = ran(&mut command);
+        is_over.store(true, Ordering::Relaxed);
+        (ran, kubelet.join().unwrap())
+    });
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result = result_in(folder.path());
+    assert_eq!(result["environment"]["cluster"]["cpu_time"], "cgroup");
+    let source = found(&result, "cpu-source")[0]["message"].as_str().unwrap();
+    assert!(source.contains("from the control groups of the containers (as --cpu-time asks)"), "{source}");
+    assert!(found(&result, "cpu-unknown").is_empty() && found(&result, "throttled").is_empty(), "{result:#}");
+    // The first line names the namespaces. Kubelets know those of measurements before for a while.
+    let own =
+        counted.into_iter().filter(|((namespace, _), _)| ran.stderr.contains(&format!("`{namespace}`")));
+    let counted: BTreeMap<String, f64> = own.map(|((_, pod), cpu_s)| (pod, cpu_s)).collect();
+    let rounds = result["rounds"].as_array().unwrap();
+    assert_eq!((rounds.len(), counted.len()), (2, 2), "{counted:?}");
+    for round in rounds {
+        let samples = round["samples"].as_array().unwrap();
+        let sample = samples.iter().find(|sample| sample["arm"] == "sidecar").unwrap();
+        let us = sample["values"]["cpu_us_per_request"][0].as_f64().unwrap_or_else(|| panic!("{sample:#}"));
+        let of_slice_s = us * sample["book"]["answered"].as_f64().unwrap() / 1e6;
+        let until_end_s = counted[&format!("origin-{}", round["round"])];
+        assert!(of_slice_s <= until_end_s, "{of_slice_s} s of {until_end_s} s");
+        let most_s = of_slice_s * BESIDE_SLICE + BESIDE_REQUESTS_S;
+        assert!(until_end_s <= most_s, "{of_slice_s} s of {until_end_s} s");
+    }
+    wait_until_clean();
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn slices_last_seconds_where_control_groups_can_be_read_and_readers_go_with_their_round() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let ran = ran(&mut sidecar("100", folder.path(), &[]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result = result_in(folder.path());
+    assert_eq!(result["environment"]["cluster"]["cpu_time"], "cgroup", "{}", ran.stderr);
+    let slice_s = result["plan"]["loads"][0]["slice_s"].as_f64().unwrap();
+    // Kubelets need 36 s or more.
+    assert!((6.0..20.0).contains(&slice_s), "{slice_s} s");
+    assert!(result["arms"][2]["cost"]["cpu_us_per_request"]["estimate"].as_f64() > Some(5.0), "{result:#}");
+    wait_until_clean();
+    assert_eq!(asked(&["get", "daemonsets", "--all-namespaces", "--output", "name"]), "");
+}
+
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn what_does_not_come_is_said_with_the_next_step_and_nothing_is_left() {
+    let _alone = alone();
     for (image, more, code, expected) in [
         (IMAGE, vec!["--mesh", "istio"], 3, "`istio` put no proxy `istio-proxy` into the pod of the origin"),
         (IMAGE, vec!["--mesh", "istio"], 3, "kubectl get mutatingwebhookconfigurations"),
@@ -140,11 +277,12 @@ fn what_does_not_come_is_said_with_the_next_step_and_nothing_is_left() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn an_interrupt_removes_all_that_was_made() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut command = mesh(IMAGE, &[]);
     command.arg("--out").arg(folder.path().join("out"));
     let (mut process, mut lines) = begun(command);
-    line_with(&mut lines, "waits until the nodes have read");
+    line_with(&mut lines, "reads CPU times from control groups");
     process.signal("INT");
     lines.for_each(drop);
     assert_eq!(process.0.wait().unwrap().code(), Some(130));
@@ -154,6 +292,7 @@ fn an_interrupt_removes_all_that_was_made() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn the_printed_rule_grants_what_a_measurement_needs() {
+    let _alone = alone();
     let of_alice = |image: &str| {
         let folder = tempfile::tempdir().unwrap();
         let mut command = mesh(image, &["--kube-context", "alice"]);
@@ -166,10 +305,58 @@ fn the_printed_rule_grants_what_a_measurement_needs() {
     wait_at_pace(Duration::from_secs(1), "the rights", || {
         of_alice("hoptax.invalid/none:1").stderr.contains("cannot get the image")
     });
-    for what in [&["get", "nodes"][..], &["get", "nodes", "--subresource=proxy"], &["create", "services"]] {
+    for what in [
+        &["get", "nodes"][..],
+        &["get", "nodes", "--subresource=proxy"],
+        &["create", "services"],
+        &["create", "daemonsets.apps"],
+    ] {
         let asked = asked(&[&["auth", "can-i", "--as", "alice"], what].concat());
         assert_eq!(asked.trim(), "yes", "{what:?}");
     }
     kubectl(&["delete", "clusterrolebinding", "hoptax-mesh"], "");
+    wait_until_clean();
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn without_the_right_to_make_a_daemon_set_cpu_times_are_those_of_kubelets_and_the_reason_is_said() {
+    let _alone = alone();
+    // Not `alice`, whose rights other tests give and take.
+    let user = "system:serviceaccount:default:kubelets";
+    kubectl(&["--namespace", "default", "create", "serviceaccount", "kubelets"], "");
+    let token = asked(&["--namespace", "default", "create", "token", "kubelets"]);
+    let rule = rule_of_mesh(Some(user)).replace("hoptax-mesh", "hoptax-kubelets");
+    let without: String =
+        rule.lines().filter(|line| !line.contains("daemonsets")).map(|line| format!("{line}\n")).collect();
+    kubectl(&["apply", "--filename", "-"], &without);
+    wait_at_pace(Duration::from_secs(1), "the rights", || {
+        let mut asked = Command::new(programs().join("kubectl"));
+        asked.args(["--context", "admin", "auth", "can-i", "create", "namespaces", "--as", user]);
+        asked.output().unwrap().status.success()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let of_alice = fs::read_to_string(env::var("KUBECONFIG").unwrap()).unwrap();
+    fs::write(&kubeconfig, of_alice.replace("token: alice", &format!("token: {}", token.trim()))).unwrap();
+    let of_user = |more: &[&str]| {
+        let mut command = mesh(IMAGE, &["--kube-context", "alice"]);
+        command.env("KUBECONFIG", &kubeconfig).arg("--out").arg(folder.path().join("out")).args(more);
+        command
+    };
+    let (mut process, mut lines) = begun(of_user(&[]));
+    let line = line_with(&mut lines, "CPU times are those of the kubelets, because");
+    assert!(
+        line.contains("control groups cannot be read") && line.contains("cannot create resource"),
+        "{line}"
+    );
+    line_with(&mut lines, "waits until the nodes have read");
+    process.signal("INT");
+    lines.for_each(drop);
+    assert_eq!(process.0.wait().unwrap().code(), Some(130));
+    let refused = ran(&mut of_user(&["--cpu-time", "cgroup"]));
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("resources: [daemonsets], verbs: [create]"), "{}", refused.stderr);
+    kubectl(&["delete", "clusterrolebinding", "hoptax-kubelets"], "");
     wait_until_clean();
 }

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
@@ -64,10 +65,11 @@ pub struct Removed {
     pub in_use: Vec<String>,
 }
 
-/// The client and the Job, for the thread and for all streams.
+/// The client and the Job with its id, for the thread and for all streams.
 struct Shared {
     connection: Connection,
     job: AgentJob,
+    uid: String,
 }
 
 impl std::fmt::Debug for Shared {
@@ -118,6 +120,11 @@ impl Running {
     /// The name of the Job.
     pub fn job(&self) -> &str {
         &self.shared.job.name
+    }
+
+    /// The reference of whatever belongs to the Job, and is removed with it.
+    pub fn owner(&self) -> Value {
+        self.shared.job.owner(&self.shared.uid)
     }
 
     /// Its agents.
@@ -197,10 +204,10 @@ impl Shared {
         let connection = Connection::open(context).await?;
         let avoided = avoided(&connection, &job).await?;
         job.avoided.extend(avoided);
-        let shared = Self { connection, job };
+        let shared = Self { connection, job, uid: String::new() };
         let made = shared.make_all(token).await;
         match made {
-            Ok(()) => Ok(shared),
+            Ok(uid) => Ok(Self { uid, ..shared }),
             Err(refused) => {
                 // The Job may have been made all the same. Why it was not is said anyway, and soon: left alone, it ends by itself.
                 let _ = timeout(LOOK_TIME, shared.remove()).await;
@@ -209,8 +216,8 @@ impl Shared {
         }
     }
 
-    async fn make_all(&self, token: &str) -> Result<(), Refused> {
-        let Self { connection, job } = self;
+    async fn make_all(&self, token: &str) -> Result<String, Refused> {
+        let Self { connection, job, .. } = self;
         let made: Result<Made, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
         let uid = match made {
             Ok(made) => made.metadata.uid,
@@ -222,10 +229,10 @@ impl Shared {
             return Err(self.refused(failed, "make a Secret").await);
         }
         // Without this right, no agent would ever come.
-        match self.pods().await {
-            Ok(_) => Ok(()),
-            Err(failed) => Err(self.refused(failed, "list pods").await),
+        if let Err(failed) = self.pods().await {
+            return Err(self.refused(failed, "list pods").await);
         }
+        Ok(uid)
     }
 
     /// Looks at the pods until the load has ended.
@@ -272,10 +279,8 @@ impl Shared {
         let (events, problem) = if all_there {
             (List::default(), None)
         } else {
-            match self.events().await {
-                Ok(events) => (events, None),
-                Err(failed) => (List::default(), Some(failed)),
-            }
+            let events = self.events().await;
+            events.map_or_else(|failed| (List::default(), Some(failed)), |events| (events, None))
         };
         Ok((agents(&self.job, &pods, &events, before), problem))
     }

@@ -7,12 +7,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
+use tokio::io::DuplexStream;
 use tokio::runtime::Runtime;
 
 use super::agents::{Left, Removed, selector};
 use super::connection::{Connection, Failed};
-use super::runtime;
-use crate::job::pods::List;
+use super::{Forwarded, NotForwarded, open_port, runtime};
+use crate::job::pods::{Event, List};
 use crate::job::{ARRIVAL, MESH_LABELS};
 use crate::refused::Refused;
 
@@ -115,6 +116,37 @@ impl Cluster {
             Ok(()) | Err(Failed::NotFound(_)) => Ok(()),
             Err(failed) => Err(self.refused(failed, doing)),
         }
+    }
+
+    /// A stream to a port of a pod, which is forwarded while [`Cluster::run`] runs something. That nobody listens there, reading from it says.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub fn forward(
+        &self,
+        namespace: &str,
+        pod: &str,
+        port: u16,
+        doing: &str,
+    ) -> Result<DuplexStream, Refused> {
+        match self.runtime.block_on(open_port(&self.connection, namespace, pod, port)) {
+            Ok(Forwarded { stream, .. }) => Ok(stream),
+            Err(NotForwarded::Failed(failed)) => Err(self.refused(failed, doing)),
+            Err(NotForwarded::Other(why)) => Err(self.refused(Failed::Other(why), doing)),
+        }
+    }
+
+    /// Runs something to its end, such as a question over a forwarded port.
+    pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// The last reason why pods of an object of a namespace were not created; none if nothing is said of it.
+    pub fn not_created(&self, namespace: &str, kind: &str, name: &str) -> Option<String> {
+        let selector = format!("fieldSelector=involvedObject.kind%3D{kind}%2CinvolvedObject.name%3D{name}");
+        let path = format!("/api/v1/namespaces/{namespace}/events?{selector}");
+        let events: List<Event> = self.get(&path, "list events").ok()?;
+        events.items.iter().rev().find_map(Event::not_created)
     }
 
     fn refused(&self, failed: Failed, doing: &str) -> Refused {

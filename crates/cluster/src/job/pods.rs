@@ -62,6 +62,13 @@ pub struct Event {
     message: String,
 }
 
+impl Event {
+    /// The reason why a pod was not created, in short; none if it says something else.
+    pub fn not_created(&self) -> Option<String> {
+        (self.reason == "FailedCreate").then(|| short(&self.message))
+    }
+}
+
 /// A reason why an agent does not come, or not yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
@@ -117,10 +124,9 @@ pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>, before: &[
         }
     }
     // Only the last event is about the pods that are still missing.
-    let refused = events.items.iter().rfind(|event| event.reason == "FailedCreate");
-    if let Some(event) = refused {
+    if let Some(said) = events.items.iter().rev().find_map(Event::not_created) {
         for agent in all.iter_mut().filter(|agent| agent.pod.is_none()) {
-            agent.state = State::Stuck(not_created(job, &event.message));
+            agent.state = State::Stuck(not_created(job, &said));
         }
     }
     for (agent, before) in all.iter_mut().zip(before) {
@@ -141,7 +147,7 @@ fn deleted(why: &str) -> Trouble {
 
 /// A pod that the cluster does not create.
 fn not_created(job: &AgentJob, message: &str) -> Trouble {
-    let why = format!("is not created: {}", short(message));
+    let why = format!("is not created: {message}");
     if message.contains("exceeded quota") {
         let next =
             "ask for less with --agent-cpus and --agent-memory or for fewer agents, or have the quota raised"

@@ -8,10 +8,13 @@ use hoptax_cluster::job::pods::{List, State};
 use hoptax_cluster::job::{ARRIVAL, ORIGIN};
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Pod, Running, start_agents};
+use hoptax_result::LimitPeriods;
 use hoptax_session::Failure;
 use hoptax_session::token::Token;
+use serde_json::Value;
 
-use super::polls::{Idle, name, share_of};
+use super::polls::{Idle, ProxyUse, name, shared_use};
+use super::readers::Placed;
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
@@ -76,6 +79,8 @@ enum Way {
 pub(super) struct UsedByArm {
     /// Shares of a processor, in the order of the proxies.
     pub(super) proxies: Vec<Option<f64>>,
+    /// Periods of the CPU limits of the proxies.
+    pub(super) limits: Vec<Option<LimitPeriods>>,
     pub(super) origin: Option<f64>,
     /// The shortest time that the share of a proxy is from, seconds.
     pub(super) shortest_s: Option<f64>,
@@ -170,14 +175,17 @@ impl Pods {
 
     /// The containers of the pods whose CPU time is needed.
     pub(super) fn containers(&self) -> Vec<Container> {
-        let of = |pods: &ArmPods| {
-            let own = pods.ways.iter().filter_map(|way| match way {
-                Way::Own(container) => Some(container.clone()),
-                Way::Shared(_) => None,
-            });
-            own.chain([pods.container_of_origin()]).collect::<Vec<_>>()
-        };
-        self.arms.iter().flat_map(of).collect()
+        self.arms.iter().flat_map(ArmPods::containers).collect()
+    }
+
+    /// The same with their nodes and ids.
+    pub(super) fn placed(&self) -> Vec<Placed> {
+        self.arms.iter().flat_map(ArmPods::placed).collect()
+    }
+
+    /// The reference of what goes with the pods of a round, which ends by itself: that of the Job of the first caller.
+    pub(super) fn owner(&self) -> Value {
+        self.arm(0).running.owner()
     }
 
     /// Removes the pods, and waits until they are gone: those on the network of a node hold its ports.
@@ -214,6 +222,23 @@ impl ArmPods {
         Container { namespace, pod, name: ORIGIN.to_owned() }
     }
 
+    fn containers(&self) -> Vec<Container> {
+        let own = self.ways.iter().filter_map(|way| match way {
+            Way::Own(container) => Some(container.clone()),
+            Way::Shared(_) => None,
+        });
+        own.chain([self.container_of_origin()]).collect()
+    }
+
+    fn placed(&self) -> Vec<Placed> {
+        let placed = |container: Container| {
+            let pod = [&self.origin, &self.caller].into_iter().find(|pod| pod.name() == container.pod)?;
+            let id = pod.container_id(&container.name).map(str::to_owned);
+            Some(Placed { node: pod.node()?.to_owned(), id, container })
+        };
+        self.containers().into_iter().filter_map(placed).collect()
+    }
+
     fn proxies(&self, arm: &Arm) -> Vec<Proxy> {
         let of_side = |position: &str, side: &Side, pod: &Pod| {
             let of = |container: &String| Proxy {
@@ -248,24 +273,25 @@ impl ArmPods {
 
     /// What its containers used in this time, seconds since 1970.
     pub(super) fn used(&self, polls: &[Poll], (from_s, to_s): (f64, f64), idle: &Idle) -> UsedByArm {
-        let mut shortest_s: Option<f64> = None;
-        let mut of = |way: &Way| {
-            let (share, seconds) = match way {
+        let of = |way: &Way| {
+            Some(match way {
                 Way::Own(container) => {
                     let used = used(polls, container, from_s, to_s)?;
-                    (used.share(), used.seconds)
+                    ProxyUse { share: used.share(), seconds: used.seconds, limit: used.limit }
                 }
                 Way::Shared(shared) => {
-                    let (share, seconds) = share_of(polls, shared, (from_s, to_s))?;
-                    (share - idle.last(shared)?, seconds)
+                    let used = shared_use(polls, shared, (from_s, to_s))?;
+                    ProxyUse { share: used.share - idle.last(shared)?, ..used }
                 }
-            };
-            shortest_s = Some(shortest_s.map_or(seconds, |shortest| shortest.min(seconds)));
-            Some(share)
+            })
         };
-        let proxies = self.ways.iter().map(&mut of).collect();
-        let origin = used(polls, &self.container_of_origin(), from_s, to_s).map(|used| used.share());
-        UsedByArm { proxies, origin, shortest_s }
+        let all: Vec<Option<ProxyUse>> = self.ways.iter().map(of).collect();
+        UsedByArm {
+            proxies: all.iter().map(|one| Some((*one)?.share)).collect(),
+            limits: all.iter().map(|one| (*one)?.limit).collect(),
+            origin: used(polls, &self.container_of_origin(), from_s, to_s).map(|used| used.share()),
+            shortest_s: all.iter().flatten().map(|one| one.seconds).reduce(f64::min),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Asks nodes for the CPU times of containers, all the time that a load runs.
+//! Asks for the CPU times of containers, all the time that a load runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,56 +6,59 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use hoptax_cluster::usage::{Container, readings};
+use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Cluster, Refused};
+use hoptax_result::{CpuTimeSource, LimitPeriods};
 use hoptax_session::Failure;
 
+use super::kubelets::Kubelets;
+use super::readers::Readers;
 use super::{Context, of_cluster};
 use crate::plan::Plan;
+use crate::source::every;
 use crate::template::Shared;
 use crate::used::{Poll, used};
 
-/// The time between two questions.
-const EVERY: Duration = Duration::from_secs(2);
 /// The time between two looks at whether to stop.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What is asked for: the nodes, and the namespaces whose containers are kept.
-#[derive(Clone, Debug)]
-pub(super) struct Poller {
-    nodes: Vec<String>,
-    namespaces: BTreeSet<String>,
+/// Whoever is asked.
+#[derive(Debug)]
+pub(super) enum Poller {
+    Kubelets(Kubelets),
+    Readers(Readers),
 }
 
 impl Poller {
-    pub(super) fn new(plan: &Plan, nodes: Vec<String>) -> Self {
-        let own = plan.arms.iter().map(|arm| arm.namespace.as_str());
-        let shared = plan.arms.iter().flat_map(|arm| &arm.template.shared);
-        let namespaces = own.chain(shared.map(|shared| shared.namespace.as_str()));
-        Self { nodes, namespaces: namespaces.map(str::to_owned).collect() }
+    /// The source.
+    pub(super) fn source(&self) -> CpuTimeSource {
+        match self {
+            Self::Kubelets(_) => CpuTimeSource::Kubelet,
+            Self::Readers(_) => CpuTimeSource::Cgroup,
+        }
     }
 
-    /// The nodes.
-    pub(super) fn nodes(&self) -> &[String] {
-        &self.nodes
+    /// The same for another client of the cluster.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Kubelets(kubelets) => Self::Kubelets(kubelets.clone()),
+            Self::Readers(readers) => Self::Readers(readers.again()),
+        }
     }
 
     /// Asks all nodes once.
-    fn poll(&self, cluster: &Cluster) -> Result<Poll, Refused> {
-        let mut poll = Poll { asked_s: now_s(), ..Poll::default() };
-        for node in &self.nodes {
-            let path = format!("/api/v1/nodes/{node}/proxy/metrics/cadvisor");
-            let metrics = cluster.text(&path, &format!("show the metrics of node `{node}`"))?;
-            let kept = readings(&metrics).into_iter();
-            poll.readings.extend(kept.filter(|(one, _)| self.namespaces.contains(&one.namespace)));
-        }
-        poll.answered_s = now_s();
-        Ok(poll)
+    fn poll(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
+        let asked_s = now_s();
+        let poll = match self {
+            Self::Kubelets(kubelets) => kubelets.poll(cluster),
+            Self::Readers(readers) => readers.poll(cluster),
+        };
+        Ok(Poll { asked_s, answered_s: now_s(), ..poll? })
     }
 
     /// Asks for at most so many seconds, until something is so.
     pub(super) fn poll_until(
-        &self,
+        &mut self,
         context: Context<'_>,
         seconds: f64,
         is_so: impl Fn(&[Poll]) -> bool,
@@ -64,7 +67,7 @@ impl Poller {
         let mut polls = Vec::new();
         while began.elapsed().as_secs_f64() < seconds && !is_so(&polls) {
             polls.push(self.poll(context.cluster).map_err(of_cluster)?);
-            let until = Instant::now() + EVERY;
+            let until = Instant::now() + every(self.source());
             while Instant::now() < until {
                 context.interrupt.check()?;
                 thread::sleep(LOOK_EVERY);
@@ -82,7 +85,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Asks in the cluster of a context, whatever the current one is meanwhile.
-    pub(super) fn begin(context: &str, poller: Poller) -> Result<Self, Failure> {
+    pub(super) fn begin(context: &str, mut poller: Poller) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, context) = (Arc::clone(&stop), context.to_owned());
         let thread =
@@ -90,18 +93,17 @@ impl Sampler {
                 let cluster = Cluster::open(Some(&context))?;
                 let mut polls = Vec::new();
                 loop {
-                    // Without some answers, there are fewer readings. If none comes again, the reason is said.
-                    let problem = match poller.poll(&cluster) {
-                        Ok(poll) => {
-                            polls.push(poll);
-                            None
-                        }
-                        Err(refused) => Some(refused),
-                    };
-                    let until = Instant::now() + EVERY;
+                    // Without some answers, there are fewer readings. If none comes again, the reason is said in the end.
+                    let polled = poller.poll(&cluster);
+                    let is_answered = polled.is_ok();
+                    polls.extend(polled);
+                    let until = Instant::now() + every(poller.source());
                     while Instant::now() < until {
                         if stopped.load(Ordering::Relaxed) {
-                            return problem.map_or(Ok(polls), Err);
+                            if !is_answered {
+                                polls.push(poller.poll(&cluster)?);
+                            }
+                            return Ok(polls);
                         }
                         thread::sleep(LOOK_EVERY);
                     }
@@ -131,7 +133,7 @@ impl Idle {
         let all: BTreeMap<String, &Shared> =
             plan.arms.iter().flat_map(|arm| &arm.template.shared).map(|one| (name(one), one)).collect();
         for (name, shared) in all {
-            let share = share_of(polls, shared, (0.0, f64::INFINITY)).map(|(share, _)| share);
+            let share = shared_use(polls, shared, (0.0, f64::INFINITY)).map(|used| used.share);
             self.rounds.entry(name).or_default().push(share);
         }
     }
@@ -166,15 +168,29 @@ pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Contain
     polls.iter().flat_map(|poll| poll.readings.keys()).filter(is_one).cloned().collect()
 }
 
-/// The share of a processor that shared proxies used in this time, and the shortest time that it is from, seconds. None if there is none, and
-/// if one is not known.
-pub(super) fn share_of(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<(f64, f64)> {
+/// What a proxy, or all that are shared together, used in some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ProxyUse {
+    /// The share of a processor.
+    pub(super) share: f64,
+    /// The shortest time that it is from, seconds.
+    pub(super) seconds: f64,
+    /// Periods of CPU limits; none if those of one are not known, and without a limit.
+    pub(super) limit: Option<LimitPeriods>,
+}
+
+/// What shared proxies used in this time. None if there is none, and if that of one is not known.
+pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<ProxyUse> {
     let containers = containers_of(polls, shared);
     let all: Option<Vec<_>> =
         containers.iter().map(|container| used(polls, container, from_s, to_s)).collect();
     let all = all.filter(|all| !all.is_empty())?;
-    let shortest_s = all.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min);
-    Some((all.iter().map(crate::used::Used::share).sum(), shortest_s))
+    let limits: Option<Vec<LimitPeriods>> = all.iter().map(|one| one.limit).collect();
+    Some(ProxyUse {
+        share: all.iter().map(crate::used::Used::share).sum(),
+        seconds: all.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min),
+        limit: limits.and_then(|limits| limits.into_iter().reduce(|sum, one| sum + one)),
+    })
 }
 
 /// The time since 1970, seconds.

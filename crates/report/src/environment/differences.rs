@@ -87,6 +87,15 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
             "Kubernetes",
             environment.cluster.as_ref().map(|cluster| cluster.kubernetes.clone()).unwrap_or_default(),
         ),
+        (
+            "CPU times from",
+            environment
+                .cluster
+                .as_ref()
+                .and_then(|cluster| cluster.cpu_time)
+                .map(|source| source.as_str().to_owned())
+                .unwrap_or_default(),
+        ),
     ];
     // Others are not stated, or stated as nothing.
     let stated = of_machine.into_iter().filter(|(_, value)| !value.is_empty());
@@ -215,6 +224,7 @@ fn shortened(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{ClusterEnvironment, CpuTimeSource};
     use serde_json::json;
 
     type Change = fn(&mut Environment);
@@ -275,6 +285,17 @@ mod tests {
             let expected: &[&str] = if not_stated.contains(&name) { &[] } else { &[name] };
             assert_eq!(differing(&program(), &environment), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn two_sources_of_cpu_times_in_clusters_are_a_difference() {
+        let of = |cpu_time: CpuTimeSource| {
+            let cluster = ClusterEnvironment { cpu_time: Some(cpu_time), ..ClusterEnvironment::default() };
+            of_envelope(&program(), Some(&Environment { cluster: Some(cluster), ..machine() }))
+        };
+        let (groups, kubelets) = (of(CpuTimeSource::Cgroup), of(CpuTimeSource::Kubelet));
+        assert_eq!(names(&differences(&[groups.clone(), kubelets])), ["CPU times from"]);
+        assert!(differences(&[groups.clone(), groups]).is_empty());
     }
 
     #[test]

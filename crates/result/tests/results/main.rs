@@ -17,6 +17,7 @@ mod finding;
 mod interval;
 #[cfg(feature = "sample")]
 mod known;
+mod limits;
 mod lint;
 mod measures;
 mod memory_per_connection;

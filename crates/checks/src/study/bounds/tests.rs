@@ -1,4 +1,7 @@
-use hoptax_result::{ArmResult, Bound, BoundOf, CostMeasure, Interval, KnownAnswer, StudyResult, Verdict};
+use hoptax_result::{
+    ArmResult, Bound, BoundOf, CostMeasure, Interval, KnownAnswer, LimitPeriods, Sample, StudyResult,
+    StudyRound, Verdict,
+};
 
 use crate::study::tests::{fired, only_closed};
 
@@ -220,4 +223,21 @@ fn nothing_is_known_of_times_of_arms_that_a_load_of_a_share_kept_unequally_busy(
         (under.cost.response_us.p50, under.bounds.cost(P50).cloned())
     };
     assert_eq!([0.7, 0.3].map(|share| withheld(&busy(share))), [(None, None), (None, None)]);
+}
+
+#[test]
+fn a_limit_that_throttled_a_proxy_leaves_upper_bounds_of_the_times_of_its_arm() {
+    let result = judged(|result| {
+        let periods = LimitPeriods { periods: 200, throttled: 50, throttled_s: 3.0 };
+        let sample = Sample { arm: "lua".to_owned(), limits: vec![vec![Some(periods)]], ..Sample::default() };
+        result.rounds = vec![StudyRound { samples: vec![sample], ..StudyRound::default() }];
+    });
+    for measure in [P50, P99] {
+        assert_eq!(level(&result, 2, measure), Some((Some(0.0), Some(500.0))));
+        // What it is compared with takes 500 us at most.
+        assert_eq!(cost(&result, 2, measure), Some((Some(-500.0), Some(500.0))));
+        assert_eq!(result.arms[2].bounds.cost(measure).unwrap().by, ["throttled"]);
+    }
+    assert_eq!(result.verdict, Verdict::Caution);
+    assert!(result.arms[2].cost.cpu_us_per_request.is_some() && result.arms[1].bounds.is_empty());
 }

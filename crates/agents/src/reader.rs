@@ -1,0 +1,275 @@
+//! The reader: a program that listens in a pod, and reads CPU times of containers from the control groups of its node.
+//!
+//! Whoever reaches it names containers by their ids, and hears their counters, with the time of each reading by the clock of the node.
+//! It answers nothing else and changes nothing, so it has no token: it listens on loopback alone, which in a pod is for those who may forward
+//! its ports.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hoptax_host::container_groups::{ContainerId, Counters, Groups};
+use hoptax_result::LimitPeriods;
+use hoptax_session::targets::is_loopback;
+use hoptax_session::{Failure, Interrupt};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Builder;
+use tokio::time::{sleep, timeout};
+
+use crate::controller::Stream;
+use crate::frame::{self, MAX_BYTES};
+
+pub use hoptax_host::container_groups::TICK_S;
+
+/// The version of this protocol. A reader that hears another refuses.
+const VERSION: u32 = 1;
+/// The longest question, bytes: some nine hundred containers.
+const QUESTION_BYTES: usize = 64 << 10;
+/// The time between two looks at an interrupt.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The longest time of an answer.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// What is asked.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    version: u32,
+    /// The ids of containers.
+    containers: Vec<String>,
+}
+
+/// The readings by the ids of containers, without those that have no group; or why there are none.
+type Answer = Result<BTreeMap<String, GroupReading>, String>;
+
+/// A reading of the control group of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupReading {
+    /// Its time by the monotonic clock of the node, nanoseconds.
+    pub at_ns: u64,
+    /// CPU time since the start of the container, nanoseconds.
+    pub cpu_ns: u64,
+    /// Periods of its CPU limits since its start; none if the kernel does not count them.
+    pub limit: Option<LimitPeriods>,
+}
+
+impl From<Counters> for GroupReading {
+    fn from(Counters { at_ns, cpu_ns, limit }: Counters) -> Self {
+        Self { at_ns, cpu_ns, limit }
+    }
+}
+
+/// A reader that listens.
+#[derive(Debug)]
+pub struct Reader {
+    listener: TcpListener,
+    address: SocketAddr,
+    groups: Groups,
+}
+
+impl Reader {
+    /// Listens for questions about the control groups below a folder, and answers nobody yet.
+    ///
+    /// # Errors
+    /// When others than this machine can reach the address, it cannot be listened on, or the folder has no control groups.
+    pub fn bind(listen: SocketAddr, groups: &Path) -> Result<Self, Failure> {
+        if !is_loopback(listen) {
+            return Err(Failure::bad_input(format!(
+                "others can reach {listen}, and a reader answers everybody: let it listen on loopback"
+            )));
+        }
+        let shown = groups.display();
+        let groups = Groups::open(groups)
+            .map_err(|error| Failure::environment(format!("cannot read `{shown}`: {error}")))?;
+        let failed = |error| Failure::environment(format!("cannot listen on {listen}: {error}"));
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address, groups })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until an interrupt.
+    ///
+    /// # Errors
+    /// When the system refuses what that needs.
+    pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
+        let runtime =
+            Builder::new_current_thread().enable_io().enable_time().build().map_err(Failure::environment)?;
+        let served = runtime.block_on(self.serve_all(interrupt));
+        runtime.shutdown_background();
+        served
+    }
+
+    async fn serve_all(self, interrupt: &Interrupt) -> Result<(), Failure> {
+        let listener = tokio::net::TcpListener::from_std(self.listener).map_err(Failure::environment)?;
+        let groups = Arc::new(Mutex::new(self.groups));
+        while !interrupt.is_requested() {
+            match timeout(LOOK_EVERY, listener.accept()).await {
+                Ok(Ok((stream, _))) => {
+                    // Without it, answers would wait for more.
+                    let _ = stream.set_nodelay(true);
+                    let groups = Arc::clone(&groups);
+                    let read = move |id: &ContainerId| {
+                        groups.lock().unwrap_or_else(PoisonError::into_inner).read(id)
+                    };
+                    tokio::spawn(serve(stream, read));
+                }
+                // No files are left, until another connection ends.
+                Ok(Err(_)) => sleep(LOOK_EVERY).await,
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Answers whoever is at the other end of a stream, until it ends, or says what is no question.
+async fn serve(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    mut read: impl FnMut(&ContainerId) -> Option<Counters>,
+) {
+    while let Ok(Some(question)) = frame::read::<Question>(&mut stream, QUESTION_BYTES, || ()).await {
+        let answer = answer(question, &mut read);
+        if frame::write(&mut stream, &answer).await.is_err() || answer.is_err() {
+            break;
+        }
+    }
+}
+
+fn answer(question: Question, mut read: impl FnMut(&ContainerId) -> Option<Counters>) -> Answer {
+    let Question { version, containers } = question;
+    if version != VERSION {
+        return Err(format!(
+            "the reader speaks version {VERSION} of the protocol, and not {version}: use one hoptax for both"
+        ));
+    }
+    let mut readings = BTreeMap::new();
+    for text in containers {
+        let id: ContainerId = text.parse()?;
+        if let Some(counters) = read(&id) {
+            readings.insert(text, counters.into());
+        }
+    }
+    Ok(readings)
+}
+
+/// A stream to a reader.
+pub struct Line {
+    stream: Box<dyn Stream>,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").finish_non_exhaustive()
+    }
+}
+
+impl Line {
+    /// A reader at the other end of a stream.
+    pub fn new(stream: impl Stream + 'static) -> Self {
+        Self { stream: Box::new(stream) }
+    }
+
+    /// The readings of containers by their ids, without those that have no control group on the node. It needs a runtime with a clock, and after
+    /// an error, the line is of no more use.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn ask(&mut self, containers: Vec<String>) -> Result<BTreeMap<String, GroupReading>, String> {
+        let question = Question { version: VERSION, containers };
+        let exchanged = timeout(ANSWER_TIME, self.exchange(&question)).await;
+        exchanged.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER_TIME.as_secs())))
+    }
+
+    async fn exchange(&mut self, question: &Question) -> Answer {
+        frame::write(&mut self.stream, question).await.map_err(|error| error.to_string())?;
+        match frame::read::<Answer>(&mut self.stream, MAX_BYTES, || ()).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => Err("its connection ended".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, duplex};
+
+    use super::*;
+
+    fn id(digit: &str) -> String {
+        digit.repeat(64)
+    }
+
+    /// What a reader of two containers says to these questions, one after the other over one line.
+    fn asked(questions: &[Vec<String>]) -> Vec<Answer> {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (ours, theirs) = duplex(1 << 10);
+            let mut at_ns = 0;
+            let known = ["a", "b"].map(|digit| id(digit).parse::<ContainerId>().unwrap());
+            tokio::spawn(serve(theirs, move |id: &ContainerId| {
+                at_ns += 1;
+                known.contains(id).then_some(Counters { at_ns, cpu_ns: 7, limit: None })
+            }));
+            let mut line = Line::new(ours);
+            let mut answers = Vec::new();
+            for question in questions {
+                answers.push(line.ask(question.clone()).await);
+            }
+            answers
+        })
+    }
+
+    #[test]
+    fn containers_are_read_when_they_are_asked_for_and_those_without_a_group_are_left_out() {
+        let answers = asked(&[vec![id("a"), id("c"), id("b")], Vec::new(), vec![id("b")]]);
+        let reading = |at_ns: u64| GroupReading { at_ns, cpu_ns: 7, limit: None };
+        assert_eq!(answers[0], Ok([(id("a"), reading(1)), (id("b"), reading(3))].into()));
+        assert_eq!(answers[1], Ok(BTreeMap::new()));
+        assert_eq!(answers[2], Ok([(id("b"), reading(4))].into()));
+    }
+
+    #[test]
+    fn whoever_names_no_id_is_refused_and_not_heard_again() {
+        for name in ["", "../../etc/shadow", "origin", &format!("{}/..", id("a"))] {
+            let answers = asked(&[vec![id("a"), name.to_owned()], vec![id("a")]]);
+            assert!(answers[0].as_ref().unwrap_err().contains("64 digits"), "{name}: {answers:?}");
+            assert!(answers[1].is_err(), "{name}: {answers:?}");
+        }
+    }
+
+    #[test]
+    fn another_version_and_bytes_of_a_stranger_are_refused() {
+        let other = Question { version: VERSION + 1, containers: Vec::new() };
+        let refused = answer(other, |_: &ContainerId| None).unwrap_err();
+        assert!(refused.contains("use one hoptax for both"), "{refused}");
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let none = |_: &ContainerId| -> Option<Counters> { panic!("nobody asked") };
+        for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 2, b'{', b'}'], &[0, 2, 0, 0], &[0, 0, 0, 9]]
+        {
+            runtime.block_on(async {
+                let (mut ours, theirs) = duplex(1 << 10);
+                ours.write_all(bytes).await.unwrap();
+                ours.shutdown().await.unwrap();
+                serve(theirs, none).await;
+            });
+        }
+    }
+
+    #[test]
+    fn a_reader_that_others_can_reach_is_refused_before_it_listens() {
+        let open = "0.0.0.0:0".parse().unwrap();
+        let failure = Reader::bind(open, Path::new("/")).unwrap_err();
+        assert!(failure.to_string().contains("let it listen on loopback"), "{failure}");
+    }
+}

@@ -1,0 +1,94 @@
+//! The source of CPU times, and the lengths of slices and of quiet times that it needs.
+
+use std::time::Duration;
+
+use hoptax_agents::reader::TICK_S;
+use hoptax_result::CpuTimeSource;
+
+/// The source, as it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpuTime {
+    /// Control groups, if readers come and find the containers; otherwise the kubelets.
+    #[default]
+    Auto,
+    /// Control groups alone.
+    Cgroup,
+    /// The kubelets alone.
+    Kubelet,
+}
+
+/// The word for each.
+pub const WORDS: [(&str, CpuTime); 3] =
+    [("auto", CpuTime::Auto), ("cgroup", CpuTime::Cgroup), ("kubelet", CpuTime::Kubelet)];
+
+/// Gaps between readings that a slice is as long as, at least: it has three readings if all are a gap apart, and if some are nearer, the first
+/// and the last one are still at least a gap apart.
+const GAPS_OF_SLICE: f64 = 3.0;
+/// The rest of the shortest slice between readings of kubelets, seconds: for the time between two questions at each end.
+const BESIDE_S: f64 = 6.0;
+/// Gaps of the quiet time of a later round between readings of kubelets.
+const GAPS_OF_QUIET: f64 = 2.0;
+/// The share of a processor by which ticks of the kernel may make a CPU time from control groups wrong.
+const TICK_SHARE: f64 = 0.002;
+
+/// The time between two questions. A kubelet is asked more often than it reads, so that it is known when it has read.
+pub fn every(source: CpuTimeSource) -> Duration {
+    match source {
+        CpuTimeSource::Cgroup => Duration::from_millis(250),
+        CpuTimeSource::Kubelet => Duration::from_secs(2),
+    }
+}
+
+/// The length of the shortest slice, by the longest time between two readings, seconds.
+pub fn slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
+    let rest_s = match source {
+        // Each of two counters lacks at most a tick, so their difference is wrong by one at most.
+        CpuTimeSource::Cgroup => TICK_S / TICK_SHARE,
+        CpuTimeSource::Kubelet => BESIDE_S,
+    };
+    (GAPS_OF_SLICE * gap_s + rest_s).ceil()
+}
+
+/// The most by which ticks of the kernel make a CPU time wrong, as a share of a processor, if it is from two readings this far apart.
+pub fn tick_share(apart_s: f64) -> f64 {
+    TICK_S / apart_s
+}
+
+/// The time without load at the beginning of a round in which readings are needed, seconds. In the first round, the gap is then known, by three
+/// readings of each container.
+pub fn quiet_s(source: CpuTimeSource, gap_s: f64, round: u32, has_shared: bool) -> f64 {
+    match source {
+        // Later only for what others use too; a kubelet has read often enough in the first round.
+        _ if round > 0 && !has_shared => 0.0,
+        CpuTimeSource::Kubelet if round == 0 => 0.0,
+        CpuTimeSource::Kubelet => GAPS_OF_QUIET * gap_s + BESIDE_S,
+        CpuTimeSource::Cgroup => slice_s(source, gap_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_between_readings_of_control_groups_last_seconds_and_between_those_of_kubelets_a_minute() {
+        assert_eq!([0.3, 2.0].map(|gap_s| slice_s(CpuTimeSource::Cgroup, gap_s) as u32), [6, 11]);
+        assert_eq!([10.0, 20.0].map(|gap_s| slice_s(CpuTimeSource::Kubelet, gap_s) as u32), [36, 66]);
+        // The first and the last reading of the shortest slice are three gaps less apart, at worst.
+        for gap_s in [0.25, 0.3, 1.0] {
+            let apart_s = slice_s(CpuTimeSource::Cgroup, gap_s) - GAPS_OF_SLICE * gap_s;
+            assert!(tick_share(apart_s) <= TICK_SHARE + 1e-12, "{gap_s}");
+        }
+        assert!(every(CpuTimeSource::Cgroup) < every(CpuTimeSource::Kubelet));
+    }
+
+    #[test]
+    fn later_rounds_are_quiet_only_for_what_others_use_too() {
+        let quiet_s = |source, round, has_shared| quiet_s(source, 10.0, round, has_shared) as u32;
+        let (cgroup, kubelet) = (CpuTimeSource::Cgroup, CpuTimeSource::Kubelet);
+        assert_eq!([false, true].map(|shared| quiet_s(kubelet, 0, shared)), [0, 0]);
+        assert_eq!([false, true].map(|shared| quiet_s(kubelet, 1, shared)), [0, 26]);
+        assert_eq!([false, true].map(|shared| quiet_s(cgroup, 0, shared)), [35, 35]);
+        assert_eq!([false, true].map(|shared| quiet_s(cgroup, 1, shared)), [0, 35]);
+    }
+}
