@@ -105,7 +105,7 @@ pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
 }
 
 /// The rule that grants a user all that the measurement of a mesh needs, as YAML, in the whole cluster: making and removing namespaces, in
-/// them pods, Jobs, DaemonSets, Secrets and services, forwarding ports of pods, and reading nodes and the metrics of their kubelets. Objects of
+/// them pods, Jobs, `DaemonSet`s, Secrets and services, forwarding ports of pods, and reading nodes and the metrics of their kubelets. Objects of
 /// a template of the user need the right to create them.
 pub fn rule_of_mesh(user: Option<&str>) -> String {
     let rules: String = OF_MESH.iter().map(|rule| format!("- {rule}\n")).collect();
