@@ -1,5 +1,7 @@
 //! Frames: the length of a message in four bytes, the first the most significant, and the message as JSON.
 
+use std::io::ErrorKind;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -75,11 +77,13 @@ pub(crate) async fn read<T: DeserializeOwned>(
         }
         heard();
     }
-    Ok(Some(serde_json::from_slice(&bytes)?))
+    // As text: serde would make the code that reads results a second time for bytes.
+    let text = str::from_utf8(&bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
+    Ok(Some(serde_json::from_str(text)?))
 }
 
 fn ended() -> FrameError {
-    FrameError::Stream(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "it ended within a message"))
+    FrameError::Stream(std::io::Error::new(ErrorKind::UnexpectedEof, "it ended within a message"))
 }
 
 #[cfg(test)]

@@ -77,11 +77,11 @@ impl Head {
 }
 
 fn head<T: Documented>(text: &str) -> Result<Head> {
-    Ok(Head::of(&serde_json::from_str::<Report<T>>(text)?))
+    Ok(Head::of(&T::from_text(text)?))
 }
 
 fn document<T: Documented>(text: &str) -> Result<Document> {
-    let report: Report<T> = serde_json::from_str(text)?;
+    let report = T::from_text(text)?;
     let mut document = T::DOCUMENT(&report);
     // The first screen has no findings that only inform, and who reads the file must know that there is more in it.
     let is_of_newer = |finding: &&Finding| finding.id == Finding::NEWER_FILE;

@@ -37,6 +37,10 @@ impl Body for ComparisonBody {
     const FORMAT: &'static str = "hoptax.comparison/2";
     type Environment = Environment;
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         self.study.clone()
     }
@@ -60,6 +64,10 @@ pub type StudiesComparison = Report<StudiesComparisonBody>;
 impl Body for StudiesComparisonBody {
     const FORMAT: &'static str = "hoptax.studies-comparison/2";
     type Environment = Environment;
+
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
 
     fn subject(&self) -> String {
         self.studies.join(" and ")

@@ -50,6 +50,10 @@ impl Body for FindArmsBody {
     const FORMAT: &'static str = "hoptax.find-arms/3";
     type Environment = Environment;
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         self.study.clone()
     }

@@ -39,6 +39,10 @@ impl Body for GateBody {
     const FORMAT: &'static str = "hoptax.gate/2";
     type Environment = Environment;
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         self.study.clone()
     }

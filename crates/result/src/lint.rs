@@ -137,6 +137,10 @@ impl Body for LintBody {
     const FORMAT: &'static str = "hoptax.lint/2";
     type Environment = ();
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         let names: Vec<&str> = self.files.iter().map(|file| file.file.as_str()).collect();
         if names.len() > NAMED { counted(names.len() as u64, "file") } else { names.join(" and ") }

@@ -24,6 +24,10 @@ impl Body for MeshMarkBody {
     const FORMAT: &'static str = "hoptax.meshmark/2";
     type Environment = ();
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         self.study.clone()
     }

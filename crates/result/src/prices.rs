@@ -34,6 +34,10 @@ impl Body for PricesBody {
     // The machine that the prices are for.
     type Environment = Environment;
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         self.study.clone()
     }

@@ -25,6 +25,13 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
     /// The machine that it was measured on: [`Environment`], or `()` for results that are computed from files alone.
     type Environment: Machine;
 
+    /// Reads the text of a result of this kind, as serde does. Each kind has the function itself, so that what serde makes for its types is
+    /// compiled here, once: every crate that reads a result would otherwise compile that, and once more for its unit tests.
+    ///
+    /// # Errors
+    /// When the text is no result of this kind, or one of a version that is not read.
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error>;
+
     /// Returns its subject, as lists name it: a study, a URL, a graph.
     fn subject(&self) -> String;
 

@@ -69,6 +69,10 @@ impl Body for ScaleBody {
     const FORMAT: &'static str = "hoptax.scale/2";
     type Environment = ();
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         self.study.clone()
     }

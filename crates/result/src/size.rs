@@ -50,6 +50,10 @@ impl Body for SizeBody {
     const FORMAT: &'static str = "hoptax.size/2";
     type Environment = ();
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         self.graph.clone()
     }
@@ -374,6 +378,10 @@ pub type SizeCheckResult = Report<SizeCheckBody>;
 impl Body for SizeCheckBody {
     const FORMAT: &'static str = "hoptax.size-check/2";
     type Environment = ();
+
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
 
     fn subject(&self) -> String {
         self.study.clone()

@@ -49,6 +49,10 @@ impl Body for RunsBody {
     const FORMAT: &'static str = "hoptax.runs/2";
     type Environment = ();
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         "runs".to_owned()
     }
@@ -72,6 +76,10 @@ pub type HistoryResult = Report<HistoryBody>;
 impl Body for HistoryBody {
     const FORMAT: &'static str = "hoptax.history/2";
     type Environment = ();
+
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
 
     fn subject(&self) -> String {
         self.number.clone()

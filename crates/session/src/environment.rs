@@ -48,7 +48,8 @@ pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Envi
 
 /// The stored calibration, if it was measured on this machine in its current state. Unreadable files are ignored.
 fn calibration(current: &Environment, never_halted: bool) -> Option<Calibrated> {
-    let stored: CalibrationResult = serde_json::from_slice(&fs::read(path(never_halted)?).ok()?).ok()?;
+    let stored: CalibrationResult =
+        serde_json::from_str(&fs::read_to_string(path(never_halted)?).ok()?).ok()?;
     let calibrated = &stored.environment;
     let is_unchanged = calibrated.cpu_model == current.cpu_model
         && calibrated.cpus == current.cpus

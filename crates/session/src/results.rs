@@ -109,13 +109,17 @@ pub fn read_load(path: &Path) -> Result<LoadResult, NoResult> {
             NoResult::Other(format!("is not JSON: {error}"))
         }
     })?;
-    let format = value.get("format").and_then(Value::as_str);
-    if !format.is_some_and(LoadResult::is_format) {
-        let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));
-        return Err(NoResult::Other(format!("is {found}, not a result of `hoptax load --json`")));
+    let format = value.get("format").and_then(Value::as_str).map(str::to_owned);
+    match (value, format) {
+        (Value::Object(fields), Some(format)) if LoadResult::is_format(&format) => {
+            LoadResult::from_fields(fields)
+                .map_err(|error| NoResult::Other(format!("is not a result that this hoptax reads: {error}")))
+        }
+        (_, format) => {
+            let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));
+            Err(NoResult::Other(format!("is {found}, not a result of `hoptax load --json`")))
+        }
     }
-    serde_json::from_value(value)
-        .map_err(|error| NoResult::Other(format!("is not a result that this hoptax reads: {error}")))
 }
 
 #[cfg(test)]

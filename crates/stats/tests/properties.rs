@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod change_points_properties;
+mod dunnett_properties;
 mod moderated_properties;
 mod moderated_simulation;
 mod search_properties;

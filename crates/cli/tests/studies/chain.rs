@@ -21,8 +21,8 @@ fn another_envoy(folder: &Path, comment: &str) -> PathBuf {
 fn write_study(folder: &Path, arms: &str) -> PathBuf {
     let path = folder.join("study.yaml");
     let text = format!(
-        "name: chains\nrounds: 2\narms:\n{arms}loads:\n  - {{name: saturation, loop: closed, connections: 4, blocks: 1, \
-         slice: 50ms}}\n  - {{name: fixed-rate, loop: open, rate: 200, connections: 4, blocks: 1, slice: 50ms}}\n"
+        "name: chains\nrounds: 2\narms:\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 1000, connections: 4, blocks: 1, \
+         slice: 50ms}}\n  - {{name: lower-rate, loop: open, rate: 200, connections: 4, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&path, text).unwrap();
     path

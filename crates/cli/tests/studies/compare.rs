@@ -11,7 +11,7 @@ use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, root, run,
 /// The beginning of the first filter of the fixture.
 const SCRIPT: &str = "                  - name: envoy.filters.http.lua\n";
 /// A filter that delays each request.
-const DELAY: &str = "                  - name: envoy.filters.http.fault
+pub(crate) const DELAY: &str = "                  - name: envoy.filters.http.fault
                     typed_config:
                       \"@type\": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault
                       delay: {fixed_delay: 0.02s, percentage: {numerator: 100}}

@@ -124,9 +124,9 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
     let chain = "  - name: mesh\n    hops: [{functions: [jwt], tls: {downstream: mutual, upstream: mutual}}, {functions: [retry/policy]}]\n    \
                  protocol: http2\n";
     let text = format!(
-        "name: protocols\nrounds: 2\narms:\n  - baseline\n{arms}{chain}loads:\n  - {{name: saturation, loop: closed, \
-         connections: 4, blocks: 1, slice: 50ms}}\n  - {{name: reconnecting, loop: closed, connections: 4, requests_per_connection: 5, \
-         blocks: 1, slice: 100ms}}\n"
+        "name: protocols\nrounds: 2\narms:\n  - baseline\n{arms}{chain}loads:\n  - {{name: in-use, loop: open, rate: 500, \
+         connections: 4, blocks: 1, slice: 50ms}}\n  - {{name: reconnecting, loop: open, rate: 1000, connections: 4, \
+         requests_per_connection: 5, blocks: 1, slice: 100ms}}\n"
     );
     fs::write(&study, text).unwrap();
     let result = support::short_form(&study, &out);

@@ -124,8 +124,8 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
     assert!(ids.len() > 40, "{ids:?}");
     let arms: String = ids.iter().map(|id| format!("  - {id}\n")).collect();
     let text = format!(
-        "name: all\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: saturation, loop: closed, connections: 4, \
-         blocks: 1, slice: 50ms}}\n"
+        "name: all\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 1000, \
+         connections: 4, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
     let result = support::short_form(&study, &out);
@@ -378,7 +378,7 @@ fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
         })
         .collect();
     let text = format!(
-        "name: groups\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: handshakes, loop: closed, \
+        "name: groups\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: handshakes, loop: open, rate: 200, \
          connections: 4, requests_per_connection: 1, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::composition::composed;
 use crate::support::proxied::respond;
-use crate::support::{origin, short_form, small_study, wait_until};
+use crate::support::{origin, short_form, smallest_study, wait_until};
 
 /// A proxy in `folder` with a function, whose listener and clusters can be replaced. The first origin is the companion, too.
 fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origins: &[SocketAddr]) -> ProxySpec {
@@ -142,7 +142,7 @@ fn a_study_measures_an_arm_without_its_unloaded_function() {
     let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let arms = "baseline, {unloaded: lua}, {unloaded: circuit-breaker}, {unloaded: balance/maglev}, \
                 {name: edge, hops: [{name: front, functions: [cors]}, {name: back, functions: [lua, header-mutation]}], protocol: http2, unloaded: true}";
-    fs::write(&study, small_study(arms, 2)).unwrap();
+    fs::write(&study, smallest_study(arms, 2)).unwrap();
     let result = short_form(&study, &out);
     for (id, file, word) in [
         ("lua unloaded", "lua-unloaded/listener.json", "lua"),

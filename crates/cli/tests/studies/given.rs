@@ -14,14 +14,26 @@ const LUA: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed
 struct Folder(tempfile::TempDir);
 
 impl Folder {
+    /// With a few requests to each arm: one takes milliseconds of CPU time.
     fn new(arms: &str) -> Self {
+        Self::with_load(arms, "")
+    }
+
+    /// With a closed loop as well.
+    fn at_saturation(arms: &str) -> Self {
+        Self::with_load(
+            arms,
+            "  - {name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}\n",
+        )
+    }
+
+    fn with_load(arms: &str, load: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let fixture = root().join("crates/cli/tests/fixtures/given.yaml");
         fs::copy(fixture, folder.path().join("envoy.yaml")).unwrap();
         let text = format!(
-            "name: given\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  \
-             - {{name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}}\n  \
-             - {{name: fixed-rate, loop: open, rate: 50, connections: 4, blocks: 1, slice: 100ms}}\n"
+            "name: given\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n{load}  \
+             - {{name: fixed-rate, loop: open, rate: 50, arrivals: uniform, connections: 4, blocks: 1, slice: 100ms}}\n"
         );
         fs::write(folder.path().join("study.yaml"), text).unwrap();
         Self(folder)
@@ -52,7 +64,7 @@ fn arm(result: &Value, id: &str) -> Value {
 
 #[test]
 fn a_configuration_is_measured_whole_and_without_a_part() {
-    let folder = Folder::new(&format!(
+    let folder = Folder::at_saturation(&format!(
         "  - {{name: whole, hops: [{{config: envoy.yaml}}]}}
   - {{name: whole-again, hops: [{{config: envoy.yaml}}], compared_with: whole}}
   - {{name: no-lua, hops: [{{config: envoy.yaml, without: ['{LUA}']}}], compared_with: whole}}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hoptax_host::link::{FAR, Link, LinkSpec};
 
-use crate::support::{checked, origin, run, short_form, small_study};
+use crate::support::{checked, origin, run, short_form, smallest_study};
 
 /// One-way delay of the link, and the round trip of two of them.
 const DELAY: Duration = Duration::from_micros(17_500);
@@ -90,7 +90,7 @@ fn functions_behind_a_link_prove_that_they_ran_and_are_unloaded() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    let text = small_study("baseline, lua, outlier-detection, {unloaded: lua}", 2);
+    let text = smallest_study("baseline, lua, outlier-detection, {unloaded: lua}", 2);
     fs::write(&study, format!("{text}link: {{delay: 2ms}}\n")).unwrap();
     let result = short_form(&study, &out);
     for arm in result["arms"].as_array().unwrap() {

@@ -37,6 +37,14 @@ impl<T: Body> Report<T> {
         deserializer.end()?;
         Ok(report)
     }
+
+    /// The result that has these fields, read as its text would be: serde makes no further code for its types. Errors name no place.
+    ///
+    /// # Errors
+    /// As of a text.
+    pub fn from_fields(fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
+        OfReport::new(READERS).of_fields(fields)
+    }
 }
 
 /// Reads a report.

@@ -19,6 +19,10 @@ impl Body for Artificial {
     const FORMAT: &'static str = "hoptax.artificial/3";
     type Environment = ();
 
+    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     fn subject(&self) -> String {
         "artificial".to_owned()
     }

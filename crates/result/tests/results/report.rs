@@ -1,6 +1,6 @@
 //! The envelope of results.
 
-use hoptax_result::{HistoryBody, HistoryResult, LoadResult, StudyResult};
+use hoptax_result::{Body, HistoryBody, HistoryResult, LoadResult, StudyResult};
 use serde_json::{Value, json};
 
 const ENVELOPE: [&str; 5] = ["format", "program", "verdict", "findings", "environment"];
@@ -45,6 +45,17 @@ fn a_file_without_a_field_of_the_envelope_with_an_unknown_field_or_of_another_fo
     value["format"] = json!("hoptax.runs/2");
     let why = refused(&value);
     assert!(why.starts_with("its format is `hoptax.runs/2`, not `hoptax.history/2`"), "{why}");
+}
+
+#[test]
+fn the_fields_of_a_file_are_read_as_its_text_is_and_errors_name_no_place() {
+    let fields = |value: &Value| value.as_object().unwrap().clone();
+    let mut value = history();
+    let read = HistoryResult::from_fields(fields(&value)).unwrap();
+    assert_eq!(read, HistoryBody::from_text(&value.to_string()).unwrap());
+    value.as_object_mut().unwrap().remove("verdict");
+    let why = HistoryResult::from_fields(fields(&value)).unwrap_err().to_string();
+    assert_eq!(why, "missing field `verdict`");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use aws_lc_rs::digest::{Context, SHA256};
+use hoptax_result::{Body, Report};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The beginning of the names of these labels.
@@ -26,7 +26,7 @@ pub(crate) fn format(labels: &BTreeMap<String, String>) -> Option<String> {
 ///
 /// # Errors
 /// When a label was changed so that it is no longer a result: the reason.
-pub(crate) fn result<T: DeserializeOwned>(labels: &BTreeMap<String, String>) -> Result<T, String> {
+pub(crate) fn result<T: Body>(labels: &BTreeMap<String, String>) -> Result<Report<T>, String> {
     let mut members = Map::new();
     for (label, text) in labels {
         let Some(name) = label.strip_prefix(PREFIX) else { continue };
@@ -34,7 +34,7 @@ pub(crate) fn result<T: DeserializeOwned>(labels: &BTreeMap<String, String>) -> 
             .map_err(|error| format!("the label `{label}` is not JSON any more: {error}"))?;
         members.insert(name.to_owned(), value);
     }
-    serde_json::from_value(Value::Object(members)).map_err(|error| {
+    Report::from_fields(members).map_err(|error| {
         format!("its labels `{PREFIX}...` are not a result of this version of hoptax: {error}")
     })
 }
