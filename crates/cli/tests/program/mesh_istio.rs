@@ -140,5 +140,9 @@ fn the_dump_of_a_sidecar_of_istio_is_read() {
     let ran = outlined();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("container `istio-proxy`, port 15000"), "{ran:?}");
+    // Before the filter chain for the port of the pod, there are those for all other ports.
+    let (_, inbound) = ran.stdout.split_once("Listener virtualInbound").unwrap();
+    let (inbound, _) = inbound.split_once("\n\n").unwrap();
+    assert!(inbound.contains("to cluster inbound|8080||"), "{inbound}");
     kubectl(&["delete", "namespace", "meshed", "--wait=false"], "");
 }
