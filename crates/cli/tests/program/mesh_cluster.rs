@@ -71,7 +71,7 @@ origin:
     - {name: envoy, hostPath: {path: ENVOY}}
 "#;
 
-/// Tests of this module run one after the other: each waits until nothing of any measurement is left, and measurements disturb each other.
+/// Tests that measure run one after the other: each waits until nothing of any measurement is left, and measurements disturb each other.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

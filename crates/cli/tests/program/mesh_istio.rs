@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::agent_pods_cluster::{IMAGE, prepared};
-use super::mesh_cluster::{mesh, wait_until_clean};
+use super::mesh_cluster::{alone, mesh, wait_until_clean};
 use super::pod::{envoy, kubectl};
 use crate::support::{checked, ran, root, run, wait_at_pace};
 
@@ -59,6 +59,7 @@ fn istio() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn both_sidecars_of_istio_cost_cpu_time_and_a_way_around_them_is_found() {
+    let _alone = alone();
     istio();
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("result.json");
@@ -95,6 +96,7 @@ fn both_sidecars_of_istio_cost_cpu_time_and_a_way_around_them_is_found() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn a_caller_that_istio_refuses_is_named_with_the_next_step() {
+    let _alone = alone();
     istio();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plain.yaml");
