@@ -203,8 +203,9 @@ collector-check: collector ## Have the collector read results of `hoptax convert
 	$(CARGO) test --package hoptax --test program -- --include-ignored collector::
 
 .PHONY: cluster
-cluster: ## Build a real Kubernetes of one node for `make test-cluster`, in some minutes; needs root and Go
+cluster: ## Build a real Kubernetes of one node and Istio for `make test-cluster`, in some minutes; needs root and Go
 	tools/cluster build
+	tools/meshes build
 
 # One choice of packages and features, so that dependencies are compiled once.
 CLUSTER_TEST = $(CARGO) test --package hoptax-cluster --package hoptax-mesh --package hoptax --features hoptax/cluster

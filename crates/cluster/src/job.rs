@@ -23,7 +23,7 @@ pub use readers::Readers;
 
 /// The time in which an agent has to come: a node may have to take its pod and to pull its image.
 pub const ARRIVAL: Duration = Duration::from_mins(2);
-/// The port of an agent or a reader, on the loopback of its pod.
+/// The usual port of an agent or a reader, on the loopback of its pod.
 pub const PORT: u16 = 8420;
 /// The labels of all that hoptax makes in a cluster. Others may have one of them, and not both.
 pub const LABELS: [(&str, &str); 2] =
@@ -93,6 +93,8 @@ pub struct AgentJob {
     pub image: String,
     /// When nodes pull it.
     pub pull: Pull,
+    /// The port of an agent, on the loopback of its pod. On the network of a node, others may have the usual one.
+    pub port: u16,
     /// The targets that agents may send to, `HOST:PORT`.
     pub targets: Vec<String>,
     /// The time after which an agent ends, whatever it does.
@@ -200,7 +202,7 @@ impl AgentJob {
     }
 
     fn container(&self) -> Value {
-        let listen = format!("127.0.0.1:{PORT}");
+        let listen = format!("127.0.0.1:{}", self.port);
         let (token, deadline) = (format!("{TOKEN_FOLDER}/token"), format!("{}s", self.deadline.as_secs()));
         // Quiet: the group of the pod reads its token, about which a note would be among its last words.
         let mut arguments: Vec<&str> = vec!["lab", "agent", "--quiet", "--listen", &listen];

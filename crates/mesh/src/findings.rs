@@ -102,6 +102,8 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
 
 /// A proxy reads and writes each request and each response, which alone takes longer than this.
 const LEAST_US: f64 = 2.0;
+/// What proxies do without load differs by this share of it from time to time: two sidecars of Istio took 0.42 to 0.51 % of a processor.
+const IDLE_DIFFERS: f64 = 0.1;
 
 /// A mesh that takes no CPU time for requests is not on their way: the pods are not enrolled, or the port is excepted.
 fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
@@ -111,9 +113,10 @@ fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let shares: Vec<f64> = slices(measured, *index).into_iter().filter_map(of_slice).collect();
         let share = shares.iter().sum::<f64>() / shares.len() as f64;
         let idle = measured.source.idle_of_own.get(index).copied().unwrap_or_default();
-        let us = (share - idle) * 1e6 / plan.asked.rate;
+        let of_request = |share: f64| share * 1e6 / plan.asked.rate;
+        let (us, limit_us) = (of_request(share - idle), LEAST_US + of_request(idle * IDLE_DIFFERS));
         // Without a slice it is no number.
-        if us.is_nan() || us >= LEAST_US {
+        if us.is_nan() || us >= limit_us {
             return None;
         }
         let message = format!(
@@ -122,7 +125,7 @@ fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         );
         let advice =
             "see whether the mesh takes the pods of its namespace and the port, while a measurement runs";
-        let finding = Finding::new("mesh-bypassed", Severity::Warn, Value::us(us, LEAST_US), message, advice);
+        let finding = Finding::new("mesh-bypassed", Severity::Warn, Value::us(us, limit_us), message, advice);
         Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
     };
     measured.proxies.keys().filter_map(of_arm).collect()
@@ -227,6 +230,9 @@ mod tests {
         // 20 us of a request at 500 requests a second, and 1 us.
         assert!(!found(Some(0.006), 0.0));
         assert!(found(Some(0.006), 0.009_5));
+        // 5 and 8 us more than 40 us without load, which may have been 4 us more or less.
+        assert!(found(Some(0.018_5), 0.02));
+        assert!(!found(Some(0.02), 0.02));
         assert!(!found(None, 0.0), "what is not known is no zero");
     }
 }

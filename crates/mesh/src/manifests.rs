@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_cluster::job::{
-    AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, Readers, document, new_name, shared_resources,
+    self, AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, Readers, document, new_name, shared_resources,
 };
 use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
@@ -81,6 +81,8 @@ impl Arm {
             agents: 1,
             image: asked.image.clone(),
             pull: asked.pull,
+            // On the network of a node, the caller of another measurement may have the usual port.
+            port: if self.has_host_network { self.port + 1 } else { job::PORT },
             targets: vec![target],
             deadline,
             cpu_millis: CALLER_MILLIS,
@@ -248,6 +250,14 @@ mod tests {
         assert_eq!(documents[12]["metadata"]["namespace"], istio["metadata"]["name"]);
         let spec = |document: &Value| document["spec"]["template"]["spec"].clone();
         assert_eq!(spec(&documents[4])["hostNetwork"], true);
+        let listens = |document: &Value| {
+            let arguments = spec(document)["containers"][0]["args"].clone();
+            let arguments = arguments.as_array().unwrap().iter().filter_map(Value::as_str);
+            arguments.filter(|word| word.starts_with("127.0.0.1:")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let origin = u64::from(plan(&["istio"]).unwrap().arms[0].port);
+        assert_eq!(listens(&documents[4]), [format!("127.0.0.1:{}", origin + 1)]);
+        assert_eq!(listens(&documents[8]), ["127.0.0.1:8420"]);
         assert!(spec(&documents[8])["hostNetwork"].is_null());
         let caller = &spec(&documents[13]);
         let arguments = caller["containers"][0]["args"].as_array().unwrap();

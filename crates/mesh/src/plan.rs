@@ -90,8 +90,8 @@ impl Plan {
             url: format!("http://{{{{ address }}}}:{port}/"),
             ..Template::default()
         };
-        // On the network of a node, another server may have the usual port.
-        let of_host = 20_000 + u16::try_from(random % 10_000).unwrap_or_default();
+        // On the network of a node, another server may have the usual port. The next one is that of the caller.
+        let of_host = 20_000 + u16::try_from(random % 5_000 * 2).unwrap_or_default();
         let bare_arms = [
             (bare(HOST_NETWORK, "no container network and no mesh", of_host), of_host, None),
             (bare(POD_NETWORK, "the network of pods, without a mesh", PORT), PORT, Some(HOST_NETWORK)),

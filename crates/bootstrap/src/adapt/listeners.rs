@@ -61,6 +61,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         }
         if let Some(port) = guarded_port {
             remove_guard(context, pointer, &port);
+            remove_rest(context, pointer);
         }
         match_without_addresses(context, pointer);
     }
@@ -86,14 +87,31 @@ fn remove_guard(context: &mut Context<'_>, listener: &str, port: &Value) {
     if others.is_empty() {
         return;
     }
-    let guards: Vec<(String, String)> =
-        guards.into_iter().map(|(pointer, chain)| (pointer, described_chain(chain))).collect();
-    for (pointer, what) in guards {
-        context.remove(
-            &pointer,
-            &what,
-            "it ends connections to the listener's own port, which the kernel redirects none to",
-        );
+    let guards = described_chains(guards);
+    let why = "it ends connections to the listener's own port, which the kernel redirects none to";
+    remove_chains(context, guards, why);
+}
+
+/// Removes the filter chains for all other ports, if there are some for ports: a sidecar has those for the ports of its pod behind them.
+fn remove_rest(context: &mut Context<'_>, listener: &str) {
+    let chains = items(&context.tree, &join(listener, "filter_chains"));
+    let is_rest = |chain: &Value| chain.pointer("/filter_chain_match/destination_port").is_none();
+    let (rest, of_ports): (Vec<_>, Vec<_>) = chains.into_iter().partition(|(_, chain)| is_rest(chain));
+    if of_ports.is_empty() {
+        return;
+    }
+    let rest = described_chains(rest);
+    remove_chains(context, rest, "it is for connections to ports that no other chain is for");
+}
+
+/// The pointers of filter chains, and how each is named in a list of replacements.
+fn described_chains(chains: Vec<(String, &Value)>) -> Vec<(String, String)> {
+    chains.into_iter().map(|(pointer, chain)| (pointer, described_chain(chain))).collect()
+}
+
+fn remove_chains(context: &mut Context<'_>, chains: Vec<(String, String)>, why: &str) {
+    for (pointer, what) in chains {
+        context.remove(&pointer, &what, why);
     }
 }
 
@@ -167,5 +185,103 @@ fn match_without_addresses(context: &mut Context<'_>, listener: &str) {
         } else {
             seen.push(rest);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::fixture::adapted;
+
+    #[test]
+    fn what_needs_the_kernel_is_removed_with_the_reason() {
+        let adapted = adapted(
+            "static_resources:
+  listeners:
+    - name: outbound
+      use_original_dst: true
+      address: {socket_address: {address: 0.0.0.0, port_value: 15001}}
+      listener_filters: [{name: envoy.filters.listener.original_dst}]
+      filter_chains:
+        - {name: first, filter_chain_match: {destination_port: 80}, filters: []}
+        - {name: second, filter_chain_match: {destination_port: 81}, filters: []}",
+        );
+        let list: Vec<&str> = adapted.replacements.iter().map(|one| one.what.as_str()).collect();
+        for what in [
+            "listener filter `envoy.filters.listener.original_dst`",
+            "`use_original_dst`",
+            "filter chain `second`",
+        ] {
+            assert!(list.contains(&what), "{list:?}");
+        }
+        let listener = &adapted.bootstrap()["static_resources"]["listeners"][0];
+        assert_eq!(listener["filter_chains"].as_array().map(Vec::len), Some(1));
+        assert_eq!(listener["listener_filters"], json!([]));
+    }
+
+    #[test]
+    fn the_chain_for_the_port_of_a_redirecting_listener_is_not_the_one_that_is_measured() {
+        let chains = |redirects: bool| {
+            let adapted = adapted(&format!(
+                "static_resources:
+  listeners:
+    - name: outbound
+      use_original_dst: {redirects}
+      address: {{socket_address: {{address: 0.0.0.0, port_value: 15001}}}}
+      filter_chains:
+        - {{name: loop, filter_chain_match: {{destination_port: 15001}}, filters: []}}
+        - {{name: rest, filters: []}}"
+            ));
+            let chains = adapted.bootstrap()["static_resources"]["listeners"][0]["filter_chains"].clone();
+            chains.as_array().unwrap().iter().map(|chain| chain["name"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(chains(true), ["rest"]);
+        assert_eq!(chains(false), ["loop"], "all connections are to this port");
+    }
+
+    #[test]
+    fn the_chain_for_a_port_of_the_pod_is_measured_and_not_the_one_for_all_others_before_it() {
+        let chains = |redirects: bool| {
+            let adapted = adapted(&format!(
+                "static_resources:
+  listeners:
+    - name: virtualInbound
+      use_original_dst: {redirects}
+      address: {{socket_address: {{address: 0.0.0.0, port_value: 15006}}}}
+      filter_chains:
+        - {{name: block, filter_chain_match: {{destination_port: 15006}}, filters: []}}
+        - {{name: others, filter_chain_match: {{transport_protocol: tls}}, filters: []}}
+        - {{name: plain, filter_chain_match: {{transport_protocol: raw_buffer}}, filters: []}}
+        - {{name: app, filter_chain_match: {{destination_port: 8080, transport_protocol: tls}}, filters: []}}
+        - {{name: second, filter_chain_match: {{destination_port: 8081, transport_protocol: tls}}, filters: []}}"
+            ));
+            let chains = adapted.bootstrap()["static_resources"]["listeners"][0]["filter_chains"].clone();
+            chains.as_array().unwrap().iter().map(|chain| chain["name"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(chains(true), ["app"]);
+        assert_eq!(
+            chains(false),
+            ["block", "others", "plain"],
+            "all connections are to the port of the listener"
+        );
+    }
+
+    #[test]
+    fn a_matcher_of_filter_chains_is_removed_with_its_line_and_the_first_chain_stays() {
+        let adapted = adapted(
+            "static_resources:
+  listeners:
+    - name: a
+      filter_chains: [{name: first, filters: []}, {name: second, filters: []}]
+      filter_chain_matcher:
+        matcher_tree: {input: {typed_config: {'@type': type.googleapis.com/envoy.extensions.matching.common_inputs.network.v3.DestinationPortInput}}}",
+        );
+        let removed: Vec<(u64, &str)> =
+            adapted.replacements.iter().map(|one| (one.place.line, one.what.as_str())).collect();
+        assert_eq!(removed[1..], [(5, "`filter_chain_matcher`"), (4, "filter chain `second`")]);
+        let listener = &adapted.bootstrap()["static_resources"]["listeners"][0];
+        assert_eq!(listener.get("filter_chain_matcher"), None);
+        assert_eq!(listener["filter_chains"], json!([{"name": "first", "filters": []}]));
     }
 }

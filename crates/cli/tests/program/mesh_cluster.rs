@@ -71,14 +71,14 @@ origin:
     - {name: envoy, hostPath: {path: ENVOY}}
 "#;
 
-/// Tests of this module run one after the other: each waits until nothing of any measurement is left, and measurements disturb each other.
-fn alone() -> MutexGuard<'static, ()> {
+/// Tests that measure run one after the other: each waits until nothing of any measurement is left, and measurements disturb each other.
+pub(super) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `hoptax mesh` at a rate that leaves the machine time for the cluster.
-fn mesh(image: &str, more: &[&str]) -> Command {
+pub(super) fn mesh(image: &str, more: &[&str]) -> Command {
     mesh_at("100", image, more)
 }
 
@@ -112,7 +112,7 @@ fn found<'a>(result: &'a Value, id: &str) -> Vec<&'a Value> {
 }
 
 /// Waits until the cluster has removed all namespaces of measurements.
-fn wait_until_clean() {
+pub(super) fn wait_until_clean() {
     let left = ["get", "namespaces", "--selector=app.kubernetes.io/name=hoptax-mesh", "--output", "name"];
     wait_at_pace(Duration::from_secs(1), "nothing is left", || asked(&left).is_empty());
 }
@@ -251,8 +251,13 @@ fn slices_last_seconds_where_control_groups_can_be_read_and_readers_go_with_thei
 fn what_does_not_come_is_said_with_the_next_step_and_nothing_is_left() {
     let _alone = alone();
     for (image, more, code, expected) in [
-        (IMAGE, vec!["--mesh", "istio"], 3, "`istio` put no proxy `istio-proxy` into the pod of the origin"),
-        (IMAGE, vec!["--mesh", "istio"], 3, "kubectl get mutatingwebhookconfigurations"),
+        (
+            IMAGE,
+            vec!["--mesh", "linkerd"],
+            3,
+            "`linkerd` put no proxy `linkerd-proxy` into the pod of the origin",
+        ),
+        (IMAGE, vec!["--mesh", "linkerd"], 3, "kubectl get mutatingwebhookconfigurations"),
         (IMAGE, vec!["--mesh", "istio-ambient"], 3, "no pod `ztunnel-…` of namespace `istio-system`"),
         ("hoptax.invalid/none:1", vec![], 3, "cannot get the image of container `origin` (ErrImageNeverPull"),
         (IMAGE, vec!["--node", "nowhere"], 3, "fits on no node"),

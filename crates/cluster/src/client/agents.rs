@@ -23,7 +23,7 @@ use super::connection::{Connection, Failed};
 use super::{Forwarded, NotForwarded, open_port, runtime};
 use crate::described::Pod;
 use crate::job::pods::{Agent, Event, List, News, State, agents};
-use crate::job::{ARRIVAL, AgentJob, Avoided, LABELS, PORT, service_of};
+use crate::job::{ARRIVAL, AgentJob, Avoided, LABELS, service_of};
 use crate::name::Namespace;
 use crate::refused::Refused;
 
@@ -341,7 +341,7 @@ impl Shared {
 
     /// A stream to the port of an agent; None if it does not listen yet.
     async fn forward(&self, pod: &str) -> io::Result<Option<DuplexStream>> {
-        match open_port(&self.connection, self.job.namespace.as_str(), pod, PORT).await {
+        match open_port(&self.connection, self.job.namespace.as_str(), pod, self.job.port).await {
             Ok(Forwarded { stream, reason }) => Ok(timeout(REFUSAL, reason).await.is_err().then_some(stream)),
             // A connection may fail; if none comes about, the look at the pods says so.
             Err(NotForwarded::Failed(Failed::Refused(Refused::Unreachable { .. }))) => Ok(None),

@@ -8,6 +8,7 @@ pub(super) fn job() -> AgentJob {
         agents: 3,
         image: "registry.example/hoptax:1".to_owned(),
         pull: Pull::IfNotPresent,
+        port: PORT,
         targets: vec!["shop.web.svc:80".to_owned()],
         deadline: Duration::from_mins(5),
         cpu_millis: 2_000,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hoptax_agents::SentLoad;
-use hoptax_cluster::job::{ARRIVAL, AgentJob, Dress, new_name};
+use hoptax_cluster::job::{ARRIVAL, AgentJob, Dress, PORT, new_name};
 use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
 
@@ -55,6 +55,7 @@ fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<A
         agents,
         image: image.clone(),
         pull: pods.agent_pull,
+        port: PORT,
         targets: targets(sending)?,
         deadline: deadline(sending)?,
         cpu_millis: pods.agent_cpus.unwrap_or_else(|| (connections.workers + 1) * 1_000),
