@@ -108,10 +108,12 @@ impl Template {
     /// # Errors
     /// When it is none, with the place.
     pub fn read(text: &str) -> Result<Self, String> {
-        // For the place of an error, which a value does not have.
-        Self::own(text)?;
-        let mut template: Self =
-            serde_json::from_value(whole::whole(text)?).map_err(|error| error.to_string())?;
+        // An error of it has a place, which that of a value has not.
+        let own = Self::own(text)?;
+        let mut template: Self = match own.extends {
+            None => own,
+            Some(_) => serde_json::from_value(whole::whole(text)?).map_err(|error| error.to_string())?,
+        };
         whole::repeat(&mut template.objects);
         template.check()?;
         Ok(template)

@@ -135,6 +135,28 @@ fn a_policy_of_a_hundred_rules_has_a_hundred_and_the_last_one_permits_the_reques
     assert_eq!(permissions[100], json!({"action": "allow", "http": {"pathPrefix": "/"}}));
 }
 
+/// The templates that the guide shows.
+fn of_guide() -> Vec<Template> {
+    let guide = include_str!("../../../../docs/guide/mesh.md");
+    let mut blocks: Vec<String> = vec![String::new()];
+    for line in guide.lines() {
+        match (line.strip_prefix("    "), blocks.last_mut()) {
+            (Some(text), Some(block)) => block.push_str(&format!("{text}\n")),
+            _ => blocks.push(String::new()),
+        }
+    }
+    let templates = blocks.iter().filter(|block| block.starts_with("name: "));
+    templates.map(|text| Template::read(text).unwrap_or_else(|error| panic!("{text}: {error}"))).collect()
+}
+
+#[test]
+fn templates_of_the_guide_are_templates() {
+    let all = of_guide();
+    let [own, istio] = all.as_slice() else { panic!("{all:#?}") };
+    assert_eq!(object(own, "AuthorizationPolicy")["spec"]["rules"].as_array().unwrap().len(), 21);
+    assert_eq!(*istio, of_program("istio"));
+}
+
 #[test]
 fn a_proof_is_asked_for_at_the_host_of_the_requests() {
     let proof = Proof { path: "/refused?a=b".to_owned(), expect: "status=403".to_owned() };
