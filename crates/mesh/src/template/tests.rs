@@ -140,9 +140,10 @@ fn of_guide() -> Vec<Template> {
     let guide = include_str!("../../../../docs/guide/mesh.md");
     let mut blocks: Vec<String> = vec![String::new()];
     for line in guide.lines() {
-        match (line.strip_prefix("    "), blocks.last_mut()) {
-            (Some(text), Some(block)) => block.push_str(&format!("{text}\n")),
-            _ => blocks.push(String::new()),
+        if let Some(text) = line.strip_prefix("    ") {
+            blocks.last_mut().unwrap().push_str(&format!("{text}\n"));
+        } else {
+            blocks.push(String::new());
         }
     }
     let templates = blocks.iter().filter(|block| block.starts_with("name: "));
