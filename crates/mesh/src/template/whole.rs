@@ -21,10 +21,11 @@ fn merged(base: Value, own: Value) -> Value {
     match (base, own) {
         (Value::Object(mut all), Value::Object(own)) => {
             for (key, value) in own {
-                let value = match all.remove(&key) {
-                    Some(base) => merged(base, value),
+                let value = match all.get_mut(&key) {
+                    Some(base) => merged(base.take(), value),
                     None => value,
                 };
+                // A key that is there keeps its place.
                 all.insert(key, value);
             }
             Value::Object(all)
