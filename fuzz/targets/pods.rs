@@ -2,10 +2,9 @@
 //! line of a rule.
 #![cfg_attr(feature = "run", no_main)]
 
-use hoptax_cluster::pod::Pod;
 use hoptax_cluster::rights::{Missing, Request, rule};
 use hoptax_cluster::usage::readings;
-use hoptax_cluster::{PodName, dump_of};
+use hoptax_cluster::{Pod, PodName, dump_of};
 use hoptax_fuzz::fuzz_target;
 
 fuzz_target!(|input: (&str, &str)| {

@@ -128,7 +128,7 @@ pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
 }
 
 /// The rule that grants a user all that the measurement of a mesh needs, as YAML, in the whole cluster: making and removing namespaces, in
-/// them pods, Jobs, DaemonSets, Secrets and services, forwarding ports of pods, reading nodes and the metrics of their kubelets, and creating
+/// them pods, Jobs, `DaemonSet`s, Secrets and services, forwarding ports of pods, reading nodes and the metrics of their kubelets, and creating
 /// the objects of templates.
 pub fn rule_of_mesh(user: Option<&str>, made: &[Made]) -> String {
     let is_granted = |one: &&Made| {
@@ -139,7 +139,7 @@ pub fn rule_of_mesh(user: Option<&str>, made: &[Made]) -> String {
     };
     let made: BTreeSet<&Made> = made.iter().filter(|one| !is_granted(one)).collect();
     let of_made = made.into_iter().map(|Made { group, resource }| {
-        let group = if group.is_empty() { "\"\"" } else { group };
+        let group = if group.is_empty() { "\"\"" } else { group.as_str() };
         format!("{{apiGroups: [{group}], resources: [{resource}], verbs: [create]}}")
     });
     let rules = OF_MESH.into_iter().map(str::to_owned).chain(of_made);

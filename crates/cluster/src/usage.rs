@@ -49,6 +49,9 @@ struct Line {
     at_ms: i64,
 }
 
+/// Sets a number of the limit of a container.
+type Set = fn(&mut LimitPeriods, f64);
+
 /// The last reading of each container of a node. Lines without a time, of whole pods and of single processors are left out.
 pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
     let lines_of = |metric: &'static str| metrics.lines().filter_map(move |text| line(text, metric));
@@ -56,7 +59,7 @@ pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
         (container, Reading { group, at_us: at_ms.saturating_mul(1_000), cpu_s: value, limit: None })
     };
     let mut all: BTreeMap<Container, Reading> = lines_of(CPU_TIME).map(reading).collect();
-    let of_limits: [(&'static str, fn(&mut LimitPeriods, f64)); 3] = [
+    let of_limits: [(&'static str, Set); 3] = [
         (PERIODS, |limit, value| limit.periods = value as u64),
         (THROTTLED, |limit, value| limit.throttled = value as u64),
         (THROTTLED_S, |limit, value| limit.throttled_s = value),

@@ -88,8 +88,8 @@ mod tests {
         Container { namespace: "ns".to_owned(), pod: "origin".to_owned(), name: "proxy".to_owned() }
     }
 
-    fn between(cpu_s: f64, seconds: f64) -> Option<Used> {
-        Some(Used { cpu_s, seconds, limit: None })
+    fn between(cpu_s: f64, seconds: f64) -> Used {
+        Used { cpu_s, seconds, limit: None }
     }
 
     /// Polls every second from 100 s on. The node reads every 10 s, its clock is an hour off, and the container uses half a processor.
@@ -113,11 +113,11 @@ mod tests {
         let polls = polls(60);
         let used = |from_s: f64, to_s: f64| used(&polls, &container(), from_s, to_s);
         // Readings at 10, 20, 30, 40 and 50 s; that of 0 s was there before.
-        assert_eq!(used(100.0, 160.0), between(20.0, 40.0));
+        assert_eq!(used(100.0, 160.0), Some(between(20.0, 40.0)));
         assert!((used(100.0, 160.0).unwrap().share() - 0.5).abs() < 1e-9);
         // The reading of 10 s may have been taken before 109.5 s.
-        assert_eq!(used(109.5, 160.0), between(15.0, 30.0));
-        assert_eq!(used(100.0, 149.0), between(15.0, 30.0));
+        assert_eq!(used(109.5, 160.0), Some(between(15.0, 30.0)));
+        assert_eq!(used(100.0, 149.0), Some(between(15.0, 30.0)));
         assert_eq!(used(100.0, 119.0), None, "one reading");
         assert_eq!(super::used(&polls, &Container::default(), 100.0, 160.0), None);
     }
@@ -132,7 +132,7 @@ mod tests {
             super::used(&polls, &container(), 100.0, 160.0)
         };
         // Readings of 10, 20, 30 and 40 s.
-        assert_eq!(used(|_| ()), between(15.0, 30.0));
+        assert_eq!(used(|_| ()), Some(between(15.0, 30.0)));
         // It has passed the first reading at the end, in which alone nothing would be seen.
         assert_eq!(used(|reading| reading.cpu_s = 0.1), None);
         assert_eq!(used(|reading| reading.group = "/b".to_owned()), None);
@@ -149,7 +149,7 @@ mod tests {
             super::used(&polls, &container(), 105.0, 145.0)
         };
         // It went after the slice, and in it, when it had two readings.
-        assert_eq!(used(46), between(15.0, 30.0));
+        assert_eq!(used(46), Some(between(15.0, 30.0)));
         assert_eq!(used(44), None);
         assert_eq!(used(35), None);
     }
@@ -181,9 +181,9 @@ mod tests {
     fn a_reading_after_an_answer_without_the_container_may_be_an_old_one() {
         let mut polls = polls(50);
         polls[15].readings.clear();
-        assert_eq!(used(&polls, &container(), 100.0, 160.0), between(15.0, 30.0));
+        assert_eq!(used(&polls, &container(), 100.0, 160.0), Some(between(15.0, 30.0)));
         // The reading of 10 s is in the next answer, and was taken before.
-        assert_eq!(used(&polls, &container(), 115.0, 160.0), between(10.0, 20.0));
+        assert_eq!(used(&polls, &container(), 115.0, 160.0), Some(between(10.0, 20.0)));
     }
 
     #[test]

@@ -144,12 +144,12 @@ mod tests {
             let mut document = of_text(&fs::read_to_string(&path).unwrap()).unwrap();
             if let Some(table) = &mut document.table {
                 tables += 1;
-                table.rows = table.rows.repeat(100);
+                table.rows = vec![table.rows.clone(); 100].concat();
                 for (number, row) in table.rows.iter_mut().enumerate() {
                     row.name += &format!("-{number}");
                 }
             }
-            document.notes = document.notes.repeat(100);
+            document.notes = vec![document.notes.clone(); 100].concat();
             let screen = terminal::screen(&document, Style { width: 100, colour: false });
             assert!(screen.lines().count() <= 40, "{}: {screen}", path.display());
             assert!(screen.lines().all(|line| line.chars().count() <= 100), "{}: {screen}", path.display());

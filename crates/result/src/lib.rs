@@ -104,7 +104,6 @@ pub use load::{
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};
 pub use meshmark::{MeshMarkArm, MeshMarkBody, MeshMarkResult, ValueForCost};
-#[cfg(feature = "sample")]
 pub use older::Reader;
 pub use parts::{PartCounts, Parts};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesBody, PricesResult};

@@ -1,4 +1,4 @@
-//! Readers of CPU times: a DaemonSet with a pod on each node that has measured pods.
+//! Readers of CPU times: a `DaemonSet` with a pod on each node that has measured pods.
 //!
 //! A pod sees the control groups of its node, which every user of the node may read, and may change none. It belongs to a Job of the
 //! measurement, so it goes with it, also when nobody removes it. Pod Security forbids folders of a node (`hostPath`) but in namespaces that
@@ -18,7 +18,7 @@ const MEMORY_MIB: u32 = 128;
 /// Readers on some nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readers {
-    /// The name of the DaemonSet, with which those of its pods begin.
+    /// The name of the `DaemonSet`, with which those of its pods begin.
     pub name: String,
     /// Its namespace, which permits privileged pods.
     pub namespace: Namespace,
@@ -31,7 +31,7 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// The manifest of the DaemonSet, which belongs to what this reference names.
+    /// The manifest of the `DaemonSet`, which belongs to what this reference names.
     pub fn manifest(&self, owner: &Value) -> Value {
         let labels = json!({"app": self.name});
         json!({

@@ -135,7 +135,9 @@ fn recorded_by_name(names: &Arc<RequestNames>, requests: &[Played]) -> (Recordin
     recording.by_request = Some(Box::new(ByRequest::new(Arc::clone(names), Some(record))));
     let mut current = Current::new(Run::new(Release::Closed, 0, END_NS, 0), &mut recording, &mut []);
     current.account_for_delays(0);
-    requests.iter().for_each(|request| play(&mut current, *request));
+    for request in requests {
+        play(&mut current, *request);
+    }
     current.end_turn();
     drop(current);
     let by_request = *recording.by_request.take().unwrap();

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_agents::reader::{GroupReading, Line};
+use hoptax_cluster::Pod;
 use hoptax_cluster::job::PORT;
 use hoptax_cluster::job::pods::List;
-use hoptax_cluster::seen::SeenPod;
 use hoptax_cluster::usage::{Container, Reading};
 use hoptax_cluster::{Cluster, Refused, job};
 use hoptax_session::Failure;
@@ -122,13 +122,13 @@ impl Readers {
     fn look(made: &job::Readers, containers: &[Placed], cluster: &Cluster) -> Result<Self, NotYet> {
         let namespace = made.namespace.as_str();
         let path = format!("/api/v1/namespaces/{namespace}/pods");
-        let pods: List<SeenPod> = cluster
+        let pods: List<Pod> = cluster
             .get(&path, "list pods")
             .map_err(|refused| NotYet { why: refused.to_string(), patience: PATIENCE })?;
         let begins = format!("{}-", made.name);
         let mut readers = Self { namespace: namespace.to_owned(), all: Vec::new() };
         for node in &made.nodes {
-            let is_it = |pod: &&SeenPod| pod.name().starts_with(&begins) && pod.node() == Some(node.as_str());
+            let is_it = |pod: &&Pod| pod.name().starts_with(&begins) && pod.node() == Some(node.as_str());
             let Some(pod) = pods.items.iter().find(is_it) else {
                 return Err(match cluster.not_created(namespace, "DaemonSet", &made.name) {
                     Some(why) => NotYet { why: format!("no reader is created: {why}"), patience: PATIENCE },
@@ -235,8 +235,8 @@ pub(super) fn shared(plan: &Plan, nodes: &[String], cluster: &Cluster) -> Result
     let mut found: BTreeMap<Container, Placed> = BTreeMap::new();
     for shared in plan.arms.iter().flat_map(|arm| &arm.template.shared) {
         let path = format!("/api/v1/namespaces/{}/pods", shared.namespace);
-        let pods: List<SeenPod> = cluster.get(&path, "list pods")?;
-        let is_it = |pod: &&SeenPod| pod.name().starts_with(&shared.pods) && pod.is_ready();
+        let pods: List<Pod> = cluster.get(&path, "list pods")?;
+        let is_it = |pod: &&Pod| pod.name().starts_with(&shared.pods) && pod.is_ready();
         for pod in pods.items.iter().filter(is_it) {
             let Some(node) = pod.node().filter(|node| nodes.iter().any(|other| other == node)) else {
                 continue;

@@ -188,13 +188,15 @@ fn a_number_is_a_series_over_runs() {
     let store = folder.open();
     let series = store.series("cost_cpu_us_per_request").unwrap();
     assert_eq!(series.len(), 1);
-    assert_eq!((series[0].arm.as_str(), series[0].compared_with.as_str()), ("lua", "baseline"));
+    assert_eq!(
+        (series[0].arm.as_deref(), series[0].compared_with.as_deref()),
+        (Some("lua"), Some("baseline"))
+    );
     let points: Vec<(i64, f64)> = series[0].points.iter().map(|point| (point.run, point.estimate)).collect();
     assert_eq!(points, [(1, 0.0), (2, 1.0), (3, 2.0)]);
     let levels = store.series("cpu_us_per_request").unwrap();
-    let arms: Vec<(&str, &str)> =
-        levels.iter().map(|one| (one.arm.as_str(), one.compared_with.as_str())).collect();
-    assert_eq!(arms, [("baseline", ""), ("lua", "")]);
+    let arms: Vec<_> = levels.iter().map(|one| (one.arm.as_deref(), one.compared_with.as_deref())).collect();
+    assert_eq!(arms, [(Some("baseline"), None), (Some("lua"), None)]);
     assert_eq!(store.numbers().unwrap(), ["cost_cpu_us_per_request", "cpu_us_per_request"]);
     assert!(store.series("none").unwrap().is_empty());
 }
