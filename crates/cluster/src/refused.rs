@@ -4,7 +4,7 @@ use hoptax_text::nearest::{hint, nearest, suggestion};
 
 use crate::admin::Admin;
 use crate::name::{Namespace, PodName};
-use crate::rights::{Missing, Request, rule, rule_of_agents, rule_of_mesh};
+use crate::rights::{Made, Missing, Request, rule, rule_of_agents, rule_of_mesh};
 
 /// Most names that an error lists.
 const MOST_LISTED: usize = 12;
@@ -61,7 +61,7 @@ pub enum Refused {
         said: String,
     },
     /// The user lacks a right that the measurement of a mesh needs, or the cluster does not admit what it makes.
-    #[error("{}", forbidden_mesh(context, doing, said))]
+    #[error("{}", forbidden_mesh(context, doing, said, made))]
     ForbiddenMesh {
         /// The context.
         context: String,
@@ -69,6 +69,8 @@ pub enum Refused {
         doing: String,
         /// The message of the API server.
         said: String,
+        /// All that templates make, which the rule is to grant.
+        made: Vec<Made>,
     },
     /// The API server refuses a request of the measurement of a mesh for another reason, or another server answers.
     #[error("the API server of context `{context}` does not {doing}: {said}")]
@@ -362,14 +364,19 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
 }
 
 /// The right that is missing; without one, the admission that was refused.
-fn forbidden_mesh(context: &str, doing: &str, said: &str) -> String {
-    let Some(Missing { user, verb, resource }) = Missing::stated(said) else {
+fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[Made]) -> String {
+    let Some(Missing { user, verb, group, resource }) = Missing::stated(said) else {
         return format!(
             "the cluster of context `{context}` does not {doing}: {said}; `hoptax mesh --dry-run` prints what it refuses, for whoever sets \
              its rules"
         );
     };
-    let rule = rule_of_mesh(user.as_deref());
+    let mut made = made.to_vec();
+    if verb == "create" {
+        // Its name in the message is certain.
+        made.push(Made { group, resource: resource.clone() });
+    }
+    let rule = rule_of_mesh(user.as_deref(), &made);
     let who = user.map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
         "{who} may not `{verb}` `{resource}`, which the measurement of a mesh needs: {said}; who may grant it saves this as `rule.yaml`, and \

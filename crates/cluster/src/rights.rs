@@ -1,5 +1,7 @@
 //! The rights that taking a dump and running agents need, and the rules that grant them.
 
+use std::collections::BTreeSet;
+
 use crate::name::{Namespace, PodName};
 
 /// A request that the API server may forbid.
@@ -11,6 +13,15 @@ pub enum Request {
     Forward,
 }
 
+/// A kind of objects that a template makes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Made {
+    /// The group of its API, such as `security.istio.io`; empty for that of Kubernetes' core.
+    pub group: String,
+    /// Its name in paths, such as `authorizationpolicies`.
+    pub resource: String,
+}
+
 /// A right that a user lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
@@ -18,6 +29,8 @@ pub struct Missing {
     pub user: Option<String>,
     /// The verb, such as `get`.
     pub verb: String,
+    /// The group of the resource's API; empty for that of Kubernetes' core, and if the message names none.
+    pub group: String,
     /// The resource, such as `pods/portforward`.
     pub resource: String,
 }
@@ -35,13 +48,19 @@ impl Missing {
         Self {
             user: user_of(message),
             verb: verb_of(message).unwrap_or_else(|| "get".to_owned()),
+            group: group_of(message),
             resource: resource_of(message).unwrap_or_else(|| resource.to_owned()),
         }
     }
 
     /// The right that a message of the authorizer of rules names; none for another reason to forbid, such as a quota.
     pub fn stated(message: &str) -> Option<Self> {
-        Some(Self { user: user_of(message), verb: verb_of(message)?, resource: resource_of(message)? })
+        Some(Self {
+            user: user_of(message),
+            verb: verb_of(message)?,
+            group: group_of(message),
+            resource: resource_of(message)?,
+        })
     }
 }
 
@@ -56,6 +75,10 @@ fn user_of(message: &str) -> Option<String> {
 
 fn verb_of(message: &str) -> Option<String> {
     message.split_once(" cannot ").and_then(|(_, rest)| rest.split(' ').next()).map(str::to_owned)
+}
+
+fn group_of(message: &str) -> String {
+    quoted(message, "API group \"").unwrap_or_default()
 }
 
 fn resource_of(message: &str) -> Option<String> {
@@ -105,10 +128,22 @@ pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
 }
 
 /// The rule that grants a user all that the measurement of a mesh needs, as YAML, in the whole cluster: making and removing namespaces, in
-/// them pods, Jobs, `DaemonSet`s, Secrets and services, forwarding ports of pods, and reading nodes and the metrics of their kubelets. Objects of
-/// a template of the user need the right to create them.
-pub fn rule_of_mesh(user: Option<&str>) -> String {
-    let rules: String = OF_MESH.iter().map(|rule| format!("- {rule}\n")).collect();
+/// them pods, Jobs, `DaemonSet`s, Secrets and services, forwarding ports of pods, reading nodes and the metrics of their kubelets, and creating
+/// the objects of templates.
+pub fn rule_of_mesh(user: Option<&str>, made: &[Made]) -> String {
+    let is_granted = |one: &&Made| {
+        OF_MESH.iter().any(|rule| {
+            let has = |key: &str, word: &str| listed(rule, key).any(|listed| listed == word);
+            has("apiGroups", &one.group) && has("resources", &one.resource) && has("verbs", "create")
+        })
+    };
+    let made: BTreeSet<&Made> = made.iter().filter(|one| !is_granted(one)).collect();
+    let of_made = made.into_iter().map(|Made { group, resource }| {
+        let group = if group.is_empty() { "\"\"" } else { group.as_str() };
+        format!("{{apiGroups: [{group}], resources: [{resource}], verbs: [create]}}")
+    });
+    let rules = OF_MESH.into_iter().map(str::to_owned).chain(of_made);
+    let rules: String = rules.map(|rule| format!("- {rule}\n")).collect();
     format!(
         "\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -125,6 +160,12 @@ subjects:
 ",
         subject(user)
     )
+}
+
+/// The words of a list in a rule.
+fn listed<'a>(rule: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
+    let list = rule.split_once(&format!("{key}: [")).and_then(|(_, rest)| rest.split_once(']'));
+    list.map_or("", |(list, _)| list).split(", ").map(|word| word.trim_matches('"'))
 }
 
 /// The subject of a binding: a user, or a service account.
@@ -183,12 +224,17 @@ mod tests {
         let expected = Missing {
             user: Some("alice".to_owned()),
             verb: "create".to_owned(),
+            group: String::new(),
             resource: "pods/portforward".to_owned(),
         };
         assert_eq!(Missing::of(message, Request::Read), expected);
         let other = Missing::of("denied by policy", Request::Forward);
-        let expected =
-            Missing { user: None, verb: "get".to_owned(), resource: "pods/portforward".to_owned() };
+        let expected = Missing {
+            user: None,
+            verb: "get".to_owned(),
+            group: String::new(),
+            resource: "pods/portforward".to_owned(),
+        };
         assert_eq!(other, expected);
         assert_eq!(Missing::of("denied", Request::Read).resource, "pods");
     }
@@ -260,7 +306,7 @@ mod tests {
     #[test]
     fn the_file_for_a_mesh_is_the_rule_that_errors_print() {
         let text = deployed("mesh-rbac.yaml");
-        let rule = rule_of_mesh(None);
+        let rule = rule_of_mesh(None, &[]);
         let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
         assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");
         assert_eq!(stated, rule, "{rule}");
@@ -286,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_mesh_is_measured_without_rights_to_read_secrets_or_to_change_what_is_there() {
-        let rule = rule_of_mesh(Some("alice"));
+        let rule = rule_of_mesh(Some("alice"), &[]);
         let (role, binding) = rule.split_once("---\n").unwrap();
         let role: Value = serde_saphyr::from_str(role).unwrap();
         let binding: Value = serde_saphyr::from_str(binding).unwrap();
@@ -307,11 +353,39 @@ mod tests {
     }
 
     #[test]
+    fn what_templates_make_is_granted_once_and_only_if_the_measurement_does_not_make_it_anyway() {
+        let of =
+            |group: &str, resource: &str| Made { group: group.to_owned(), resource: resource.to_owned() };
+        let made = [
+            of("security.istio.io", "authorizationpolicies"),
+            of("", "services"),
+            of("", "configmaps"),
+            of("batch", "services"),
+            of("security.istio.io", "authorizationpolicies"),
+        ];
+        let rule = rule_of_mesh(None, &made);
+        let role: Value = serde_saphyr::from_str(rule.split_once("---\n").unwrap().0).unwrap();
+        let own: Value =
+            serde_saphyr::from_str(rule_of_mesh(None, &[]).split_once("---\n").unwrap().0).unwrap();
+        let (rules, own) = (role["rules"].as_array().unwrap(), own["rules"].as_array().unwrap());
+        let (before, more) = rules.split_at(own.len());
+        assert_eq!(before, own.as_slice());
+        let granted = |group: &str, resource: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": ["create"]});
+        let expected = [
+            granted("", "configmaps"),
+            granted("batch", "services"),
+            granted("security.istio.io", "authorizationpolicies"),
+        ];
+        assert_eq!(more, expected);
+    }
+
+    #[test]
     fn a_right_is_stated_only_by_the_authorizer_of_rules() {
         let message = "jobs.batch is forbidden: User \"alice\" cannot create resource \"jobs\" in API group \"batch\" in the namespace \"a\"";
         let expected = Missing {
             user: Some("alice".to_owned()),
             verb: "create".to_owned(),
+            group: "batch".to_owned(),
             resource: "jobs".to_owned(),
         };
         assert_eq!(Missing::stated(message), Some(expected));

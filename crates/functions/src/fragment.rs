@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub(crate) use repeat::repeat_within;
-pub use repeat::{count, repeated};
+pub use repeat::{count, repeat_within, repeated};
 
 /// The configuration that a function adds to a plain proxy.
 ///

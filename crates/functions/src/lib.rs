@@ -25,7 +25,7 @@ pub use code_file::CodeFile;
 pub use composition::{Component, Composition, Conflict};
 pub use file::FileError;
 pub use filter_order::FilterOrder;
-pub use fragment::{Fragment, KeyExchangeGroup, count, repeated};
+pub use fragment::{Fragment, KeyExchangeGroup, count, repeat_within, repeated};
 pub use function::{
     Change, Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls,
 };

@@ -106,7 +106,7 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
     let servers = if arm.has_host_network { "host" } else { "container" };
     ArmResult {
         id: arm.id.clone(),
-        kind: match arm.compared_with {
+        kind: match &arm.compared_with {
             None => ArmKind::Baseline,
             Some(_) if proxies.is_empty() => ArmKind::Direct,
             Some(_) => ArmKind::Position,
@@ -124,7 +124,7 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
             }),
             ..PlannedSubject::default()
         }),
-        compared_with: arm.compared_with.map(str::to_owned),
+        compared_with: arm.compared_with.clone(),
         copies: 1,
         hops: proxies.iter().map(|proxy| HopUse { name: proxy.name.clone(), ..HopUse::default() }).collect(),
         ..ArmResult::default()
@@ -280,6 +280,35 @@ mod tests {
         assert!((pods.cost.response_us.p50.unwrap().estimate - 10.0).abs() < 0.1);
         assert!(pods.cost.cpu_us_per_request.is_none(), "it has no proxies");
         assert_ne!(result.verdict, Verdict::Void, "{:#?}", result.findings);
+    }
+
+    #[test]
+    fn a_function_costs_what_it_adds_to_its_mesh() {
+        let mut measured = measured(|_| Some(0.1));
+        for (number, round) in (0_u32..).zip(&mut measured.rounds) {
+            let began_s = round.slices[2].began_s + 1.0;
+            round.slices.push(Slice {
+                arm: 3,
+                began_s,
+                load: load(320 + u64::from(number)),
+                proxies: vec![Some(0.102 + f64::from(number) * 1e-6), Some(0.05)],
+                limits: vec![None; 2],
+                origin: Some(0.01),
+            });
+        }
+        let proxies = measured.proxies[&2].clone();
+        measured.proxies.insert(3, proxies);
+        let plan = plan(&["istio", "istio-authorization-100"]).unwrap();
+        let result = result(&plan, &measured, &Limits::default());
+        let function = result.arm("istio-authorization-100").unwrap();
+        assert_eq!(function.compared_with.as_deref(), Some("istio"));
+        // 0.002 of a processor for 500 requests a second.
+        let cost = function.cost.cpu_us_per_request.unwrap();
+        assert!((cost.estimate - 4.0).abs() < 0.1, "{cost:?}");
+        let p50 = function.cost.response_us.p50.unwrap();
+        assert!((p50.estimate - 20.0).abs() < 0.1, "{p50:?}");
+        let mesh = result.arm("istio").unwrap().cost.cpu_us_per_request.unwrap();
+        assert!((mesh.estimate - 300.0).abs() < 1e-6, "{mesh:?}");
     }
 
     #[test]

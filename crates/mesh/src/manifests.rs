@@ -119,7 +119,7 @@ impl Plan {
     /// The rights and the manifests of a round as YAML, for people who read them before. Addresses and the token are shown as words.
     pub fn shown(&self) -> String {
         let mut text = self.preface();
-        text.push_str(&rule_of_mesh(None));
+        text.push_str(&rule_of_mesh(None, &self.made()));
         let deadline = Duration::from_hours(1);
         let mut readers = Vec::new();
         for (index, arm) in self.arms.iter().enumerate() {

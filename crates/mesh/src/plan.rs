@@ -1,4 +1,4 @@
-//! The plan of a measurement: its arms, from a bare network to each mesh, and the order of their slices.
+//! The plan of a measurement: its arms, from a bare network to each mesh and its functions, and the order of their slices.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hoptax_cluster::Namespace;
 use hoptax_cluster::job::Pull;
+use hoptax_cluster::rights::Made;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -23,7 +24,7 @@ pub const PORT: u16 = 8080;
 /// What is measured, as it is asked for.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The meshes, in their order.
+    /// The meshes and functions of them, in their order.
     pub meshes: Vec<Template>,
     /// The image of callers and origins, with this program at `/hoptax`.
     pub image: String,
@@ -62,7 +63,7 @@ pub struct Arm {
     /// Its id.
     pub id: String,
     /// The arm that it is compared with.
-    pub compared_with: Option<&'static str>,
+    pub compared_with: Option<String>,
     /// Its namespace, which is made for it.
     pub namespace: Namespace,
     /// The port of its origin.
@@ -77,7 +78,7 @@ impl Plan {
     /// The plan of a measurement with namespaces that nobody has.
     ///
     /// # Errors
-    /// When two arms have the same name.
+    /// When two arms have the same name, or a template does not fit into a name.
     pub fn new(asked: Asked) -> Result<Self, String> {
         Self::with(asked, RandomState::new().hash_one(0))
     }
@@ -94,9 +95,18 @@ impl Plan {
         let of_host = 20_000 + u16::try_from(random % 5_000 * 2).unwrap_or_default();
         let bare_arms = [
             (bare(HOST_NETWORK, "no container network and no mesh", of_host), of_host, None),
-            (bare(POD_NETWORK, "the network of pods, without a mesh", PORT), PORT, Some(HOST_NETWORK)),
+            (
+                bare(POD_NETWORK, "the network of pods, without a mesh", PORT),
+                PORT,
+                Some(HOST_NETWORK.to_owned()),
+            ),
         ];
-        let meshes = asked.meshes.iter().map(|template| (template.clone(), PORT, Some(POD_NETWORK)));
+        // A function costs what it adds to its mesh, if that is measured, too.
+        let is_measured = |name: &String| asked.meshes.iter().any(|mesh| mesh.name == *name);
+        let meshes = asked.meshes.iter().map(|template| {
+            let base = template.bases().into_iter().find(is_measured);
+            (template.clone(), PORT, base.or_else(|| Some(POD_NETWORK.to_owned())))
+        });
         let mut arms: Vec<Arm> = Vec::new();
         for (template, port, compared_with) in bare_arms.into_iter().chain(meshes) {
             let id = template.name.clone();
@@ -104,6 +114,7 @@ impl Plan {
                 return Err(format!("two arms are named `{id}`: give each template a `name` of its own"));
             }
             let namespace = format!("hoptax-mesh-{:010x}-{id}", random >> 24).parse::<Namespace>()?;
+            let template = template.filled(namespace.as_str(), &asked.image)?;
             arms.push(Arm {
                 has_host_network: id == HOST_NETWORK,
                 id,
@@ -114,6 +125,11 @@ impl Plan {
             });
         }
         Ok(Self { asked, arms })
+    }
+
+    /// The kinds of objects that its templates make, which need rights of their own.
+    pub fn made(&self) -> Vec<Made> {
+        self.arms.iter().flat_map(|arm| arm.template.made()).collect()
     }
 
     /// The arms of a round, by their indices, in the order in which they are measured.
@@ -154,7 +170,8 @@ pub(crate) mod tests {
     #[test]
     fn arms_are_the_rungs_and_each_mesh_with_a_namespace_of_its_own() {
         let plan = plan(&["istio", "linkerd"]).unwrap();
-        let arms: Vec<_> = plan.arms.iter().map(|arm| (arm.id.as_str(), arm.compared_with)).collect();
+        let arms: Vec<_> =
+            plan.arms.iter().map(|arm| (arm.id.as_str(), arm.compared_with.as_deref())).collect();
         assert_eq!(
             arms,
             [
@@ -169,6 +186,44 @@ pub(crate) mod tests {
         assert_eq!(url, format!("http://192.0.2.1:{}/", plan.arms[0].port));
         let twice = self::plan(&["istio", "istio"]).unwrap_err();
         assert!(twice.contains("two arms are named `istio`"), "{twice}");
+    }
+
+    #[test]
+    fn a_function_is_compared_with_the_nearest_of_what_it_extends_that_is_measured_too() {
+        let compared = |meshes: &[&str], id: &str| {
+            let plan = plan(meshes).unwrap();
+            plan.arms.into_iter().find(|arm| arm.id == id).unwrap().compared_with.unwrap()
+        };
+        for (meshes, expected) in [
+            (&["consul", "consul-http", "consul-retries"][..], "consul-http"),
+            // The order of the options does not matter.
+            (&["consul-retries", "consul-http"][..], "consul-http"),
+            (&["consul", "consul-retries", "istio"][..], "consul"),
+            (&["istio", "consul-retries"][..], POD_NETWORK),
+        ] {
+            assert_eq!(compared(meshes, "consul-retries"), expected, "{meshes:?}");
+        }
+    }
+
+    #[test]
+    fn arms_of_one_mesh_have_names_of_their_own_in_what_has_no_namespaces() {
+        let plan = plan(&["consul", "consul-authorization-100"]).unwrap();
+        let urls = [2, 3].map(|arm: usize| plan.arms[arm].template.url.clone());
+        let expected = ["consul", "consul-authorization-100"]
+            .map(|name| format!("http://hoptax-mesh-123456789a-{name}-origin:8080/"));
+        assert_eq!(urls, expected);
+        // The longest names that a template may have are labels of DNS, too.
+        let template = |name: String| Template { name, ..asked_template() };
+        let mut asked = plan.asked.clone();
+        asked.meshes = vec![template("a".repeat(30))];
+        let plan = Plan::with(asked, u64::MAX).unwrap();
+        let name = plan.arms[2].template.objects[0]["metadata"]["name"].as_str().unwrap();
+        assert!(name.ends_with("-origin") && name.parse::<Namespace>().is_ok(), "{name}");
+    }
+
+    fn asked_template() -> Template {
+        let (_, text) = BUILT_IN.iter().find(|(name, _)| *name == "consul").unwrap();
+        Template::read(text).unwrap()
     }
 
     #[test]

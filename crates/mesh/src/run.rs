@@ -57,7 +57,7 @@ pub fn measure(
 ) -> Result<StudyResult, Failure> {
     interrupt.check()?;
     let began = Instant::now();
-    let cluster = Cluster::open(context).map_err(of_cluster)?;
+    let cluster = Cluster::open(context).map_err(of_cluster)?.making(plan.made());
     let context = Context { cluster: &cluster, interrupt, say };
     let kubernetes = version(&cluster).map_err(of_cluster)?;
     let lab = Lab::make(plan, &cluster).map_err(of_cluster)?;

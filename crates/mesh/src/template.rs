@@ -1,28 +1,32 @@
-//! A mesh as a template: what its namespace and its pods need, how a caller names the origin, and which containers are its proxies.
+//! A mesh, or a function of one, as a template: what its namespace and its pods need, how a caller names the origin, and which containers are
+//! its proxies.
+
+mod built_in;
+mod objects;
+mod whole;
 
 use std::collections::BTreeMap;
 
 use hoptax_cluster::Namespace;
-use serde::Deserialize;
+use hoptax_cluster::rights::Made;
+use hoptax_load::Expectation;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::built_in::BUILT_IN;
+use self::built_in::built_in;
+use self::objects::NAMESPACE;
 use crate::target::target;
 
-/// The templates that come with the program, by their names.
-pub const BUILT_IN: [(&str, &str); 5] = [
-    ("istio", include_str!("../templates/istio.yaml")),
-    ("istio-ambient", include_str!("../templates/istio-ambient.yaml")),
-    ("linkerd", include_str!("../templates/linkerd.yaml")),
-    ("kuma", include_str!("../templates/kuma.yaml")),
-    ("consul", include_str!("../templates/consul.yaml")),
-];
-
 /// A mesh, or a mode or a configuration of one.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
     /// Its name, which becomes that of the arm.
     pub name: String,
+    /// The built-in template to which it adds; none if it has all itself.
+    #[serde(default)]
+    pub extends: Option<String>,
     /// The mesh in a few words.
     #[serde(default)]
     pub summary: String,
@@ -36,6 +40,7 @@ pub struct Template {
     #[serde(default)]
     pub caller: Side,
     /// The URL of the origin, as the caller names it. `{{ address }}` stands for the address of its pod, `{{ namespace }}` for its namespace.
+    #[serde(default)]
     pub url: String,
     /// Headers of the requests, with the same words.
     #[serde(default)]
@@ -46,10 +51,23 @@ pub struct Template {
     /// Objects that its namespace has, such as a service.
     #[serde(default)]
     pub objects: Vec<Value>,
+    /// How it shows that its function is there; none if no request shows it.
+    #[serde(default)]
+    pub proof: Option<Proof>,
+}
+
+/// A request whose answer shows that a function is there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// Its path.
+    pub path: String,
+    /// What is expected of the answer, in the words of `hoptax load --expect`.
+    pub expect: String,
 }
 
 /// Labels and annotations.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Marks {
     /// Labels.
@@ -59,7 +77,7 @@ pub struct Marks {
 }
 
 /// A pod.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Side {
     /// Labels.
@@ -73,7 +91,7 @@ pub struct Side {
 }
 
 /// Containers that are shared proxies.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shared {
     /// Their namespace.
@@ -85,40 +103,78 @@ pub struct Shared {
 }
 
 impl Template {
-    /// Reads a template.
+    /// Reads a template, with what the one has that it extends, and its repeated messages.
     ///
     /// # Errors
     /// When it is none, with the place.
     pub fn read(text: &str) -> Result<Self, String> {
-        let template: Self = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-        if template.name.parse::<Namespace>().is_err() || template.name.len() > LONGEST_NAME {
+        // An error of it has a place, which that of a value has not.
+        let own = Self::own(text)?;
+        let mut template: Self = match own.extends {
+            None => own,
+            Some(_) => serde_json::from_value(whole::whole(text)?).map_err(|error| error.to_string())?,
+        };
+        whole::repeat(&mut template.objects);
+        template.check()?;
+        Ok(template)
+    }
+
+    /// What a text has itself.
+    fn own(text: &str) -> Result<Self, String> {
+        serde_saphyr::from_str(text).map_err(|error| error.to_string())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.name.parse::<Namespace>().is_err() || self.name.len() > LONGEST_NAME {
             return Err(format!(
                 "`name` is `{}`, and becomes part of the name of a namespace: use a-z, 0-9 and `-`, at most {LONGEST_NAME} characters",
-                template.name
+                self.name
             ));
         }
-        if template.origin.proxies.is_empty()
-            && template.caller.proxies.is_empty()
-            && template.shared.is_empty()
-        {
+        if self.url.is_empty() {
+            return Err("it has no `url`, by which the caller names the origin".to_owned());
+        }
+        if self.origin.proxies.is_empty() && self.caller.proxies.is_empty() && self.shared.is_empty() {
             return Err("it names no proxies: `proxies` of `origin` and `caller`, or `shared`".to_owned());
         }
-        if !template.is_aimed_inside() {
+        if !self.is_aimed_inside() {
             return Err(format!(
                 "`url` is `{}`, and no load goes outside of the cluster: use `http://`, and `{{{{ address }}}}`, the name of a service of its \
                  namespace, or `NAME.NAMESPACE.svc`",
-                template.url
+                self.url
             ));
         }
-        Ok(template)
+        objects::check(&self.objects)?;
+        self.proof.as_ref().map_or(Ok(()), Proof::check)
+    }
+
+    /// The names of the built-in templates that it extends, the nearest first.
+    pub fn bases(&self) -> Vec<String> {
+        let base = |name: &String| Self::own(built_in(name)?).ok()?.extends;
+        std::iter::successors(self.extends.clone(), base).collect()
+    }
+
+    /// The template with these in the place of `{{ namespace }}` and `{{ image }}`.
+    ///
+    /// # Errors
+    /// When it is none any more.
+    pub fn filled(&self, namespace: &str, image: &str) -> Result<Self, String> {
+        let words = [(NAMESPACE, namespace), (IMAGE, image)];
+        let value = serde_json::to_value(self).map_err(|error| error.to_string())?;
+        serde_json::from_value(whole::replaced(value, &words)).map_err(|error| error.to_string())
+    }
+
+    /// The kinds of its objects, which a right to create them names.
+    pub fn made(&self) -> Vec<Made> {
+        self.objects.iter().map(objects::made).collect()
     }
 
     /// True if the URL is one of HTTP whose host is the origin or a service. Names of fewer words may be found outside, by a domain of the
     /// nodes or as they are.
     fn is_aimed_inside(&self) -> bool {
         const ADDRESS: [&str; 4] = ["192", "0", "2", "1"];
-        const NAMESPACE: &str = "hoptax-mesh";
-        let (url, _) = self.request(&ADDRESS.join("."), NAMESPACE);
+        const OWN: &str = "hoptax-mesh";
+        let (url, _) = self.request(&ADDRESS.join("."), OWN);
         let Some(target) = target(&url) else { return false };
         let host = target.rsplit_once(':').map_or(target.as_str(), |(host, _)| host);
         let words: Vec<&str> = host.split('.').collect();
@@ -127,91 +183,48 @@ impl Template {
             && (words == ADDRESS
                 || matches!(
                     words.as_slice(),
-                    [_] | [_, NAMESPACE] | [_, _, "svc"] | [_, _, "svc", "cluster", "local"]
+                    [_] | [_, OWN] | [_, _, "svc"] | [_, _, "svc", "cluster", "local"]
                 ))
     }
 
     /// The URL and the headers, with these words in place.
     pub fn request(&self, address: &str, namespace: &str) -> (String, Vec<(String, String)>) {
-        let filled =
-            |text: &str| text.replace("{{ address }}", address).replace("{{ namespace }}", namespace);
+        let filled = |text: &str| text.replace("{{ address }}", address).replace(NAMESPACE, namespace);
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), filled(value)));
         (filled(&self.url), headers.collect())
     }
 }
 
+impl Proof {
+    fn check(&self) -> Result<(), String> {
+        if !self.path.starts_with('/') {
+            return Err(format!("the `path` of `proof` is `{}`, and has to begin with `/`", self.path));
+        }
+        self.expectation().map(drop)
+    }
+
+    /// What is expected of the answer.
+    ///
+    /// # Errors
+    /// When it is no expectation.
+    pub fn expectation(&self) -> Result<Expectation, String> {
+        self.expect.parse::<Expectation>().map_err(|error| format!("`expect` of `proof`: {error}"))
+    }
+
+    /// Its URL, at the host of another one.
+    pub fn url(&self, url: &str) -> String {
+        let rest = url.strip_prefix(SCHEME).unwrap_or_default();
+        let host = rest.split(['/', '?']).next().unwrap_or_default();
+        format!("{SCHEME}{host}{}", self.path)
+    }
+}
+
+const SCHEME: &str = "http://";
+/// The word that stands for the image of callers and origins.
+const IMAGE: &str = "{{ image }}";
+
 /// The most letters of a name: with the rest of its namespace, it has to be a label of DNS.
 const LONGEST_NAME: usize = 30;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_template_of_the_program_is_one_and_has_its_name() {
-        for (name, text) in BUILT_IN {
-            let template = Template::read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(template.name, name);
-            assert!(!template.summary.is_empty() && text.starts_with("# Source: https://"), "{name}");
-            assert!(
-                template.objects.iter().all(|object| object["metadata"]["namespace"].is_null()),
-                "{name}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_template_without_proxies_or_with_another_name_is_refused() {
-        for (text, expected) in [
-            ("name: a\nurl: http://a/\n", "names no proxies"),
-            ("name: A b\nurl: http://a/\norigin: {proxies: [x]}\n", "`A b`"),
-            ("name: a\nurl: http://a/\nproxy: x\n", "proxy"),
-            ("name: a\norigin: {proxies: [x]}\n", "url"),
-        ] {
-            let error = Template::read(text).unwrap_err();
-            assert!(error.contains(expected), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn no_template_aims_a_load_outside_of_the_cluster() {
-        let read = |url: &str| {
-            let text = format!("name: a\nurl: \"{url}\"\norigin: {{proxies: [x]}}\n");
-            Template::read(&text)
-        };
-        for url in [
-            "http://{{ address }}:10000/a",
-            "http://origin",
-            "http://origin.{{ namespace }}/",
-            "http://gateway.istio-system.svc:80/",
-            "http://gateway.istio-system.svc.cluster.local/",
-        ] {
-            assert!(read(url).is_ok(), "{url}: {:?}", read(url));
-        }
-        for url in [
-            "https://origin/",
-            "http://victim.example/",
-            "http://a.b.svc.victim.example/",
-            "http://origin.other:8080/",
-            "http://203.0.113.1/",
-            "http://origin@victim.example/",
-            "http://origin:80@victim.example/",
-            "http://origin#.victim.example/",
-            "http://{{ address }}.victim.example/",
-        ] {
-            assert!(read(url).unwrap_err().contains("outside of the cluster"), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_request_names_the_address_and_the_namespace_of_the_origin() {
-        let template = Template {
-            url: "http://{{ address }}:8080/a".to_owned(),
-            headers: [("host".to_owned(), "origin.{{ namespace }}".to_owned())].into(),
-            ..Template::default()
-        };
-        let (url, headers) = template.request("10.0.0.1", "ns");
-        assert_eq!(url, "http://10.0.0.1:8080/a");
-        assert_eq!(headers, [("host".to_owned(), "origin.ns".to_owned())]);
-    }
-}
+mod tests;

@@ -18,6 +18,7 @@ Examples:
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     read what it would make
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --kube-context staging
   hoptax mesh --image registry.example/hoptax:1 --mesh istio,linkerd --template mesh.yaml
+  hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-authorization-100
 
 Measures the same load on the network of nodes, on that of pods, and with each mesh, which has to be
 installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
@@ -27,6 +28,9 @@ by their control groups, which a DaemonSet reads on the nodes of the pods: a sli
 and most of a round is the start of its pods. Where it may not, CPU time is from the metrics of the
 kubelets, which read it every 10 to 20 seconds: then a slice takes about a minute, and five rounds
 with one mesh some twenty. The result says which, and why.
+
+A function of a mesh, such as istio-authorization-100, is an arm of its own, whose cost is what it
+adds to its mesh where that is measured too. --functions measures all of a mesh.
 
 It needs rights in the whole cluster, which --dry-run prints with all that it makes.
 docs/guide/mesh.md describes the image, the rights, and templates with objects of your own, such as
@@ -42,9 +46,12 @@ pub(crate) struct MeshArguments {
     /// Context of the kubeconfig [default: its current one]
     #[arg(long, value_name = "NAME")]
     pub(crate) kube_context: Option<String>,
-    /// Mesh that is installed in the cluster; repeatable, or separated by commas
+    /// Mesh that is installed in the cluster, or a function of one; repeatable, or separated by commas
     #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN))]
     pub(crate) meshes: Vec<&'static str>,
+    /// Measure each function of these meshes that is built in, too
+    #[arg(long, requires = "meshes")]
+    pub(crate) functions: bool,
     /// Template of a mesh or a configuration of your own, YAML; repeatable
     #[arg(long = "template", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) templates: Vec<PathBuf>,

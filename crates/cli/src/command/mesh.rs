@@ -7,7 +7,7 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::job::Pull;
 use hoptax_mesh::plan::{Asked, Plan};
 use hoptax_mesh::source::{CpuTime, WORDS};
-use hoptax_mesh::template::Template;
+use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_session::thresholds;
 
 use crate::arguments::{MeshArguments, PULLS};
@@ -34,7 +34,12 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
 }
 
 fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
-    let built_in = arguments.meshes.iter().map(|text| Template::read(text).map_err(Failure::bad_input));
+    let mut built_in =
+        arguments.meshes.iter().map(|text| Template::read(text)).collect::<Result<Vec<_>, _>>();
+    if arguments.functions {
+        built_in = built_in.and_then(with_functions);
+    }
+    let built_in = built_in.map_err(Failure::bad_input)?;
     let own = arguments.templates.iter().map(|path| {
         let refused = |why: &dyn std::fmt::Display| {
             Failure::bad_input(format!("cannot read the template `{}`: {why}", path.display()))
@@ -43,7 +48,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         Template::read(&text).map_err(|error| refused(&error))
     });
     let asked = Asked {
-        meshes: built_in.chain(own).collect::<Result<_, _>>()?,
+        meshes: built_in.into_iter().map(Ok).chain(own).collect::<Result<_, _>>()?,
         image: arguments.image.clone(),
         pull: arguments.pull,
         rate: arguments.rate,
@@ -58,10 +63,23 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
     Plan::new(asked).map_err(Failure::bad_input)
 }
 
+/// Templates, and after them the functions of these that come with the program.
+fn with_functions(mut templates: Vec<Template>) -> Result<Vec<Template>, String> {
+    for (_, text) in BUILT_IN {
+        let template = Template::read(text)?;
+        let is_there = |name: &String| templates.iter().any(|there| there.name == *name);
+        if template.bases().iter().any(is_there) && !is_there(&template.name) {
+            templates.push(template);
+        }
+    }
+    Ok(templates)
+}
+
 /// The options that measure the same again.
 fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
     let meshes = meshes.map(|template| format!("--mesh {}", template.name));
+    let functions = arguments.functions.then(|| "--functions".to_owned());
     let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
     let pull = pull.map(|(word, _)| format!("--pull {word}"));
@@ -76,7 +94,8 @@ fn again(arguments: &MeshArguments) -> String {
         ("--caller-node", &arguments.caller_node),
     ];
     let given = given.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value.as_ref()?)));
-    let words = [format!("--image {}", arguments.image)].into_iter().chain(meshes).chain(own);
+    let words =
+        [format!("--image {}", arguments.image)].into_iter().chain(meshes).chain(functions).chain(own);
     words.chain(pull).chain(load).chain(slice).chain(source).chain(given).collect::<Vec<_>>().join(" ")
 }
 

@@ -27,6 +27,43 @@ fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
 }
 
 #[test]
+fn functions_of_a_mesh_are_arms_with_objects_whose_rights_a_dry_run_prints() {
+    let shown = |more: &[&str]| {
+        let ran = run(ASKED.into_iter().chain(more.iter().copied()).chain(["--dry-run"]));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let documents: Vec<Value> =
+            ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
+        documents
+    };
+    let groups = |documents: &[Value]| {
+        let rules = documents[0]["rules"].as_array().unwrap().iter();
+        let groups = rules.map(|rule| rule["apiGroups"][0].as_str().unwrap().to_owned());
+        groups.filter(|group| group.contains("istio") || group.contains("consul")).collect::<Vec<_>>()
+    };
+    let namespaces = |documents: &[Value]| {
+        let of = documents.iter().filter(|document| document["kind"] == "Namespace");
+        of.map(|one| one["metadata"]["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let plain = shown(&["--mesh", "istio,consul"]);
+    assert!(groups(&plain).is_empty(), "only what a chosen template needs is granted");
+    let one = shown(&["--mesh", "istio,istio-authorization-100"]);
+    assert_eq!(groups(&one), ["security.istio.io"]);
+    let policy = one.iter().find(|document| document["kind"] == "AuthorizationPolicy").unwrap();
+    assert_eq!(policy["metadata"]["namespace"], namespaces(&one)[3].as_str());
+    assert_eq!(policy["spec"]["rules"].as_array().unwrap().len(), 100);
+    let all = shown(&["--mesh", "consul,consul-retries", "--functions"]);
+    let ids: Vec<String> = namespaces(&all)
+        .iter()
+        // Before it is `hoptax-mesh-NUMBER-`.
+        .map(|name| name.splitn(4, '-').last().unwrap().to_owned())
+        .collect();
+    let networks = ["host-network", "pod-network"];
+    let chosen = ["consul", "consul-retries"];
+    let more = ["consul-http", "consul-authorization-1", "consul-authorization-100", "consul-traffic-split"];
+    assert_eq!(ids, [&networks[..], &chosen[..], &more[..]].concat());
+}
+
+#[test]
 fn a_measurement_by_the_metrics_of_kubelets_makes_no_daemon_set() {
     let ran = run(ASKED.into_iter().chain(["--cpu-time", "kubelet", "--dry-run"]));
     assert!(ran.code == Some(0) && !ran.stdout.contains("kind: DaemonSet"), "{}", ran.stdout);
@@ -94,11 +131,17 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
     let outside = folder.path().join("outside.yaml");
     fs::write(&outside, "name: a\nurl: http://victim.example/\norigin: {proxies: [envoy]}\n").unwrap();
     let outside = outside.to_str().unwrap();
+    let elsewhere = folder.path().join("elsewhere.yaml");
+    let strict = "{apiVersion: security.istio.io/v1, kind: PeerAuthentication, metadata: {name: all, namespace: istio-system}}";
+    fs::write(&elsewhere, format!("name: a\nextends: istio\nobjects:\n- {strict}\n")).unwrap();
+    let elsewhere = elsewhere.to_str().unwrap();
     for (arguments, expected) in [
         (vec!["--mesh", "itsio"], "itsio"),
         (vec!["--template", "none.yaml"], "cannot read the template `none.yaml`"),
         (vec!["--template", twice], "two arms are named `pod-network`"),
         (vec!["--template", outside], "no load goes outside of the cluster"),
+        (vec!["--template", elsewhere], "the PeerAuthentication `all` names a namespace"),
+        (vec!["--functions"], "--mesh"),
         (vec!["--rounds", "1"], "--rounds"),
         (vec!["--rate", "0"], "--rate"),
         (vec!["--cpu-time", "prometheus"], "--cpu-time"),

@@ -331,7 +331,7 @@ fn without_the_right_to_make_a_daemon_set_cpu_times_are_those_of_kubelets_and_th
     let user = "system:serviceaccount:default:kubelets";
     kubectl(&["--namespace", "default", "create", "serviceaccount", "kubelets"], "");
     let token = asked(&["--namespace", "default", "create", "token", "kubelets"]);
-    let rule = rule_of_mesh(Some(user)).replace("hoptax-mesh", "hoptax-kubelets");
+    let rule = rule_of_mesh(Some(user), &[]).replace("hoptax-mesh", "hoptax-kubelets");
     let without: String =
         rule.lines().filter(|line| !line.contains("daemonsets")).map(|line| format!("{line}\n")).collect();
     kubectl(&["apply", "--filename", "-"], &without);

@@ -16,11 +16,13 @@ use super::{Forwarded, NotForwarded, open_port, runtime};
 use crate::job::pods::{Event, List};
 use crate::job::{ARRIVAL, MESH_LABELS};
 use crate::refused::Refused;
+use crate::rights::Made;
 
 /// A client of one cluster.
 pub struct Cluster {
     connection: Connection,
     runtime: Runtime,
+    made: Vec<Made>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -51,7 +53,13 @@ impl Cluster {
         let runtime = runtime()?;
         // The client has tasks in the runtime.
         let connection = runtime.block_on(Connection::open(context))?;
-        Ok(Self { connection, runtime })
+        Ok(Self { connection, runtime, made: Vec::new() })
+    }
+
+    /// The same, whose errors about missing rights have the rule that also grants what templates make.
+    #[must_use]
+    pub fn making(self, made: Vec<Made>) -> Self {
+        Self { made, ..self }
     }
 
     /// The name of its context.
@@ -153,7 +161,9 @@ impl Cluster {
         let (context, doing) = (self.connection.context.clone(), doing.to_owned());
         match failed {
             Failed::Refused(refused) => refused,
-            Failed::Forbidden(said) => Refused::ForbiddenMesh { context, doing, said },
+            Failed::Forbidden(said) => {
+                Refused::ForbiddenMesh { context, doing, said, made: self.made.clone() }
+            }
             Failed::NotFound(said) | Failed::Other(said) => Refused::ApiOfMesh { context, doing, said },
         }
     }

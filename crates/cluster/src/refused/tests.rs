@@ -62,6 +62,29 @@ fn a_right_that_agents_lack_is_named_with_its_rule_and_a_quota_is_no_right() {
 }
 
 #[test]
+fn a_missing_right_to_make_an_object_of_a_template_is_in_the_rule_with_all_others() {
+    let of = |resource: &str| Made { group: "security.istio.io".to_owned(), resource: resource.to_owned() };
+    let text = |verb: &str, made: Vec<Made>| {
+        let said = format!(
+            "User \"alice\" cannot {verb} resource \"authorizationpolicies\" in API group \"security.istio.io\" in the namespace \"a\""
+        );
+        let (context, doing) = ("prod".to_owned(), "make AuthorizationPolicy `origin`".to_owned());
+        Refused::ForbiddenMesh { context, doing, said, made }.to_string()
+    };
+    let rule = |resource: &str| {
+        format!("- {{apiGroups: [security.istio.io], resources: [{resource}], verbs: [create]}}\n")
+    };
+    // The name in the message is certain, whatever was thought before.
+    let both = text("create", vec![of("peerauthentications")]);
+    assert!(both.contains(&rule("authorizationpolicies")), "{both}");
+    assert!(both.contains(&rule("peerauthentications")), "{both}");
+    let twice = text("create", vec![of("authorizationpolicies")]);
+    assert_eq!(twice.matches(&rule("authorizationpolicies")).count(), 1, "{twice}");
+    let none = text("list", Vec::new());
+    assert!(!none.contains("apiGroups: [security.istio.io]"), "{none}");
+}
+
+#[test]
 fn a_pod_that_does_not_exist_is_answered_with_those_of_the_workload_or_similar_ones() {
     let of = |there: &[&str]| {
         Refused::NoPod { context: "c".to_owned(), pod: pod(), there: names(there) }.to_string()

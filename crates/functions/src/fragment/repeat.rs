@@ -29,7 +29,7 @@ pub fn repeated(messages: &[Map<String, Value>]) -> Vec<Map<String, Value>> {
 }
 
 /// Replaces each message in a list within these messages by all that it stands for.
-pub(crate) fn repeat_within(messages: &mut [Map<String, Value>]) {
+pub fn repeat_within(messages: &mut [Map<String, Value>]) {
     messages.iter_mut().flat_map(Map::values_mut).for_each(repeat_in);
 }
 

@@ -19,7 +19,7 @@ use super::{Context, of_cluster};
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
 use crate::target::target;
-use crate::template::{Shared, Side};
+use crate::template::{Proof, Shared, Side};
 use crate::used::{Poll, used};
 
 /// The time between two looks at a pod.
@@ -61,6 +61,7 @@ pub(super) struct ArmPods {
     pub(super) id: String,
     pub(super) url: String,
     pub(super) headers: Vec<(String, String)>,
+    pub(super) proof: Option<Proof>,
     pub(super) running: Running,
     pub(super) token: Token,
     namespace: String,
@@ -135,6 +136,7 @@ impl Pods {
                 id: arm.id.clone(),
                 url,
                 headers,
+                proof: arm.template.proof.clone(),
                 running,
                 token,
                 namespace,

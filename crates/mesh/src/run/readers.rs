@@ -295,6 +295,7 @@ mod tests {
             context: "prod".to_owned(),
             doing: "make DaemonSet `readers-0` in namespace `ns`".to_owned(),
             said: said.to_owned(),
+            made: Vec::new(),
         });
         let short = unread.in_short();
         assert!(short.ends_with(said) && !short.contains('\n'), "{short}");

@@ -32,8 +32,54 @@ const JUDGED_LATER: [&str; 8] = [
     "clock-read-ns",
 ];
 
-/// Waits until an arm answers all requests of a try.
+/// Waits until an arm answers all requests of a try, and then until an answer shows that its function is there, if one can.
 pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Result<(), Failure> {
+    let id = &arm.id;
+    let requests = requests(arm, arm.url.clone());
+    tried(plan, arm, &requests, context).map_err(|why| {
+        why.failure(|time_s, said| {
+            format!(
+                "the origin of `{id}` does not answer at {} for {time_s} s: {said}; see whether the mesh lets the caller reach it, such as by \
+                 its policies",
+                arm.url
+            )
+        })
+    })?;
+    let Some(proof) = &arm.proof else { return Ok(()) };
+    let url = proof.url(&arm.url);
+    let expect = vec![proof.expectation().map_err(Failure::bad_input)?];
+    let requests = Requests { expect, ..self::requests(arm, url.clone()) };
+    tried(plan, arm, &requests, context).map_err(|why| {
+        why.failure(|time_s, said| {
+            format!(
+                "`{id}` is not in effect: {url} is not answered with `{}` for {time_s} s: {said}; see whether the mesh follows the objects of \
+                 its template",
+                proof.expect
+            )
+        })
+    })
+}
+
+/// Why requests were not answered as expected.
+enum NotAnswered {
+    /// It could not be sent.
+    Failed(Failure),
+    /// It was answered otherwise until the end of the time.
+    Otherwise(String),
+}
+
+impl NotAnswered {
+    /// The failure, in the words for answers that are not as expected.
+    fn failure(self, words: impl Fn(u64, &str) -> String) -> Failure {
+        match self {
+            Self::Failed(failure) => failure,
+            Self::Otherwise(said) => Failure::environment(words(ANSWER_TIME.as_secs(), &said)),
+        }
+    }
+}
+
+/// Waits until all requests of a try are answered as expected.
+fn tried(plan: &Plan, arm: &ArmPods, requests: &Requests, context: Context<'_>) -> Result<(), NotAnswered> {
     let began = Instant::now();
     let schedule = Schedule {
         pace: Some(Pace::Constant(TRY_RATE)),
@@ -42,24 +88,24 @@ pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Resul
         ..Schedule::default()
     };
     loop {
-        let said = match sent(plan, arm, schedule.clone(), 1, context.interrupt, &mut |_| ()) {
+        let sent = sent(plan, arm, requests.clone(), schedule.clone(), 1, context.interrupt, &mut |_| ());
+        let said = match sent {
             Ok(load) if load.book.sent > 0 && load.book.answered == load.book.sent => return Ok(()),
             Ok(load) => said(&load),
             // A load without any answer has no numbers.
             Err(failure) if failure.kind == Kind::Void => failure.to_string(),
-            Err(failure) => return Err(failure),
+            Err(failure) => return Err(NotAnswered::Failed(failure)),
         };
-        context.interrupt.check()?;
+        context.interrupt.check().map_err(NotAnswered::Failed)?;
         if began.elapsed() > ANSWER_TIME {
-            return Err(Failure::environment(format!(
-                "the origin of `{}` does not answer at {} for {} s: {said}; see whether the mesh lets the caller reach it, such as by its \
-                 policies",
-                arm.id,
-                arm.url,
-                ANSWER_TIME.as_secs()
-            )));
+            return Err(NotAnswered::Otherwise(said));
         }
     }
+}
+
+/// The requests of an arm, to a URL.
+fn requests(arm: &ArmPods, url: String) -> Requests {
+    Requests { urls: vec![GivenUrl::from(url)], headers: arm.headers.clone(), ..Requests::default() }
 }
 
 fn said(load: &LoadResult) -> String {
@@ -81,22 +127,19 @@ pub(super) fn send(
         ..Schedule::default()
     };
     let mut tell = |text: &str| (context.say)(Update::Problem(text));
-    sent(plan, arm, schedule, plan.asked.connections, context.interrupt, &mut tell)
+    let requests = requests(arm, arm.url.clone());
+    sent(plan, arm, requests, schedule, plan.asked.connections, context.interrupt, &mut tell)
 }
 
 fn sent(
     plan: &Plan,
     arm: &ArmPods,
+    requests: Requests,
     schedule: Schedule,
     connections: u32,
     interrupt: &Interrupt,
     on_problem: &mut dyn FnMut(&str),
 ) -> Result<LoadResult, Failure> {
-    let requests = Requests {
-        urls: vec![GivenUrl::from(arm.url.clone())],
-        headers: arm.headers.clone(),
-        ..Requests::default()
-    };
     let mut limits = Limits::default();
     for name in JUDGED_LATER {
         limits.set(name, 1e9).map_err(Failure::environment)?;

@@ -207,7 +207,7 @@ pub enum ArmKind {
     Same,
     /// A proxy with one function of the catalogue enabled.
     Function,
-    /// Proxies at a position of their own, compared with no proxy.
+    /// Proxies at a position of their own, compared with no proxy; a function of a mesh in a cluster, compared with the mesh.
     Position,
     /// A server that already ran and is never restarted, so its intervals cover no restart.
     External,

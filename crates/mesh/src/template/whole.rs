@@ -1,0 +1,94 @@
+//! A template as a value: with all of the one that it extends, its repeated messages, and its words in place.
+
+use hoptax_functions::repeat_within;
+use serde_json::Value;
+
+use super::built_in::{BUILT_IN, built_in};
+
+/// The value of a text, with what the built-in template has that it extends.
+pub(super) fn whole(text: &str) -> Result<Value, String> {
+    let own: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let Some(name) = own["extends"].as_str() else { return Ok(own) };
+    let Some(base) = built_in(name) else {
+        let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        return Err(format!("`extends` is `{name}`; it may be {}", names.join(", ")));
+    };
+    Ok(merged(whole(base)?, own))
+}
+
+/// Keys of maps are merged, lists are added to, and other values are replaced.
+fn merged(base: Value, own: Value) -> Value {
+    match (base, own) {
+        (Value::Object(mut all), Value::Object(own)) => {
+            for (key, value) in own {
+                let value = match all.get_mut(&key) {
+                    Some(base) => merged(base.take(), value),
+                    None => value,
+                };
+                // A key that is there keeps its place.
+                all.insert(key, value);
+            }
+            Value::Object(all)
+        }
+        (Value::Array(mut all), Value::Array(own)) => {
+            all.extend(own);
+            Value::Array(all)
+        }
+        (_, own) => own,
+    }
+}
+
+/// Has each message in a list of an object stand for as many as its `times` says, as in the catalogue of functions.
+pub(super) fn repeat(objects: &mut [Value]) {
+    for object in objects.iter_mut().filter_map(Value::as_object_mut) {
+        repeat_within(std::slice::from_mut(object));
+    }
+}
+
+/// Puts texts in the place of words, everywhere in a value.
+pub(super) fn replaced(value: Value, words: &[(&str, &str)]) -> Value {
+    match value {
+        Value::String(text) => words.iter().fold(text, |text, (word, by)| text.replace(word, by)).into(),
+        Value::Array(items) => items.into_iter().map(|item| replaced(item, words)).collect(),
+        Value::Object(entries) => {
+            let entries = entries.into_iter().map(|(key, value)| (key, replaced(value, words)));
+            Value::Object(entries.collect())
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_template_adds_to_maps_and_lists_of_what_it_extends_and_replaces_the_rest() {
+        let base = json!({"name": "a", "url": "u", "origin": {"proxies": ["p"]}, "objects": [{"kind": "A"}]});
+        let own = json!({"name": "b", "origin": {"labels": {"x": "y"}}, "objects": [{"kind": "B"}]});
+        let expected = json!({
+            "name": "b",
+            "url": "u",
+            "origin": {"proxies": ["p"], "labels": {"x": "y"}},
+            "objects": [{"kind": "A"}, {"kind": "B"}],
+        });
+        assert_eq!(merged(base, own), expected);
+    }
+
+    #[test]
+    fn a_message_of_an_object_stands_for_many() {
+        let mut objects =
+            [json!({"spec": {"rules": [{"times": 2, "digits": 1, "path": "/#"}, {"path": "/"}]}})];
+        repeat(&mut objects);
+        assert_eq!(objects, [json!({"spec": {"rules": [{"path": "/0"}, {"path": "/1"}, {"path": "/"}]}})]);
+    }
+
+    #[test]
+    fn words_are_replaced_in_texts_at_any_depth() {
+        let value = json!({"a": [{"b": "x-{{ namespace }}"}], "{{ namespace }}": 1});
+        let expected = json!({"a": [{"b": "x-ns"}], "{{ namespace }}": 1});
+        assert_eq!(replaced(value, &[("{{ namespace }}", "ns")]), expected);
+    }
+}
