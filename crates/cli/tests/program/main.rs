@@ -36,6 +36,7 @@ mod merge;
 mod mesh;
 mod mesh_cluster;
 mod mesh_istio;
+mod mesh_istio_functions;
 mod multiplexed;
 mod network;
 mod overload;

@@ -44,7 +44,7 @@ spec: {mtls: {mode: STRICT}}
 ";
 
 /// Has Istio installed, whose sidecars accept mutual TLS alone.
-fn istio() {
+pub(super) fn istio() {
     static INSTALLED: OnceLock<()> = OnceLock::new();
     INSTALLED.get_or_init(|| {
         // Two images at once would be made in one folder.

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::agent_pods_cluster::IMAGE;
-use super::mesh_cluster::{mesh, wait_until_clean};
+use super::mesh_cluster::{alone, mesh, wait_until_clean};
 use super::mesh_istio::istio;
 use crate::support::{checked, ran};
 
@@ -26,6 +26,7 @@ objects:
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn functions_of_istio_are_measured_beside_it_and_compared_with_it() {
+    let _alone = alone();
     istio();
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("result.json");
@@ -59,6 +60,7 @@ fn functions_of_istio_are_measured_beside_it_and_compared_with_it() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn a_policy_that_does_not_refuse_what_it_must_is_not_measured() {
+    let _alone = alone();
     istio();
     let folder = tempfile::tempdir().unwrap();
     let template = folder.path().join("open.yaml");
