@@ -391,7 +391,7 @@ fn ungranted(
     said: &str,
     rule: &str,
 ) -> String {
-    let Missing { user, verb, resource } = missing;
+    let Missing { user, verb, resource, .. } = missing;
     let who = user.as_deref().map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
         "{who} may not `{verb}` `{resource}` in namespace `{namespace}`, which {needs}: {said}; who may grant it saves this as `rule.yaml`, \
