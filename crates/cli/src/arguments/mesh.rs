@@ -17,7 +17,6 @@ use super::values;
 Examples:
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     read what it would make
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --kube-context staging
-  hoptax mesh --image registry.example/hoptax:1 --mesh istio,linkerd --template mesh.yaml
   hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-authorization-100
 
 Measures the same load on the network of nodes, on that of pods, and with each mesh, which has to be
