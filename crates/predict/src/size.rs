@@ -44,6 +44,3 @@ pub use check::{NoCheck, check};
 pub use flow::requests_by_proxy;
 pub use money::{HOURS_PER_MONTH, Prices, money};
 pub use predict::{NoSize, size, size_on};
-
-#[cfg(test)]
-mod tests;

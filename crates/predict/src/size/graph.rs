@@ -333,3 +333,6 @@ fn assemble(file: &GraphFile, order: &[usize], functions: Vec<Functions>, calls:
     services.sort_by_key(|service| index_of(service.place));
     Graph { name: file.name.clone(), services }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

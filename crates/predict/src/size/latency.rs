@@ -152,8 +152,8 @@ mod tests {
     use rand_distr::{Distribution, Exp1, StandardNormal};
 
     use super::*;
+    use crate::size::graph::tests::graph;
     use crate::size::simulation::FlowAt;
-    use crate::size::tests::graph::graph;
     use crate::size::times::{Formula, SourceRounds};
 
     #[test]

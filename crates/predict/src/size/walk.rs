@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::*;
     use crate::size::graph::Graph;
-    use crate::size::tests::graph::graph;
+    use crate::size::graph::tests::graph;
 
     /// Returns the result of requests if the proxies of each flow, in the order of the services of the graph, always add this time.
     fn constant(graph: &Graph, added: &[&[f64]]) -> Found {

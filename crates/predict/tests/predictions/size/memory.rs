@@ -1,10 +1,9 @@
 //! Predictions of memory.
 
+use hoptax_predict::size::{NoSize, size};
 use hoptax_result::{HopUse, Interval, Opened, RoundMeasure, StudyResult, Verdict};
 
-use super::graph::graph;
-use super::{additive, is_near, study};
-use crate::size::predict::{NoSize, size};
+use super::{additive, graph, is_near, study};
 
 const GRAPH: &str = "
 name: shop

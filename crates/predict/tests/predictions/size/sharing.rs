@@ -1,15 +1,12 @@
 //! Predictions for proxies that share processors, on studies whose truth is known.
 
+use hoptax_predict::size::{Processors, check, size_on};
 use hoptax_result::{ArmResult, CheckedComposition, LoadSpec, PlannedHop, StudyResult};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::graph::graph;
-use super::{MORE_LOADS, additive, balance, busy, hop_us, is_near, study_with_times};
-use crate::size::busy::Processors;
-use crate::size::check::check;
-use crate::size::predict::size_on;
+use super::{MORE_LOADS, additive, balance, busy, graph, hop_us, is_near, study_with_times};
 
 const ARMS: &str = "
   - baseline

@@ -1,9 +1,9 @@
 //! Checks of predictions against compositions.
 
+use hoptax_predict::size::{NoCheck, check};
 use hoptax_result::{ArmResult, LoadSpec};
 
 use super::{additive, study};
-use crate::size::check::{NoCheck, check};
 
 const ARMS: &str = "
   - baseline

@@ -1,14 +1,12 @@
 //! Properties of carried lists that hold for every machine.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use hoptax_predict::prices::{ANCHORS, carry, known};
 use hoptax_result::{ArmKind, Interval, PriceMade, PricesResult, StudyResult, Verdict};
 use proptest::prelude::*;
 
 /// The published list.
 fn list() -> StudyResult {
-    serde_json::from_str(include_str!("../../../docs/results/price-list/result.json")).unwrap()
+    serde_json::from_str(include_str!("../../../../docs/results/price-list/result.json")).unwrap()
 }
 
 /// A study of the anchors on a machine on which every cost is `factor` times that of the list.

@@ -2,7 +2,6 @@
 
 mod check;
 mod connections;
-pub(crate) mod graph;
 mod latency;
 mod memory;
 mod predict;
@@ -14,6 +13,7 @@ use hoptax_functions::Catalogue;
 use hoptax_judge::summary;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
+use hoptax_predict::size::graph::{Graph, read};
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, Sample, StudyResult, StudyRound};
 
 /// Rounds of a study.
@@ -43,6 +43,11 @@ fn busy(load: &str) -> f64 {
         "in-use-60" => 0.7,
         _ => 0.4,
     }
+}
+
+/// The graph of a file.
+fn graph(text: &str) -> Graph {
+    read("graph.yaml", text, Catalogue::load().unwrap()).unwrap()
 }
 
 /// The study of these arms, with the CPU time that `cpu_us` states for an arm under a load in a round.

@@ -2,13 +2,12 @@
 
 use std::sync::LazyLock;
 
+use hoptax_predict::size::graph::Graph;
+use hoptax_predict::size::{NoSize, size};
 use hoptax_result::{ArmResult, LoadSpec, SizeSide, StudyResult, Verdict};
 use proptest::prelude::*;
 
-use super::graph::graph;
-use super::{additive, is_near, study, study_with_busy};
-use crate::size::graph::Graph;
-use crate::size::predict::{NoSize, size};
+use super::{additive, graph, is_near, study, study_with_busy};
 
 const ARMS: &str = "[baseline, same, jwt, lua, \"rbac{rules=50}\"]";
 

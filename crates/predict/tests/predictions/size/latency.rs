@@ -2,13 +2,10 @@
 
 use std::sync::OnceLock;
 
+use hoptax_predict::size::{Processors, check, size, size_on};
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, SizeLatency, SizeResult, StudyResult};
 
-use super::graph::graph;
-use super::{MORE_LOADS, additive, study_with_times};
-use crate::size::busy::Processors;
-use crate::size::check::check;
-use crate::size::predict::{size, size_on};
+use super::{MORE_LOADS, additive, graph, study_with_times};
 
 const ARMS: &str = "
   - direct

@@ -1,10 +1,9 @@
 //! Predictions of new connections.
 
+use hoptax_predict::size::{NoSize, size};
 use hoptax_result::{ArmResult, LoadSpec, StudyResult, Verdict};
 
-use super::graph::graph;
-use super::{is_near, study_with_busy};
-use crate::size::predict::{NoSize, size};
+use super::{graph, is_near, study_with_busy};
 
 const GRAPH: &str = "
 name: shop

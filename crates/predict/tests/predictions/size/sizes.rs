@@ -1,10 +1,9 @@
 //! Predictions for bodies between measured ones.
 
+use hoptax_predict::size::{NoSize, size};
 use hoptax_result::ArmResult;
 
-use super::graph::graph;
-use super::{additive, is_near, study};
-use crate::size::predict::{NoSize, size};
+use super::{additive, graph, is_near, study};
 
 const ARMS: &str = "[baseline, {function: baseline, at: {response_bytes: 4096}}]";
 

@@ -1,9 +1,9 @@
 //! Predictions from studies whose open loads do not make all arms equally busy.
 
+use hoptax_predict::size::check;
 use hoptax_result::{ArmResult, LoadSpec, StudyResult};
 
 use super::{MORE_LOADS, hop_us, is_near, study_with_busy};
-use crate::size::check::check;
 
 const ARMS: &str = "
   - baseline
