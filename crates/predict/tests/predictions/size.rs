@@ -78,7 +78,7 @@ fn study_with_busy(
     let plan = Plan::new(&study, &positions, Catalogue::load().unwrap()).unwrap();
     let mut result = summary::summarise(&plan, &[], summary::Conditions::default());
     result.environment.proxy_cpus = vec![1];
-    result.environment.cpu_model = "Test CPU".to_owned();
+    "Test CPU".clone_into(&mut result.environment.cpu_model);
     result.rounds = (0..ROUNDS).map(|round| measured(&result, round, &cpu_us, &times_us, &busy)).collect();
     summary::fill(&mut result);
     result
