@@ -35,6 +35,7 @@ mod load_ends;
 mod merge;
 mod mesh;
 mod mesh_cluster;
+mod mesh_consul;
 mod mesh_istio;
 mod mesh_istio_functions;
 mod multiplexed;
