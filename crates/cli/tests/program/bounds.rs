@@ -52,7 +52,7 @@ fn bounds_hold_the_response_time_of_a_server_however_busy_the_machine_is() {
             return;
         }
         let hogs: Vec<Guarded> = (0..processors * 3).map(|_| hog()).collect();
-        let load = ["load", "-d", "1s", "--warmup", "200ms", "--json", "-"];
+        let load = ["load", "-d", "500ms", "--warmup", "100ms", "--json", "-"];
         let ran = run(load.into_iter().chain(flags.iter().copied()).chain([url.as_str()]));
         drop(hogs);
         let result = checked("load", &ran.stdout);
