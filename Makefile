@@ -5,7 +5,6 @@ HOPTAX := target/release/hoptax
 TOOLS := $(CURDIR)/.tools
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
-CARGO_AUDITABLE_VERSION := 0.7.7
 MDBOOK_VERSION := 0.5.2
 TYPOS_VERSION := 1.42.3
 ACTIONLINT_VERSION := 1.7.12
@@ -44,12 +43,13 @@ install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH";; esac
 
 .PHONY: release
-release: $(TOOLS)/bin/cargo-auditable ui/node_modules ## Build the files of a release in target/release-files: archive, .deb, licences, checksums
-	@tools/packages build
-	CARGO="$(CARGO)" CARGO_AUDITABLE=$(TOOLS)/bin/cargo-auditable tools/release
+release: ui/node_modules ## Build the files of a release in target/release-files: archives, .deb, images, licences, checksums; needs root
+	@tools/packages release
+	tools/release
 
 .PHONY: release-check
-release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program there, remove it
+release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program and a study there, remove it
+	@tools/packages release
 	tools/release-check
 
 .PHONY: release-twice
@@ -285,11 +285,6 @@ $(TOOLS)/bin/typos: tools/program
 
 $(TOOLS)/bin/actionlint:
 	GOBIN="$(TOOLS)/bin" go install github.com/rhysd/actionlint/cmd/actionlint@v$(ACTIONLINT_VERSION)
-
-# It runs for seconds, so it is not optimized for minutes.
-$(TOOLS)/bin/cargo-auditable:
-	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
-	    $(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_AUDITABLE_VERSION) cargo-auditable
 
 # It runs for seconds, so it is not optimized for minutes.
 $(TOOLS)/bin/mdbook:

@@ -12,7 +12,7 @@ mod token_file;
 use std::env;
 use std::process::ExitCode;
 
-use hoptax_host::{child, names};
+use hoptax_host::child;
 use hoptax_result::Program;
 
 use arguments::Arguments;
@@ -20,7 +20,6 @@ use exit::Code;
 
 fn main() -> ExitCode {
     Program::set_commit(option_env!("HOPTAX_COMMIT"));
-    names::ask_hosts_and_dns_alone();
     let arguments = arguments::parsed(env::args_os()).unwrap_or_else(|error| error.exit());
     let Arguments { details, quiet, no_color, command } = arguments;
     print::set(print::Settings { details, is_quiet: quiet, no_color });

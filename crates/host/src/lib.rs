@@ -1,7 +1,7 @@
 //! Linux interfaces: processors and pinning, CPU and run-delay accounting, steal, child processes, the machine probe.
 //!
 //! Code that reads `/proc` or uses uncommon system calls is in this crate. The only `unsafe` code of the workspace is in
-//! [`child`], and a call of glibc in [`names`].
+//! [`child`].
 
 pub mod accounting;
 pub mod awake;
@@ -18,7 +18,6 @@ pub mod known_files;
 pub mod limits;
 pub mod link;
 pub mod machine;
-pub mod names;
 pub mod namespace;
 pub mod network;
 pub mod open_files;
