@@ -3,6 +3,7 @@
 
 mod built_in;
 mod objects;
+mod proxies;
 mod whole;
 
 use std::collections::BTreeMap;
@@ -144,6 +145,7 @@ impl Template {
                 self.url
             ));
         }
+        proxies::check(self)?;
         objects::check(&self.objects)?;
         self.proof.as_ref().map_or(Ok(()), Proof::check)
     }
