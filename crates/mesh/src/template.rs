@@ -146,7 +146,7 @@ impl Template {
             ));
         }
         proxies::check(self)?;
-        objects::check(&self.objects)?;
+        objects::check(self)?;
         self.proof.as_ref().map_or(Ok(()), Proof::check)
     }
 

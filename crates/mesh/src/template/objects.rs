@@ -3,65 +3,143 @@
 use hoptax_cluster::rights::Made;
 use serde_json::{Value, json};
 
-/// Kinds that hold for a whole cluster or a whole mesh. The API server refuses others that have no namespace.
-const WHOLE: [&str; 17] = [
-    "APIService",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "CustomResourceDefinition",
-    "ExportedServices",
-    "GatewayClass",
-    "IngressClass",
-    "Mesh",
-    "MutatingWebhookConfiguration",
-    "Namespace",
-    "Node",
-    "PersistentVolume",
-    "PriorityClass",
-    "ProxyDefaults",
-    "StorageClass",
-    "ValidatingAdmissionPolicy",
-    "ValidatingWebhookConfiguration",
+use super::Template;
+
+/// The kinds that a template may have, by the groups of their APIs: those whose effect ends with their namespace, or does after the checks
+/// below. Others may make machines outside of the cluster, or change what others have; a list of those would be out of date soon.
+const KINDS: [(&str, &[&str]); 9] = [
+    ("", &["ConfigMap", "Service", "ServiceAccount"]),
+    (
+        CONSUL,
+        &["ServiceDefaults", "ServiceIntentions", "ServiceResolver", "ServiceRouter", "ServiceSplitter"],
+    ),
+    ("extensions.istio.io", &["WasmPlugin"]),
+    ("gateway.networking.k8s.io", &["GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute"]),
+    (
+        EXPORTED.0,
+        &["DestinationRule", "EnvoyFilter", "ProxyConfig", "ServiceEntry", "Sidecar", "VirtualService"],
+    ),
+    ("networking.k8s.io", &["NetworkPolicy"]),
+    (
+        "policy.linkerd.io",
+        &["AuthorizationPolicy", "HTTPRoute", "MeshTLSAuthentication", "NetworkAuthentication", "Server"],
+    ),
+    ("security.istio.io", &["AuthorizationPolicy", "PeerAuthentication", "RequestAuthentication"]),
+    ("telemetry.istio.io", &["Telemetry"]),
 ];
 /// Istio's group, and its kinds that proxies of all namespaces follow unless they are not exported.
 const EXPORTED: (&str, [&str; 3]) =
     ("networking.istio.io", ["DestinationRule", "ServiceEntry", "VirtualService"]);
 /// Consul's group. Its entries and services have no namespaces of Kubernetes, so their names have to be nobody else's.
 const CONSUL: &str = "consul.hashicorp.com";
+/// The annotation with the names that the services of a pod have in Consul, with commas between them.
+const NAMES_IN_CONSUL: &str = "consul.hashicorp.com/connect-service";
 /// The word that stands for the namespace of the arm.
 pub(super) const NAMESPACE: &str = "{{ namespace }}";
 
-/// Refuses objects whose effect would reach out of the namespace of the arm.
-pub(super) fn check(objects: &[Value]) -> Result<(), String> {
-    objects.iter().try_for_each(check_one)
+/// Refuses objects of a template whose effect would reach out of the namespace of its arm, and names of its pods that do.
+pub(super) fn check(template: &Template) -> Result<(), String> {
+    let is_in_consul = is_in_consul(template);
+    template.objects.iter().try_for_each(|object| check_one(object, is_in_consul))?;
+    for side in [&template.origin, &template.caller] {
+        let names = side.annotations.get(NAMES_IN_CONSUL).map(String::as_str).unwrap_or_default();
+        let other = names.split(',').map(str::trim).find(|name| !name.is_empty() && !is_own(name));
+        if let Some(name) = other {
+            return Err(format!(
+                "the annotation `{NAMES_IN_CONSUL}` has `{name}`, which may be another's service of Consul: let each of its names begin with \
+                 `{NAMESPACE}`"
+            ));
+        }
+    }
+    Ok(())
 }
 
-fn check_one(object: &Value) -> Result<(), String> {
-    let word = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (version, kind, name) = (word("/apiVersion"), word("/kind"), word("/metadata/name"));
+/// True if Consul takes the pods or the objects of a template, by what either has.
+fn is_in_consul(template: &Template) -> bool {
+    let Template { namespace, origin, caller, .. } = template;
+    let marks = [
+        (&namespace.labels, &namespace.annotations),
+        (&origin.labels, &origin.annotations),
+        (&caller.labels, &caller.annotations),
+    ];
+    let is_of_it = |key: &String| key.split('/').next() == Some(CONSUL);
+    let is_marked =
+        marks.iter().any(|(labels, annotations)| labels.keys().chain(annotations.keys()).any(is_of_it));
+    is_marked || template.objects.iter().any(|object| group(word(object, "/apiVersion")) == CONSUL)
+}
+
+fn check_one(object: &Value, is_in_consul: bool) -> Result<(), String> {
+    let (version, kind) = (word(object, "/apiVersion"), word(object, "/kind"));
+    let name = word(object, "/metadata/name");
     if version.is_empty() || kind.is_empty() || name.is_empty() {
         return Err("each of `objects` needs `apiVersion`, `kind`, and `name` in its `metadata`".to_owned());
     }
     let group = group(version);
+    let is_listed = KINDS.iter().any(|(of, kinds)| *of == group && kinds.contains(&kind));
+    let is_service = group.is_empty() && kind == "Service";
     let is_everywhere = group == EXPORTED.0
         && EXPORTED.1.contains(&kind)
         && object.pointer("/spec/exportTo") != Some(&json!(["."]));
     // Intentions are those of the service that they name.
     let destination = object.pointer("/spec/destination/name").and_then(Value::as_str);
-    let is_shared = group == CONSUL
-        && [Some(name), destination].into_iter().flatten().any(|name| !name.starts_with(NAMESPACE));
+    let is_shared = (group == CONSUL || is_service && is_in_consul)
+        && [Some(name), destination].into_iter().flatten().any(|name| !is_own(name));
     let why = if object.pointer("/metadata/namespace").is_some() {
-        "names a namespace, and belongs into that of its arm alone: leave `namespace` out"
-    } else if WHOLE.contains(&kind) {
-        "holds for the whole cluster or mesh, of which a measurement changes nothing: leave it out"
+        "names a namespace, and belongs into that of its arm alone: leave `namespace` out".to_owned()
+    } else if !is_listed {
+        format!(
+            "is of a kind whose effect may reach out of the namespace of its arm: leave it out; a template may have {}",
+            listed()
+        )
     } else if is_everywhere {
-        "holds for the proxies of all namespaces: give its `spec` `exportTo: [\".\"]`"
+        "holds for the proxies of all namespaces: give its `spec` `exportTo: [\".\"]`".to_owned()
     } else if is_shared {
-        "holds for all services of Consul with its name: let its name, and that of its destination, begin with `{{ namespace }}`"
+        format!(
+            "holds for all services of Consul with its name: let its name, and that of its destination, begin with `{NAMESPACE}`"
+        )
+    } else if is_service && !is_inside(object) {
+        "is reached from outside of the cluster, or reaches there: let its `type` be `ClusterIP`, without `externalIPs` and `externalName`"
+            .to_owned()
+    } else if has_foreign_parent(object) {
+        "changes routes of another namespace: leave `namespace` of its `parentRefs` out".to_owned()
     } else {
         return Ok(());
     };
     Err(format!("the {kind} `{name}` {why}"))
+}
+
+/// True if a name is one that nobody else has.
+fn is_own(name: &str) -> bool {
+    name.starts_with(NAMESPACE)
+}
+
+/// True if a service is one of the cluster alone.
+fn is_inside(service: &Value) -> bool {
+    let spec = &service["spec"];
+    (spec["type"].is_null() || spec["type"] == "ClusterIP")
+        && spec["externalIPs"].is_null()
+        && spec["externalName"].is_null()
+}
+
+/// True if a route is attached to something of another namespace.
+fn has_foreign_parent(route: &Value) -> bool {
+    let parents = route.pointer("/spec/parentRefs").and_then(Value::as_array);
+    let is_foreign = |parent: &Value| !parent["namespace"].is_null() && parent["namespace"] != NAMESPACE;
+    parents.is_some_and(|parents| parents.iter().any(is_foreign))
+}
+
+/// The kinds that a template may have, for a message.
+fn listed() -> String {
+    let of_group = |(group, kinds): &(&str, &[&str])| {
+        let kinds = kinds.join(", ");
+        if group.is_empty() { kinds } else { format!("{kinds} of `{group}`") }
+    };
+    KINDS.iter().map(of_group).collect::<Vec<_>>().join("; ")
+}
+
+/// The text at a place of an object; empty if there is none.
+fn word<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn group(version: &str) -> &str {
@@ -70,8 +148,7 @@ fn group(version: &str) -> &str {
 
 /// The kind of an object, as a right to create it names it.
 pub(super) fn made(object: &Value) -> Made {
-    let word = |key: &str| object[key].as_str().unwrap_or_default();
-    Made { group: group(word("apiVersion")).to_owned(), resource: plural(word("kind")) }
+    Made { group: group(word(object, "/apiVersion")).to_owned(), resource: plural(word(object, "/kind")) }
 }
 
 /// The name of a kind in paths, which nearly all are given by this rule. Without a cluster, there is no better source.
@@ -90,36 +167,45 @@ fn plural(kind: &str) -> String {
 mod tests {
     use super::*;
 
+    /// A template that has these objects alone.
+    fn with(objects: &[Value]) -> Template {
+        Template { objects: objects.to_vec(), ..Template::default() }
+    }
+
+    fn of(version: &str, kind: &str, name: &str, spec: Value) -> Value {
+        let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}});
+        object["spec"] = spec;
+        object
+    }
+
     #[test]
-    fn objects_that_reach_out_of_the_namespace_of_their_arm_are_refused() {
-        let of = |version: &str, kind: &str, name: &str, more: Value| {
-            let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}});
-            object["spec"] = more;
-            object
-        };
+    fn objects_whose_effect_ends_with_the_namespace_of_their_arm_are_permitted() {
         let here = json!({"exportTo": ["."]});
         let intended = json!({"destination": {"name": "{{ namespace }}-origin"}});
+        let parents = json!({"parentRefs": [{"name": "a"}, {"name": "b", "namespace": "{{ namespace }}"}]});
         for object in [
             of("v1", "Service", "origin", Value::Null),
+            of("v1", "Service", "origin", json!({"type": "ClusterIP", "clusterIP": "None"})),
+            of("v1", "ConfigMap", "a", Value::Null),
+            of("v1", "ServiceAccount", "a", Value::Null),
             of("security.istio.io/v1", "PeerAuthentication", "all", Value::Null),
             of("networking.istio.io/v1", "VirtualService", "origin", here),
             of("networking.istio.io/v1", "Sidecar", "origin", Value::Null),
+            of("gateway.networking.k8s.io/v1", "HTTPRoute", "origin", parents),
             of("consul.hashicorp.com/v1alpha1", "ServiceRouter", "{{ namespace }}-origin", Value::Null),
             of("consul.hashicorp.com/v1alpha1", "ServiceIntentions", "{{ namespace }}-a", intended),
         ] {
-            assert_eq!(check(std::slice::from_ref(&object)), Ok(()), "{object}");
+            assert_eq!(check(&with(std::slice::from_ref(&object))), Ok(()), "{object}");
         }
+    }
+
+    #[test]
+    fn objects_that_reach_out_of_the_namespace_of_their_arm_are_refused() {
         let mut elsewhere = of("security.istio.io/v1", "PeerAuthentication", "all", Value::Null);
         elsewhere["metadata"]["namespace"] = json!("istio-system");
         let other = json!({"destination": {"name": "payments"}});
         for (object, expected) in [
             (elsewhere, "the PeerAuthentication `all` names a namespace"),
-            (of("v1", "Namespace", "a", Value::Null), "whole cluster"),
-            (of("rbac.authorization.k8s.io/v1", "ClusterRole", "a", Value::Null), "whole cluster"),
-            (
-                of("consul.hashicorp.com/v1alpha1", "ProxyDefaults", "global", Value::Null),
-                "whole cluster or mesh",
-            ),
             (of("networking.istio.io/v1", "VirtualService", "a", Value::Null), "exportTo: [\".\"]"),
             (
                 of("networking.istio.io/v1", "DestinationRule", "a", json!({"exportTo": ["*"]})),
@@ -136,8 +222,95 @@ mod tests {
             (json!({"kind": "Service", "metadata": {"name": "a"}}), "needs `apiVersion`"),
             (json!({"apiVersion": "v1", "kind": "Service"}), "needs `apiVersion`"),
         ] {
-            let error = check(std::slice::from_ref(&object)).unwrap_err();
+            let error = check(&with(std::slice::from_ref(&object))).unwrap_err();
             assert!(error.contains(expected), "{object}: {error}");
+        }
+    }
+
+    #[test]
+    fn kinds_that_are_not_listed_with_their_group_are_refused() {
+        for (version, kind) in [
+            ("v1", "Namespace"),
+            ("v1", "List"),
+            ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+            ("networking.k8s.io/v1", "Ingress"),
+            ("networking.istio.io/v1", "Gateway"),
+            ("gateway.networking.k8s.io/v1", "Gateway"),
+            ("cilium.io/v2", "CiliumEnvoyConfig"),
+            ("consul.hashicorp.com/v1alpha1", "ProxyDefaults"),
+            ("consul.hashicorp.com/v1alpha1", "ControlPlaneRequestLimit"),
+            ("consul.hashicorp.com/v1alpha1", "JWTProvider"),
+            ("consul.hashicorp.com/v1alpha1", "SamenessGroup"),
+            ("consul.hashicorp.com/v1alpha1", "PeeringAcceptor"),
+            ("consul.hashicorp.com/v1alpha1", "PeeringDialer"),
+            ("consul.hashicorp.com/v1alpha1", "Registration"),
+            ("serving.knative.dev/v1", "Service"),
+        ] {
+            let error = check(&with(&[of(version, kind, "{{ namespace }}-a", Value::Null)])).unwrap_err();
+            let expected =
+                format!("the {kind} `{{{{ namespace }}}}-a` is of a kind whose effect may reach out");
+            assert!(
+                error.starts_with(&expected) && error.contains("may have ConfigMap, Service, "),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn services_that_are_not_of_the_cluster_alone_and_routes_of_other_namespaces_are_refused() {
+        for spec in [
+            json!({"type": "LoadBalancer"}),
+            json!({"type": "NodePort"}),
+            json!({"type": "ExternalName", "externalName": "victim.example"}),
+            json!({"type": 1}),
+            json!({"externalName": "victim.example"}),
+            json!({"externalIPs": ["203.0.113.1"]}),
+        ] {
+            let error = check(&with(&[of("v1", "Service", "origin", spec.clone())])).unwrap_err();
+            assert!(error.contains("let its `type` be `ClusterIP`"), "{spec}: {error}");
+        }
+        let parents = json!({"parentRefs": [{"name": "a"}, {"name": "b", "namespace": "web"}]});
+        for (version, kind) in [
+            ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+            ("gateway.networking.k8s.io/v1", "GRPCRoute"),
+            ("gateway.networking.k8s.io/v1alpha2", "TCPRoute"),
+            ("gateway.networking.k8s.io/v1alpha2", "TLSRoute"),
+            ("policy.linkerd.io/v1beta3", "HTTPRoute"),
+        ] {
+            let error = check(&with(&[of(version, kind, "a", parents.clone())])).unwrap_err();
+            assert!(error.contains("leave `namespace` of its `parentRefs` out"), "{error}");
+        }
+    }
+
+    #[test]
+    fn services_of_consul_have_names_that_nobody_else_has() {
+        let service = "objects: [{apiVersion: v1, kind: Service, metadata: {name: payments}}]";
+        let inject = "consul.hashicorp.com/connect-inject: \"true\"";
+        let names = |of_side: &str, name: &str| {
+            format!("extends: consul\n{of_side}: {{annotations: {{{NAMES_IN_CONSUL}: \"{name}\"}}}}")
+        };
+        for (text, expected) in [
+            (
+                format!("extends: consul\n{service}"),
+                "the Service `payments` holds for all services of Consul",
+            ),
+            (
+                format!("origin: {{proxies: [x], annotations: {{{inject}}}}}\n{service}"),
+                "the Service `payments` holds for all services of Consul",
+            ),
+            (names("origin", "payments"), "has `payments`, which may be another's"),
+            (names("caller", "{{ namespace }}-a, payments"), "has `payments`, which may be another's"),
+        ] {
+            let error = Template::read(&format!("name: a\nurl: http://origin/\n{text}\n")).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        for text in [
+            format!("extends: istio\n{service}"),
+            names("origin", "{{ namespace }}-a,{{ namespace }}-b"),
+            format!("extends: consul\n{}", service.replace("payments", "\"{{ namespace }}-a\"")),
+        ] {
+            let read = Template::read(&format!("name: a\nurl: http://origin/\n{text}\n"));
+            assert!(read.is_ok(), "{text}: {read:?}");
         }
     }
 

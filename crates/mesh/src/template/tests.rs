@@ -26,7 +26,7 @@ fn a_template_without_proxies_or_with_another_name_is_refused() {
         ("name: a\nextends: istio\nproof: {path: /x, expect: status=4}\n", "`expect` of `proof`: "),
         (
             "name: a\nextends: istio\nobjects: [{apiVersion: v1, kind: Namespace, metadata: {name: b}}]\n",
-            "the Namespace `b` holds for the whole cluster",
+            "the Namespace `b` is of a kind whose effect may reach out of the namespace of its arm",
         ),
     ] {
         let error = Template::read(text).unwrap_err();
