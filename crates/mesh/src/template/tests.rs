@@ -158,6 +158,20 @@ fn templates_of_the_guide_are_templates() {
     assert_eq!(*istio, of_program("istio"));
 }
 
+/// The guide says so of tokens.
+#[test]
+fn no_pods_but_those_of_consul_have_a_token_of_the_cluster() {
+    for (name, _) in BUILT_IN {
+        let template = of_program(name);
+        let is_consul = name == "consul" || template.bases().iter().any(|base| base == "consul");
+        for side in [&template.origin, &template.caller] {
+            let mounts = side.spec.get("automountServiceAccountToken").and_then(Value::as_bool);
+            assert_eq!(mounts, is_consul.then_some(true), "{name}");
+            assert!(!side.spec.contains_key("volumes"), "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_proof_is_asked_for_at_the_host_of_the_requests() {
     let proof = Proof { path: "/refused?a=b".to_owned(), expect: "status=403".to_owned() };
