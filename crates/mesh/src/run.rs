@@ -72,6 +72,7 @@ pub fn measure(
     measured.environment.started_at = now();
     measured.environment.cluster = Some(ClusterEnvironment { kubernetes, ..ClusterEnvironment::default() });
     let ended = rounds(plan, context, &mut measured, began);
+    context.note("removes the namespaces, and waits until they are gone");
     for problem in lab.end() {
         say(Update::Problem(&problem));
     }

@@ -1,10 +1,19 @@
 //! The namespaces of a measurement, and what a cluster says of itself.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_cluster::job::pods::List;
 use hoptax_cluster::{Cluster, Refused};
 use hoptax_result::ClusterNode;
 use serde_json::Value;
 
 use crate::plan::Plan;
+
+/// The time in which namespaces go: their pods first, which end within seconds.
+const GONE: Duration = Duration::from_mins(1);
+/// The time between two looks whether they are gone.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The namespaces. They are removed when this is dropped.
 pub(super) struct Lab<'a> {
@@ -33,25 +42,54 @@ impl<'a> Lab<'a> {
         named.join(", ")
     }
 
-    /// Removes them. Returns why some were not.
+    /// Removes them, and waits until they are gone. Returns why some are not.
     pub(super) fn end(mut self) -> Vec<String> {
-        self.remove()
+        let cluster = self.cluster;
+        let (mut left, mut problems) = self.remove();
+        let began = Instant::now();
+        loop {
+            // Without an answer, all may be there.
+            let listed: Result<List<Value>, _> = cluster.get("/api/v1/namespaces", "list namespaces");
+            left = listed.map_or_else(|_| left.clone(), |listed| still_there(&left, &listed.items));
+            if left.is_empty() || began.elapsed() >= GONE {
+                break;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        problems.extend(left.iter().map(|name| {
+            format!(
+                "namespace `{name}` is still being removed after {} s: `kubectl --context {} get namespace {name} --output yaml` shows what it \
+                 waits for",
+                GONE.as_secs(),
+                cluster.context()
+            )
+        }));
+        problems
     }
 
-    fn remove(&mut self) -> Vec<String> {
-        let (cluster, namespaces) = (self.cluster, std::mem::take(&mut self.namespaces));
-        let remove = |name: String| {
-            let removed =
-                cluster.remove(&format!("/api/v1/namespaces/{name}"), &format!("remove namespace `{name}`"));
-            removed.err().map(|refused| {
-                format!(
+    /// Asks for their removal. Returns those that go, and why others do not.
+    fn remove(&mut self) -> (Vec<String>, Vec<String>) {
+        let (mut going, mut problems) = (Vec::new(), Vec::new());
+        for name in std::mem::take(&mut self.namespaces) {
+            let path = format!("/api/v1/namespaces/{name}");
+            match self.cluster.remove(&path, &format!("remove namespace `{name}`")) {
+                Ok(()) => going.push(name),
+                Err(refused) => problems.push(format!(
                     "namespace `{name}` was not removed: `kubectl --context {} delete namespace {name}` does; {refused}",
-                    cluster.context()
-                )
-            })
-        };
-        namespaces.into_iter().filter_map(remove).collect()
+                    self.cluster.context()
+                )),
+            }
+        }
+        (going, problems)
     }
+}
+
+/// Those of these names that listed objects have.
+fn still_there(names: &[String], listed: &[Value]) -> Vec<String> {
+    let is_listed = |name: &&String| {
+        listed.iter().any(|object| object["metadata"]["name"].as_str() == Some(name.as_str()))
+    };
+    names.iter().filter(is_listed).cloned().collect()
 }
 
 impl Drop for Lab<'_> {
@@ -84,4 +122,20 @@ pub(super) fn node(cluster: &Cluster, name: &str) -> Result<ClusterNode, Refused
         processors: capacity("cpu").parse().unwrap_or_default(),
         memory_bytes: memory_kib * 1024,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn namespaces_are_gone_when_they_are_not_listed_any_more() {
+        let named = |name: &str| json!({"metadata": {"name": name}, "status": {"phase": "Terminating"}});
+        let names = ["hoptax-mesh-1-a", "hoptax-mesh-1-b"].map(str::to_owned);
+        let listed = [named("default"), named("hoptax-mesh-1-b"), named("hoptax-mesh-2-a")];
+        assert_eq!(still_there(&names, &listed), ["hoptax-mesh-1-b"]);
+        assert_eq!(still_there(&names, &listed[..1]), Vec::<String>::new());
+    }
 }
