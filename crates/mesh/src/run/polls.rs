@@ -158,14 +158,15 @@ pub(super) fn name(shared: &Shared) -> String {
     format!("{}/{}", shared.namespace, shared.pods.trim_end_matches('-'))
 }
 
-/// The shared proxies that nodes know of.
+/// The shared proxies that nodes know of, also those that were there before and are no more: one that is left out would be no use at all.
 pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Container> {
     let is_one = |container: &&Container| {
         container.namespace == shared.namespace
             && container.pod.starts_with(&shared.pods)
             && container.name == shared.container
     };
-    polls.iter().flat_map(|poll| poll.readings.keys()).filter(is_one).cloned().collect()
+    let all = polls.iter().flat_map(|poll| poll.readings.keys().chain(&poll.gone));
+    all.filter(is_one).cloned().collect()
 }
 
 /// What a proxy, or all that are shared together, used in some time.
@@ -179,9 +180,20 @@ pub(super) struct ProxyUse {
     pub(super) limit: Option<LimitPeriods>,
 }
 
-/// What shared proxies used in this time. None if there is none, and if that of one is not known.
+/// What shared proxies used in this time. None if there is none, if that of one is not known, and if one came or went meanwhile: what it used
+/// in a part of the time is not what it used in all of it.
 pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<ProxyUse> {
+    let is_within = |poll: &&Poll| poll.asked_s >= from_s && poll.answered_s <= to_s;
+    let mut within = polls.iter().filter(is_within);
+    let first = within.next()?;
+    let last = within.next_back()?;
     let containers = containers_of(polls, shared);
+    let is_all_the_time = |container: &Container| {
+        first.readings.contains_key(container) && last.readings.contains_key(container)
+    };
+    if !containers.iter().all(is_all_the_time) {
+        return None;
+    }
     let all: Option<Vec<_>> =
         containers.iter().map(|container| used(polls, container, from_s, to_s)).collect();
     let all = all.filter(|all| !all.is_empty())?;
@@ -196,4 +208,82 @@ pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, 
 /// The time since 1970, seconds.
 fn now_s() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_cluster::usage::Reading;
+
+    use super::*;
+
+    fn shared() -> Shared {
+        Shared {
+            namespace: "istio-system".to_owned(),
+            pods: "ztunnel-".to_owned(),
+            container: "istio-proxy".to_owned(),
+        }
+    }
+
+    fn on_node(node: &str) -> Container {
+        Container {
+            namespace: "istio-system".to_owned(),
+            pod: format!("ztunnel-{node}"),
+            name: "istio-proxy".to_owned(),
+        }
+    }
+
+    /// Ten polls, one a second, of proxies on two nodes that use a quarter of a processor each.
+    fn polls() -> Vec<Poll> {
+        let poll = |second: u32| {
+            let seconds = f64::from(second);
+            let of = |node: &str| {
+                let at_us = i64::from(second) * 1_000_000;
+                let reading =
+                    Reading { group: node.to_owned(), at_us, cpu_s: seconds / 4.0, ..Reading::default() };
+                (on_node(node), reading)
+            };
+            Poll {
+                asked_s: seconds,
+                answered_s: seconds + 0.1,
+                readings: ["a", "b"].map(of).into(),
+                ..Poll::default()
+            }
+        };
+        (0..10).map(poll).collect()
+    }
+
+    fn share(polls: &[Poll]) -> Option<f64> {
+        shared_use(polls, &shared(), (0.0, f64::INFINITY)).map(|used| used.share)
+    }
+
+    #[test]
+    fn shared_proxies_of_all_nodes_are_summed() {
+        assert!((share(&polls()).unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(share(&[]), None);
+    }
+
+    #[test]
+    fn a_shared_proxy_that_was_restarted_before_is_missing_in_the_sum_so_there_is_none() {
+        let mut polls = polls();
+        for poll in &mut polls {
+            poll.readings.remove(&on_node("b"));
+            poll.gone.insert(on_node("b"));
+        }
+        assert_eq!(containers_of(&polls, &shared()).len(), 2);
+        assert_eq!(share(&polls), None);
+    }
+
+    #[test]
+    fn a_shared_proxy_that_is_replaced_meanwhile_would_count_twice_so_there_is_no_sum() {
+        let mut polls = polls();
+        for poll in polls.iter_mut().skip(5) {
+            let reading = poll.readings.remove(&on_node("b")).unwrap();
+            poll.readings.insert(on_node("c"), reading);
+        }
+        // Each of the two was read often enough.
+        for node in ["b", "c"] {
+            assert!(used(&polls, &on_node(node), 0.0, f64::INFINITY).is_some(), "{node}");
+        }
+        assert_eq!(share(&polls), None);
+    }
 }
