@@ -225,9 +225,9 @@ fn on_node(containers: &[Placed], node: &str) -> Result<BTreeMap<String, Contain
 }
 
 /// A reading, as those of kubelets are. The group is that of one start of the container, as its id is.
-fn of_group(id: &str, GroupReading { at_ns, cpu_ns, limit }: GroupReading) -> Reading {
+fn of_group(id: &str, GroupReading { at_ns, cpu_ns, limit, limit_of_pod }: GroupReading) -> Reading {
     let at_us = i64::try_from(at_ns / 1_000).unwrap_or(i64::MAX);
-    Reading { group: id.to_owned(), at_us, cpu_s: cpu_ns as f64 / 1e9, limit }
+    Reading { group: id.to_owned(), at_us, cpu_s: cpu_ns as f64 / 1e9, limit, limit_of_pod }
 }
 
 /// The proxies on these nodes that other pods use too.
@@ -283,8 +283,10 @@ mod tests {
     #[test]
     fn a_reading_keeps_its_counters_and_the_start_of_the_container() {
         let limit = Some(LimitPeriods { periods: 5, throttled: 2, throttled_s: 0.5 });
-        let reading = of_group("aa", GroupReading { at_ns: 1_234_567_890, cpu_ns: 1_500_000_000, limit });
-        let expected = Reading { group: "aa".to_owned(), at_us: 1_234_567, cpu_s: 1.5, limit };
+        let limit_of_pod = Some(LimitPeriods { periods: 7, throttled: 3, throttled_s: 0.6 });
+        let of_group_aa = GroupReading { at_ns: 1_234_567_890, cpu_ns: 1_500_000_000, limit, limit_of_pod };
+        let reading = of_group("aa", of_group_aa);
+        let expected = Reading { group: "aa".to_owned(), at_us: 1_234_567, cpu_s: 1.5, limit, limit_of_pod };
         assert_eq!(reading, expected);
     }
 
