@@ -140,7 +140,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
         }
         round.ended_at = now();
         measured.rounds.push(round);
-        measured.source.idle = idle.mean();
+        measured.source.idle = idle.mean(plan);
         pods.end(context);
         context.note(&format!("round {} of {} is complete", number + 1, plan.asked.rounds));
     }

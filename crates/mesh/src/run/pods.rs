@@ -156,7 +156,7 @@ impl Pods {
 
     /// The proxies of each arm that has some, in the order in which a request passes them.
     pub(super) fn proxies(&self, plan: &Plan) -> BTreeMap<usize, Vec<Proxy>> {
-        let of = |(arm, pods): (&Arm, &ArmPods)| pods.proxies(arm);
+        let of = |(arm, pods): (&Arm, &ArmPods)| pods.proxies(plan, arm);
         let all = plan.arms.iter().zip(&self.arms).map(of).enumerate();
         all.filter(|(_, proxies)| !proxies.is_empty()).collect()
     }
@@ -241,7 +241,7 @@ impl ArmPods {
         self.containers().into_iter().filter_map(placed).collect()
     }
 
-    fn proxies(&self, arm: &Arm) -> Vec<Proxy> {
+    fn proxies(&self, plan: &Plan, arm: &Arm) -> Vec<Proxy> {
         let of_side = |position: &str, side: &Side, pod: &Pod| {
             let of = |container: &String| Proxy {
                 name: match side.proxies.as_slice() {
@@ -254,7 +254,7 @@ impl ArmPods {
             side.proxies.iter().map(of).collect::<Vec<_>>()
         };
         let shared = arm.template.shared.iter().map(|shared| Proxy {
-            name: name(shared),
+            name: name(plan, shared),
             container: shared.container.clone(),
             image: None,
         });

@@ -123,39 +123,58 @@ impl Sampler {
 /// What shared proxies used without load.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
-    /// The shares of a processor in each round, by the name of what is shared; none where it is not known.
-    rounds: BTreeMap<String, Vec<Option<f64>>>,
+    /// The shares of a processor in each round, by what is shared; none where it is not known.
+    rounds: BTreeMap<Key, Vec<Option<f64>>>,
 }
 
 impl Idle {
     /// Adds a round.
     pub(super) fn add(&mut self, plan: &Plan, polls: &[Poll]) {
-        let all: BTreeMap<String, &Shared> =
-            plan.arms.iter().flat_map(|arm| &arm.template.shared).map(|one| (name(one), one)).collect();
-        for (name, shared) in all {
+        let all: BTreeMap<Key, &Shared> = all_shared(plan).map(|one| (key(one), one)).collect();
+        for (key, shared) in all {
             let share = shared_use(polls, shared, (0.0, f64::INFINITY)).map(|used| used.share);
-            self.rounds.entry(name).or_default().push(share);
+            self.rounds.entry(key).or_default().push(share);
         }
     }
 
     /// What was used in the last round; none if it is not known.
     pub(super) fn last(&self, shared: &Shared) -> Option<f64> {
-        self.rounds.get(&name(shared))?.last().copied().flatten()
+        self.rounds.get(&key(shared))?.last().copied().flatten()
     }
 
-    /// The mean over the rounds in which it is known.
-    pub(super) fn mean(&self) -> BTreeMap<String, f64> {
-        let mean = |(name, shares): (&String, &Vec<Option<f64>>)| {
+    /// The mean over the rounds in which it is known, by names of what is shared.
+    pub(super) fn mean(&self, plan: &Plan) -> BTreeMap<String, f64> {
+        let mean = |shared: &Shared| {
+            let shares = self.rounds.get(&key(shared))?;
             let known: Vec<f64> = shares.iter().flatten().copied().collect();
-            (!known.is_empty()).then(|| (name.clone(), known.iter().sum::<f64>() / known.len() as f64))
+            (!known.is_empty()).then(|| (name(plan, shared), known.iter().sum::<f64>() / known.len() as f64))
         };
-        self.rounds.iter().filter_map(mean).collect()
+        all_shared(plan).filter_map(mean).collect()
     }
 }
 
-/// The name of what is shared.
-pub(super) fn name(shared: &Shared) -> String {
-    format!("{}/{}", shared.namespace, shared.pods.trim_end_matches('-'))
+/// What is shared: its namespace, the beginning of the names of its pods, and its container. A pod may have two containers that are shared.
+type Key = [String; 3];
+
+fn key(Shared { namespace, pods, container }: &Shared) -> Key {
+    [namespace, pods, container].map(Clone::clone)
+}
+
+/// What is shared in any arm.
+fn all_shared(plan: &Plan) -> impl Iterator<Item = &Shared> {
+    plan.arms.iter().flat_map(|arm| &arm.template.shared)
+}
+
+/// The name of what is shared, with its container if another one of the plan would have the same.
+pub(super) fn name(plan: &Plan, shared: &Shared) -> String {
+    let short =
+        |Shared { namespace, pods, .. }: &Shared| format!("{namespace}/{}", pods.trim_end_matches('-'));
+    let is_another = |other: &Shared| key(other) != key(shared) && short(other) == short(shared);
+    if all_shared(plan).any(is_another) {
+        format!("{}/{} {}", shared.namespace, shared.pods, shared.container)
+    } else {
+        short(shared)
+    }
 }
 
 /// The shared proxies that nodes know of, also those that were there before and are no more: one that is left out would be no use at all.
@@ -215,6 +234,7 @@ mod tests {
     use hoptax_cluster::usage::Reading;
 
     use super::*;
+    use crate::plan::tests::plan;
 
     fn shared() -> Shared {
         Shared {
@@ -254,6 +274,30 @@ mod tests {
 
     fn share(polls: &[Poll]) -> Option<f64> {
         shared_use(polls, &shared(), (0.0, f64::INFINITY)).map(|used| used.share)
+    }
+
+    #[test]
+    fn two_shared_containers_of_a_pod_have_names_and_idle_shares_of_their_own() {
+        let mut plan = plan(&["istio-ambient"]).unwrap();
+        assert_eq!(name(&plan, &shared()), "istio-system/ztunnel");
+        let helper = Shared { container: "helper".to_owned(), ..shared() };
+        plan.arms[2].template.shared = vec![shared(), helper.clone()];
+        let mut polls = polls();
+        for poll in &mut polls {
+            // It takes a tenth of what the other one does.
+            let of_helper = |(container, reading): (&Container, &Reading)| {
+                let container = Container { name: "helper".to_owned(), ..container.clone() };
+                (container, Reading { cpu_s: reading.cpu_s / 10.0, ..reading.clone() })
+            };
+            let helpers: Vec<(Container, Reading)> = poll.readings.iter().map(of_helper).collect();
+            poll.readings.extend(helpers);
+        }
+        let mut idle = Idle::default();
+        idle.add(&plan, &polls);
+        let last = [shared(), helper].map(|one| idle.last(&one).unwrap());
+        assert!((last[0] - 0.5).abs() < 1e-9 && (last[1] - 0.05).abs() < 1e-9, "{last:?}");
+        let names: Vec<String> = idle.mean(&plan).into_keys().collect();
+        assert_eq!(names, ["istio-system/ztunnel- helper", "istio-system/ztunnel- istio-proxy"]);
     }
 
     #[test]
