@@ -7,7 +7,8 @@ mod polls;
 mod readers;
 mod sending;
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::usage::Container;
@@ -19,7 +20,7 @@ use humantime::format_rfc3339_seconds;
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
-use crate::source::{CpuTime, quiet_s, slice_s};
+use crate::source::{CpuTime, SETTLING_S, quiet_s, slice_s, usual_slice_s};
 use crate::template::Shared;
 use crate::used::{Poll, longest_gap_s};
 use kubelets::Kubelets;
@@ -28,6 +29,9 @@ use pods::{Place, Pods};
 use polls::{Idle, Poller, Sampler, containers_of};
 use readers::{Readers, Unread};
 use sending::{answers, send};
+
+/// The time between two looks at an interrupt.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What is needed all the time.
 #[derive(Clone, Copy)]
@@ -211,7 +215,11 @@ fn first_readings(
     let shared: Vec<&Shared> = plan.arms.iter().flat_map(|arm| &arm.template.shared).collect();
     let quiet_s = |gap_s: f64| quiet_s(source, gap_s, number, !shared.is_empty());
     if number > 0 {
-        return poller.poll_until(context, quiet_s(measured.source.gap_s), |_| false);
+        let needed_s = quiet_s(measured.source.gap_s);
+        if needed_s > 0.0 {
+            settle(context)?;
+        }
+        return poller.poll_until(context, needed_s, |_| false);
     }
     context.note(match source {
         CpuTimeSource::Cgroup => "reads CPU times from control groups on the nodes, first without load",
@@ -219,6 +227,7 @@ fn first_readings(
             "waits until the nodes have read the CPU time of the new containers three times"
         }
     });
+    settle(context)?;
     let containers = |polls: &[Poll]| {
         let of_others = shared.iter().flat_map(|shared| containers_of(polls, shared));
         pods.containers().into_iter().chain(of_others).collect::<Vec<Container>>()
@@ -235,7 +244,7 @@ fn first_readings(
     polls.extend(poller.poll_until(context, more_s, |_| false)?);
     let gap_s = gap_s(&polls).unwrap_or_default();
     let needed_s = slice_s(source, gap_s);
-    let slice_s = plan.asked.slice.map_or(needed_s, |slice| slice.as_secs_f64());
+    let slice_s = plan.asked.slice.map_or(usual_slice_s(source, gap_s), |slice| slice.as_secs_f64());
     if slice_s < needed_s {
         return Err(Failure::bad_input(format!(
             "`--slice` is shorter than the {needed_s:.0} s that CPU times need here: they are read every {gap_s:.1} s"
@@ -244,6 +253,16 @@ fn first_readings(
     (measured.source.gap_s, measured.source.slice_s) = (gap_s, slice_s);
     context.note(&format!("CPU times are read every {gap_s:.1} s or less: slices of {slice_s:.0} s"));
     Ok(polls)
+}
+
+/// Waits until new pods have started.
+fn settle(context: Context<'_>) -> Result<(), Failure> {
+    let began = Instant::now();
+    while began.elapsed().as_secs_f64() < SETTLING_S {
+        context.interrupt.check()?;
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
 }
 
 /// The failure of a source that does not read.
