@@ -2,6 +2,8 @@
 
 mod kubelets;
 mod lab;
+mod patience;
+mod placed;
 mod pods;
 mod polls;
 mod readers;
@@ -25,8 +27,10 @@ use crate::template::Shared;
 use crate::used::{Poll, longest_gap_s};
 use kubelets::Kubelets;
 use lab::{Lab, node, version};
+use patience::{PATIENCE, Trouble};
+use placed::{absent, shared};
 use pods::{Place, Pods};
-use polls::{Idle, Poller, Sampler, containers_of};
+use polls::{Idle, Poller, Sampler};
 use readers::{Readers, Unread};
 use sending::{answers, send};
 
@@ -110,15 +114,16 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             measured.proxies = pods.proxies(plan);
         }
         let nodes: Vec<String> = place.nodes().map(str::to_owned).collect();
+        let others = shared_on(plan, &nodes, context)?;
         let mut poller = poller(plan, number, &mut measured.source, &pods, &nodes, context)?;
         if let Some(cluster) = &mut measured.environment.cluster {
             cluster.cpu_time = Some(poller.source());
         }
-        let quiet = first_readings(plan, number, measured, &mut poller, &pods, &nodes, context)?;
+        let quiet = first_readings(plan, number, measured, &mut poller, &pods, &others, context)?;
         if number == 0 {
             measured.source.idle_of_own = pods.idle(&quiet);
         }
-        idle.add(plan, &quiet);
+        idle.add(plan, &quiet, &others);
         for index in plan.order(number) {
             context.interrupt.check()?;
             let arm = pods.arm(index);
@@ -196,9 +201,23 @@ fn readers_of_round(
     nodes: &[String],
     context: Context<'_>,
 ) -> Result<Readers, Unread> {
-    let mut containers = pods.placed();
-    containers.extend(readers::shared(plan, nodes, context.cluster).map_err(Unread::Refused)?);
-    Readers::come(&plan.readers(number, nodes.to_owned()), &pods.owner(), &containers, context)
+    Readers::come(&plan.readers(number, nodes.to_owned()), &pods.owner(), &pods.placed(), plan, context)
+}
+
+/// The containers that are shared, once each node has them: without that of one, the sum would lack it.
+fn shared_on(plan: &Plan, nodes: &[String], context: Context<'_>) -> Result<Vec<Container>, Failure> {
+    let mut trouble = Trouble::default();
+    loop {
+        context.interrupt.check()?;
+        let placed = shared(plan, nodes, context.cluster).map_err(of_cluster)?;
+        let Some((absent, node)) = absent(plan, nodes, &placed) else {
+            return Ok(placed.into_iter().map(|one| one.container).collect());
+        };
+        if trouble.has_lasted(Instant::now(), PATIENCE) {
+            return Err(no_shared(absent, node));
+        }
+        thread::sleep(LOOK_EVERY * 10);
+    }
 }
 
 /// Readings without load. In the first round, the time between two of them sets the length of slices.
@@ -208,12 +227,11 @@ fn first_readings(
     measured: &mut Measured,
     poller: &mut Poller,
     pods: &Pods,
-    nodes: &[String],
+    others: &[Container],
     context: Context<'_>,
 ) -> Result<Vec<Poll>, Failure> {
     let source = poller.source();
-    let shared: Vec<&Shared> = plan.arms.iter().flat_map(|arm| &arm.template.shared).collect();
-    let quiet_s = |gap_s: f64| quiet_s(source, gap_s, number, !shared.is_empty());
+    let quiet_s = |gap_s: f64| quiet_s(source, gap_s, number, !others.is_empty());
     if number > 0 {
         let needed_s = quiet_s(measured.source.gap_s);
         if needed_s > 0.0 {
@@ -228,17 +246,11 @@ fn first_readings(
         }
     });
     settle(context)?;
-    let containers = |polls: &[Poll]| {
-        let of_others = shared.iter().flat_map(|shared| containers_of(polls, shared));
-        pods.containers().into_iter().chain(of_others).collect::<Vec<Container>>()
-    };
-    let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers(polls));
+    let containers: Vec<Container> = pods.containers().into_iter().chain(others.iter().cloned()).collect();
+    let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers);
     let mut polls = poller.poll_until(context, LONGEST_WAIT_S, |polls| gap_s(polls).is_some())?;
     if gap_s(&polls).is_none() {
-        return Err(no_readings(source, &containers(&polls)));
-    }
-    if let Some(absent) = shared.iter().find(|shared| containers_of(&polls, shared).is_empty()) {
-        return Err(no_shared(absent, nodes));
+        return Err(no_readings(source, &containers));
     }
     let more_s = quiet_s(gap_s(&polls).unwrap_or_default());
     polls.extend(poller.poll_until(context, more_s, |_| false)?);
@@ -284,14 +296,12 @@ fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
     ))
 }
 
-/// The failure of a mesh whose shared proxies are not on the nodes.
-fn no_shared(absent: &Shared, nodes: &[String]) -> Failure {
-    let nodes: Vec<String> = nodes.iter().map(|node| format!("`{node}`")).collect();
+/// The failure of a mesh whose shared proxies are not on each node.
+fn no_shared(absent: &Shared, node: &str) -> Failure {
     let Shared { namespace, pods, container } = absent;
     Failure::environment(format!(
-        "no pod `{pods}…` of namespace `{namespace}` with a container `{container}` is on {}: the mesh is not installed in this cluster, or \
-         not on these nodes; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states what yours are named",
-        nodes.join(", ")
+        "no pod `{pods}…` of namespace `{namespace}` with a container `{container}` is on node `{node}`: the mesh is not installed in this cluster, \
+         or not on this node; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states what yours are named"
     ))
 }
 

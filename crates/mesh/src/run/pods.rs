@@ -13,8 +13,9 @@ use hoptax_session::Failure;
 use hoptax_session::token::Token;
 use serde_json::Value;
 
+use super::patience::{PATIENCE, Trouble};
+use super::placed::Placed;
 use super::polls::{Idle, ProxyUse, name, shared_use};
-use super::readers::Placed;
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
@@ -24,8 +25,6 @@ use crate::used::{Poll, used};
 
 /// The time between two looks at a pod.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The time for which a trouble that may pass is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest time in which pods go.
 const PODS_GO: Duration = Duration::from_mins(1);
 /// The longest slice whose length is not known yet, and the time beside the slices of a round.
@@ -328,7 +327,7 @@ fn wait(
     context: Context<'_>,
 ) -> Result<Pod, Failure> {
     let began = Instant::now();
-    let mut troubled: Option<Instant> = None;
+    let mut lasting = Trouble::default();
     let what = if running.is_some() { "caller" } else { "origin" };
     let path = format!("/api/v1/namespaces/{}/pods", arm.namespace);
     loop {
@@ -357,13 +356,11 @@ fn wait(
             (None, _) => None,
         };
         match trouble {
-            Some((why, is_certain)) => {
-                let since = *troubled.get_or_insert_with(Instant::now);
-                if is_certain || since.elapsed() >= PATIENCE {
-                    return Err(failed(&why));
-                }
+            Some((why, is_certain)) if is_certain || lasting.has_lasted(Instant::now(), PATIENCE) => {
+                return Err(failed(&why));
             }
-            None => troubled = None,
+            Some(_) => {}
+            None => lasting.pass(),
         }
         if began.elapsed() >= ARRIVAL {
             return Err(failed(&format!("is not ready after {} s", ARRIVAL.as_secs())));

@@ -12,6 +12,8 @@ use hoptax_result::{CpuTimeSource, LimitPeriods};
 use hoptax_session::Failure;
 
 use super::kubelets::Kubelets;
+use super::patience::{PATIENCE, Trouble};
+use super::placed::{all_shared, is_of};
 use super::readers::Readers;
 use super::{Context, of_cluster};
 use crate::plan::Plan;
@@ -56,6 +58,17 @@ impl Poller {
         Ok(Poll { asked_s, answered_s: now_s(), ..poll? })
     }
 
+    /// Asks all nodes until they answer.
+    fn answered(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
+        let mut trouble = Trouble::default();
+        loop {
+            if let Some(poll) = tolerated(self.poll(cluster), &mut trouble, Instant::now())? {
+                return Ok(poll);
+            }
+            thread::sleep(every(self.source()));
+        }
+    }
+
     /// Asks for at most so many seconds, until something is so.
     pub(super) fn poll_until(
         &mut self,
@@ -65,8 +78,10 @@ impl Poller {
     ) -> Result<Vec<Poll>, Failure> {
         let began = Instant::now();
         let mut polls = Vec::new();
+        let mut trouble = Trouble::default();
         while began.elapsed().as_secs_f64() < seconds && !is_so(&polls) {
-            polls.push(self.poll(context.cluster).map_err(of_cluster)?);
+            let polled = tolerated(self.poll(context.cluster), &mut trouble, Instant::now());
+            polls.extend(polled.map_err(of_cluster)?);
             let until = Instant::now() + every(self.source());
             while Instant::now() < until {
                 context.interrupt.check()?;
@@ -74,6 +89,22 @@ impl Poller {
             }
         }
         Ok(polls)
+    }
+}
+
+/// An answer; none while one may come again. What has failed for some time fails.
+fn tolerated(
+    polled: Result<Poll, Refused>,
+    trouble: &mut Trouble,
+    now: Instant,
+) -> Result<Option<Poll>, Refused> {
+    match polled {
+        Ok(poll) => {
+            trouble.pass();
+            Ok(Some(poll))
+        }
+        Err(refused) if trouble.has_lasted(now, PATIENCE) => Err(refused),
+        Err(_) => Ok(None),
     }
 }
 
@@ -101,7 +132,7 @@ impl Sampler {
                     while Instant::now() < until {
                         if stopped.load(Ordering::Relaxed) {
                             if !is_answered {
-                                polls.push(poller.poll(&cluster)?);
+                                polls.push(poller.answered(&cluster)?);
                             }
                             return Ok(polls);
                         }
@@ -128,11 +159,14 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Adds a round.
-    pub(super) fn add(&mut self, plan: &Plan, polls: &[Poll]) {
+    /// Adds a round. What is shared is known if all these were read: those on the nodes of the round.
+    pub(super) fn add(&mut self, plan: &Plan, polls: &[Poll], needed: &[Container]) {
         let all: BTreeMap<Key, &Shared> = all_shared(plan).map(|one| (key(one), one)).collect();
         for (key, shared) in all {
-            let share = shared_use(polls, shared, (0.0, f64::INFINITY)).map(|used| used.share);
+            let containers = containers_of(polls, shared);
+            let are_all = needed.iter().all(|one| !is_of(shared, one) || containers.contains(one));
+            let used = shared_use(polls, shared, (0.0, f64::INFINITY)).filter(|_| are_all);
+            let share = used.map(|used| used.share);
             self.rounds.entry(key).or_default().push(share);
         }
     }
@@ -160,11 +194,6 @@ fn key(Shared { namespace, pods, container }: &Shared) -> Key {
     [namespace, pods, container].map(Clone::clone)
 }
 
-/// What is shared in any arm.
-fn all_shared(plan: &Plan) -> impl Iterator<Item = &Shared> {
-    plan.arms.iter().flat_map(|arm| &arm.template.shared)
-}
-
 /// The name of what is shared, with its container if another one of the plan would have the same.
 pub(super) fn name(plan: &Plan, shared: &Shared) -> String {
     let short =
@@ -179,13 +208,8 @@ pub(super) fn name(plan: &Plan, shared: &Shared) -> String {
 
 /// The shared proxies that nodes know of, also those that were there before and are no more: one that is left out would be no use at all.
 pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Container> {
-    let is_one = |container: &&Container| {
-        container.namespace == shared.namespace
-            && container.pod.starts_with(&shared.pods)
-            && container.name == shared.container
-    };
     let all = polls.iter().flat_map(|poll| poll.readings.keys().chain(&poll.gone));
-    all.filter(is_one).cloned().collect()
+    all.filter(|container| is_of(shared, container)).cloned().collect()
 }
 
 /// What a proxy, or all that are shared together, used in some time.
@@ -293,11 +317,37 @@ mod tests {
             poll.readings.extend(helpers);
         }
         let mut idle = Idle::default();
-        idle.add(&plan, &polls);
+        idle.add(&plan, &polls, &[on_node("a"), on_node("b")]);
         let last = [shared(), helper].map(|one| idle.last(&one).unwrap());
         assert!((last[0] - 0.5).abs() < 1e-9 && (last[1] - 0.05).abs() < 1e-9, "{last:?}");
         let names: Vec<String> = idle.mean(&plan).into_keys().collect();
         assert_eq!(names, ["istio-system/ztunnel- helper", "istio-system/ztunnel- istio-proxy"]);
+    }
+
+    #[test]
+    fn a_node_whose_shared_proxy_was_never_read_makes_the_idle_share_unknown() {
+        let plan = plan(&["istio-ambient"]).unwrap();
+        let last = |nodes: &[&str]| {
+            let needed: Vec<Container> = nodes.iter().map(|node| on_node(node)).collect();
+            let mut idle = Idle::default();
+            idle.add(&plan, &polls(), &needed);
+            idle.last(&shared())
+        };
+        assert!((last(&["a", "b"]).unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(last(&["a", "b", "c"]), None);
+    }
+
+    #[test]
+    fn an_answer_that_fails_to_come_for_a_moment_ends_nothing() {
+        let began = Instant::now();
+        let at = |seconds: u64| began + Duration::from_secs(seconds);
+        let failed = || Err(Refused::Machine { why: "no answer".to_owned() });
+        let mut trouble = Trouble::default();
+        assert!(matches!(tolerated(failed(), &mut trouble, at(0)), Ok(None)));
+        assert!(matches!(tolerated(failed(), &mut trouble, at(9)), Ok(None)));
+        assert!(matches!(tolerated(Ok(Poll::default()), &mut trouble, at(9)), Ok(Some(_))));
+        assert!(matches!(tolerated(failed(), &mut trouble, at(12)), Ok(None)));
+        assert!(tolerated(failed(), &mut trouble, at(22)).is_err());
     }
 
     #[test]
