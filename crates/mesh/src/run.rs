@@ -145,6 +145,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
                 proxies: used.proxies,
                 limits: used.limits,
                 origin: used.origin,
+                limit_of_origin: used.limit_of_origin,
             });
         }
         round.ended_at = now();

@@ -82,6 +82,7 @@ pub(super) struct UsedByArm {
     /// Periods of the CPU limits of the proxies.
     pub(super) limits: Vec<Option<LimitPeriods>>,
     pub(super) origin: Option<f64>,
+    pub(super) limit_of_origin: Option<LimitPeriods>,
     /// The shortest time that the share of a proxy is from, seconds.
     pub(super) shortest_s: Option<f64>,
 }
@@ -287,10 +288,12 @@ impl ArmPods {
             })
         };
         let all: Vec<Option<ProxyUse>> = self.ways.iter().map(of).collect();
+        let origin = used(polls, &self.container_of_origin(), from_s, to_s);
         UsedByArm {
             proxies: all.iter().map(|one| Some((*one)?.share)).collect(),
             limits: all.iter().map(|one| (*one)?.limit).collect(),
-            origin: used(polls, &self.container_of_origin(), from_s, to_s).map(|used| used.share()),
+            origin: origin.map(|used| used.share()),
+            limit_of_origin: origin.and_then(|used| used.limit),
             shortest_s: all.iter().flatten().map(|one| one.seconds).reduce(f64::min),
         }
     }
