@@ -25,7 +25,7 @@ use crate::frame::{self, MAX_BYTES};
 pub use hoptax_host::container_groups::TICK_S;
 
 /// The version of this protocol. A reader that hears another refuses.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The longest question, bytes: some nine hundred containers.
 const QUESTION_BYTES: usize = 64 << 10;
 /// The time between two looks at an interrupt.
@@ -53,13 +53,15 @@ pub struct GroupReading {
     pub at_ns: u64,
     /// CPU time since the start of the container, nanoseconds.
     pub cpu_ns: u64,
-    /// Periods of its CPU limits since its start; none if the kernel does not count them.
+    /// Periods of its CPU limit since its start; none if the kernel does not count them.
     pub limit: Option<LimitPeriods>,
+    /// Those of the limit of its pod.
+    pub limit_of_pod: Option<LimitPeriods>,
 }
 
 impl From<Counters> for GroupReading {
-    fn from(Counters { at_ns, cpu_ns, limit }: Counters) -> Self {
-        Self { at_ns, cpu_ns, limit }
+    fn from(Counters { at_ns, cpu_ns, limit, limit_of_pod }: Counters) -> Self {
+        Self { at_ns, cpu_ns, limit, limit_of_pod }
     }
 }
 
@@ -219,7 +221,7 @@ mod tests {
             let known = ["a", "b"].map(|digit| id(digit).parse::<ContainerId>().unwrap());
             tokio::spawn(serve(theirs, move |id: &ContainerId| {
                 at_ns += 1;
-                known.contains(id).then_some(Counters { at_ns, cpu_ns: 7, limit: None })
+                known.contains(id).then_some(Counters { at_ns, cpu_ns: 7, ..Counters::default() })
             }));
             let mut line = Line::new(ours);
             let mut answers = Vec::new();
@@ -233,7 +235,7 @@ mod tests {
     #[test]
     fn containers_are_read_when_they_are_asked_for_and_those_without_a_group_are_left_out() {
         let answers = asked(&[vec![id("a"), id("c"), id("b")], Vec::new(), vec![id("b")]]);
-        let reading = |at_ns: u64| GroupReading { at_ns, cpu_ns: 7, limit: None };
+        let reading = |at_ns: u64| GroupReading { at_ns, cpu_ns: 7, limit: None, limit_of_pod: None };
         assert_eq!(answers[0], Ok([(id("a"), reading(1)), (id("b"), reading(3))].into()));
         assert_eq!(answers[1], Ok(BTreeMap::new()));
         assert_eq!(answers[2], Ok([(id("b"), reading(4))].into()));

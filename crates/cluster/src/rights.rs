@@ -107,7 +107,7 @@ const OF_MESH: [&str; 9] = [
     "{apiGroups: [\"\"], resources: [services], verbs: [create, get]}",
     "{apiGroups: [\"\"], resources: [events], verbs: [list]}",
     "{apiGroups: [batch], resources: [jobs], verbs: [create, list, delete]}",
-    "{apiGroups: [apps], resources: [daemonsets], verbs: [create]}",
+    "{apiGroups: [apps], resources: [daemonsets], verbs: [create, delete]}",
 ];
 
 /// The rule that grants a user all that a dump of a pod needs, as YAML: reading pods and forwarding their ports, in its namespace alone.
@@ -347,7 +347,7 @@ mod tests {
             of.next().unwrap()["verbs"].clone()
         };
         assert_eq!((verbs("secrets"), verbs("nodes/proxy")), (json!(["create"]), json!(["get"])));
-        assert_eq!(verbs("daemonsets"), json!(["create"]), "they are removed with what they belong to");
+        assert_eq!(verbs("daemonsets"), json!(["create", "delete"]), "those of no use are removed at once");
         let text = role.to_string();
         assert!(!["patch", "update", "\"*\""].iter().any(|word| text.contains(word)), "{text}");
     }

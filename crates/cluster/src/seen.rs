@@ -34,6 +34,11 @@ impl Pod {
         self.status.conditions.iter().any(is_ready)
     }
 
+    /// True if none of its containers runs any more, nor will again.
+    pub fn has_ended(&self) -> bool {
+        ["Failed", "Succeeded"].contains(&self.status.phase.as_str())
+    }
+
     /// The image of a container, also of one that begins before the others; none if it has no such container.
     pub fn image(&self, container: &str) -> Option<&str> {
         let mut all = self.spec.containers.iter().chain(&self.spec.init_containers);
@@ -56,12 +61,12 @@ impl Pod {
 
     /// The reason why it does not come; none while it is on the way, and once it is ready.
     pub fn trouble(&self) -> Option<PodTrouble> {
-        let Status { phase, container_statuses, init_container_statuses, .. } = &self.status;
+        let Status { container_statuses, init_container_statuses, .. } = &self.status;
         let mut of_containers = init_container_statuses.iter().chain(container_statuses);
         if let Some(trouble) = of_containers.find_map(ContainerStatus::trouble) {
             return Some(trouble);
         }
-        if phase == "Failed" || phase == "Succeeded" {
+        if self.has_ended() {
             return Some(PodTrouble { why: format!("has ended{}", self.status.said()), is_certain: true });
         }
         let said = self.status.unscheduled()?;

@@ -37,8 +37,10 @@ pub struct Reading {
     pub at_us: i64,
     /// CPU time of the container since its start, seconds.
     pub cpu_s: f64,
-    /// Periods of its CPU limits since its start; none where they are not known, and of a container without a limit.
+    /// Periods of its CPU limit since its start; none where they are not known, and of a container without a limit.
     pub limit: Option<LimitPeriods>,
+    /// Those of the limit of its pod, which kubelets do not tell.
+    pub limit_of_pod: Option<LimitPeriods>,
 }
 
 /// A line of metrics.
@@ -56,7 +58,8 @@ type Set = fn(&mut LimitPeriods, f64);
 pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
     let lines_of = |metric: &'static str| metrics.lines().filter_map(move |text| line(text, metric));
     let reading = |Line { container, group, value, at_ms }: Line| {
-        (container, Reading { group, at_us: at_ms.saturating_mul(1_000), cpu_s: value, limit: None })
+        let at_us = at_ms.saturating_mul(1_000);
+        (container, Reading { group, at_us, cpu_s: value, limit: None, limit_of_pod: None })
     };
     let mut all: BTreeMap<Container, Reading> = lines_of(CPU_TIME).map(reading).collect();
     let of_limits: [(&'static str, Set); 3] = [

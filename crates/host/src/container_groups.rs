@@ -61,8 +61,10 @@ pub struct Counters {
     pub at_ns: u64,
     /// CPU time since the start of the container, nanoseconds.
     pub cpu_ns: u64,
-    /// Periods of the CPU limits of the container and of its pod since their starts; none if the kernel does not count them.
+    /// Periods of the CPU limit of the container since its start; none if the kernel does not count them.
     pub limit: Option<LimitPeriods>,
+    /// Those of the limit of its pod, which may have one of its own.
+    pub limit_of_pod: Option<LimitPeriods>,
 }
 
 /// The control groups below a folder.
@@ -121,16 +123,12 @@ impl Groups {
             }
         };
         let at_ns = u64::midpoint(before_ns, now_ns());
-        Some(Counters { at_ns, cpu_ns, limit: self.limit(&group) })
+        let limit_of_pod = group.parent().and_then(|pod| self.limit(pod));
+        Some(Counters { at_ns, cpu_ns, limit: self.limit(&group), limit_of_pod })
     }
 
-    /// The periods of the limits of a group, and of the pod above it: a pod may have a limit of its own.
+    /// The periods of the limit of a group.
     fn limit(&self, group: &Path) -> Option<LimitPeriods> {
-        let own = self.own_limit(group)?;
-        Some(own + group.parent().and_then(|pod| self.own_limit(pod)).unwrap_or_default())
-    }
-
-    fn own_limit(&self, group: &Path) -> Option<LimitPeriods> {
         let text = fs::read_to_string(self.limits.join(group).join("cpu.stat")).ok()?;
         let throttled_s = match self.version {
             Version::One => value(&text, "throttled_time")? as f64 / 1e9,
@@ -282,13 +280,14 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_the_pod_counts_as_one_of_its_containers() {
+    fn a_limit_of_the_pod_is_read_beside_that_of_its_container() {
         let pod = "kubepods.slice/kubepods-pod1_2.slice";
         let (root, mut groups) = version_2(&format!("{pod}/cri-containerd-{}.scope", text('a')));
         write(root.path(), &format!("{pod}/cpu.stat"), &stat(9_000_000, 60, 6, 750_000));
         let read = groups.read(&id('a')).unwrap();
-        let both = LimitPeriods { periods: 100, throttled: 10, throttled_s: 1.0 };
-        assert_eq!((read.cpu_ns, read.limit), (1_500_000_000, Some(both)));
+        let own = LimitPeriods { periods: 40, throttled: 4, throttled_s: 0.25 };
+        let of_pod = LimitPeriods { periods: 60, throttled: 6, throttled_s: 0.75 };
+        assert_eq!((read.cpu_ns, read.limit, read.limit_of_pod), (1_500_000_000, Some(own), Some(of_pod)));
     }
 
     #[test]

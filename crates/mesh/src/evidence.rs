@@ -253,6 +253,7 @@ mod tests {
                 proxies: if arm == 2 { vec![proxy(number), Some(0.05)] } else { Vec::new() },
                 limits: vec![None; if arm == 2 { 2 } else { 0 }],
                 origin: Some(0.01),
+                limit_of_origin: None,
             };
             Round { slices: (0..3).map(slice).collect(), ..Round::default() }
         };
@@ -294,6 +295,7 @@ mod tests {
                 proxies: vec![Some(0.102 + f64::from(number) * 1e-6), Some(0.05)],
                 limits: vec![None; 2],
                 origin: Some(0.01),
+                limit_of_origin: None,
             });
         }
         let proxies = measured.proxies[&2].clone();
@@ -350,6 +352,31 @@ mod tests {
         assert!(
             result.rounds[0].samples.iter().all(|sample| sample.arm == "istio" || sample.limits.is_empty())
         );
+    }
+
+    #[test]
+    fn a_limit_that_stops_a_caller_or_an_origin_is_warned_of() {
+        let judged = |caller: Option<u64>, origin: u64| {
+            let mut measured = measured(|_| Some(0.1));
+            for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.slices) {
+                if slice.arm == 1 {
+                    slice.load.generator.throttled = caller;
+                    slice.limit_of_origin =
+                        Some(LimitPeriods { periods: 200, throttled: origin, throttled_s: 0.0 });
+                }
+            }
+            let result = result(&plan(&["istio"]).unwrap(), &measured, &Limits::default());
+            let found = result.findings.into_iter().find(|finding| finding.id == "throttled-pods");
+            found.map(|found| (found.severity, found.arm, found.message))
+        };
+        assert_eq!((judged(None, 0), judged(Some(0), 0)), (None, None));
+        let (severity, arm, message) = judged(Some(3), 0).unwrap();
+        assert_eq!((severity, arm.as_deref()), (Severity::Warn, Some("pod-network")));
+        assert!(message.ends_with("the caller in 15 periods"), "{message}");
+        let (.., message) = judged(None, 2).unwrap();
+        assert!(message.ends_with("the origin in 10 of 1000 periods"), "{message}");
+        let (.., message) = judged(Some(1), 2).unwrap();
+        assert!(message.ends_with("the caller in 5 periods; the origin in 10 of 1000 periods"), "{message}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Findings about the source of CPU times, and about the places of the pods.
 
-use hoptax_result::{CpuTimeSource, Finding, Measure, Measured as Value, Severity};
+use hoptax_result::{CpuTimeSource, Finding, LimitPeriods, Measure, Measured as Value, Severity};
 
 use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan};
@@ -9,6 +9,7 @@ use crate::source::tick_share;
 /// All of them.
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let mut found = unknown(plan, measured);
+    found.extend(throttled(plan, measured));
     found.extend(source(measured));
     found.extend(idle(measured));
     found.extend(idle_of_own(plan, measured));
@@ -38,6 +39,30 @@ fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let advice = "use longer slices (--slice), and see whether its proxies were restarted";
         let finding = Finding::new("cpu-unknown", Severity::Warn, share, message, advice);
         Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
+    };
+    plan.arms.iter().enumerate().filter_map(of_arm).collect()
+}
+
+/// A CPU limit, such as one that a namespace has for all pods, may stop the caller and the origin, too.
+fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
+    let of_arm = |(index, arm): (usize, &Arm)| {
+        let slices = slices(measured, index);
+        let caller: u64 = slices.iter().filter_map(|slice| slice.load.generator.throttled).sum();
+        let limits = slices.iter().filter_map(|slice| slice.limit_of_origin);
+        let origin = limits.fold(LimitPeriods::default(), |sum, one| sum + one);
+        let of_caller = (caller > 0).then(|| format!("the caller in {caller} periods"));
+        let LimitPeriods { periods, throttled, .. } = origin;
+        let of_origin = (throttled > 0).then(|| format!("the origin in {throttled} of {periods} periods"));
+        let stopped: Vec<String> = [of_caller, of_origin].into_iter().flatten().collect();
+        if stopped.is_empty() {
+            return None;
+        }
+        let message = format!("a CPU limit (cgroup) throttled pods of `{}`: {}", arm.id, stopped.join("; "));
+        let advice = "see which limit the namespace or the template gives to pods: response times have the waits for it, and those of slices in \
+                      which it stopped the caller are withheld";
+        let value = Value::count(caller.saturating_add(throttled) as f64, 0.0, "periods");
+        let finding = Finding::new("throttled-pods", Severity::Warn, value, message, advice);
+        Some(Finding { arm: Some(arm.id.clone()), measures: Measure::TIMED.to_vec(), ..finding })
     };
     plan.arms.iter().enumerate().filter_map(of_arm).collect()
 }
@@ -218,6 +243,7 @@ mod tests {
                 proxies: vec![Some(0.004), share],
                 limits: vec![None; 2],
                 origin: None,
+                limit_of_origin: None,
             };
             let measured = Measured {
                 rounds: vec![Round { slices: vec![slice], ..Round::default() }],

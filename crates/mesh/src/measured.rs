@@ -49,6 +49,8 @@ pub struct Slice {
     pub limits: Vec<Option<LimitPeriods>>,
     /// CPU time of the origin.
     pub origin: Option<f64>,
+    /// Periods of the CPU limit of the origin; none where they are not known, and without a limit.
+    pub limit_of_origin: Option<LimitPeriods>,
 }
 
 /// A complete round.

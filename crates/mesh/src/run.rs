@@ -2,12 +2,15 @@
 
 mod kubelets;
 mod lab;
+mod patience;
+mod placed;
 mod pods;
 mod polls;
 mod readers;
 mod sending;
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::usage::Container;
@@ -19,15 +22,20 @@ use humantime::format_rfc3339_seconds;
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
-use crate::source::{CpuTime, quiet_s, slice_s};
+use crate::source::{CpuTime, SETTLING_S, quiet_s, slice_s, usual_slice_s};
 use crate::template::Shared;
 use crate::used::{Poll, longest_gap_s};
 use kubelets::Kubelets;
 use lab::{Lab, node, version};
+use patience::{PATIENCE, Trouble};
+use placed::{absent, shared};
 use pods::{Place, Pods};
-use polls::{Idle, Poller, Sampler, containers_of};
+use polls::{Idle, Poller, Sampler};
 use readers::{Readers, Unread};
 use sending::{answers, send};
+
+/// The time between two looks at an interrupt.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What is needed all the time.
 #[derive(Clone, Copy)]
@@ -107,15 +115,16 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             measured.proxies = pods.proxies(plan);
         }
         let nodes: Vec<String> = place.nodes().map(str::to_owned).collect();
+        let others = shared_on(plan, &nodes, context)?;
         let mut poller = poller(plan, number, &mut measured.source, &pods, &nodes, context)?;
         if let Some(cluster) = &mut measured.environment.cluster {
             cluster.cpu_time = Some(poller.source());
         }
-        let quiet = first_readings(plan, number, measured, &mut poller, &pods, &nodes, context)?;
+        let quiet = first_readings(plan, number, measured, &mut poller, &pods, &others, context)?;
         if number == 0 {
             measured.source.idle_of_own = pods.idle(&quiet);
         }
-        idle.add(plan, &quiet);
+        idle.add(plan, &quiet, &others);
         for index in plan.order(number) {
             context.interrupt.check()?;
             let arm = pods.arm(index);
@@ -137,11 +146,12 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
                 proxies: used.proxies,
                 limits: used.limits,
                 origin: used.origin,
+                limit_of_origin: used.limit_of_origin,
             });
         }
         round.ended_at = now();
         measured.rounds.push(round);
-        measured.source.idle = idle.mean();
+        measured.source.idle = idle.mean(plan);
         pods.end(context);
         context.note(&format!("round {} of {} is complete", number + 1, plan.asked.rounds));
     }
@@ -193,9 +203,23 @@ fn readers_of_round(
     nodes: &[String],
     context: Context<'_>,
 ) -> Result<Readers, Unread> {
-    let mut containers = pods.placed();
-    containers.extend(readers::shared(plan, nodes, context.cluster).map_err(Unread::Refused)?);
-    Readers::come(&plan.readers(number, nodes.to_owned()), &pods.owner(), &containers, context)
+    Readers::come(&plan.readers(number, nodes.to_owned()), &pods.owner(), &pods.placed(), plan, context)
+}
+
+/// The containers that are shared, once each node has them: without that of one, the sum would lack it.
+fn shared_on(plan: &Plan, nodes: &[String], context: Context<'_>) -> Result<Vec<Container>, Failure> {
+    let mut trouble = Trouble::default();
+    loop {
+        context.interrupt.check()?;
+        let placed = shared(plan, nodes, context.cluster).map_err(of_cluster)?;
+        let Some((absent, node)) = absent(plan, nodes, &placed) else {
+            return Ok(placed.into_iter().map(|one| one.container).collect());
+        };
+        if trouble.has_lasted(Instant::now(), PATIENCE) {
+            return Err(no_shared(absent, node));
+        }
+        thread::sleep(LOOK_EVERY * 10);
+    }
 }
 
 /// Readings without load. In the first round, the time between two of them sets the length of slices.
@@ -205,14 +229,17 @@ fn first_readings(
     measured: &mut Measured,
     poller: &mut Poller,
     pods: &Pods,
-    nodes: &[String],
+    others: &[Container],
     context: Context<'_>,
 ) -> Result<Vec<Poll>, Failure> {
     let source = poller.source();
-    let shared: Vec<&Shared> = plan.arms.iter().flat_map(|arm| &arm.template.shared).collect();
-    let quiet_s = |gap_s: f64| quiet_s(source, gap_s, number, !shared.is_empty());
+    let quiet_s = |gap_s: f64| quiet_s(source, gap_s, number, !others.is_empty());
     if number > 0 {
-        return poller.poll_until(context, quiet_s(measured.source.gap_s), |_| false);
+        let needed_s = quiet_s(measured.source.gap_s);
+        if needed_s > 0.0 {
+            settle(context)?;
+        }
+        return poller.poll_until(context, needed_s, |_| false);
     }
     context.note(match source {
         CpuTimeSource::Cgroup => "reads CPU times from control groups on the nodes, first without load",
@@ -220,23 +247,18 @@ fn first_readings(
             "waits until the nodes have read the CPU time of the new containers three times"
         }
     });
-    let containers = |polls: &[Poll]| {
-        let of_others = shared.iter().flat_map(|shared| containers_of(polls, shared));
-        pods.containers().into_iter().chain(of_others).collect::<Vec<Container>>()
-    };
-    let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers(polls));
+    settle(context)?;
+    let containers: Vec<Container> = pods.containers().into_iter().chain(others.iter().cloned()).collect();
+    let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers);
     let mut polls = poller.poll_until(context, LONGEST_WAIT_S, |polls| gap_s(polls).is_some())?;
     if gap_s(&polls).is_none() {
-        return Err(no_readings(source, &containers(&polls)));
-    }
-    if let Some(absent) = shared.iter().find(|shared| containers_of(&polls, shared).is_empty()) {
-        return Err(no_shared(absent, nodes));
+        return Err(no_readings(source, &containers));
     }
     let more_s = quiet_s(gap_s(&polls).unwrap_or_default());
     polls.extend(poller.poll_until(context, more_s, |_| false)?);
     let gap_s = gap_s(&polls).unwrap_or_default();
     let needed_s = slice_s(source, gap_s);
-    let slice_s = plan.asked.slice.map_or(needed_s, |slice| slice.as_secs_f64());
+    let slice_s = plan.asked.slice.map_or(usual_slice_s(source, gap_s), |slice| slice.as_secs_f64());
     if slice_s < needed_s {
         return Err(Failure::bad_input(format!(
             "`--slice` is shorter than the {needed_s:.0} s that CPU times need here: they are read every {gap_s:.1} s"
@@ -245,6 +267,16 @@ fn first_readings(
     (measured.source.gap_s, measured.source.slice_s) = (gap_s, slice_s);
     context.note(&format!("CPU times are read every {gap_s:.1} s or less: slices of {slice_s:.0} s"));
     Ok(polls)
+}
+
+/// Waits until new pods have started.
+fn settle(context: Context<'_>) -> Result<(), Failure> {
+    let began = Instant::now();
+    while began.elapsed().as_secs_f64() < SETTLING_S {
+        context.interrupt.check()?;
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
 }
 
 /// The failure of a source that does not read.
@@ -266,14 +298,12 @@ fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
     ))
 }
 
-/// The failure of a mesh whose shared proxies are not on the nodes.
-fn no_shared(absent: &Shared, nodes: &[String]) -> Failure {
-    let nodes: Vec<String> = nodes.iter().map(|node| format!("`{node}`")).collect();
+/// The failure of a mesh whose shared proxies are not on each node.
+fn no_shared(absent: &Shared, node: &str) -> Failure {
     let Shared { namespace, pods, container } = absent;
     Failure::environment(format!(
-        "no pod `{pods}…` of namespace `{namespace}` with a container `{container}` is on {}: the mesh is not installed in this cluster, or \
-         not on these nodes; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states what yours are named",
-        nodes.join(", ")
+        "no pod `{pods}…` of namespace `{namespace}` with a container `{container}` is on node `{node}`: the mesh is not installed in this cluster, \
+         or not on this node; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states what yours are named"
     ))
 }
 

@@ -26,6 +26,11 @@ pub const WORDS: [(&str, CpuTime); 3] =
 const GAPS_OF_SLICE: f64 = 3.0;
 /// The rest of the shortest slice between readings of kubelets, seconds: for the time between two questions at each end.
 const BESIDE_S: f64 = 6.0;
+/// The length of a slice that nobody asks for, and of the quiet time, between readings of control groups, at least, seconds: what proxies and
+/// control planes do every 10 to 30 s, such as probes, scrapes of metrics and the push of a configuration, would be in a shorter one by chance.
+const USUAL_S: f64 = 30.0;
+/// The time before a quiet time, seconds: new pods still start, and proxies hear of them.
+pub const SETTLING_S: f64 = 10.0;
 /// Gaps of the quiet time of a later round between readings of kubelets.
 const GAPS_OF_QUIET: f64 = 2.0;
 /// The share of a processor by which ticks of the kernel may make a CPU time from control groups wrong.
@@ -49,6 +54,15 @@ pub fn slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
     (GAPS_OF_SLICE * gap_s + rest_s).ceil()
 }
 
+/// The length of a slice that nobody asks for, seconds.
+pub fn usual_slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
+    let shortest_s = slice_s(source, gap_s);
+    match source {
+        CpuTimeSource::Cgroup => shortest_s.max(USUAL_S),
+        CpuTimeSource::Kubelet => shortest_s,
+    }
+}
+
 /// The most by which ticks of the kernel make a CPU time wrong, as a share of a processor, if it is from two readings this far apart.
 pub fn tick_share(apart_s: f64) -> f64 {
     TICK_S / apart_s
@@ -62,7 +76,7 @@ pub fn quiet_s(source: CpuTimeSource, gap_s: f64, round: u32, has_shared: bool) 
         _ if round > 0 && !has_shared => 0.0,
         CpuTimeSource::Kubelet if round == 0 => 0.0,
         CpuTimeSource::Kubelet => GAPS_OF_QUIET * gap_s + BESIDE_S,
-        CpuTimeSource::Cgroup => slice_s(source, gap_s),
+        CpuTimeSource::Cgroup => usual_slice_s(source, gap_s),
     }
 }
 
@@ -80,6 +94,16 @@ mod tests {
             assert!(tick_share(apart_s) <= TICK_SHARE + 1e-12, "{gap_s}");
         }
         assert!(every(CpuTimeSource::Cgroup) < every(CpuTimeSource::Kubelet));
+    }
+
+    #[test]
+    fn slices_and_quiet_times_are_long_enough_for_what_is_done_now_and_then_unless_shorter_ones_are_asked_for()
+     {
+        let (cgroup, kubelet) = (CpuTimeSource::Cgroup, CpuTimeSource::Kubelet);
+        assert_eq!([0.3, 2.0, 20.0].map(|gap_s| usual_slice_s(cgroup, gap_s) as u32), [30, 30, 65]);
+        assert_eq!([10.0, 20.0].map(|gap_s| usual_slice_s(kubelet, gap_s) as u32), [36, 66]);
+        assert_eq!([0, 1].map(|round| quiet_s(cgroup, 0.3, round, true) as u32), [30, 30]);
+        assert!(slice_s(cgroup, 0.3) < usual_slice_s(cgroup, 0.3));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Used {
     pub cpu_s: f64,
     /// The distance of the readings, seconds.
     pub seconds: f64,
-    /// Periods of its CPU limits; none where they are not known, and without a limit.
+    /// Periods of its CPU limit, or of that of its pod, if that one stopped it more; none where they are not known, and without a limit.
     pub limit: Option<LimitPeriods>,
 }
 
@@ -63,8 +63,18 @@ pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Op
     let (first, last) = (taken.first()?, taken.last()?);
     let seconds = last.at_us.saturating_sub(first.at_us) as f64 / 1e6;
     let cpu_s = last.cpu_s - first.cpu_s;
-    let limit = last.limit.zip(first.limit).and_then(|(last, first)| last.since(first));
-    (seconds > 0.0).then_some(Used { cpu_s, seconds, limit })
+    (seconds > 0.0).then_some(Used { cpu_s, seconds, limit: tighter(first, last) })
+}
+
+/// The periods between two readings of the limit that stopped a container in the larger share of them: its own, or that of its pod. Their sum
+/// would halve the share, since each counts the periods of the same time.
+fn tighter(first: &Reading, last: &Reading) -> Option<LimitPeriods> {
+    let between = |of: fn(&Reading) -> Option<LimitPeriods>| {
+        of(last).zip(of(first)).and_then(|(last, first)| last.since(first))
+    };
+    let own = between(|reading| reading.limit)?;
+    let of_pod = between(|reading| reading.limit_of_pod);
+    Some(of_pod.filter(|of_pod| of_pod.throttled_share() > own.throttled_share()).unwrap_or(own))
 }
 
 /// The longest time between two readings of any of these containers, seconds. None until each has three readings.
@@ -97,7 +107,7 @@ mod tests {
         let poll = |second: u32| {
             let reading = f64::from(second / 10 * 10);
             let (at_us, cpu_s) = (3_600_000_000 + (reading * 1e6) as i64, 7.0 + reading / 2.0);
-            let reading = Reading { group: "/a".to_owned(), at_us, cpu_s, limit: None };
+            let reading = Reading { group: "/a".to_owned(), at_us, cpu_s, ..Reading::default() };
             Poll {
                 asked_s: 100.0 + f64::from(second),
                 answered_s: 100.1 + f64::from(second),
@@ -175,6 +185,17 @@ mod tests {
             reading.limit = Some(LimitPeriods { periods: 1_000 - second, throttled: 0, throttled_s: 0.0 });
         };
         assert_eq!(used(shrinks), None, "its counters began again");
+        // The pod is stopped in all periods, its container, of which each period is one of the pod too, in half of them.
+        let both: fn(&mut Reading, u64) = |reading, second| {
+            let of = |throttled| LimitPeriods { periods: second * 10, throttled, throttled_s: second as f64 };
+            (reading.limit, reading.limit_of_pod) = (Some(of(second * 5)), Some(of(second * 10)));
+        };
+        assert_eq!(used(both), Some(limit(300, 300, 30.0)));
+        let swapped: fn(&mut Reading, u64) = |reading, second| {
+            let of = |throttled| LimitPeriods { periods: second * 10, throttled, throttled_s: second as f64 };
+            (reading.limit, reading.limit_of_pod) = (Some(of(second * 10)), Some(of(0)));
+        };
+        assert_eq!(used(swapped), Some(limit(300, 300, 30.0)));
     }
 
     #[test]

@@ -23,8 +23,8 @@ Measures the same load on the network of nodes, on that of pods, and with each m
 installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
 a caller and an origin, and removes it at the end, at an interrupt, and when it fails. Each round
 has new pods, and a slice of each arm in a random order. CPU time is that of the proxies' containers
-by their control groups, which a DaemonSet reads on the nodes of the pods: a slice takes seconds,
-and most of a round is the start of its pods. Where it may not, CPU time is from the metrics of the
+by their control groups, which a DaemonSet reads on the nodes of the pods: a slice takes half a
+minute, or less with --slice. Where it may not, CPU time is from the metrics of the
 kubelets, which read it every 10 to 20 seconds: then a slice takes about a minute, and five rounds
 with one mesh some twenty. The result says which, and why.
 
@@ -69,7 +69,7 @@ pub(crate) struct MeshArguments {
     /// Number of rounds, each with new pods
     #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = values::whole::<u32>(2..=1000))]
     pub(crate) rounds: u32,
-    /// Length of a slice [default: the shortest that the readings of CPU time allow]
+    /// Length of a slice [default: 30s, or more where rare readings of CPU time need it]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) slice: Option<Duration>,
     /// Warm-up before each slice

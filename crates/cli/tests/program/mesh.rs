@@ -98,12 +98,12 @@ fn a_reader_answers_with_the_counters_of_containers_of_pods_and_ends_at_a_signal
     BufReader::new(reader.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("listening on ").unwrap();
     let other = "0b".repeat(32);
-    let answer = answer_of_reader(address, &json!({"version": 1, "containers": [id, other]}));
+    let answer = answer_of_reader(address, &json!({"version": 2, "containers": [id, other]}));
     let reading = &answer["Ok"][&id];
     assert_eq!(reading["cpu_ns"], 1_500_000, "{answer}");
     assert_eq!(reading["limit"], json!({"periods": 20, "throttled": 3, "throttled_s": 0.5}), "{answer}");
     assert!(reading["at_ns"].as_u64() > Some(0) && answer["Ok"][&other].is_null(), "{answer}");
-    let refused = answer_of_reader(address, &json!({"version": 1, "containers": ["../../etc"]}));
+    let refused = answer_of_reader(address, &json!({"version": 2, "containers": ["../../etc"]}));
     assert!(refused["Err"].as_str().unwrap().contains("64 digits"), "{refused}");
     reader.signal("TERM");
     assert_eq!(reader.0.wait().unwrap().code(), Some(0));

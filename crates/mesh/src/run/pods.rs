@@ -13,8 +13,9 @@ use hoptax_session::Failure;
 use hoptax_session::token::Token;
 use serde_json::Value;
 
+use super::patience::{PATIENCE, Trouble};
+use super::placed::Placed;
 use super::polls::{Idle, ProxyUse, name, shared_use};
-use super::readers::Placed;
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
@@ -24,8 +25,6 @@ use crate::used::{Poll, used};
 
 /// The time between two looks at a pod.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The time for which a trouble that may pass is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest time in which pods go.
 const PODS_GO: Duration = Duration::from_mins(1);
 /// The longest slice whose length is not known yet, and the time beside the slices of a round.
@@ -83,6 +82,7 @@ pub(super) struct UsedByArm {
     /// Periods of the CPU limits of the proxies.
     pub(super) limits: Vec<Option<LimitPeriods>>,
     pub(super) origin: Option<f64>,
+    pub(super) limit_of_origin: Option<LimitPeriods>,
     /// The shortest time that the share of a proxy is from, seconds.
     pub(super) shortest_s: Option<f64>,
 }
@@ -156,7 +156,7 @@ impl Pods {
 
     /// The proxies of each arm that has some, in the order in which a request passes them.
     pub(super) fn proxies(&self, plan: &Plan) -> BTreeMap<usize, Vec<Proxy>> {
-        let of = |(arm, pods): (&Arm, &ArmPods)| pods.proxies(arm);
+        let of = |(arm, pods): (&Arm, &ArmPods)| pods.proxies(plan, arm);
         let all = plan.arms.iter().zip(&self.arms).map(of).enumerate();
         all.filter(|(_, proxies)| !proxies.is_empty()).collect()
     }
@@ -241,7 +241,7 @@ impl ArmPods {
         self.containers().into_iter().filter_map(placed).collect()
     }
 
-    fn proxies(&self, arm: &Arm) -> Vec<Proxy> {
+    fn proxies(&self, plan: &Plan, arm: &Arm) -> Vec<Proxy> {
         let of_side = |position: &str, side: &Side, pod: &Pod| {
             let of = |container: &String| Proxy {
                 name: match side.proxies.as_slice() {
@@ -254,7 +254,7 @@ impl ArmPods {
             side.proxies.iter().map(of).collect::<Vec<_>>()
         };
         let shared = arm.template.shared.iter().map(|shared| Proxy {
-            name: name(shared),
+            name: name(plan, shared),
             container: shared.container.clone(),
             image: None,
         });
@@ -288,10 +288,12 @@ impl ArmPods {
             })
         };
         let all: Vec<Option<ProxyUse>> = self.ways.iter().map(of).collect();
+        let origin = used(polls, &self.container_of_origin(), from_s, to_s);
         UsedByArm {
             proxies: all.iter().map(|one| Some((*one)?.share)).collect(),
             limits: all.iter().map(|one| (*one)?.limit).collect(),
-            origin: used(polls, &self.container_of_origin(), from_s, to_s).map(|used| used.share()),
+            origin: origin.map(|used| used.share()),
+            limit_of_origin: origin.and_then(|used| used.limit),
             shortest_s: all.iter().flatten().map(|one| one.seconds).reduce(f64::min),
         }
     }
@@ -328,7 +330,7 @@ fn wait(
     context: Context<'_>,
 ) -> Result<Pod, Failure> {
     let began = Instant::now();
-    let mut troubled: Option<Instant> = None;
+    let mut lasting = Trouble::default();
     let what = if running.is_some() { "caller" } else { "origin" };
     let path = format!("/api/v1/namespaces/{}/pods", arm.namespace);
     loop {
@@ -357,13 +359,11 @@ fn wait(
             (None, _) => None,
         };
         match trouble {
-            Some((why, is_certain)) => {
-                let since = *troubled.get_or_insert_with(Instant::now);
-                if is_certain || since.elapsed() >= PATIENCE {
-                    return Err(failed(&why));
-                }
+            Some((why, is_certain)) if is_certain || lasting.has_lasted(Instant::now(), PATIENCE) => {
+                return Err(failed(&why));
             }
-            None => troubled = None,
+            Some(_) => {}
+            None => lasting.pass(),
         }
         if began.elapsed() >= ARRIVAL {
             return Err(failed(&format!("is not ready after {} s", ARRIVAL.as_secs())));

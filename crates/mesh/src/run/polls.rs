@@ -12,6 +12,8 @@ use hoptax_result::{CpuTimeSource, LimitPeriods};
 use hoptax_session::Failure;
 
 use super::kubelets::Kubelets;
+use super::patience::{PATIENCE, Trouble};
+use super::placed::{all_shared, is_of};
 use super::readers::Readers;
 use super::{Context, of_cluster};
 use crate::plan::Plan;
@@ -56,6 +58,17 @@ impl Poller {
         Ok(Poll { asked_s, answered_s: now_s(), ..poll? })
     }
 
+    /// Asks all nodes until they answer.
+    fn answered(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
+        let mut trouble = Trouble::default();
+        loop {
+            if let Some(poll) = tolerated(self.poll(cluster), &mut trouble, Instant::now())? {
+                return Ok(poll);
+            }
+            thread::sleep(every(self.source()));
+        }
+    }
+
     /// Asks for at most so many seconds, until something is so.
     pub(super) fn poll_until(
         &mut self,
@@ -65,8 +78,10 @@ impl Poller {
     ) -> Result<Vec<Poll>, Failure> {
         let began = Instant::now();
         let mut polls = Vec::new();
+        let mut trouble = Trouble::default();
         while began.elapsed().as_secs_f64() < seconds && !is_so(&polls) {
-            polls.push(self.poll(context.cluster).map_err(of_cluster)?);
+            let polled = tolerated(self.poll(context.cluster), &mut trouble, Instant::now());
+            polls.extend(polled.map_err(of_cluster)?);
             let until = Instant::now() + every(self.source());
             while Instant::now() < until {
                 context.interrupt.check()?;
@@ -74,6 +89,22 @@ impl Poller {
             }
         }
         Ok(polls)
+    }
+}
+
+/// An answer; none while one may come again. What has failed for some time fails.
+fn tolerated(
+    polled: Result<Poll, Refused>,
+    trouble: &mut Trouble,
+    now: Instant,
+) -> Result<Option<Poll>, Refused> {
+    match polled {
+        Ok(poll) => {
+            trouble.pass();
+            Ok(Some(poll))
+        }
+        Err(refused) if trouble.has_lasted(now, PATIENCE) => Err(refused),
+        Err(_) => Ok(None),
     }
 }
 
@@ -101,7 +132,7 @@ impl Sampler {
                     while Instant::now() < until {
                         if stopped.load(Ordering::Relaxed) {
                             if !is_answered {
-                                polls.push(poller.poll(&cluster)?);
+                                polls.push(poller.answered(&cluster)?);
                             }
                             return Ok(polls);
                         }
@@ -123,49 +154,62 @@ impl Sampler {
 /// What shared proxies used without load.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
-    /// The shares of a processor in each round, by the name of what is shared; none where it is not known.
-    rounds: BTreeMap<String, Vec<Option<f64>>>,
+    /// The shares of a processor in each round, by what is shared; none where it is not known.
+    rounds: BTreeMap<Key, Vec<Option<f64>>>,
 }
 
 impl Idle {
-    /// Adds a round.
-    pub(super) fn add(&mut self, plan: &Plan, polls: &[Poll]) {
-        let all: BTreeMap<String, &Shared> =
-            plan.arms.iter().flat_map(|arm| &arm.template.shared).map(|one| (name(one), one)).collect();
-        for (name, shared) in all {
-            let share = shared_use(polls, shared, (0.0, f64::INFINITY)).map(|used| used.share);
-            self.rounds.entry(name).or_default().push(share);
+    /// Adds a round. What is shared is known if all these were read: those on the nodes of the round.
+    pub(super) fn add(&mut self, plan: &Plan, polls: &[Poll], needed: &[Container]) {
+        let all: BTreeMap<Key, &Shared> = all_shared(plan).map(|one| (key(one), one)).collect();
+        for (key, shared) in all {
+            let containers = containers_of(polls, shared);
+            let are_all = needed.iter().all(|one| !is_of(shared, one) || containers.contains(one));
+            let used = shared_use(polls, shared, (0.0, f64::INFINITY)).filter(|_| are_all);
+            let share = used.map(|used| used.share);
+            self.rounds.entry(key).or_default().push(share);
         }
     }
 
     /// What was used in the last round; none if it is not known.
     pub(super) fn last(&self, shared: &Shared) -> Option<f64> {
-        self.rounds.get(&name(shared))?.last().copied().flatten()
+        self.rounds.get(&key(shared))?.last().copied().flatten()
     }
 
-    /// The mean over the rounds in which it is known.
-    pub(super) fn mean(&self) -> BTreeMap<String, f64> {
-        let mean = |(name, shares): (&String, &Vec<Option<f64>>)| {
+    /// The mean over the rounds in which it is known, by names of what is shared.
+    pub(super) fn mean(&self, plan: &Plan) -> BTreeMap<String, f64> {
+        let mean = |shared: &Shared| {
+            let shares = self.rounds.get(&key(shared))?;
             let known: Vec<f64> = shares.iter().flatten().copied().collect();
-            (!known.is_empty()).then(|| (name.clone(), known.iter().sum::<f64>() / known.len() as f64))
+            (!known.is_empty()).then(|| (name(plan, shared), known.iter().sum::<f64>() / known.len() as f64))
         };
-        self.rounds.iter().filter_map(mean).collect()
+        all_shared(plan).filter_map(mean).collect()
     }
 }
 
-/// The name of what is shared.
-pub(super) fn name(shared: &Shared) -> String {
-    format!("{}/{}", shared.namespace, shared.pods.trim_end_matches('-'))
+/// What is shared: its namespace, the beginning of the names of its pods, and its container. A pod may have two containers that are shared.
+type Key = [String; 3];
+
+fn key(Shared { namespace, pods, container }: &Shared) -> Key {
+    [namespace, pods, container].map(Clone::clone)
 }
 
-/// The shared proxies that nodes know of.
+/// The name of what is shared, with its container if another one of the plan would have the same.
+pub(super) fn name(plan: &Plan, shared: &Shared) -> String {
+    let short =
+        |Shared { namespace, pods, .. }: &Shared| format!("{namespace}/{}", pods.trim_end_matches('-'));
+    let is_another = |other: &Shared| key(other) != key(shared) && short(other) == short(shared);
+    if all_shared(plan).any(is_another) {
+        format!("{}/{} {}", shared.namespace, shared.pods, shared.container)
+    } else {
+        short(shared)
+    }
+}
+
+/// The shared proxies that nodes know of, also those that were there before and are no more: one that is left out would be no use at all.
 pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Container> {
-    let is_one = |container: &&Container| {
-        container.namespace == shared.namespace
-            && container.pod.starts_with(&shared.pods)
-            && container.name == shared.container
-    };
-    polls.iter().flat_map(|poll| poll.readings.keys()).filter(is_one).cloned().collect()
+    let all = polls.iter().flat_map(|poll| poll.readings.keys().chain(&poll.gone));
+    all.filter(|container| is_of(shared, container)).cloned().collect()
 }
 
 /// What a proxy, or all that are shared together, used in some time.
@@ -179,9 +223,20 @@ pub(super) struct ProxyUse {
     pub(super) limit: Option<LimitPeriods>,
 }
 
-/// What shared proxies used in this time. None if there is none, and if that of one is not known.
+/// What shared proxies used in this time. None if there is none, if that of one is not known, and if one came or went meanwhile: what it used
+/// in a part of the time is not what it used in all of it.
 pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<ProxyUse> {
+    let is_within = |poll: &&Poll| poll.asked_s >= from_s && poll.answered_s <= to_s;
+    let mut within = polls.iter().filter(is_within);
+    let first = within.next()?;
+    let last = within.next_back()?;
     let containers = containers_of(polls, shared);
+    let is_all_the_time = |container: &Container| {
+        first.readings.contains_key(container) && last.readings.contains_key(container)
+    };
+    if !containers.iter().all(is_all_the_time) {
+        return None;
+    }
     let all: Option<Vec<_>> =
         containers.iter().map(|container| used(polls, container, from_s, to_s)).collect();
     let all = all.filter(|all| !all.is_empty())?;
@@ -196,4 +251,133 @@ pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, 
 /// The time since 1970, seconds.
 fn now_s() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_cluster::usage::Reading;
+
+    use super::*;
+    use crate::plan::tests::plan;
+
+    fn shared() -> Shared {
+        Shared {
+            namespace: "istio-system".to_owned(),
+            pods: "ztunnel-".to_owned(),
+            container: "istio-proxy".to_owned(),
+        }
+    }
+
+    fn on_node(node: &str) -> Container {
+        Container {
+            namespace: "istio-system".to_owned(),
+            pod: format!("ztunnel-{node}"),
+            name: "istio-proxy".to_owned(),
+        }
+    }
+
+    /// Ten polls, one a second, of proxies on two nodes that use a quarter of a processor each.
+    fn polls() -> Vec<Poll> {
+        let poll = |second: u32| {
+            let seconds = f64::from(second);
+            let of = |node: &str| {
+                let at_us = i64::from(second) * 1_000_000;
+                let reading =
+                    Reading { group: node.to_owned(), at_us, cpu_s: seconds / 4.0, ..Reading::default() };
+                (on_node(node), reading)
+            };
+            Poll {
+                asked_s: seconds,
+                answered_s: seconds + 0.1,
+                readings: ["a", "b"].map(of).into(),
+                ..Poll::default()
+            }
+        };
+        (0..10).map(poll).collect()
+    }
+
+    fn share(polls: &[Poll]) -> Option<f64> {
+        shared_use(polls, &shared(), (0.0, f64::INFINITY)).map(|used| used.share)
+    }
+
+    #[test]
+    fn two_shared_containers_of_a_pod_have_names_and_idle_shares_of_their_own() {
+        let mut plan = plan(&["istio-ambient"]).unwrap();
+        assert_eq!(name(&plan, &shared()), "istio-system/ztunnel");
+        let helper = Shared { container: "helper".to_owned(), ..shared() };
+        plan.arms[2].template.shared = vec![shared(), helper.clone()];
+        let mut polls = polls();
+        for poll in &mut polls {
+            // It takes a tenth of what the other one does.
+            let of_helper = |(container, reading): (&Container, &Reading)| {
+                let container = Container { name: "helper".to_owned(), ..container.clone() };
+                (container, Reading { cpu_s: reading.cpu_s / 10.0, ..reading.clone() })
+            };
+            let helpers: Vec<(Container, Reading)> = poll.readings.iter().map(of_helper).collect();
+            poll.readings.extend(helpers);
+        }
+        let mut idle = Idle::default();
+        idle.add(&plan, &polls, &[on_node("a"), on_node("b")]);
+        let last = [shared(), helper].map(|one| idle.last(&one).unwrap());
+        assert!((last[0] - 0.5).abs() < 1e-9 && (last[1] - 0.05).abs() < 1e-9, "{last:?}");
+        let names: Vec<String> = idle.mean(&plan).into_keys().collect();
+        assert_eq!(names, ["istio-system/ztunnel- helper", "istio-system/ztunnel- istio-proxy"]);
+    }
+
+    #[test]
+    fn a_node_whose_shared_proxy_was_never_read_makes_the_idle_share_unknown() {
+        let plan = plan(&["istio-ambient"]).unwrap();
+        let last = |nodes: &[&str]| {
+            let needed: Vec<Container> = nodes.iter().map(|node| on_node(node)).collect();
+            let mut idle = Idle::default();
+            idle.add(&plan, &polls(), &needed);
+            idle.last(&shared())
+        };
+        assert!((last(&["a", "b"]).unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(last(&["a", "b", "c"]), None);
+    }
+
+    #[test]
+    fn an_answer_that_fails_to_come_for_a_moment_ends_nothing() {
+        let began = Instant::now();
+        let at = |seconds: u64| began + Duration::from_secs(seconds);
+        let failed = || Err(Refused::Machine { why: "no answer".to_owned() });
+        let mut trouble = Trouble::default();
+        assert!(matches!(tolerated(failed(), &mut trouble, at(0)), Ok(None)));
+        assert!(matches!(tolerated(failed(), &mut trouble, at(9)), Ok(None)));
+        assert!(matches!(tolerated(Ok(Poll::default()), &mut trouble, at(9)), Ok(Some(_))));
+        assert!(matches!(tolerated(failed(), &mut trouble, at(12)), Ok(None)));
+        assert!(tolerated(failed(), &mut trouble, at(22)).is_err());
+    }
+
+    #[test]
+    fn shared_proxies_of_all_nodes_are_summed() {
+        assert!((share(&polls()).unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(share(&[]), None);
+    }
+
+    #[test]
+    fn a_shared_proxy_that_was_restarted_before_is_missing_in_the_sum_so_there_is_none() {
+        let mut polls = polls();
+        for poll in &mut polls {
+            poll.readings.remove(&on_node("b"));
+            poll.gone.insert(on_node("b"));
+        }
+        assert_eq!(containers_of(&polls, &shared()).len(), 2);
+        assert_eq!(share(&polls), None);
+    }
+
+    #[test]
+    fn a_shared_proxy_that_is_replaced_meanwhile_would_count_twice_so_there_is_no_sum() {
+        let mut polls = polls();
+        for poll in polls.iter_mut().skip(5) {
+            let reading = poll.readings.remove(&on_node("b")).unwrap();
+            poll.readings.insert(on_node("c"), reading);
+        }
+        // Each of the two was read often enough.
+        for node in ["b", "c"] {
+            assert!(used(&polls, &on_node(node), 0.0, f64::INFINITY).is_some(), "{node}");
+        }
+        assert_eq!(share(&polls), None);
+    }
 }

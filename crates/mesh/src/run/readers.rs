@@ -13,6 +13,8 @@ use hoptax_cluster::{Cluster, Refused, job};
 use hoptax_session::Failure;
 use serde_json::Value;
 
+use super::patience::{PATIENCE, Trouble};
+use super::placed::{Placed, shared};
 use super::{Context, of_cluster};
 use crate::plan::Plan;
 use crate::used::Poll;
@@ -21,21 +23,12 @@ use crate::used::Poll;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The time in which readers come and find the containers: the nodes have their image.
 const ARRIVAL: Duration = Duration::from_mins(1);
-/// The time after which a trouble that may pass counts.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A container whose CPU time is needed.
-#[derive(Clone, Debug)]
-pub(super) struct Placed {
-    pub(super) container: Container,
-    pub(super) node: String,
-    /// Its id; none if its pod states none.
-    pub(super) id: Option<String>,
-}
 
 /// The readers, each with its containers.
 #[derive(Debug)]
 pub(super) struct Readers {
+    /// The beginning of the names of their pods.
+    begins: String,
     namespace: String,
     all: Vec<NodeReader>,
 }
@@ -62,10 +55,17 @@ pub(super) enum Unread {
     Interrupted(Failure),
 }
 
-/// Why control groups are not read yet, and for how long that may be so.
+/// Why control groups are not read yet.
 struct NotYet {
     why: String,
-    patience: Duration,
+    /// How long that may be so from its beginning on; none for what takes its time, but no longer than [`ARRIVAL`] in all.
+    patience: Option<Duration>,
+}
+
+/// The wait for readers.
+struct Waiting {
+    until: Instant,
+    trouble: Trouble,
 }
 
 impl Unread {
@@ -94,66 +94,82 @@ impl Unread {
 }
 
 impl Readers {
-    /// Has the readers of a round come, which go with what `owner` names, and waits until they have found all containers.
+    /// Has the readers of a round come, which go with what `owner` names, and waits until they have found all containers: those of the pods of
+    /// the round, and shared ones of the plan. Those that are of no use are removed at once.
     pub(super) fn come(
         made: &job::Readers,
         owner: &Value,
-        containers: &[Placed],
+        own: &[Placed],
+        plan: &Plan,
         context: Context<'_>,
     ) -> Result<Self, Unread> {
-        let cluster = context.cluster;
-        let namespace = made.namespace.as_str();
-        cluster.make(&made.manifest(owner), Some(namespace)).map_err(Unread::Refused)?;
-        let began = Instant::now();
+        let job::Readers { name, namespace, .. } = made;
+        context.cluster.make(&made.manifest(owner), Some(namespace.as_str())).map_err(Unread::Refused)?;
+        let found = Self::found(made, own, plan, context);
+        if found.is_err() {
+            // What is left goes with the round.
+            let _ = context.cluster.remove(
+                &format!("/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}"),
+                &format!("remove DaemonSet `{name}`"),
+            );
+        }
+        found
+    }
+
+    /// Waits until the readers have found all containers.
+    fn found(made: &job::Readers, own: &[Placed], plan: &Plan, context: Context<'_>) -> Result<Self, Unread> {
+        let mut waiting = Waiting::new(Instant::now());
         loop {
             context.interrupt.check().map_err(Unread::Interrupted)?;
-            let NotYet { why, patience } = match Self::look(made, containers, cluster) {
+            let not_yet = match Self::look(made, own, plan, context.cluster) {
                 Ok(readers) => return Ok(readers),
                 Err(not_yet) => not_yet,
             };
-            if began.elapsed() >= patience {
-                return Err(Unread::Why(why));
+            if waiting.is_over(&not_yet, Instant::now()) {
+                return Err(Unread::Why(not_yet.why));
             }
             thread::sleep(LOOK_EVERY);
         }
     }
 
     /// The readers, if all are there and find their containers.
-    fn look(made: &job::Readers, containers: &[Placed], cluster: &Cluster) -> Result<Self, NotYet> {
+    fn look(made: &job::Readers, own: &[Placed], plan: &Plan, cluster: &Cluster) -> Result<Self, NotYet> {
         let namespace = made.namespace.as_str();
-        let path = format!("/api/v1/namespaces/{namespace}/pods");
-        let pods: List<Pod> = cluster
-            .get(&path, "list pods")
-            .map_err(|refused| NotYet { why: refused.to_string(), patience: PATIENCE })?;
+        let passing = |refused: Refused| NotYet { why: refused.to_string(), patience: Some(PATIENCE) };
+        let mut containers = own.to_vec();
+        // Anew each time: one that begins again has another id.
+        containers.extend(shared(plan, &made.nodes, cluster).map_err(passing)?);
+        let pods: List<Pod> = cluster.get(&pods_of(namespace), "list pods").map_err(passing)?;
         let begins = format!("{}-", made.name);
-        let mut readers = Self { namespace: namespace.to_owned(), all: Vec::new() };
+        let mut readers = Self { begins, namespace: namespace.to_owned(), all: Vec::new() };
         for node in &made.nodes {
-            let is_it = |pod: &&Pod| pod.name().starts_with(&begins) && pod.node() == Some(node.as_str());
-            let Some(pod) = pods.items.iter().find(is_it) else {
+            let Some(pod) = reader_on(&pods.items, &readers.begins, node) else {
                 return Err(match cluster.not_created(namespace, "DaemonSet", &made.name) {
-                    Some(why) => NotYet { why: format!("no reader is created: {why}"), patience: PATIENCE },
-                    None => NotYet { why: format!("no reader comes to node `{node}`"), patience: ARRIVAL },
+                    Some(why) => {
+                        NotYet { why: format!("no reader is created: {why}"), patience: Some(PATIENCE) }
+                    }
+                    None => NotYet { why: format!("no reader comes to node `{node}`"), patience: None },
                 });
             };
             if let Some(trouble) = pod.trouble() {
                 let patience = if trouble.is_certain { Duration::ZERO } else { PATIENCE };
-                return Err(NotYet { why: format!("the reader on node `{node}` {}", trouble.why), patience });
+                let why = format!("the reader on node `{node}` {}", trouble.why);
+                return Err(NotYet { why, patience: Some(patience) });
             }
             if !pod.is_ready() {
                 let why = format!("the reader on node `{node}` is not ready");
-                return Err(NotYet { why, patience: ARRIVAL });
+                return Err(NotYet { why, patience: None });
             }
             let (node, pod) = (node.clone(), pod.name().to_owned());
-            readers.all.push(NodeReader { containers: on_node(containers, &node)?, node, pod, line: None });
+            readers.all.push(NodeReader { containers: on_node(&containers, &node)?, node, pod, line: None });
         }
-        let poll = readers
-            .poll(cluster)
-            .map_err(|refused| NotYet { why: refused.to_string(), patience: ARRIVAL })?;
+        let poll =
+            readers.poll(cluster).map_err(|refused| NotYet { why: refused.to_string(), patience: None })?;
         match poll.gone.first() {
             None => Ok(readers),
             Some(Container { namespace, pod, name }) => Err(NotYet {
                 why: format!("no control group is that of container `{name}` of pod `{namespace}/{pod}`"),
-                patience: PATIENCE,
+                patience: Some(PATIENCE),
             }),
         }
     }
@@ -166,14 +182,19 @@ impl Readers {
             containers: one.containers.clone(),
             line: None,
         };
-        Self { namespace: self.namespace.clone(), all: self.all.iter().map(again).collect() }
+        let (begins, namespace) = (self.begins.clone(), self.namespace.clone());
+        Self { begins, namespace, all: self.all.iter().map(again).collect() }
     }
 
     /// Readings of all containers.
     pub(super) fn poll(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
         let mut poll = Poll::default();
         for one in &mut self.all {
-            let mut readings = one.ask(cluster, &self.namespace)?;
+            let asked = one.ask(cluster, &self.namespace);
+            if asked.is_err() {
+                one.look_again(cluster, &self.namespace, &self.begins);
+            }
+            let mut readings = asked?;
             for (id, container) in &one.containers {
                 match readings.remove(id) {
                     Some(reading) => {
@@ -206,6 +227,45 @@ impl NodeReader {
         self.line = Some(line);
         Ok(readings)
     }
+
+    /// Its pod may be another one than before, such as after an eviction. Whoever asks next asks that one.
+    fn look_again(&mut self, cluster: &Cluster, namespace: &str, begins: &str) {
+        let pods: Result<List<Pod>, Refused> = cluster.get(&pods_of(namespace), "list pods");
+        // Without an answer it stays as it was.
+        if let Ok(pods) = pods
+            && let Some(pod) = reader_on(&pods.items, begins, &self.node)
+        {
+            pod.name().clone_into(&mut self.pod);
+        }
+    }
+}
+
+impl Waiting {
+    fn new(now: Instant) -> Self {
+        Self { until: now + ARRIVAL, trouble: Trouble::default() }
+    }
+
+    /// Whether to wait no longer.
+    fn is_over(&mut self, not_yet: &NotYet, now: Instant) -> bool {
+        let is_over = if let Some(patience) = not_yet.patience {
+            self.trouble.has_lasted(now, patience)
+        } else {
+            self.trouble.pass();
+            false
+        };
+        is_over || now >= self.until
+    }
+}
+
+/// The path of the pods of a namespace.
+fn pods_of(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
+}
+
+/// The pod of the reader on a node: if one has taken the place of another, that one.
+fn reader_on<'a>(pods: &'a [Pod], begins: &str, node: &str) -> Option<&'a Pod> {
+    let is_it = |pod: &&Pod| pod.name().starts_with(begins) && pod.node() == Some(node);
+    pods.iter().filter(is_it).min_by_key(|pod| (!pod.is_ready(), pod.has_ended()))
 }
 
 /// The containers on a node by their ids.
@@ -218,48 +278,22 @@ fn on_node(containers: &[Placed], node: &str) -> Result<BTreeMap<String, Contain
                 "pod `{}/{}` states no id of its container `{}`",
                 container.namespace, container.pod, container.name
             ),
-            patience: Duration::ZERO,
+            patience: Some(PATIENCE),
         }),
     };
     of_node.map(with_id).collect()
 }
 
 /// A reading, as those of kubelets are. The group is that of one start of the container, as its id is.
-fn of_group(id: &str, GroupReading { at_ns, cpu_ns, limit }: GroupReading) -> Reading {
+fn of_group(id: &str, GroupReading { at_ns, cpu_ns, limit, limit_of_pod }: GroupReading) -> Reading {
     let at_us = i64::try_from(at_ns / 1_000).unwrap_or(i64::MAX);
-    Reading { group: id.to_owned(), at_us, cpu_s: cpu_ns as f64 / 1e9, limit }
-}
-
-/// The proxies on these nodes that other pods use too.
-pub(super) fn shared(plan: &Plan, nodes: &[String], cluster: &Cluster) -> Result<Vec<Placed>, Refused> {
-    let mut found: BTreeMap<Container, Placed> = BTreeMap::new();
-    for shared in plan.arms.iter().flat_map(|arm| &arm.template.shared) {
-        let path = format!("/api/v1/namespaces/{}/pods", shared.namespace);
-        let pods: List<Pod> = cluster.get(&path, "list pods")?;
-        let is_it = |pod: &&Pod| pod.name().starts_with(&shared.pods) && pod.is_ready();
-        for pod in pods.items.iter().filter(is_it) {
-            let Some(node) = pod.node().filter(|node| nodes.iter().any(|other| other == node)) else {
-                continue;
-            };
-            // A pod of the same name may be another one.
-            if pod.image(&shared.container).is_none() {
-                continue;
-            }
-            let container = Container {
-                namespace: shared.namespace.clone(),
-                pod: pod.name().to_owned(),
-                name: shared.container.clone(),
-            };
-            let id = pod.container_id(&shared.container).map(str::to_owned);
-            found.insert(container.clone(), Placed { container, node: node.to_owned(), id });
-        }
-    }
-    Ok(found.into_values().collect())
+    Reading { group: id.to_owned(), at_us, cpu_s: cpu_ns as f64 / 1e9, limit, limit_of_pod }
 }
 
 #[cfg(test)]
 mod tests {
     use hoptax_result::LimitPeriods;
+    use serde_json::json;
 
     use super::*;
 
@@ -277,14 +311,55 @@ mod tests {
             found.iter().map(|(id, container)| (id.as_str(), container.name.as_str())).collect();
         assert_eq!(found, [("bb", "envoy")]);
         let without = on_node(&[placed("one", "envoy", None)], "one").err().unwrap();
-        assert!(without.why.contains("no id of its container `envoy`") && without.patience.is_zero());
+        assert!(without.why.contains("no id of its container `envoy`") && without.patience.is_some());
+    }
+
+    #[test]
+    fn readers_have_a_minute_in_all_and_a_trouble_has_its_patience_from_its_beginning_on() {
+        let began = Instant::now();
+        let at = |seconds: u64| began + Duration::from_secs(seconds);
+        let not_yet = |patience: Option<Duration>| NotYet { why: String::new(), patience };
+        let (comes, troubled) = (not_yet(None), not_yet(Some(PATIENCE)));
+        let mut waiting = Waiting::new(began);
+        // It came late, and its trouble is young.
+        assert!(!waiting.is_over(&comes, at(20)) && !waiting.is_over(&troubled, at(21)));
+        assert!(waiting.is_over(&troubled, at(31)));
+        let mut waiting = Waiting::new(began);
+        assert!(!waiting.is_over(&troubled, at(1)) && !waiting.is_over(&comes, at(5)));
+        assert!(!waiting.is_over(&troubled, at(12)), "it had passed");
+        assert!(!waiting.is_over(&comes, at(59)) && waiting.is_over(&comes, at(60)));
+        assert!(Waiting::new(began).is_over(&not_yet(Some(Duration::ZERO)), began));
+    }
+
+    #[test]
+    fn a_reader_that_another_one_replaced_is_asked_no_more() {
+        let pod = |name: &str, node: &str, phase: &str, ready: &str| -> Pod {
+            let conditions = [json!({"type": "Ready", "status": ready})];
+            let status = json!({"phase": phase, "conditions": conditions});
+            let pod = json!({"metadata": {"name": name}, "spec": {"nodeName": node}, "status": status});
+            serde_json::from_value(pod).unwrap()
+        };
+        let mut pods = vec![
+            pod("readers-0-a", "one", "Failed", "False"),
+            pod("origin-0", "one", "Running", "True"),
+            pod("readers-0-b", "two", "Running", "True"),
+        ];
+        let name = |pods: &[Pod]| reader_on(pods, "readers-0-", "one").map(|pod| pod.name().to_owned());
+        assert_eq!(name(&pods).as_deref(), Some("readers-0-a"));
+        pods.push(pod("readers-0-c", "one", "Pending", "False"));
+        assert_eq!(name(&pods).as_deref(), Some("readers-0-c"));
+        pods.push(pod("readers-0-d", "one", "Running", "True"));
+        assert_eq!(name(&pods).as_deref(), Some("readers-0-d"));
+        assert_eq!(name(&[]), None);
     }
 
     #[test]
     fn a_reading_keeps_its_counters_and_the_start_of_the_container() {
         let limit = Some(LimitPeriods { periods: 5, throttled: 2, throttled_s: 0.5 });
-        let reading = of_group("aa", GroupReading { at_ns: 1_234_567_890, cpu_ns: 1_500_000_000, limit });
-        let expected = Reading { group: "aa".to_owned(), at_us: 1_234_567, cpu_s: 1.5, limit };
+        let limit_of_pod = Some(LimitPeriods { periods: 7, throttled: 3, throttled_s: 0.6 });
+        let of_group_aa = GroupReading { at_ns: 1_234_567_890, cpu_ns: 1_500_000_000, limit, limit_of_pod };
+        let reading = of_group("aa", of_group_aa);
+        let expected = Reading { group: "aa".to_owned(), at_us: 1_234_567, cpu_s: 1.5, limit, limit_of_pod };
         assert_eq!(reading, expected);
     }
 
@@ -301,6 +376,6 @@ mod tests {
         assert!(short.ends_with(said) && !short.contains('\n'), "{short}");
         let failure = unread.failure().to_string();
         assert!(failure.contains("`alice` may not `create` `daemonsets`"), "{failure}");
-        assert!(failure.contains("resources: [daemonsets], verbs: [create]"), "{failure}");
+        assert!(failure.contains("resources: [daemonsets], verbs: [create, delete]"), "{failure}");
     }
 }

@@ -21,14 +21,13 @@ const ANSWER_TIME: Duration = Duration::from_mins(1);
 const TRY_RATE: f64 = 20.0;
 const TRY: Duration = Duration::from_secs(2);
 /// Thresholds of a load that the checks of the study judge.
-const JUDGED_LATER: [&str; 8] = [
+const JUDGED_LATER: [&str; 7] = [
     "own-lag-us",
     "interval-fail-share",
     "generator-busy-fail",
     "run-delay-fail",
     "steal-fail",
     "steady-change-fail",
-    "throttled",
     "clock-read-ns",
 ];
 
