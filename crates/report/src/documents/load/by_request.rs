@@ -1,6 +1,6 @@
 //! The requests of each name: their counts and response times, and which is the slowest.
 
-use hoptax_result::{LoadResult, NamedRequests, TimeOf};
+use hoptax_result::{Latency, LoadResult, LowerBounds, NamedRequests, TimeOf};
 
 use super::charts::withheld_by;
 use super::{interval, stated};
@@ -77,6 +77,13 @@ fn quantity(of: &NamedRequests, percentile: f64) -> Option<Quantity> {
     stated(known, interval(&of.intervals, percentile))
 }
 
+/// As [`quantity`], but only with what has 95 % confidence: an interval, or bounds from ranks.
+fn with_confidence(of: &NamedRequests, percentile: f64) -> Option<Quantity> {
+    let response = Latency { at_least: LowerBounds::default(), ..of.response };
+    let known = response.known(&of.bounds, TimeOf::Percentile(percentile));
+    stated(known, interval(&of.intervals, percentile))
+}
+
 /// The request that is certainly the slowest: all that its quantile may be is above all that those of the others may be.
 pub(super) fn slowest(result: &LoadResult) -> Option<String> {
     OF_SLOWEST.into_iter().find_map(|percentile| slowest_at(result, percentile))
@@ -85,8 +92,9 @@ pub(super) fn slowest(result: &LoadResult) -> Option<String> {
 fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
     let planned = result.by_request.iter().filter(|row| row.book.planned > 0);
     // Nothing is the slowest if one may take any time.
-    let all: Vec<(&str, Quantity)> =
-        planned.map(|row| Some((row.name.as_str(), quantity(row, percentile)?))).collect::<Option<_>>()?;
+    let all: Vec<(&str, Quantity)> = planned
+        .map(|row| Some((row.name.as_str(), with_confidence(row, percentile)?)))
+        .collect::<Option<_>>()?;
     let mut by_low: Vec<(f64, &str, &Quantity)> =
         all.iter().map(|(name, of)| (of.low.unwrap_or_default(), *name, of)).collect();
     by_low.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
@@ -237,6 +245,20 @@ mod tests {
             fast.intervals = QuantileIntervals::default();
         });
         assert_eq!(unknown, None, "those that were not answered may be slower");
+    }
+
+    #[test]
+    fn a_bound_without_confidence_makes_no_request_the_slowest() {
+        let hung = |has_ranks: bool| {
+            let at_least = LowerBounds { p50_us: Some(104_136.0), ..LowerBounds::default() };
+            let mut hung = requests("GET /hung", 100.0);
+            hung.response = Latency { count: 1, at_least, ..Latency::default() };
+            hung.intervals = QuantileIntervals::default();
+            hung.bounds.p50_us = has_ranks.then(|| TimeBounds::at_least(104_136.0));
+            slowest(&result(vec![requests("GET /a", 100.0), hung]))
+        };
+        assert_eq!(hung(false), None);
+        assert!(hung(true).unwrap().starts_with("slowest request: `GET /hung`, p50 ≥ 104,136 us"));
     }
 
     #[test]
