@@ -11,27 +11,63 @@ use crate::table::{Cell, Column, Row, Table};
 
 /// The percentiles of a row, each with the priority of its column.
 const PERCENTILES: [(f64, u8); 4] = [(50.0, 0), (90.0, 4), (99.0, 1), (99.9, 5)];
+/// The fewest parts of the record from which intervals are computed.
+const FEWEST_BATCHES: usize = 10;
 /// The percentiles by which a request is the slowest, the first that tells.
 const OF_SLOWEST: [f64; 2] = [99.0, 50.0];
 
 /// A row for each name; none for a load of one.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let rows = &result.by_request;
-    let mut notes = Vec::new();
-    if has_others(result) {
-        let most = NamedRequests::MOST;
-        notes.push(format!(
-            "`{}` are all requests beside the {most} most frequent ones.",
-            NamedRequests::OTHERS
-        ));
-    }
-    let has_times = |row: &NamedRequests| PERCENTILES.iter().any(|(of, _)| quantity(row, *of).is_some());
-    if rows.iter().any(|row| row.response.count > 0) && !rows.iter().any(has_times) {
-        notes.push(format!("Response times are withheld{}.", withheld_by(result)));
-    }
+    let notes = others(result).into_iter().chain(missing(result));
     let mut section = Section::of_table(table(rows));
-    section.blocks.splice(..0, notes.into_iter().map(Block::Note));
+    section.blocks.splice(..0, notes.map(Block::Note));
     (!rows.is_empty()).then_some(section)
+}
+
+/// Which requests are the others.
+fn others(result: &LoadResult) -> Option<String> {
+    let (name, most) = (NamedRequests::OTHERS, NamedRequests::MOST);
+    // What one run counts among its others cannot be told apart.
+    let of_runs =
+        result.merged.as_ref().map_or("", |_| " A name that one run counts among its others is so in all.");
+    has_others(result).then(|| {
+        format!(
+            "`{name}` are the requests of all names without a row. The {most} most frequent names have one; of equally frequent names, \
+             the first ones.{of_runs}"
+        )
+    })
+}
+
+/// Why no row has times, or intervals of them; none if some have.
+fn missing(result: &LoadResult) -> Option<String> {
+    let rows = &result.by_request;
+    let has_times = |row: &NamedRequests| PERCENTILES.iter().any(|(of, _)| quantity(row, *of).is_some());
+    let of_load = PERCENTILES.iter().any(|(of, _)| super::quantity(result, *of, true).is_some());
+    let without_intervals = without_intervals(result);
+    if rows.iter().all(|row| row.response.count == 0) {
+        None
+    } else if rows.iter().any(has_times) {
+        without_intervals.map(|why| format!("No time of a row has an interval: {why}."))
+    } else if of_load {
+        let why = without_intervals.unwrap_or("the requests of each name are too few");
+        Some(format!("No row has times: {why}."))
+    } else {
+        Some(format!("Response times are withheld{}.", withheld_by(result)))
+    }
+}
+
+/// Why no row has intervals: they are computed from the complete twentieths of the record. None if there are enough of these.
+fn without_intervals(result: &LoadResult) -> Option<&'static str> {
+    let histograms = result.histograms.as_ref()?;
+    let complete = histograms.by_request.values().map(|row| row.batches.len()).max()?;
+    (complete < FEWEST_BATCHES).then_some(if result.merged.is_some() {
+        "the merged runs do not have the same complete twentieths of one planned time, of which intervals need ten"
+    } else if result.stages.is_empty() {
+        "the load ended in the first half of its planned time, and intervals need ten of its twentieths; plan with -d the time that it takes"
+    } else {
+        "the load has stages, which differ by design"
+    })
 }
 
 fn has_others(result: &LoadResult) -> bool {
@@ -112,8 +148,8 @@ fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        Book, Finding, Latency, LatencyBounds, Measured, QuantileIntervals, Range, Severity, TimeBounds,
-        sample,
+        Book, Finding, Latency, LatencyBounds, Measured, Merged, QuantileIntervals, Range, RequestHistograms,
+        Severity, Stage, TimeBounds, sample,
     };
 
     use super::super::load;
@@ -195,6 +231,8 @@ mod tests {
             NamedRequests { response, intervals: QuantileIntervals::default(), ..row }
         };
         let mut result = result(vec![withheld("GET /a"), withheld("GET /b")]);
+        result.latency.response = Latency { count: 2_000, ..Latency::default() };
+        (result.body.bounds, result.body.percentiles) = Default::default();
         let message = "a request is missing".to_owned();
         let finding =
             Finding::new("book", Severity::Fail, Measured::count(1.0, 0.0, "requests"), message, "");
@@ -203,13 +241,54 @@ mod tests {
             lines(&result),
             [
                 "Response times by request, us",
-                "Response times are withheld by `book`: the findings above say why, and what to do.",
+                "Response times are withheld by `book`: the findings say why, and what to do.",
                 "request sent answered p50 p90 p99 p99.9 not answered",
                 "GET /a 1,000 1,000 - - - - -",
                 "GET /b 1,000 1,000 - - - - -",
             ]
         );
         assert_eq!(slowest(&result), None);
+    }
+
+    #[test]
+    fn rows_without_intervals_say_why() {
+        let of = |batches: usize, change: fn(&mut LoadResult)| {
+            let rows = ["GET /a", "GET /b"].map(|name| requests(name, 100.0));
+            let mut result = result(rows.to_vec());
+            let of_name = RequestHistograms { batches: vec![None; batches], ..RequestHistograms::default() };
+            let histograms = result.histograms.get_or_insert_default();
+            histograms.by_request = rows.map(|row| (row.name, of_name.clone())).into();
+            change(&mut result);
+            missing(&result)
+        };
+        assert_eq!(of(10, |_| ()), None);
+        let early = of(9, |_| ()).unwrap();
+        assert!(
+            early.starts_with("No time of a row has an interval: the load ended in the first half"),
+            "{early}"
+        );
+        let merged = of(0, |result| result.merged = Some(Merged::default())).unwrap();
+        assert!(merged.contains("the merged runs do not have the same"), "{merged}");
+        let of_stages = of(0, |result| result.body.stages = vec![Stage::default()]).unwrap();
+        assert!(of_stages.ends_with("the load has stages, which differ by design."), "{of_stages}");
+    }
+
+    #[test]
+    fn a_check_that_bounds_the_load_is_not_why_its_rows_have_nothing() {
+        let row = |name: &str| {
+            let response = Latency { count: 1_000, ..Latency::default() };
+            let intervals = QuantileIntervals::default();
+            NamedRequests { response, intervals, ..requests(name, 100.0) }
+        };
+        let mut result = result(vec![row("GET /a"), row("GET /b")]);
+        let finding =
+            Finding::new("steady-state", Severity::Fail, Measured::us(9.0, 1.0), "change".to_owned(), "");
+        result.findings = vec![finding.bounding(&["times"])];
+        assert_eq!(missing(&result).unwrap(), "No row has times: the requests of each name are too few.");
+        let of_name = RequestHistograms { batches: vec![None; 5], ..RequestHistograms::default() };
+        let histograms = result.histograms.get_or_insert_default();
+        histograms.by_request = [("GET /a".to_owned(), of_name)].into();
+        assert!(missing(&result).unwrap().starts_with("No row has times: the load ended in the first half"));
     }
 
     #[test]
@@ -273,6 +352,10 @@ mod tests {
         assert_eq!(slowest(&rows(5_000.0)), None);
         assert!(slowest(&rows(10.0)).unwrap().ends_with("those of all other rows are ≤ 202 us"));
         let explained = &lines(&rows(10.0))[1];
-        assert_eq!(explained, "`others` are all requests beside the 50 most frequent ones.");
+        assert_eq!(
+            explained,
+            "`others` are the requests of all names without a row. The 50 most frequent names have one; of equally frequent names, the \
+             first ones."
+        );
     }
 }
