@@ -7,7 +7,7 @@ use super::{interval, stated};
 use crate::document::{Block, Section};
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
-use crate::table::{Cell, Column, Row, Table};
+use crate::table::{Cell, Column, Row, Table, short_name};
 
 /// The percentiles of a row, each with the priority of its column.
 const PERCENTILES: [(f64, u8); 4] = [(50.0, 0), (90.0, 4), (99.0, 1), (99.9, 5)];
@@ -64,7 +64,7 @@ fn without_intervals(result: &LoadResult) -> Option<&'static str> {
     (complete < FEWEST_BATCHES).then_some(if result.merged.is_some() {
         "the merged runs do not have the same complete twentieths of one planned time, of which intervals need ten"
     } else if result.stages.is_empty() {
-        "the load ended in the first half of its planned time, and intervals need ten of its twentieths; plan with -d the time that it takes"
+        "the load ended in the first half of its planned time, and intervals need ten of its twentieths"
     } else {
         "the load has stages, which differ by design"
     })
@@ -141,7 +141,12 @@ fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
     let most = Quantity::bounded(None, Some(most_us), "us", Form::Level).with_unit();
     let of_others = if has_others(result) { "those of all other rows" } else { "those of all others" };
     is_decisive.then(|| {
-        format!("slowest request: `{name}`, p{percentile} {}; {of_others} are {most}", slowest.with_unit())
+        // A method may have back quotes.
+        let name = short_name(name).replace('`', "'");
+        let time = slowest.with_unit();
+        format!(
+            "slowest request, with 95 % confidence: `{name}`, p{percentile} {time}; {of_others} are {most}"
+        )
     })
 }
 
@@ -149,7 +154,7 @@ fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
 mod tests {
     use hoptax_result::{
         Book, Finding, Latency, LatencyBounds, Measured, Merged, QuantileIntervals, Range, RequestHistograms,
-        Severity, Stage, TimeBounds, sample,
+        Severity, TimeBounds, sample,
     };
 
     use super::super::load;
@@ -219,6 +224,20 @@ mod tests {
     }
 
     #[test]
+    fn a_lower_bound_that_is_printed_as_zero_is_none() {
+        let of = |low_us: f64, high_us: Option<f64>| {
+            let mut row = requests("GET /a", 100.0);
+            row.response.p50_us = None;
+            row.bounds.p50_us = Some(TimeBounds { low_us: Some(low_us), high_us });
+            quantity(&row, 50.0).map(|of| of.text())
+        };
+        assert_eq!((of(0.0, None), of(0.001, None)), (None, None));
+        assert_eq!(of(0.4, Some(221.0)).unwrap(), "≤ 221");
+        assert!(of(1.0, Some(221.0)).unwrap().starts_with("1 to 221"));
+        assert!(of(0.02, None).unwrap().starts_with("≥ 0.02"));
+    }
+
+    #[test]
     fn a_load_of_one_request_has_no_rows() {
         assert!(section(&result(Vec::new())).is_none() && slowest(&result(Vec::new())).is_none());
     }
@@ -262,14 +281,14 @@ mod tests {
             missing(&result)
         };
         assert_eq!(of(10, |_| ()), None);
-        let early = of(9, |_| ()).unwrap();
+        let early = of(9, |result| result.body.stages.clear()).unwrap();
         assert!(
             early.starts_with("No time of a row has an interval: the load ended in the first half"),
             "{early}"
         );
         let merged = of(0, |result| result.merged = Some(Merged::default())).unwrap();
         assert!(merged.contains("the merged runs do not have the same"), "{merged}");
-        let of_stages = of(0, |result| result.body.stages = vec![Stage::default()]).unwrap();
+        let of_stages = of(0, |_| ()).unwrap();
         assert!(of_stages.ends_with("the load has stages, which differ by design."), "{of_stages}");
     }
 
@@ -286,6 +305,7 @@ mod tests {
         result.findings = vec![finding.bounding(&["times"])];
         assert_eq!(missing(&result).unwrap(), "No row has times: the requests of each name are too few.");
         let of_name = RequestHistograms { batches: vec![None; 5], ..RequestHistograms::default() };
+        result.body.stages.clear();
         let histograms = result.histograms.get_or_insert_default();
         histograms.by_request = [("GET /a".to_owned(), of_name)].into();
         assert!(missing(&result).unwrap().starts_with("No row has times: the load ended in the first half"));
@@ -296,7 +316,7 @@ mod tests {
         let of = |p50_us: f64| slowest(&result(vec![requests("GET /a", 100.0), requests("GET /b", p50_us)]));
         assert_eq!(
             of(1_000.0).unwrap(),
-            "slowest request: `GET /b`, p99 2,000 ±20 us; those of all others are ≤ 202 us"
+            "slowest request, with 95 % confidence: `GET /b`, p99 2,000 ±20 us; those of all others are ≤ 202 us"
         );
         assert_eq!(of(101.0), None, "the intervals meet");
         let line = of(1_000.0).unwrap();
@@ -311,7 +331,7 @@ mod tests {
             change(&mut fast);
             slowest(&result(vec![fast, requests("GET /b", 1_000.0)]))
         };
-        let expected = "slowest request: `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
+        let expected = "slowest request, with 95 % confidence: `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
         let without_p99 = with(|fast| {
             (fast.response.p99_us, fast.intervals.p99_us) = (None, None);
             fast.bounds =
@@ -327,6 +347,16 @@ mod tests {
     }
 
     #[test]
+    fn the_line_of_the_slowest_request_has_its_name_as_short_as_the_table() {
+        let long = format!("GE`T /{}end-of-name", "a".repeat(5_000));
+        let line = slowest(&result(vec![requests("GET /a", 100.0), requests(&long, 1_000.0)])).unwrap();
+        let quoted: Vec<&str> = line.split('`').collect();
+        let [_, name, _] = quoted[..] else { panic!("{line}") };
+        assert!(name.starts_with("GE'T /aaa") && name.ends_with("...aend-of-name"), "{name}");
+        assert!(line.len() < 160, "{line}");
+    }
+
+    #[test]
     fn a_bound_without_confidence_makes_no_request_the_slowest() {
         let hung = |has_ranks: bool| {
             let at_least = LowerBounds { p50_us: Some(104_136.0), ..LowerBounds::default() };
@@ -337,7 +367,11 @@ mod tests {
             slowest(&result(vec![requests("GET /a", 100.0), hung]))
         };
         assert_eq!(hung(false), None);
-        assert!(hung(true).unwrap().starts_with("slowest request: `GET /hung`, p50 ≥ 104,136 us"));
+        assert!(
+            hung(true)
+                .unwrap()
+                .starts_with("slowest request, with 95 % confidence: `GET /hung`, p50 ≥ 104,136 us")
+        );
     }
 
     #[test]
