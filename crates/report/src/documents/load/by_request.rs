@@ -145,7 +145,7 @@ fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
         let name = short_name(name).replace('`', "'");
         let time = slowest.with_unit();
         format!(
-            "slowest request, with 95 % confidence: `{name}`, p{percentile} {time}; {of_others} are {most}"
+            "slowest request (95 % intervals): `{name}`, p{percentile} {time}; {of_others} are {most}"
         )
     })
 }
@@ -316,7 +316,7 @@ mod tests {
         let of = |p50_us: f64| slowest(&result(vec![requests("GET /a", 100.0), requests("GET /b", p50_us)]));
         assert_eq!(
             of(1_000.0).unwrap(),
-            "slowest request, with 95 % confidence: `GET /b`, p99 2,000 ±20 us; those of all others are ≤ 202 us"
+            "slowest request (95 % intervals): `GET /b`, p99 2,000 ±20 us; those of all others are ≤ 202 us"
         );
         assert_eq!(of(101.0), None, "the intervals meet");
         let line = of(1_000.0).unwrap();
@@ -331,7 +331,7 @@ mod tests {
             change(&mut fast);
             slowest(&result(vec![fast, requests("GET /b", 1_000.0)]))
         };
-        let expected = "slowest request, with 95 % confidence: `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
+        let expected = "slowest request (95 % intervals): `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
         let without_p99 = with(|fast| {
             (fast.response.p99_us, fast.intervals.p99_us) = (None, None);
             fast.bounds =
@@ -370,7 +370,7 @@ mod tests {
         assert!(
             hung(true)
                 .unwrap()
-                .starts_with("slowest request, with 95 % confidence: `GET /hung`, p50 ≥ 104,136 us")
+                .starts_with("slowest request (95 % intervals): `GET /hung`, p50 ≥ 104,136 us")
         );
     }
 
