@@ -241,7 +241,7 @@ fn inert(text: &str) -> String {
             c,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         );
-        if c == '\n' || !(c.is_control() || is_directional) {
+        if matches!(c, '\n' | '\t') || !(c.is_control() || is_directional) {
             all.push(c);
         } else {
             all.extend(c.escape_default());

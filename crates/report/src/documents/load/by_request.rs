@@ -144,9 +144,7 @@ fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
         // A method may have back quotes.
         let name = short_name(name).replace('`', "'");
         let time = slowest.with_unit();
-        format!(
-            "slowest request (95 % intervals): `{name}`, p{percentile} {time}; {of_others} are {most}"
-        )
+        format!("slowest request (95 % intervals): `{name}`, p{percentile} {time}; {of_others} are {most}")
     })
 }
 
@@ -331,7 +329,8 @@ mod tests {
             change(&mut fast);
             slowest(&result(vec![fast, requests("GET /b", 1_000.0)]))
         };
-        let expected = "slowest request (95 % intervals): `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
+        let expected =
+            "slowest request (95 % intervals): `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
         let without_p99 = with(|fast| {
             (fast.response.p99_us, fast.intervals.p99_us) = (None, None);
             fast.bounds =
