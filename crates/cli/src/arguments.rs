@@ -92,7 +92,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "hoptax", version, help_template = first_page::template(), after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// Print all details of a result, not its first screen alone
+    /// Print all details of a result, such as the times of each request of a load, not its first screen alone
     #[arg(long, global = true)]
     pub(crate) details: bool,
     /// Print no notes and no progress, only results and problems

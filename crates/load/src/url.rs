@@ -61,10 +61,30 @@ fn split(url: &str) -> Result<(&str, Option<&str>, &str), String> {
     }
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let before = url.get(..scheme.len() + 3).unwrap_or_default();
-    Ok(match rest.get(..authority_end).and_then(|authority| authority.rfind('@')) {
+    let (authority, path) = rest.split_at_checked(authority_end).unwrap_or((rest, ""));
+    Ok(match authority.rfind('@') {
         Some(at) => (before, rest.get(..at), rest.get(at + 1..).unwrap_or_default()),
+        None if is_user(authority, path) => {
+            return Err("a `/`, `?` or `#` of a password is written `%2F`, `%3F` or `%23`, and an `@` of a path `%40`"
+                .to_owned());
+        }
         None => (before, None, rest),
     })
+}
+
+/// True if what stands where host and port should be is a user name with the first part of a password, which a character ends that must be
+/// encoded in it: an `@` follows, and the port is not a number, or the host is one bare word and the `@` within the path. An `@` directly
+/// after a slash begins a part of a path, such as the scope of a package.
+fn is_user(authority: &str, after: &str) -> bool {
+    // An IPv6 address has colons of its own.
+    let after_address = authority.rsplit_once(']').map_or(authority, |(_, rest)| rest);
+    let Some((host, port)) = after_address.split_once(':') else { return false };
+    let path = after.split(['?', '#']).next().unwrap_or_default();
+    let is_in_path = path.char_indices().any(|(at, c)| c == '@' && !path[..at].ends_with('/'));
+    let is_word = !host.is_empty() && !host.contains('.') && host != "localhost";
+    // A field of a template is filled in later.
+    let is_no_port = port.parse::<u16>().is_err() && !port.contains('{');
+    after.contains('@') && (is_no_port || (is_word && is_in_path))
 }
 
 /// The rest of a URL from its host on without the zone of an IPv6 address, and that zone. In a URL, the percent sign before it may be
@@ -102,9 +122,8 @@ impl Url {
         // `http` accepts any word as a port, and then reports no port.
         let after_host = authority.as_str().rsplit_once(authority.host()).map_or("", |(_, rest)| rest);
         let port = match authority.port_u16() {
-            None if !after_host.is_empty() => {
-                return Err(format!("its port `{}` is invalid", after_host.trim_start_matches(':')));
-            }
+            // It is not quoted: it may be a part of a password.
+            None if !after_host.is_empty() => return Err("its port is invalid".to_owned()),
             port => port,
         };
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
@@ -201,6 +220,45 @@ mod tests {
         ] {
             assert_eq!(without_user(url), shown);
         }
+    }
+
+    #[test]
+    fn a_password_with_a_slash_is_refused_and_never_displayed() {
+        for url in [
+            "http://joe:hun/ter2@127.0.0.1:47811/",
+            "http://joe:hun?ter2@a/",
+            "http://joe:hun#ter2@a/",
+            "http://joe:12/ter2@a/",
+            "http://joe:123456/ter2@a/",
+        ] {
+            let reason = Url::parse(url).unwrap_err();
+            let texts = [reason, without_user(url)];
+            assert!(
+                texts.iter().all(|text| ["joe", "hun", "ter2", "12"].iter().all(|part| {
+                    // The address of the first URL has digits, too.
+                    !text.replace("127.0.0.1", "").contains(part)
+                })),
+                "{texts:?}"
+            );
+        }
+        assert!(Url::parse("http://joe:hun/ter2@a/").unwrap_err().contains("%2F"));
+        assert_eq!(Url::parse("http://a:word/").unwrap_err(), "its port is invalid");
+        for url in [
+            "http://127.0.0.1:80/me@b",
+            "http://a.test:80/me@b",
+            "http://localhost:80/me@b",
+            "http://[::1]:80/me@b",
+            "http://[::1]/me@b",
+            "http://a:80/@scope/name",
+            "http://a:80/?to=me@b",
+            "http://a:80/me%40b",
+            "http://a/me@b",
+        ] {
+            assert!(Url::parse(url).is_ok(), "{url}");
+            assert_eq!(without_user(url), url);
+        }
+        let template = "http://a.test:{{port}}/me@b";
+        assert_eq!(without_user(template), template);
     }
 
     #[test]

@@ -7,6 +7,22 @@ use serde::Serialize;
 use crate::numbers::UNCERTAIN_SIGN;
 use crate::quantity::{Basis, Form, Quantity};
 
+/// Longest name that is never shortened, in characters.
+pub(crate) const LONGEST_NAME: usize = 44;
+/// The end of a longer one that stays.
+const KEPT_END: usize = 12;
+
+/// A name without its middle, if it is long.
+pub(crate) fn short_name(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let begin: String = name.chars().take(LONGEST_NAME - KEPT_END - 3).collect();
+    let end: String = name.chars().skip(length - KEPT_END).collect();
+    format!("{begin}...{end}")
+}
+
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Table {

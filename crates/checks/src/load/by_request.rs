@@ -19,7 +19,17 @@ pub(crate) fn bound_rows(result: &mut LoadResult, limits: &Limits) {
             if has_errors || is_late || is_unsupported(row, quantile, limits) {
                 *(quantile.of)(&mut row.response) = None;
             }
+            // Pending requests leave a quantile of the sample as a bound: that of too few requests is chance.
+            if is_too_few(row.response.count, quantile.p, limits) {
+                *(quantile.at_least)(&mut row.response.at_least) = None;
+            }
             is_only_bounded |= is_late && quantile.name == "p50";
+        }
+        // What has no median has no mean and no extremes either.
+        if is_too_few(row.response.count, 0.5, limits) {
+            is_only_bounded = true;
+            (row.bounds.min_us, row.bounds.mean_us, row.bounds.max_us) = (None, None, None);
+            row.response.at_least.max_us = None;
         }
         if is_only_bounded {
             clear_others(&mut row.response);
@@ -43,7 +53,10 @@ fn is_unsupported(row: &NamedRequests, quantile: &Quantile, limits: &Limits) -> 
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Latency, LoadResult, NamedRequests, QuantileIntervals, Range, TimeBounds, TimeOf};
+    use hoptax_result::{
+        Known, Latency, LatencyBounds, LoadResult, LowerBounds, NamedRequests, QuantileIntervals, Range,
+        TimeBounds, TimeOf,
+    };
 
     use crate::load::tests::{fired, sound};
     use crate::thresholds::Limits;
@@ -97,6 +110,39 @@ mod tests {
         assert_eq!((few.response.p90_us, few.response.p99_us), (None, None));
         assert!(few.response.p50_us.is_some() && other.response.p99_us.is_some());
         assert_eq!(ends(&few, P99), (Some(192.0), Some(204.0)));
+    }
+
+    #[test]
+    fn pending_requests_of_a_name_bound_a_quantile_only_if_they_are_enough() {
+        let of = |count: u64| {
+            let [_, row] = judged(|row| {
+                let at_least = Some(104_136.0);
+                let at_least = LowerBounds {
+                    p50_us: at_least,
+                    p90_us: at_least,
+                    p99_us: at_least,
+                    p99_9_us: at_least,
+                    max_us: at_least,
+                };
+                row.response = Latency { count, at_least, ..Latency::default() };
+                (row.bounds, row.intervals) = (LatencyBounds::default(), QuantileIntervals::default());
+            });
+            [50.0, 90.0, 99.0, 99.9].map(|p| ends(&row, TimeOf::Percentile(p)).0)
+        };
+        assert_eq!(of(1), [None; 4]);
+        assert_eq!(of(199), [None; 4]);
+        assert_eq!(of(200), [Some(104_136.0), None, None, None]);
+        assert_eq!(of(1_000), [Some(104_136.0), Some(104_136.0), None, None]);
+    }
+
+    #[test]
+    fn a_name_whose_requests_are_too_few_for_a_median_has_no_mean_and_no_extremes() {
+        let of = |count: u64| {
+            let [_, row] = judged(|row| row.response.count = count);
+            [TimeOf::Min, TimeOf::Mean, TimeOf::Max].map(|of| row.response.known(&row.bounds, of))
+        };
+        assert_eq!(of(199), [Known::Unknown; 3]);
+        assert!(of(200).iter().all(|known| known.value().is_some()));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Leaves bounds of the numbers that a check limits, and withholds those that it makes unknown.
 
 use hoptax_result::{
-    Latency, LatencyBounds, LoadBody, LoadResult, Percentile, QuantileIntervals, Range, TimeBounds,
+    Latency, LatencyBounds, LoadBody, LoadResult, LowerBounds, Percentile, QuantileIntervals, Range,
+    TimeBounds,
 };
 
 use crate::thresholds::{self, Limits};
@@ -13,13 +14,39 @@ pub(super) struct Quantile {
     pub(super) p: f64,
     pub(super) of: fn(&mut Latency) -> &mut Option<f64>,
     pub(super) bounds: fn(&mut LatencyBounds) -> &mut Option<TimeBounds>,
+    /// The lower bound that pending responses leave, which has no confidence of its own.
+    pub(super) at_least: fn(&mut LowerBounds) -> &mut Option<f64>,
 }
 
 pub(super) const QUANTILES: [Quantile; 4] = [
-    Quantile { name: "p50", p: 0.5, of: |one| &mut one.p50_us, bounds: |all| &mut all.p50_us },
-    Quantile { name: "p90", p: 0.9, of: |one| &mut one.p90_us, bounds: |all| &mut all.p90_us },
-    Quantile { name: "p99", p: 0.99, of: |one| &mut one.p99_us, bounds: |all| &mut all.p99_us },
-    Quantile { name: "p99.9", p: 0.999, of: |one| &mut one.p99_9_us, bounds: |all| &mut all.p99_9_us },
+    Quantile {
+        name: "p50",
+        p: 0.5,
+        of: |one| &mut one.p50_us,
+        bounds: |all| &mut all.p50_us,
+        at_least: |all| &mut all.p50_us,
+    },
+    Quantile {
+        name: "p90",
+        p: 0.9,
+        of: |one| &mut one.p90_us,
+        bounds: |all| &mut all.p90_us,
+        at_least: |all| &mut all.p90_us,
+    },
+    Quantile {
+        name: "p99",
+        p: 0.99,
+        of: |one| &mut one.p99_us,
+        bounds: |all| &mut all.p99_us,
+        at_least: |all| &mut all.p99_us,
+    },
+    Quantile {
+        name: "p99.9",
+        p: 0.999,
+        of: |one| &mut one.p99_9_us,
+        bounds: |all| &mut all.p99_9_us,
+        at_least: |all| &mut all.p99_9_us,
+    },
 ];
 
 /// The ends of a number that its bounds still limit.

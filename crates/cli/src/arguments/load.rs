@@ -34,6 +34,9 @@ Exit codes:
   4    the result is void
   130  interrupted
 
+A load of several requests (--requests, several URLs) has counts and response times of each by name:
+the first screen names the slowest if that is certain, and --details prints all.
+
 Checks decide whether the result is valid. They examine the load generator too (`hoptax trust
 checks`). docs/guide/load.md has more examples; docs/reference/load.md describes conditions,
 metrics, and early ends.")]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{Histogram, NamedRequests, RequestHistograms};
+use hoptax_result::{Book, Histogram, NamedRequests, RequestHistograms};
 
 use super::batches;
 use super::sums::{Part, add_to, moments};
@@ -12,11 +12,17 @@ use crate::named_requests::Named;
 /// The rows of a result, and their histograms.
 pub(super) type Rows = (Vec<NamedRequests>, BTreeMap<String, RequestHistograms>);
 
-/// Adds the rows of all runs; none unless every run has some. Requests that may be among the others of a run are so in all.
+/// Adds the rows of all runs. Requests that may be among the others of a run are so in all.
 pub(super) fn added(parts: &[Part<'_>], max_error_share: f64) -> Result<Rows, String> {
-    if parts.iter().any(|part| part.result.by_request.is_empty()) {
-        return Ok(Rows::default());
+    let (without, with): (Vec<&Part<'_>>, Vec<&Part<'_>>) =
+        parts.iter().partition(|part| part.result.by_request.is_empty());
+    if let (Some(without), Some(with)) = (without.first(), with.first()) {
+        return Err(format!(
+            "`{}` has no requests by name, and `{}` has some: run the loads again, with one version of hoptax",
+            without.file, with.file
+        ));
     }
+    with.into_iter().try_for_each(balance)?;
     let (mut rows, mut histograms) = Rows::default();
     for (name, members) in groups(parts) {
         let row = row(parts, &name, &members)?;
@@ -32,6 +38,21 @@ pub(super) fn added(parts: &[Part<'_>], max_error_share: f64) -> Result<Rows, St
         histograms.insert(name, of_name);
     }
     Ok((rows, histograms))
+}
+
+/// Refuses a run whose rows do not add up to its load.
+fn balance(part: &Part<'_>) -> Result<(), String> {
+    let mut of_rows = Book::default();
+    part.result.by_request.iter().for_each(|row| of_rows.add(&row.book));
+    let of_load = part.result.book;
+    if of_rows == of_load {
+        return Ok(());
+    }
+    Err(format!(
+        "the requests by name of `{}` do not add up to its load ({} of {} planned, {} of {} answered): the file was changed; run \
+         that load again",
+        part.file, of_rows.planned, of_load.planned, of_rows.answered, of_load.answered
+    ))
 }
 
 /// The name of each row of all runs together, with the names that it adds, in their order. The others are last.

@@ -22,7 +22,7 @@ use hoptax_result::{
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::numbers::{grouped, us};
+use crate::numbers::{decimals, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
@@ -151,8 +151,18 @@ fn stated(known: Known, interval: Option<Range>) -> Option<Quantity> {
             let (low, high) = (interval.map(|range| range.low), interval.map(|range| range.high));
             Quantity::estimated(estimate, low, high, "us")
         }
-        (_, (low, high)) => Quantity::bounded(low, high, "us", Form::Level),
+        (_, (low, high)) => {
+            let low = low.filter(|low| *low >= least_us(*low, high));
+            low.or(high)?;
+            Quantity::bounded(low, high, "us", Form::Level)
+        }
     })
+}
+
+/// The least lower end of a time that is not printed as zero, which would say nothing.
+fn least_us(low_us: f64, high_us: Option<f64>) -> f64 {
+    let places = high_us.map_or(2, |high_us| decimals((high_us - low_us) / 2.0));
+    10.0_f64.powi(-(places as i32))
 }
 
 /// Quantiles of response and service time.

@@ -1,4 +1,4 @@
-use hoptax_result::{Book, LoadResult, RequestPhase};
+use hoptax_result::{LoadResult, RequestPhase};
 use proptest::prelude::*;
 
 use super::super::tests::{batches, distribution, run};
@@ -151,10 +151,12 @@ fn more_names_than_rows_leave_the_most_frequent_ones() {
 fn counts_by_outcome_are_added() {
     let mut runs = two();
     for (run, count) in runs.iter_mut().zip([2, 3]) {
-        let row = &mut run.result.by_request[0];
+        let row = &mut run.result.body.by_request[0];
         row.book.planned += count;
         row.book.sent += count;
         row.book.failed += count;
+        let failed = Book { planned: count, sent: count, failed: count, ..Book::default() };
+        run.result.body.book.add(&failed);
         row.failures.insert("reset".to_owned(), count);
         row.unsent.insert("busy".to_owned(), 10 * count);
     }
@@ -164,20 +166,38 @@ fn counts_by_outcome_are_added() {
 }
 
 #[test]
-fn rows_of_only_some_runs_are_none() {
+fn rows_of_only_some_runs_are_refused_and_none_are_none() {
     let mut runs = two();
     assert_eq!(merged(&runs).by_request.len(), 2);
     runs[1].result.by_request.clear();
+    let error = merge(&runs, Vec::new()).unwrap_err().join("\n");
+    assert!(error.contains("`b.json` has no requests by name, and `a.json` has some"), "{error}");
+    runs[0].result.by_request.clear();
     let result = merged(&runs);
     assert!(result.by_request.is_empty() && result.histograms.as_ref().unwrap().by_request.is_empty());
 }
 
 #[test]
+fn rows_that_do_not_add_up_to_their_load_are_refused() {
+    let mut runs = two();
+    runs[1].result.by_request[0].book.planned -= 2;
+    let error = merge(&runs, Vec::new()).unwrap_err().join("\n");
+    assert!(
+        error.contains(
+            "the requests by name of `b.json` do not add up to its load (9 of 11 planned, 11 of 11"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn rows_that_do_not_match_their_histograms_are_refused() {
     let mut runs = two();
-    runs[0].result.by_request[1].book.answered += 1;
+    let rows = &mut runs[0].result.by_request;
+    rows[0].book.answered -= 1;
+    rows[1].book.answered += 1;
     let error = merge(&runs, Vec::new()).unwrap_err().join("\n");
-    assert!(error.contains("8 requests `GET /b` were answered, but their histograms hold 7"), "{error}");
+    assert!(error.contains("11 requests `GET /` were answered, but their histograms hold 12"), "{error}");
 }
 
 #[test]

@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_server_that_cannot_be_meant_is_refused() {
         for (keys, expected) in [
-            ("url: 'http://127.0.0.1:99999/'", "its port `99999` is invalid"),
+            ("url: 'http://127.0.0.1:99999/'", "its port is invalid"),
             ("url: 'http://127.0.0.1:/'", "is not a URL"),
             ("url: 'http://127.0.0.1/', account: {pid: 0}", "no process has the id 0"),
             ("url: 'http://127.0.0.1/', account: {unit: ''}", "the name of the processes is empty"),

@@ -1,37 +1,73 @@
 //! The requests of each name: their counts and response times, and which is the slowest.
 
-use hoptax_result::{LoadResult, NamedRequests, TimeOf};
+use hoptax_result::{Latency, LoadResult, LowerBounds, NamedRequests, TimeOf};
 
 use super::charts::withheld_by;
 use super::{interval, stated};
 use crate::document::{Block, Section};
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
-use crate::table::{Cell, Column, Row, Table};
+use crate::table::{Cell, Column, Row, Table, short_name};
 
 /// The percentiles of a row, each with the priority of its column.
 const PERCENTILES: [(f64, u8); 4] = [(50.0, 0), (90.0, 4), (99.0, 1), (99.9, 5)];
+/// The fewest parts of the record from which intervals are computed.
+const FEWEST_BATCHES: usize = 10;
 /// The percentiles by which a request is the slowest, the first that tells.
 const OF_SLOWEST: [f64; 2] = [99.0, 50.0];
 
 /// A row for each name; none for a load of one.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let rows = &result.by_request;
-    let mut notes = Vec::new();
-    if has_others(result) {
-        let most = NamedRequests::MOST;
-        notes.push(format!(
-            "`{}` are all requests beside the {most} most frequent ones.",
-            NamedRequests::OTHERS
-        ));
-    }
-    let has_times = |row: &NamedRequests| PERCENTILES.iter().any(|(of, _)| quantity(row, *of).is_some());
-    if rows.iter().any(|row| row.response.count > 0) && !rows.iter().any(has_times) {
-        notes.push(format!("Response times are withheld{}.", withheld_by(result)));
-    }
+    let notes = others(result).into_iter().chain(missing(result));
     let mut section = Section::of_table(table(rows));
-    section.blocks.splice(..0, notes.into_iter().map(Block::Note));
+    section.blocks.splice(..0, notes.map(Block::Note));
     (!rows.is_empty()).then_some(section)
+}
+
+/// Which requests are the others.
+fn others(result: &LoadResult) -> Option<String> {
+    let (name, most) = (NamedRequests::OTHERS, NamedRequests::MOST);
+    // What one run counts among its others cannot be told apart.
+    let of_runs =
+        result.merged.as_ref().map_or("", |_| " A name that one run counts among its others is so in all.");
+    has_others(result).then(|| {
+        format!(
+            "`{name}` are the requests of all names without a row. The {most} most frequent names have one; of equally frequent names, \
+             the first ones.{of_runs}"
+        )
+    })
+}
+
+/// Why no row has times, or intervals of them; none if some have.
+fn missing(result: &LoadResult) -> Option<String> {
+    let rows = &result.by_request;
+    let has_times = |row: &NamedRequests| PERCENTILES.iter().any(|(of, _)| quantity(row, *of).is_some());
+    let of_load = PERCENTILES.iter().any(|(of, _)| super::quantity(result, *of, true).is_some());
+    let without_intervals = without_intervals(result);
+    if rows.iter().all(|row| row.response.count == 0) {
+        None
+    } else if rows.iter().any(has_times) {
+        without_intervals.map(|why| format!("No time of a row has an interval: {why}."))
+    } else if of_load {
+        let why = without_intervals.unwrap_or("the requests of each name are too few");
+        Some(format!("No row has times: {why}."))
+    } else {
+        Some(format!("Response times are withheld{}.", withheld_by(result)))
+    }
+}
+
+/// Why no row has intervals: they are computed from the complete twentieths of the record. None if there are enough of these.
+fn without_intervals(result: &LoadResult) -> Option<&'static str> {
+    let histograms = result.histograms.as_ref()?;
+    let complete = histograms.by_request.values().map(|row| row.batches.len()).max()?;
+    (complete < FEWEST_BATCHES).then_some(if result.merged.is_some() {
+        "the merged runs do not have the same complete twentieths of one planned time, of which intervals need ten"
+    } else if result.stages.is_empty() {
+        "the load ended in the first half of its planned time, and intervals need ten of its twentieths"
+    } else {
+        "the load has stages, which differ by design"
+    })
 }
 
 fn has_others(result: &LoadResult) -> bool {
@@ -77,6 +113,13 @@ fn quantity(of: &NamedRequests, percentile: f64) -> Option<Quantity> {
     stated(known, interval(&of.intervals, percentile))
 }
 
+/// As [`quantity`], but only with what has 95 % confidence: an interval, or bounds from ranks.
+fn with_confidence(of: &NamedRequests, percentile: f64) -> Option<Quantity> {
+    let response = Latency { at_least: LowerBounds::default(), ..of.response };
+    let known = response.known(&of.bounds, TimeOf::Percentile(percentile));
+    stated(known, interval(&of.intervals, percentile))
+}
+
 /// The request that is certainly the slowest: all that its quantile may be is above all that those of the others may be.
 pub(super) fn slowest(result: &LoadResult) -> Option<String> {
     OF_SLOWEST.into_iter().find_map(|percentile| slowest_at(result, percentile))
@@ -85,8 +128,9 @@ pub(super) fn slowest(result: &LoadResult) -> Option<String> {
 fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
     let planned = result.by_request.iter().filter(|row| row.book.planned > 0);
     // Nothing is the slowest if one may take any time.
-    let all: Vec<(&str, Quantity)> =
-        planned.map(|row| Some((row.name.as_str(), quantity(row, percentile)?))).collect::<Option<_>>()?;
+    let all: Vec<(&str, Quantity)> = planned
+        .map(|row| Some((row.name.as_str(), with_confidence(row, percentile)?)))
+        .collect::<Option<_>>()?;
     let mut by_low: Vec<(f64, &str, &Quantity)> =
         all.iter().map(|(name, of)| (of.low.unwrap_or_default(), *name, of)).collect();
     by_low.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
@@ -97,15 +141,18 @@ fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
     let most = Quantity::bounded(None, Some(most_us), "us", Form::Level).with_unit();
     let of_others = if has_others(result) { "those of all other rows" } else { "those of all others" };
     is_decisive.then(|| {
-        format!("slowest request: `{name}`, p{percentile} {}; {of_others} are {most}", slowest.with_unit())
+        // A method may have back quotes.
+        let name = short_name(name).replace('`', "'");
+        let time = slowest.with_unit();
+        format!("slowest request (95 % intervals): `{name}`, p{percentile} {time}; {of_others} are {most}")
     })
 }
 
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        Book, Finding, Latency, LatencyBounds, Measured, QuantileIntervals, Range, Severity, TimeBounds,
-        sample,
+        Book, Finding, Latency, LatencyBounds, Measured, Merged, QuantileIntervals, Range, RequestHistograms,
+        Severity, TimeBounds, sample,
     };
 
     use super::super::load;
@@ -175,6 +222,20 @@ mod tests {
     }
 
     #[test]
+    fn a_lower_bound_that_is_printed_as_zero_is_none() {
+        let of = |low_us: f64, high_us: Option<f64>| {
+            let mut row = requests("GET /a", 100.0);
+            row.response.p50_us = None;
+            row.bounds.p50_us = Some(TimeBounds { low_us: Some(low_us), high_us });
+            quantity(&row, 50.0).map(|of| of.text())
+        };
+        assert_eq!((of(0.0, None), of(0.001, None)), (None, None));
+        assert_eq!(of(0.4, Some(221.0)).unwrap(), "≤ 221");
+        assert!(of(1.0, Some(221.0)).unwrap().starts_with("1 to 221"));
+        assert!(of(0.02, None).unwrap().starts_with("≥ 0.02"));
+    }
+
+    #[test]
     fn a_load_of_one_request_has_no_rows() {
         assert!(section(&result(Vec::new())).is_none() && slowest(&result(Vec::new())).is_none());
     }
@@ -187,6 +248,8 @@ mod tests {
             NamedRequests { response, intervals: QuantileIntervals::default(), ..row }
         };
         let mut result = result(vec![withheld("GET /a"), withheld("GET /b")]);
+        result.latency.response = Latency { count: 2_000, ..Latency::default() };
+        (result.body.bounds, result.body.percentiles) = Default::default();
         let message = "a request is missing".to_owned();
         let finding =
             Finding::new("book", Severity::Fail, Measured::count(1.0, 0.0, "requests"), message, "");
@@ -195,7 +258,7 @@ mod tests {
             lines(&result),
             [
                 "Response times by request, us",
-                "Response times are withheld by `book`: the findings above say why, and what to do.",
+                "Response times are withheld by `book`: the findings say why, and what to do.",
                 "request sent answered p50 p90 p99 p99.9 not answered",
                 "GET /a 1,000 1,000 - - - - -",
                 "GET /b 1,000 1,000 - - - - -",
@@ -205,11 +268,53 @@ mod tests {
     }
 
     #[test]
+    fn rows_without_intervals_say_why() {
+        let of = |batches: usize, change: fn(&mut LoadResult)| {
+            let rows = ["GET /a", "GET /b"].map(|name| requests(name, 100.0));
+            let mut result = result(rows.to_vec());
+            let of_name = RequestHistograms { batches: vec![None; batches], ..RequestHistograms::default() };
+            let histograms = result.histograms.get_or_insert_default();
+            histograms.by_request = rows.map(|row| (row.name, of_name.clone())).into();
+            change(&mut result);
+            missing(&result)
+        };
+        assert_eq!(of(10, |_| ()), None);
+        let early = of(9, |result| result.body.stages.clear()).unwrap();
+        assert!(
+            early.starts_with("No time of a row has an interval: the load ended in the first half"),
+            "{early}"
+        );
+        let merged = of(0, |result| result.merged = Some(Merged::default())).unwrap();
+        assert!(merged.contains("the merged runs do not have the same"), "{merged}");
+        let of_stages = of(0, |_| ()).unwrap();
+        assert!(of_stages.ends_with("the load has stages, which differ by design."), "{of_stages}");
+    }
+
+    #[test]
+    fn a_check_that_bounds_the_load_is_not_why_its_rows_have_nothing() {
+        let row = |name: &str| {
+            let response = Latency { count: 1_000, ..Latency::default() };
+            let intervals = QuantileIntervals::default();
+            NamedRequests { response, intervals, ..requests(name, 100.0) }
+        };
+        let mut result = result(vec![row("GET /a"), row("GET /b")]);
+        let finding =
+            Finding::new("steady-state", Severity::Fail, Measured::us(9.0, 1.0), "change".to_owned(), "");
+        result.findings = vec![finding.bounding(&["times"])];
+        assert_eq!(missing(&result).unwrap(), "No row has times: the requests of each name are too few.");
+        let of_name = RequestHistograms { batches: vec![None; 5], ..RequestHistograms::default() };
+        result.body.stages.clear();
+        let histograms = result.histograms.get_or_insert_default();
+        histograms.by_request = [("GET /a".to_owned(), of_name)].into();
+        assert!(missing(&result).unwrap().starts_with("No row has times: the load ended in the first half"));
+    }
+
+    #[test]
     fn the_slowest_request_is_named_if_its_interval_is_above_all_others() {
         let of = |p50_us: f64| slowest(&result(vec![requests("GET /a", 100.0), requests("GET /b", p50_us)]));
         assert_eq!(
             of(1_000.0).unwrap(),
-            "slowest request: `GET /b`, p99 2,000 ±20 us; those of all others are ≤ 202 us"
+            "slowest request (95 % intervals): `GET /b`, p99 2,000 ±20 us; those of all others are ≤ 202 us"
         );
         assert_eq!(of(101.0), None, "the intervals meet");
         let line = of(1_000.0).unwrap();
@@ -224,7 +329,8 @@ mod tests {
             change(&mut fast);
             slowest(&result(vec![fast, requests("GET /b", 1_000.0)]))
         };
-        let expected = "slowest request: `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
+        let expected =
+            "slowest request (95 % intervals): `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
         let without_p99 = with(|fast| {
             (fast.response.p99_us, fast.intervals.p99_us) = (None, None);
             fast.bounds =
@@ -240,6 +346,34 @@ mod tests {
     }
 
     #[test]
+    fn the_line_of_the_slowest_request_has_its_name_as_short_as_the_table() {
+        let long = format!("GE`T /{}end-of-name", "a".repeat(5_000));
+        let line = slowest(&result(vec![requests("GET /a", 100.0), requests(&long, 1_000.0)])).unwrap();
+        let quoted: Vec<&str> = line.split('`').collect();
+        let [_, name, _] = quoted[..] else { panic!("{line}") };
+        assert!(name.starts_with("GE'T /aaa") && name.ends_with("...aend-of-name"), "{name}");
+        assert!(line.len() < 160, "{line}");
+    }
+
+    #[test]
+    fn a_bound_without_confidence_makes_no_request_the_slowest() {
+        let hung = |has_ranks: bool| {
+            let at_least = LowerBounds { p50_us: Some(104_136.0), ..LowerBounds::default() };
+            let mut hung = requests("GET /hung", 100.0);
+            hung.response = Latency { count: 1, at_least, ..Latency::default() };
+            hung.intervals = QuantileIntervals::default();
+            hung.bounds.p50_us = has_ranks.then(|| TimeBounds::at_least(104_136.0));
+            slowest(&result(vec![requests("GET /a", 100.0), hung]))
+        };
+        assert_eq!(hung(false), None);
+        assert!(
+            hung(true)
+                .unwrap()
+                .starts_with("slowest request (95 % intervals): `GET /hung`, p50 ≥ 104,136 us")
+        );
+    }
+
+    #[test]
     fn others_are_explained_and_never_the_slowest() {
         let rows = |others_us: f64| {
             result(vec![
@@ -251,6 +385,10 @@ mod tests {
         assert_eq!(slowest(&rows(5_000.0)), None);
         assert!(slowest(&rows(10.0)).unwrap().ends_with("those of all other rows are ≤ 202 us"));
         let explained = &lines(&rows(10.0))[1];
-        assert_eq!(explained, "`others` are all requests beside the 50 most frequent ones.");
+        assert_eq!(
+            explained,
+            "`others` are the requests of all names without a row. The 50 most frequent names have one; of equally frequent names, the \
+             first ones."
+        );
     }
 }

@@ -82,14 +82,18 @@ pub(super) fn withheld_by(result: &LoadResult) -> String {
         let is_time = |number: &String| number == "times" || number.starts_with('p');
         finding.severity > Severity::Info && (finding.withholds || finding.numbers.iter().any(is_time))
     };
-    let mut checks: Vec<String> =
-        result.findings.iter().filter(is_about_times).map(|finding| format!("`{}`", finding.id)).collect();
-    checks.dedup();
+    let mut checks: Vec<String> = Vec::new();
+    for finding in result.findings.iter().filter(is_about_times) {
+        let check = format!("`{}`", finding.id);
+        if !checks.contains(&check) {
+            checks.push(check);
+        }
+    }
     match checks.as_slice() {
         [] => String::new(),
         checks => {
             let checks: Vec<&str> = checks.iter().map(String::as_str).collect();
-            format!(" by {}: the findings above say why, and what to do", listed(&checks))
+            format!(" by {}: the findings say why, and what to do", listed(&checks))
         }
     }
 }
@@ -279,7 +283,13 @@ mod tests {
         result.findings = vec![finding.about(&["times"]).keeping(), note];
         assert_eq!(
             missing(&result, |name| name != "response time").unwrap(),
-            "Response time is withheld by `send-lag`: the findings above say why, and what to do."
+            "Response time is withheld by `send-lag`: the findings say why, and what to do."
+        );
+        let other = Finding { id: "steal".to_owned(), ..result.findings[0].clone() };
+        result.findings.extend([other, result.findings[0].clone()]);
+        assert_eq!(
+            missing(&result, |name| name != "response time").unwrap(),
+            "Response time is withheld by `send-lag` and `steal`: the findings say why, and what to do."
         );
         result.latency.response.count = 0;
         assert_eq!(missing(&result, |name| name != "response time"), None, "another tool has none");

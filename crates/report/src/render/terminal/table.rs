@@ -6,12 +6,7 @@ use comfy_table::{CellAlignment, Table as Lines, presets};
 
 use crate::Style;
 use crate::style::Paint;
-use crate::table::{Cell, Row, Table};
-
-/// Longest name that is never shortened, in characters.
-const LONGEST_NAME: usize = 44;
-/// The end of a longer one that stays.
-const KEPT_END: usize = 12;
+use crate::table::{Cell, Row, Table, short_name};
 
 /// The narrowest column of words that are wrapped.
 const NARROWEST: usize = 24;
@@ -20,16 +15,7 @@ const NO_MARK: &str = "\u{a0}\u{a0}";
 
 /// The names without the middle of long ones; unchanged if two would be the same.
 fn short_names(names: Vec<String>) -> Vec<String> {
-    let short = |name: &String| {
-        let length = name.chars().count();
-        if length <= LONGEST_NAME {
-            return name.clone();
-        }
-        let begin: String = name.chars().take(LONGEST_NAME - KEPT_END - 3).collect();
-        let end: String = name.chars().skip(length - KEPT_END).collect();
-        format!("{begin}...{end}")
-    };
-    let short: Vec<String> = names.iter().map(short).collect();
+    let short: Vec<String> = names.iter().map(|name| short_name(name)).collect();
     let distinct: BTreeSet<&String> = short.iter().collect();
     if distinct.len() == short.len() { short } else { names }
 }
@@ -174,6 +160,7 @@ fn painted(line: &str, row: Option<&Row>, style: Style) -> String {
 mod tests {
     use super::*;
     use crate::table::Column;
+    use crate::table::LONGEST_NAME;
 
     #[test]
     fn words_that_leave_no_room_are_wrapped_and_rows_are_counted_by_their_lines() {
