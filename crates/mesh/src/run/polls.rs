@@ -192,7 +192,7 @@ impl Idle {
 type Key = [String; 3];
 
 fn key(Shared { namespace, pods, container }: &Shared) -> Key {
-    [namespace, pods, container].map(Clone::clone)
+    [namespace, pods, container].map(String::clone)
 }
 
 /// The name of what is shared, with its container if another one of the plan would have the same.
