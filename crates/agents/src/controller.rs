@@ -11,9 +11,9 @@ mod speak;
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use hoptax_host::clock::now_ns;
+use hoptax_host::clock::{now_ns, since_1970};
 use hoptax_load::trial::LiveLine;
 use hoptax_result::{AgentOutcome, grouped};
 use hoptax_session::load::{Lengths, Sending};
@@ -86,6 +86,11 @@ pub enum Notice<'a> {
     Problem(&'a str),
     /// A second of all agents.
     Live(&'a LiveLine),
+}
+
+/// The time since 1970, seconds, by the clock of `recorded_from_unix_s` of a load that this process sends.
+pub fn now_unix_s() -> f64 {
+    since_1970(now_ns()).as_secs_f64()
 }
 
 /// Sends a load, in a runtime of its own. See [`run`].
@@ -226,8 +231,7 @@ impl<'a> Control<'a> {
         let errors_ns = self.ledger.entries.iter().filter_map(|entry| entry.before);
         let error_ns = errors_ns.map(|before| before.error_ns).max().unwrap_or_default();
         // The largest error is half of the longest round trip.
-        let now = now_ns();
-        let at_ns = after(now, &[NOTICE]) + 4 * error_ns;
+        let at_ns = after(now_ns(), &[NOTICE]) + 4 * error_ns;
         let until_ns = after(at_ns, &[warmup, record, planned.timeout(), REPORT_TIME]);
         if is_watched {
             let (warmup_s, record_s) = (warmup.as_secs_f64(), record.as_secs_f64());
@@ -248,9 +252,7 @@ impl<'a> Control<'a> {
             ),
         };
         (self.tell)(Notice::Note(&note));
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let record_from = (since_1970 + Duration::from_nanos(at_ns - now)).saturating_add(warmup);
-        let from_unix_s = record_from.as_secs_f64();
+        let from_unix_s = since_1970(at_ns).saturating_add(warmup).as_secs_f64();
         Ok(Common { rate: planned.rate(), of, start_ns: at_ns, from_unix_s })
     }
 

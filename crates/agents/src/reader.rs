@@ -26,7 +26,9 @@ pub use hoptax_host::container_groups::TICK_S;
 
 /// The version of this protocol. A reader that hears another refuses.
 const VERSION: u32 = 2;
-/// The longest question, bytes: some nine hundred containers.
+/// The most containers of a question. A node has fewer of a measurement; for more, a stranger would have it read for long.
+const MOST_CONTAINERS: usize = 200;
+/// The longest question, bytes: that of so many containers, and more, so that one of too many has an answer.
 const QUESTION_BYTES: usize = 64 << 10;
 /// The time between two looks at an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -120,8 +122,8 @@ impl Reader {
                     // Without it, answers would wait for more.
                     let _ = stream.set_nodelay(true);
                     let groups = Arc::clone(&groups);
-                    let read = move |id: &ContainerId| {
-                        groups.lock().unwrap_or_else(PoisonError::into_inner).read(id)
+                    let read = move |ids: &[ContainerId]| {
+                        groups.lock().unwrap_or_else(PoisonError::into_inner).read(ids)
                     };
                     tokio::spawn(serve(stream, read));
                 }
@@ -137,7 +139,7 @@ impl Reader {
 /// Answers whoever is at the other end of a stream, until it ends, or says what is no question.
 async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    mut read: impl FnMut(&ContainerId) -> Option<Counters>,
+    mut read: impl FnMut(&[ContainerId]) -> Vec<Option<Counters>>,
 ) {
     while let Ok(Some(question)) = frame::read::<Question>(&mut stream, QUESTION_BYTES, || ()).await {
         let answer = answer(question, &mut read);
@@ -147,21 +149,20 @@ async fn serve(
     }
 }
 
-fn answer(question: Question, mut read: impl FnMut(&ContainerId) -> Option<Counters>) -> Answer {
+fn answer(question: Question, mut read: impl FnMut(&[ContainerId]) -> Vec<Option<Counters>>) -> Answer {
     let Question { version, containers } = question;
     if version != VERSION {
         return Err(format!(
             "the reader speaks version {VERSION} of the protocol, and not {version}: use one hoptax for both"
         ));
     }
-    let mut readings = BTreeMap::new();
-    for text in containers {
-        let id: ContainerId = text.parse()?;
-        if let Some(counters) = read(&id) {
-            readings.insert(text, counters.into());
-        }
+    if containers.len() > MOST_CONTAINERS {
+        return Err(format!("a question names {MOST_CONTAINERS} containers at most"));
     }
-    Ok(readings)
+    let ids: Vec<ContainerId> =
+        containers.iter().map(|text| text.parse::<ContainerId>()).collect::<Result<_, _>>()?;
+    let read = containers.into_iter().zip(read(&ids));
+    Ok(read.filter_map(|(text, counters)| Some((text, GroupReading::from(counters?)))).collect())
 }
 
 /// A stream to a reader.
@@ -219,9 +220,12 @@ mod tests {
             let (ours, theirs) = duplex(1 << 10);
             let mut at_ns = 0;
             let known = ["a", "b"].map(|digit| id(digit).parse::<ContainerId>().unwrap());
-            tokio::spawn(serve(theirs, move |id: &ContainerId| {
-                at_ns += 1;
-                known.contains(id).then_some(Counters { at_ns, cpu_ns: 7, ..Counters::default() })
+            tokio::spawn(serve(theirs, move |ids: &[ContainerId]| {
+                let read = |id: &ContainerId| {
+                    at_ns += 1;
+                    known.contains(id).then_some(Counters { at_ns, cpu_ns: 7, ..Counters::default() })
+                };
+                ids.iter().map(read).collect()
             }));
             let mut line = Line::new(ours);
             let mut answers = Vec::new();
@@ -251,12 +255,20 @@ mod tests {
     }
 
     #[test]
+    fn a_question_names_so_many_containers_that_its_answer_is_short() {
+        let question = |number: usize| vec![id("a"); number];
+        let answers = asked(&[question(MOST_CONTAINERS), question(MOST_CONTAINERS + 1)]);
+        assert!(answers[0].is_ok(), "{answers:?}");
+        assert!(answers[1].as_ref().unwrap_err().contains("200 containers at most"), "{answers:?}");
+    }
+
+    #[test]
     fn another_version_and_bytes_of_a_stranger_are_refused() {
         let other = Question { version: VERSION + 1, containers: Vec::new() };
-        let refused = answer(other, |_: &ContainerId| None).unwrap_err();
+        let refused = answer(other, |_: &[ContainerId]| Vec::new()).unwrap_err();
         assert!(refused.contains("use one hoptax for both"), "{refused}");
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-        let none = |_: &ContainerId| -> Option<Counters> { panic!("nobody asked") };
+        let none = |_: &[ContainerId]| -> Vec<Option<Counters>> { panic!("nobody asked") };
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 2, b'{', b'}'], &[0, 2, 0, 0], &[0, 0, 0, 9]]
         {
             runtime.block_on(async {

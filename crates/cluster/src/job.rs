@@ -275,5 +275,11 @@ pub fn service_of<'a>(host: &'a str, from: &'a Namespace) -> Option<(&'a str, &'
     (is_service && namespace_is_name && name_is_name).then_some((namespace, name))
 }
 
+/// The affinity to these nodes alone, by their names: the label of a node with its host's name may have another one.
+fn on_nodes(nodes: &[String]) -> Value {
+    let term = |name: &String| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]});
+    json!({"nodeSelectorTerms": nodes.iter().map(term).collect::<Vec<_>>()})
+}
+
 #[cfg(test)]
 mod tests;

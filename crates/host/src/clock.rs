@@ -1,7 +1,8 @@
 //! The clock of all measurements, and parsing of durations.
 
+use std::sync::LazyLock;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -12,6 +13,18 @@ const NAP: Duration = Duration::from_millis(20);
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+/// The time since 1970 of a time by [`now_ns`]. The clock of the system is read once in a process, so that it shifts no time against another
+/// one if it is set meanwhile.
+pub fn since_1970(at_ns: u64) -> Duration {
+    static FIRST: LazyLock<(u64, Duration)> = LazyLock::new(|| {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        (now_ns(), since_1970.unwrap_or_default())
+    });
+    let (first_ns, first) = *FIRST;
+    let apart = Duration::from_nanos(at_ns.abs_diff(first_ns));
+    if at_ns < first_ns { first.saturating_sub(apart) } else { first.saturating_add(apart) }
 }
 
 /// CPU time of the calling thread, nanoseconds. It does not include time during which the thread was preempted.
@@ -93,6 +106,20 @@ mod tests {
         let asked = AtomicU32::new(0);
         sleep_until(u64::MAX, || asked.fetch_add(1, Ordering::Relaxed) > 1);
         assert_eq!(asked.into_inner(), 3);
+    }
+
+    #[test]
+    fn times_since_1970_are_as_far_apart_as_those_of_the_clock_of_measurements() {
+        let at_ns = now_ns();
+        let by_system = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let found = since_1970(at_ns);
+        assert!(found.abs_diff(by_system) < Duration::from_mins(1), "{found:?} {by_system:?}");
+        // Before and after the first reading.
+        for apart_ns in [1, 5_000_000_000] {
+            let apart = Duration::from_nanos(apart_ns);
+            assert_eq!(since_1970(at_ns + apart_ns), found + apart);
+            assert_eq!(since_1970(at_ns - apart_ns), found - apart);
+        }
     }
 
     #[test]

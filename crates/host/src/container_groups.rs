@@ -11,7 +11,7 @@
 //!
 //! Source: kernel documentation, admin-guide/cgroup-v2 (`cpu.stat`), admin-guide/cgroup-v1/cpuacct, scheduler/sched-bwc.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -104,17 +104,24 @@ impl Groups {
         Ok(Self { cpu_times, limits, version: Version::One, found })
     }
 
-    /// Reads the counters of a container. None if it has no group here: it has not begun, has ended, or is on another node.
-    pub fn read(&mut self, id: &ContainerId) -> Option<Counters> {
-        let group = if let Some(group) = self.found.get(id) {
-            group.clone()
-        } else {
-            let path = search(&self.cpu_times, false, LEVELS, id)?;
-            let group = path.strip_prefix(&self.cpu_times).ok()?.to_owned();
-            self.found.insert(id.clone(), group.clone());
-            group
-        };
-        let folder = self.cpu_times.join(&group);
+    /// Reads the counters of containers, in their order. None for one that has no group here: it has not begun, has ended, or is on another
+    /// node. For all those that were not found before, the tree is searched once.
+    pub fn read(&mut self, ids: &[ContainerId]) -> Vec<Option<Counters>> {
+        let mut wanted: HashSet<&ContainerId> =
+            ids.iter().filter(|id| !self.found.contains_key(*id)).collect();
+        let mut found = Vec::new();
+        search(&self.cpu_times, false, LEVELS, &mut wanted, &mut found);
+        let groups = found
+            .into_iter()
+            .filter_map(|(id, path)| Some((id.clone(), path.strip_prefix(&self.cpu_times).ok()?.to_owned())));
+        self.found.extend(groups);
+        ids.iter().map(|id| self.read_found(id)).collect()
+    }
+
+    /// Reads the counters of a container whose group was found.
+    fn read_found(&self, id: &ContainerId) -> Option<Counters> {
+        let group = self.found.get(id)?;
+        let folder = self.cpu_times.join(group);
         let before_ns = now_ns();
         let cpu_ns: u64 = match self.version {
             Version::One => fs::read_to_string(folder.join("cpuacct.usage")).ok()?.trim().parse().ok()?,
@@ -124,7 +131,7 @@ impl Groups {
         };
         let at_ns = u64::midpoint(before_ns, now_ns());
         let limit_of_pod = group.parent().and_then(|pod| self.limit(pod));
-        Some(Counters { at_ns, cpu_ns, limit: self.limit(&group), limit_of_pod })
+        Some(Counters { at_ns, cpu_ns, limit: self.limit(group), limit_of_pod })
     }
 
     /// The periods of the limit of a group.
@@ -139,21 +146,31 @@ impl Groups {
     }
 }
 
-/// The group of a container among those of pods below a folder.
-fn search(folder: &Path, is_of_pods: bool, levels: u32, id: &ContainerId) -> Option<PathBuf> {
-    let levels = levels.checked_sub(1)?;
-    let entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+/// Moves containers from those that are wanted to those that are found, each with its group among those of pods below a folder.
+fn search<'a>(
+    folder: &Path,
+    is_of_pods: bool,
+    levels: u32,
+    wanted: &mut HashSet<&'a ContainerId>,
+    found: &mut Vec<(&'a ContainerId, PathBuf)>,
+) {
+    let Some(levels) = levels.checked_sub(1) else { return };
+    if wanted.is_empty() {
+        return;
+    }
+    let Ok(entries) = fs::read_dir(folder) else { return };
     // The type is that of the entry, and not of what a link leads to.
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let named = folders.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
-    let groups: Vec<(String, PathBuf)> = named.collect();
-    let own = groups.iter().find(|(name, _)| is_of_pods && is_named(name, id));
-    let below = || {
-        let of =
-            |(name, path): &(String, PathBuf)| search(path, is_of_pods || name.contains(OF_PODS), levels, id);
-        groups.iter().find_map(of)
-    };
-    own.map(|(_, path)| path.clone()).or_else(below)
+    let folders =
+        entries.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    for entry in folders {
+        let (Ok(name), path) = (entry.file_name().into_string(), entry.path()) else { continue };
+        let own = wanted.iter().copied().find(|id| is_of_pods && is_named(&name, id));
+        if let Some(id) = own {
+            wanted.remove(id);
+            found.push((id, path.clone()));
+        }
+        search(&path, is_of_pods || name.contains(OF_PODS), levels, wanted, found);
+    }
 }
 
 /// True if a group is that of a container.
@@ -180,6 +197,10 @@ mod tests {
     /// An id whose digits are all this one.
     fn id(digit: char) -> ContainerId {
         text(digit).parse().unwrap()
+    }
+
+    fn counters(groups: &mut Groups, id: &ContainerId) -> Option<Counters> {
+        groups.read(std::slice::from_ref(id)).remove(0)
     }
 
     fn text(digit: char) -> String {
@@ -222,14 +243,14 @@ mod tests {
         ] {
             let (root, mut groups) = version_2(&group);
             let before_ns = now_ns();
-            let read = groups.read(&id('a')).unwrap_or_else(|| panic!("{group}"));
+            let read = counters(&mut groups, &id('a')).unwrap_or_else(|| panic!("{group}"));
             assert!(read.at_ns >= before_ns && read.at_ns <= now_ns());
             let limit = LimitPeriods { periods: 40, throttled: 4, throttled_s: 0.25 };
             assert_eq!((read.cpu_ns, read.limit), (1_500_000_000, Some(limit)), "{group}");
-            assert_eq!(groups.read(&id('b')), None, "{group}");
+            assert_eq!(counters(&mut groups, &id('b')), None, "{group}");
             // It has been found, and is read again.
             write(root.path(), &format!("{group}/cpu.stat"), "usage_usec 1600000\n");
-            let read = groups.read(&id('a')).unwrap();
+            let read = counters(&mut groups, &id('a')).unwrap();
             assert_eq!((read.cpu_ns, read.limit), (1_600_000_000, None), "{group}");
         }
     }
@@ -245,8 +266,24 @@ mod tests {
             format!("{pod}/cri-containerd-{}.slice", text('a')),
         ] {
             let (_root, mut groups) = version_2(&group);
-            assert_eq!(groups.read(&id('a')), None, "{group}");
+            assert_eq!(counters(&mut groups, &id('a')), None, "{group}");
         }
+    }
+
+    #[test]
+    fn containers_are_read_in_the_order_of_their_ids_wherever_they_are_and_also_if_one_is_named_twice() {
+        let pod = |number: u32, digit: char| format!("kubepods/burstable/pod{number}/{}", text(digit));
+        let (root, mut groups) = version_2(&pod(1, 'a'));
+        for (group, usage_us) in [(pod(1, 'b'), 2), (pod(2, 'c'), 3)] {
+            write(root.path(), &format!("{group}/cpu.stat"), &stat(usage_us, 0, 0, 0));
+        }
+        let read = groups.read(&['c', 'd', 'a', 'b', 'c'].map(id));
+        let cpu_ns: Vec<Option<u64>> = read.iter().map(|one| one.map(|counters| counters.cpu_ns)).collect();
+        assert_eq!(cpu_ns, [Some(3_000), None, Some(1_500_000_000), Some(2_000), Some(3_000)]);
+        // One that comes later is found, too.
+        write(root.path(), &format!("{}/cpu.stat", pod(3, 'd')), &stat(4, 0, 0, 0));
+        assert_eq!(groups.read(&[id('d')])[0].map(|counters| counters.cpu_ns), Some(4_000));
+        assert!(groups.read(&[]).is_empty());
     }
 
     #[test]
@@ -256,7 +293,7 @@ mod tests {
         symlink(root.path().join("elsewhere/group"), root.path().join("kubepods/pod1").join(text('a')))
             .unwrap();
         symlink(root.path(), root.path().join("kubepods/round")).unwrap();
-        assert_eq!(groups.read(&id('a')), None);
+        assert_eq!(counters(&mut groups, &id('a')), None);
     }
 
     #[test]
@@ -268,14 +305,14 @@ mod tests {
             let root = tempfile::tempdir().unwrap();
             write(root.path(), &format!("{cpu_times}/{group}/cpuacct.usage"), "123456789\n");
             write(root.path(), &format!("{of_limits}/{group}/cpu.stat"), limits);
-            let read = Groups::open(root.path()).unwrap().read(&id('a')).unwrap();
+            let read = counters(&mut Groups::open(root.path()).unwrap(), &id('a')).unwrap();
             assert_eq!((read.cpu_ns, read.limit), (123_456_789, Some(limit)));
         }
         // Both names lead to one hierarchy.
         let root = tempfile::tempdir().unwrap();
         write(root.path(), &format!("cpu,cpuacct/{group}/cpuacct.usage"), "5\n");
         symlink("cpu,cpuacct", root.path().join("cpuacct")).unwrap();
-        let read = Groups::open(root.path()).unwrap().read(&id('a')).unwrap();
+        let read = counters(&mut Groups::open(root.path()).unwrap(), &id('a')).unwrap();
         assert_eq!((read.cpu_ns, read.limit), (5, None));
     }
 
@@ -284,7 +321,7 @@ mod tests {
         let pod = "kubepods.slice/kubepods-pod1_2.slice";
         let (root, mut groups) = version_2(&format!("{pod}/cri-containerd-{}.scope", text('a')));
         write(root.path(), &format!("{pod}/cpu.stat"), &stat(9_000_000, 60, 6, 750_000));
-        let read = groups.read(&id('a')).unwrap();
+        let read = counters(&mut groups, &id('a')).unwrap();
         let own = LimitPeriods { periods: 40, throttled: 4, throttled_s: 0.25 };
         let of_pod = LimitPeriods { periods: 60, throttled: 6, throttled_s: 0.75 };
         assert_eq!((read.cpu_ns, read.limit, read.limit_of_pod), (1_500_000_000, Some(own), Some(of_pod)));
@@ -294,15 +331,15 @@ mod tests {
     fn a_container_that_has_ended_and_counters_that_are_none_are_not_read() {
         let group = format!("kubepods/pod1-2/{}", text('a'));
         let (root, mut groups) = version_2(&group);
-        assert!(groups.read(&id('a')).is_some());
+        assert!(counters(&mut groups, &id('a')).is_some());
         for text in
             ["", "usage_usec \n", "usage_usec -1\n", "usage_usec 18446744073709551615\n", "usage_usecs 5\n"]
         {
             write(root.path(), &format!("{group}/cpu.stat"), text);
-            assert_eq!(groups.read(&id('a')), None, "{text}");
+            assert_eq!(counters(&mut groups, &id('a')), None, "{text}");
         }
         fs::remove_dir_all(root.path().join(&group)).unwrap();
-        assert_eq!(groups.read(&id('a')), None);
+        assert_eq!(counters(&mut groups, &id('a')), None);
     }
 
     #[test]

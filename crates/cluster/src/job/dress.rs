@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::HOSTNAME;
+use super::on_nodes;
 
 /// What is added to a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,8 @@ impl Dress {
             pod["spec"]["hostNetwork"] = json!(true);
         }
         if let Some(node) = &self.node {
-            pod["spec"]["nodeSelector"][HOSTNAME] = json!(node);
+            pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
+                on_nodes(std::slice::from_ref(node));
         }
     }
 }
@@ -66,7 +67,11 @@ mod tests {
         };
         let mut pod = json!({
             "metadata": {"labels": {"app": "origin"}},
-            "spec": {"restartPolicy": "Never", "containers": [{"name": "origin"}]},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "origin"}],
+                "affinity": {"podAntiAffinity": {"of": "the pod"}},
+            },
         });
         dress.put_on(&mut pod);
         let expected = json!({
@@ -76,7 +81,16 @@ mod tests {
                 "containers": [{"name": "origin"}, {"name": "proxy"}],
                 "volumes": [{"name": "v"}],
                 "hostNetwork": true,
-                "nodeSelector": {"kubernetes.io/hostname": "node-1"},
+                "affinity": {
+                    "podAntiAffinity": {"of": "the pod"},
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [
+                                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]},
+                            ],
+                        },
+                    },
+                },
             },
         });
         assert_eq!(pod, expected);

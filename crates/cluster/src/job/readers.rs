@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{HOSTNAME, PORT, Pull, READER, USER, shared_resources};
+use super::{PORT, Pull, READER, USER, on_nodes, shared_resources};
 use crate::name::Namespace;
 
 /// The folder of the control groups on a node, and in a pod, where a runtime mounts the pod's own at the usual place.
@@ -48,8 +48,6 @@ impl Readers {
     }
 
     fn pod(&self) -> Value {
-        let node = json!({"key": HOSTNAME, "operator": "In", "values": self.nodes});
-        let nodes = json!({"nodeSelectorTerms": [{"matchExpressions": [node]}]});
         json!({
             "terminationGracePeriodSeconds": 1,
             "automountServiceAccountToken": false,
@@ -60,7 +58,7 @@ impl Readers {
                 "runAsGroup": USER,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": nodes}},
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": on_nodes(&self.nodes)}},
             // Where measured pods are, a reader has to be.
             "tolerations": [{"operator": "Exists"}],
             "containers": [self.container()],
@@ -150,7 +148,8 @@ mod tests {
         );
         let terms = &manifest["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
             ["nodeSelectorTerms"];
-        let node = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-1", "node-2"]});
-        assert_eq!(*terms, json!([{"matchExpressions": [node]}]));
+        // Kubernetes takes one name in a term, and any of the terms.
+        let term = |node: &str| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
+        assert_eq!(*terms, json!([term("node-1"), term("node-2")]));
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use hoptax_agents::controller::now_unix_s;
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Cluster, Refused};
 use hoptax_result::{CpuTimeSource, LimitPeriods};
@@ -50,12 +51,12 @@ impl Poller {
 
     /// Asks all nodes once.
     fn poll(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
-        let asked_s = now_s();
+        let asked_s = now_unix_s();
         let poll = match self {
             Self::Kubelets(kubelets) => kubelets.poll(cluster),
             Self::Readers(readers) => readers.poll(cluster),
         };
-        Ok(Poll { asked_s, answered_s: now_s(), ..poll? })
+        Ok(Poll { asked_s, answered_s: now_unix_s(), ..poll? })
     }
 
     /// Asks all nodes until they answer.
@@ -191,7 +192,7 @@ impl Idle {
 type Key = [String; 3];
 
 fn key(Shared { namespace, pods, container }: &Shared) -> Key {
-    [namespace, pods, container].map(Clone::clone)
+    [namespace, pods, container].map(String::clone)
 }
 
 /// The name of what is shared, with its container if another one of the plan would have the same.
@@ -246,11 +247,6 @@ pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, 
         seconds: all.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min),
         limit: limits.and_then(|limits| limits.into_iter().reduce(|sum, one| sum + one)),
     })
-}
-
-/// The time since 1970, seconds.
-fn now_s() -> f64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]
