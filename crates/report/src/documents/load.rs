@@ -45,6 +45,7 @@ pub fn load(result: &LoadResult) -> Document {
     document.headlines = headlines::headlines(result);
     document.notes = fail_on(result);
     document.notes.extend(by_request::slowest(result));
+    document.only_in_details = (!result.by_request.is_empty()).then_some("times of each request");
     document.notes.extend(accounts::failures(result));
     document.notes.extend(accounts::unsent(result));
     document.notes.extend(words::loosened(&result.loosened));

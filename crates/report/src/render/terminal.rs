@@ -87,6 +87,9 @@ fn notes(document: &Document, style: Style) -> String {
     if left_out > 0 {
         text += &format!("and {left_out} more: {}\n", document.details());
     }
+    if let Some(what) = document.only_in_details {
+        text += &format!("{what}: {}\n", document.details());
+    }
     text
 }
 

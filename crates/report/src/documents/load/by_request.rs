@@ -319,7 +319,13 @@ mod tests {
         assert_eq!(of(101.0), None, "the intervals meet");
         let line = of(1_000.0).unwrap();
         let first = load(&result(vec![requests("GET /a", 100.0), requests("GET /b", 1_000.0)]));
-        assert!(terminal::screen(&first, Style { width: 100, colour: false }).contains(&line));
+        let screen = terminal::screen(&first, Style { width: 100, colour: false });
+        assert!(
+            screen.contains(&line) && screen.contains("\ntimes of each request: --details\n"),
+            "{screen}"
+        );
+        let one = terminal::screen(&load(&result(Vec::new())), Style { width: 100, colour: false });
+        assert!(!one.contains("times of each request"), "{one}");
     }
 
     #[test]
