@@ -137,7 +137,8 @@ container_cpu_usage_seconds_total{container="broken
         let envoy =
             Container { namespace: "shop".to_owned(), pod: "cart".to_owned(), name: "envoy".to_owned() };
         let (group, at_us) = ("/a,b}".to_owned(), 1_764_440_000_123_000);
-        let expected = BTreeMap::from([(envoy, Reading { group, at_us, cpu_s: 1.5, limit: None, limit_of_pod: None })]);
+        let expected =
+            BTreeMap::from([(envoy, Reading { group, at_us, cpu_s: 1.5, limit: None, limit_of_pod: None })]);
         assert_eq!(readings(metrics), expected);
     }
 
