@@ -37,7 +37,9 @@ impl<T: Body> Report<T> {
         deserializer.end()?;
         Ok(report)
     }
+}
 
+impl<T: Body> Report<T> {
     /// The result that has these fields, read as its text would be: serde makes no further code for its types. Errors name no place.
     ///
     /// # Errors
