@@ -30,7 +30,7 @@ fn functions_of_istio_are_measured_beside_it_and_compared_with_it() {
     istio();
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("result.json");
-    let functions = ["istio-mutual-tls-off", "istio-authorization-100", "istio-retries"];
+    let functions = ["istio-mutual-tls-off", "istio-authorization-100"];
     let mut command = mesh(IMAGE, &["--kube-context", "admin", "--mesh", "istio"]);
     for function in functions {
         command.args(["--mesh", function]);
