@@ -118,7 +118,7 @@ impl SentLoad {
     ///
     /// # Errors
     /// When it has what agents do not have: files, processes or addresses of this machine; all of it.
-    pub fn of(sending: &Sending<'_>) -> Result<Self, Failure> {
+    pub fn from_sending(sending: &Sending<'_>) -> Result<Self, Failure> {
         let alone = of_this_machine(sending);
         if !alone.is_empty() {
             return Err(Failure::bad_input(format!(
@@ -169,7 +169,7 @@ impl SentLoad {
             protocol: protocol.map(|protocol| protocol.to_string()),
             method: method.clone(),
             headers: headers.clone(),
-            body: PlannedBody::of(body)?,
+            body: PlannedBody::from_body(body)?,
             keeps_cookies: *keeps_cookies,
             response_bytes: *response_bytes,
             timeout_ns: ns(*timeout),
@@ -331,7 +331,7 @@ impl SentLoad {
 }
 
 impl PlannedBody {
-    fn of(body: &Body) -> Result<Self, Failure> {
+    fn from_body(body: &Body) -> Result<Self, Failure> {
         Ok(match body {
             Body::Empty => Self::Empty,
             Body::Text(text) => Self::Text(text.clone()),

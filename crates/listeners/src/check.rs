@@ -144,7 +144,7 @@ fn best(subjects: &[Subject<'_>], does: impl Fn(&Subject<'_>) -> bool) -> Vec<us
 
 fn course(subject: &Subject<'_>) -> Course {
     let Subject { listener, route, cluster, .. } = subject;
-    let request = request::of(&route.matches);
+    let request = request::matching(&route.matches);
     let obstacle = match &request {
         Err(why) => Some(why.clone()),
         Ok(_) if subject.share == 0 => Some("its share of the requests is 0 %".to_owned()),

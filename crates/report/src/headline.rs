@@ -23,7 +23,7 @@ impl Headline {
     }
 
     /// A number with its interval or its bounds, or the reason why it is not known.
-    pub(crate) fn of(name: impl Into<String>, number: Quantity, note: Option<String>) -> Self {
+    pub(crate) fn number(name: impl Into<String>, number: Quantity, note: Option<String>) -> Self {
         Self::new(name, Cell::Quantity(number), note)
     }
 
@@ -34,7 +34,7 @@ impl Headline {
             Cell::Quantity(quantity) => quantity.unit,
             Cell::Empty | Cell::Text(_) => "",
         };
-        Self::of(self.name, Quantity::unknown(why, unit), None)
+        Self::number(self.name, Quantity::unknown(why, unit), None)
     }
 }
 
@@ -63,8 +63,9 @@ pub(crate) mod tests {
     #[test]
     fn a_void_result_keeps_the_name_and_says_why_there_is_no_number() {
         let number = Quantity::point(3.0, "us", Form::Level);
-        let headline = Headline::of("p50", number, Some("of `lua`".to_owned())).withheld("the proxy waited");
-        assert_eq!(headline, Headline::of("p50", Quantity::unknown("the proxy waited", "us"), None));
+        let headline =
+            Headline::number("p50", number, Some("of `lua`".to_owned())).withheld("the proxy waited");
+        assert_eq!(headline, Headline::number("p50", Quantity::unknown("the proxy waited", "us"), None));
         let count = Headline::new("costs", Cell::words("3 of 4"), None).withheld("the proxy waited");
         assert_eq!(count.value, Cell::Quantity(Quantity::unknown("the proxy waited", "")));
     }

@@ -65,7 +65,7 @@ impl Kind {
 
 impl Head {
     /// The fields of a result that was read.
-    pub(crate) fn of<T: Body>(report: &Report<T>) -> Self {
+    pub(crate) fn from_report<T: Body>(report: &Report<T>) -> Self {
         Self {
             kind: Report::<T>::KIND,
             verdict: report.verdict,
@@ -77,7 +77,7 @@ impl Head {
 }
 
 fn head<T: Documented>(text: &str) -> Result<Head> {
-    Ok(Head::of(&T::from_text(text)?))
+    Ok(Head::from_report(&T::from_text(text)?))
 }
 
 fn document<T: Documented>(text: &str) -> Result<Document> {

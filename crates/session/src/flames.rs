@@ -18,7 +18,7 @@ pub(crate) struct Stacks(BTreeMap<String, PathBuf>);
 
 impl Stacks {
     /// The folders of the arms of a plan in its run folder.
-    pub(crate) fn of(plan: &Plan, directory: &Path) -> Self {
+    pub(crate) fn in_folder(plan: &Plan, directory: &Path) -> Self {
         let folder = |arm: &Arm| (arm.id.clone(), directory.join(PROFILES).join(arm.folder(0)));
         Self(plan.arms.iter().filter(|_| plan.profile).map(folder).collect())
     }

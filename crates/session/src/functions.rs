@@ -118,7 +118,7 @@ pub(crate) struct Price {
 
 impl Price {
     /// The price of an arm of the list.
-    pub(crate) fn of(arm: &ArmResult) -> Self {
+    pub(crate) fn from_arm(arm: &ArmResult) -> Self {
         let written = |measure: CostMeasure, write: fn(&Interval) -> String| {
             let Some(cost) = measure.interval(&arm.cost) else { return "withheld".to_owned() };
             write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
@@ -160,7 +160,7 @@ fn price(list: &StudyResult, id: &str) -> String {
         circumstances(list)
     );
     for arm in arms {
-        let Price { cpu_share, cpu_us, p50_us } = Price::of(arm);
+        let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let _ = write!(text, "  {}: CPU {cpu_share} ({cpu_us} us), p50 {p50_us} us", arm.id);
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);

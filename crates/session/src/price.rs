@@ -206,7 +206,7 @@ impl<'a> Configuration<'a> {
         let mut bill = bill(&result, order::order(settings, tries));
         // The first study is kept if a second one fails or is interrupted.
         write(folder, &bill)?;
-        let pace = Pace::of(&result, began.elapsed(), tries.of_each);
+        let pace = Pace::measured(&result, began.elapsed(), tries.of_each);
         let second = is_in_doubt(&bill).then(|| second_study::size(&bill));
         let next = match studies.budget {
             Some(budget) => budget.next(Instant::now(), &pace, second),

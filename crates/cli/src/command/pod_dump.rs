@@ -22,7 +22,7 @@ pub(super) struct Given {
 
 impl Given {
     /// The file that the arguments name, or that of the dump of a pod, which is taken now; with `--resume` that of the run folder.
-    pub(super) fn of(arguments: &PriceArguments) -> Result<Self, Failure> {
+    pub(super) fn from_arguments(arguments: &PriceArguments) -> Result<Self, Failure> {
         match (&arguments.of_pod.pod, &arguments.config) {
             (Some(pod), _) => Self::of_pod(pod, arguments),
             (None, Some(path)) => Ok(Self { path: path.clone(), run_folder: None, temporary: None }),

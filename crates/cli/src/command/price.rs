@@ -17,7 +17,7 @@ use crate::{interrupt, print, progress};
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // Before the tries, which take seconds.
     thresholds::limits(&arguments.run.measure.checks.thresholds)?;
-    let given = Given::of(arguments)?;
+    let given = Given::from_arguments(arguments)?;
     let ended = price_given(arguments, &given);
     if ended.is_err() {
         given.keep();

@@ -9,7 +9,7 @@ use crate::plan::Matches;
 const HOST: &str = "check.hoptax.invalid";
 
 /// Host and path of a request, or why there is none.
-pub(super) fn of(matches: &Matches) -> Result<(String, String), String> {
+pub(super) fn matching(matches: &Matches) -> Result<(String, String), String> {
     match matches {
         Matches::All | Matches::Share(_) => Ok((HOST.to_owned(), "/".to_owned())),
         Matches::Place { hosts, prefix } => {

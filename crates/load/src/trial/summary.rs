@@ -143,7 +143,8 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         warmup_s: spec.warmup.as_secs_f64(),
         timeout_s: spec.timeout.as_secs_f64(),
         seed: spec.seed,
-        share: (!spec.share.is_whole()).then(|| PlanShare { index: spec.share.index(), of: spec.share.of() }),
+        share: (!spec.share.is_whole())
+            .then(|| PlanShare { index: spec.share.index(), of: spec.share.generators() }),
         never_halted: spec.never_halted,
         max_error_share: spec.max_error_share,
     }

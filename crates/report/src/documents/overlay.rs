@@ -72,12 +72,12 @@ impl Overlaid {
             let rate = result.rate.target.map_or("none".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
             let mut options = vec![Property::new("rate", rate)];
             options.extend(of_command(&result.plan, &result.loosened)?);
-            (Head::of(&result), options, OverlaidBody::Load(Box::new(result)))
+            (Head::from_report(&result), options, OverlaidBody::Load(Box::new(result)))
         } else if kind.name == StudyResult::KIND {
             let result: StudyResult = parsed(text)?;
             let mut options = vec![Property::new("study", result.name.clone())];
             options.extend(of_command(&result.plan, &result.loosened)?);
-            (Head::of(&result), options, OverlaidBody::Study(Box::new(result)))
+            (Head::from_report(&result), options, OverlaidBody::Study(Box::new(result)))
         } else {
             let head = (kind.read)(text).map_err(|error| error.to_string())?;
             let document = (kind.document)(text).map_err(|error| error.to_string())?;

@@ -40,7 +40,7 @@ fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
         for function in family {
             let name = format!("[`{}`]({})", function.id, file_name(&function.id));
             let arm = listed_arms(listed, &function.id).into_iter().find(|arm| arm.id == function.id);
-            let price = arm.map_or_else(|| "-".to_owned(), |arm| Price::of(arm).cpu_share);
+            let price = arm.map_or_else(|| "-".to_owned(), |arm| Price::from_arm(arm).cpu_share);
             text += &row([&name, &price, &cell(&function.summary)]);
         }
     }
@@ -87,7 +87,7 @@ fn price(function: &Function, listed: &StudyResult) -> String {
     text += &row(["---", "---:", "---:", "---:", "---:"]);
     for arm in &arms {
         let load = own_load(listed, arm).map_or_else(String::new, |load| format!(", {load}"));
-        let Price { cpu_share, cpu_us, p50_us } = Price::of(arm);
+        let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let companion = arm.companion_cpu_us_per_request;
         let companion = companion.map_or_else(|| "-".to_owned(), |one| format!("{:.1}", one.estimate));
         text += &row([&format!("{}{load}", cell(&code(&arm.id))), &cpu_share, &cpu_us, &companion, &p50_us]);
@@ -167,7 +167,7 @@ mod tests {
             let (_, page) = chapter.pages.iter().find(|(name, _)| name == id).unwrap();
             let expected = format!("| {}", cell(&code(&arm.id)));
             let row = page.lines().find(|line| line.starts_with(&expected)).expect(&expected);
-            assert!(row.contains(&Price::of(arm).cpu_us), "{row}");
+            assert!(row.contains(&Price::from_arm(arm).cpu_us), "{row}");
             found += 1;
         }
         assert!(found > 50, "{found} arms: the list has more");

@@ -34,7 +34,7 @@ pub(super) fn sent(
             "`--least-agents {least}` is more than the {number} of `--agent-pods`"
         )));
     }
-    SentLoad::of(sending)?.check_agents(number as usize)?;
+    SentLoad::from_sending(sending)?.check_agents(number as usize)?;
     let job = job(sending, &arguments.of_pods, number)?;
     if arguments.of_pods.dry_run {
         print::result(&job.shown())?;

@@ -33,14 +33,14 @@ fn of_numbers(result: &BillResult) -> Vec<Headline> {
     };
     let (cpu, p50) = (CostMeasure::CpuUs, CostMeasure::ResponseP50Us);
     let mut all = vec![
-        Headline::of("CPU time per request", time(cpu), rate.clone()),
-        Headline::of("cores", of(cpu, whole.cores, "cores"), rate),
+        Headline::number("CPU time per request", time(cpu), rate.clone()),
+        Headline::number("cores", of(cpu, whole.cores, "cores"), rate),
     ];
     if result.price_per_core_hour.is_some() {
         let note = Some("at your price".to_owned());
-        all.push(Headline::of("money per month", of(cpu, whole.money_per_month, ""), note));
+        all.push(Headline::number("money per month", of(cpu, whole.money_per_month, ""), note));
     }
-    all.push(Headline::of("p50 of the response time", time(p50), None));
+    all.push(Headline::number("p50 of the response time", time(p50), None));
     all.push(most_expensive(result));
     all
 }
@@ -55,11 +55,11 @@ fn most_expensive(result: &BillResult) -> Headline {
     let name = "most expensive part";
     let first = result.parts.first().and_then(|part| Some((part, part.cost.cpu_us_per_request?)));
     let Some((part, cost)) = first else {
-        return Headline::of(name, Quantity::unknown("no part has a cost with an interval", "us"), None);
+        return Headline::number(name, Quantity::unknown("no part has a cost with an interval", "us"), None);
     };
     let is_uncertain = part.cost.uncertain_signs.contains(&CostMeasure::CpuUs);
     let number = Quantity::difference(&cost, "us").with_sign(is_uncertain);
-    Headline::of(name, number, Some(format!("{} `{}`", part.kind, part.name)))
+    Headline::number(name, number, Some(format!("{} `{}`", part.kind, part.name)))
 }
 
 #[cfg(test)]

@@ -30,21 +30,21 @@ fn of_numbers(result: &SizeResult) -> Vec<Headline> {
         |bytes| Quantity::level(&bytes.times(1.0 / MIB), "MiB").predicted(),
     );
     let mut all = vec![
-        Headline::of("cores of all proxies", cores(&result.cores), None),
+        Headline::number("cores of all proxies", cores(&result.cores), None),
         Headline::new("added to the mean response time", added, None),
-        Headline::of(
+        Headline::number(
             "rate of the first bottleneck",
             Quantity::level(&bottleneck.rate, "requests/s").predicted(),
             Some(format!("`{}`{others}", bottleneck.service)),
         ),
-        Headline::of("memory of all proxies", memory, None),
+        Headline::number("memory of all proxies", memory, None),
     ];
     all.extend(result.money.as_ref().map(|money| {
         let number = money
             .per_month
             .as_ref()
             .map_or_else(|| Quantity::unknown("the memory of a proxy is not measured", ""), amount);
-        Headline::of("money per month", number, Some("at your price".to_owned()))
+        Headline::number("money per month", number, Some("at your price".to_owned()))
     }));
     all
 }

@@ -67,7 +67,7 @@ fn plain(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Headlin
     };
     let who = if arm.id == super::PLAIN { "plain proxying".to_owned() } else { format!("`{}`", arm.id) };
     let note = load.map(|load| format!("{per}{}", at_load(load)));
-    Headline::of(format!("{} of {who}", measure.measure().as_str()), number, note)
+    Headline::number(format!("{} of {who}", measure.measure().as_str()), number, note)
 }
 
 /// Returns the reason why the level of an arm is not known.
@@ -89,7 +89,7 @@ fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let most = known.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(row, _)| row);
     let others = functions(rows).filter(|row| row.cost(measure).is_faint()).count();
     let Some(row) = most.or_else(|| functions(rows).find(|row| row.cost(measure).is_faint())) else {
-        return Headline::of(name, Quantity::unknown("not measured", unit_name(measure)), None);
+        return Headline::number(name, Quantity::unknown("not measured", unit_name(measure)), None);
     };
     let value = match row.cost(measure) {
         Cell::Quantity(Quantity { basis: Basis::Unknown(checks), .. }) => {
@@ -103,7 +103,7 @@ fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
         (None, _) | (_, 0) => String::new(),
         (Some(_), others) => format!("; without an interval: {}", counted(others as u64, "arm")),
     };
-    Headline::of(name, value, Some(format!("`{}`{lacking}", row.marked())))
+    Headline::number(name, value, Some(format!("`{}`{lacking}", row.marked())))
 }
 
 /// The number of costs that are above zero, of those that are stated.
@@ -119,7 +119,7 @@ fn clear(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let note = (withheld > 0).then(|| format!("{} withheld", counted(withheld as u64, "more cost")));
     let name = "costs above zero";
     if stated == 0 {
-        return Headline::of(name, Quantity::unknown("no cost is known", ""), note);
+        return Headline::number(name, Quantity::unknown("no cost is known", ""), note);
     }
     Headline::new(name, Cell::words(format!("{clear} of {stated}")), note)
 }
@@ -132,8 +132,8 @@ fn half_width(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let (name, unit) = ("typical half-width", unit_name(measure));
     let note = format!("median of {}", counted(widths.len() as u64, "interval"));
     match widths.get(widths.len() / 2) {
-        Some(width) => Headline::of(name, Quantity::point(*width, unit, Form::Level), Some(note)),
-        None => Headline::of(name, Quantity::unknown("no cost has an interval", unit), None),
+        Some(width) => Headline::number(name, Quantity::point(*width, unit, Form::Level), Some(note)),
+        None => Headline::number(name, Quantity::unknown("no cost has an interval", unit), None),
     }
 }
 

