@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_result::{
-    EndedBy, Environment, Generator, InFlight, LoadBody, LoadHistograms, LoadPlan, LoadRate, LoadResult,
-    Loop, NamedRequests, NetworkPlan, Pacing, PlanShare, RequestHistograms, Stage, Waiting, Window, Within,
+    EndedBy, Environment, Generator, LoadBody, LoadHistograms, LoadPlan, LoadRate, LoadResult, Loop,
+    NamedRequests, NetworkPlan, Pacing, PlanShare, RequestHistograms, Stage, Waiting, Window, Within,
 };
 use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::ERROR_CODES;
@@ -86,7 +86,7 @@ pub(super) fn result(
         windows: course.as_ref().map(|course| windows(course)).unwrap_or_default(),
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
         serial_correlation: course.as_ref().and_then(|course| correlation(course)),
-        in_flight: course.as_ref().and_then(|course| in_flight(course)),
+        in_flight: course.as_deref().and_then(Course::in_flight),
         apart: course.as_ref().map(|course| outliers(course, &recordings)).unwrap_or_default(),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         kernel_absent: kernel_absent(spec, &all),
@@ -360,11 +360,6 @@ fn correlation(course: &Course) -> Option<f64> {
     let mut responses = course.responses.clone();
     responses.sort_unstable();
     serial_correlation(&responses.iter().map(|one| one.response_ns as f64).collect::<Vec<f64>>())
-}
-
-fn in_flight(course: &Course) -> Option<InFlight> {
-    let (seen, computed, looks) = course.in_flight()?;
-    Some(InFlight { seen, looks, computed })
 }
 
 /// The stages that began, each with the time that it ran.
