@@ -49,7 +49,7 @@ loads:
 pub struct ComparisonSettings<'a> {
     /// The subjects, as users write them; the others are compared with the first.
     pub subjects: &'a [String],
-    /// The largest difference that does not matter, as a share of the first subject.
+    /// The equivalence margin, as a share of the first subject.
     pub margin_share: f64,
     /// The longest time to measure until the differences of CPU time are decided, instead of rounds.
     pub until_decided: Option<Duration>,

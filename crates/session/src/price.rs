@@ -63,7 +63,7 @@ const PAGE: &str = "bill.html";
 pub struct PriceSettings<'a> {
     /// The file with the configuration.
     pub configuration: &'a Path,
-    /// The listener, by its name or a beginning that no other name has; none for the first that forwards a request.
+    /// The listener, by its name or a unique prefix of it; none for the first that forwards a request.
     pub listener: Option<&'a str>,
     /// The request; none for one that is derived from the routes.
     pub request: Option<&'a RequestLine>,

@@ -42,7 +42,7 @@ pub(crate) struct CompareArguments {
     /// The subjects; the others are compared with the first
     #[arg(value_name = "SUBJECT", required = true, num_args = 2..=8)]
     pub(crate) subjects: Vec<String>,
-    /// Largest difference that does not matter, as a percentage of the first subject
+    /// Equivalence margin, as a percentage of the first subject
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     pub(crate) margin: f64,
     /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time

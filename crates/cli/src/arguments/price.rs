@@ -76,7 +76,7 @@ pub(crate) struct PriceArguments {
     /// Try each variant, report which parts act on the request, and measure nothing
     #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "thresholds", "resume", "json"])]
     pub(crate) only_try: bool,
-    /// Listener: its name, or a beginning that no other name has [default: the first that forwards a request, else the first that answers one]
+    /// Listener: its name, or a unique prefix of it [default: the first that forwards a request, else the first that answers one]
     #[arg(long, value_name = "NAME")]
     pub(crate) listener: Option<String>,
     /// Request, as `GET https://HOST/PATH` [default: derived from the routes]

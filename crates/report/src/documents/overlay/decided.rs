@@ -9,7 +9,7 @@ use crate::numbers::{decimals, grouped};
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
-/// Largest difference that does not matter, as a share of the reference.
+/// Equivalence margin, as a share of the reference.
 pub(super) const MARGIN_SHARE: f64 = ComparisonBody::USUAL_MARGIN_SHARE;
 
 const PERCENT: f64 = 100.0;
