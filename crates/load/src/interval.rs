@@ -107,7 +107,7 @@ impl Interval {
         let started = self.record_started().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let length_s = seconds(self.to_ns.saturating_sub(self.from_ns));
         LoadInterval {
-            format: "hoptax.load-interval/1".to_owned(),
+            format: LoadInterval::FORMAT.to_owned(),
             unix_s: started.as_secs_f64() + seconds(self.to_ns),
             from_s: seconds(self.from_ns),
             to_s: seconds(self.to_ns),

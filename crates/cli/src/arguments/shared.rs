@@ -45,13 +45,13 @@ pub(crate) struct EnvoyArguments {
 }
 
 impl EnvoyArguments {
-    /// What was chosen.
+    /// The choice.
     pub(crate) fn choice(&self) -> EnvoyChoice<'_> {
         EnvoyChoice { named: self.envoy.as_deref(), is_offline: self.offline.is_set }
     }
 }
 
-/// Whether a release of Envoy that is missing is fetched.
+/// Fetching of releases of Envoy that are missing.
 #[derive(Debug, Args)]
 pub(crate) struct OfflineArguments {
     /// Fetch nothing: a release of Envoy that is not installed is an error, which says how to bring it here

@@ -43,6 +43,11 @@ pub struct LoadInterval {
     pub verdict: Option<Verdict>,
 }
 
+impl LoadInterval {
+    /// Name and version of the format.
+    pub const FORMAT: &'static str = "hoptax.load-interval/1";
+}
+
 /// Quantiles of one interval. With fewer than a hundred responses, p99 is the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
