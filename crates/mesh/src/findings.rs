@@ -48,7 +48,7 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |(index, arm): (usize, &Arm)| {
         let slices = slices(measured, index);
         let caller: u64 = slices.iter().filter_map(|slice| slice.load.generator.throttled).sum();
-        let limits = slices.iter().filter_map(|slice| slice.limit_of_origin);
+        let limits = slices.iter().filter_map(|slice| slice.origin?.limit);
         let origin = limits.fold(LimitPeriods::default(), |sum, one| sum + one);
         let of_caller = (caller > 0).then(|| format!("the caller in {caller} periods"));
         let LimitPeriods { periods, throttled, .. } = origin;
@@ -134,7 +134,8 @@ const IDLE_DIFFERS: f64 = 0.1;
 fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |index: &usize| {
         let arm = plan.arms.get(*index)?;
-        let of_slice = |slice: &Slice| slice.proxies.iter().copied().sum::<Option<f64>>();
+        let of_slice =
+            |slice: &Slice| slice.proxies.iter().map(|used| Some(used.as_ref()?.share)).sum::<Option<f64>>();
         let shares: Vec<f64> = slices(measured, *index).into_iter().filter_map(of_slice).collect();
         let share = shares.iter().sum::<f64>() / shares.len() as f64;
         let idle = measured.source.idle_of_own.get(index).copied().unwrap_or_default();
@@ -174,6 +175,7 @@ mod tests {
     use super::*;
     use crate::measured::{Proxy, Round};
     use crate::plan::tests::plan;
+    use crate::used::Used;
 
     #[test]
     fn the_source_of_cpu_times_the_load_of_others_and_one_node_are_stated() {
@@ -236,15 +238,9 @@ mod tests {
     fn proxies_that_work_no_more_than_without_load_are_not_on_the_way() {
         let plan = plan(&["istio"]).unwrap();
         let found = |share: Option<f64>, idle: f64| {
-            let slice = Slice {
-                arm: 2,
-                began_s: 0.0,
-                load: sample::load(),
-                proxies: vec![Some(0.004), share],
-                limits: vec![None; 2],
-                origin: None,
-                limit_of_origin: None,
-            };
+            let used = |share: Option<f64>| share.map(|share| Used { share, seconds: 20.0, limit: None });
+            let proxies = vec![used(Some(0.004)), used(share)];
+            let slice = Slice { arm: 2, began_s: 0.0, load: sample::load(), proxies, origin: None };
             let measured = Measured {
                 rounds: vec![Round { slices: vec![slice], ..Round::default() }],
                 proxies: [(2, vec![Proxy::default(), Proxy::default()])].into(),
