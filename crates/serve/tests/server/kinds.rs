@@ -6,12 +6,10 @@ use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use hoptax_result::{FindEnd, FindResult};
 use hoptax_serve::Options;
-use hoptax_session::token::Token;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Running, Site, asking, load, posting};
+use crate::support::{Answer, Running, Site, TOKEN, asking, load, open, posting};
 
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A configuration that can be priced.
 const PLAIN: &str = "static_resources: {listeners: [{name: a}]}";
 
@@ -47,13 +45,7 @@ fn no_configuration_is_read_unless_the_server_was_started_for_it_and_the_page_sa
 
 #[test]
 fn nobody_starts_any_kind_without_the_token_or_from_another_page() {
-    let open = Site::with(|options| Options {
-        listen: "192.0.2.1:8419".parse().unwrap(),
-        token: Some(Token::of_text(TOKEN).unwrap()),
-        targets: vec!["192.0.2.2:80".parse().unwrap()],
-        allows_bills: true,
-        ..options
-    });
+    let others = Site::with(|options| Options { allows_bills: true, ..open(options) });
     let asked = |path: &str, body: &Value, token: Option<&str>| {
         let request = Request::builder().method("POST").uri(path).header(HOST, "192.0.2.1:8419");
         let request = request.header(CONTENT_TYPE, "application/json");
@@ -61,7 +53,7 @@ fn nobody_starts_any_kind_without_the_token_or_from_another_page() {
             Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
             None => request,
         };
-        open.answer(request.body(Body::from(body.to_string())).unwrap())
+        others.answer(request.body(Body::from(body.to_string())).unwrap())
     };
     for (path, body) in kinds() {
         for token in [None, Some("0123456789abcdef0123456789abcdeF")] {

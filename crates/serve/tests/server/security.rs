@@ -12,12 +12,10 @@ use axum::http::{HeaderName, HeaderValue, Request};
 use futures_util::{StreamExt, stream};
 use hoptax_result::sample;
 use hoptax_serve::Options;
-use hoptax_session::token::Token;
 use serde_json::json;
 
-use crate::support::{Answer, OWN, Running, Site, asking, load, posting};
+use crate::support::{Answer, OWN, Running, Site, TOKEN, asking, load, open, posting};
 
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// Paths of every kind that exist once a run is stored.
 const PATHS: [&str; 10] = [
     "/",
@@ -32,16 +30,6 @@ const PATHS: [&str; 10] = [
     "/api/v1/jobs",
 ];
 
-/// A server on an address of documentation, which others would reach.
-fn open_site() -> Site {
-    Site::with(|options| Options {
-        listen: "192.0.2.1:8419".parse().unwrap(),
-        token: Some(Token::of_text(TOKEN).unwrap()),
-        targets: vec!["192.0.2.2:80".parse().unwrap()],
-        ..options
-    })
-}
-
 fn with_token(path: &str, authorization: Option<&str>) -> Request<Body> {
     let request = Request::builder().uri(path).header(HOST, "192.0.2.1:8419");
     let request = match authorization {
@@ -53,7 +41,7 @@ fn with_token(path: &str, authorization: Option<&str>) -> Request<Body> {
 
 #[test]
 fn nothing_is_answered_without_the_token() {
-    let site = open_site();
+    let site = Site::with(open);
     site.store_load();
     let wrong = format!("Bearer {}", TOKEN.replace('f', "e"));
     let short = format!("Bearer {}", &TOKEN[1..]);
@@ -194,7 +182,7 @@ fn a_load_goes_to_no_target_that_is_not_allowed_however_it_is_spelled() {
     assert_eq!(local.get("/api/v1/jobs").json(), json!([]));
 
     // A server that others reach sends to none of its own addresses.
-    let open = open_site();
+    let others = Site::with(open);
     for host in [
         "127.0.0.1",
         "localhost",
@@ -210,7 +198,7 @@ fn a_load_goes_to_no_target_that_is_not_allowed_however_it_is_spelled() {
         let request = Request::builder().method("POST").uri("/api/v1/loads").header(HOST, "192.0.2.1");
         let request =
             request.header(CONTENT_TYPE, "application/json").header(AUTHORIZATION, format!("Bearer {TOKEN}"));
-        let answer = open.answer(request.body(Body::from(wanted)).unwrap());
+        let answer = others.answer(request.body(Body::from(wanted)).unwrap());
         assert_eq!(answer.status, 403, "{host}: {answer:?}");
     }
 }
