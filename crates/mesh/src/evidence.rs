@@ -154,7 +154,7 @@ fn sample(plan: &Plan, slice: &Slice) -> Sample {
     let histograms = load.histograms.as_ref();
     let limits: Vec<Option<LimitPeriods>> = slice.proxies.iter().map(|used| used.as_ref()?.limit).collect();
     Sample {
-        arm: plan.arms.get(slice.arm).map(|arm| arm.id.clone()).unwrap_or_default(),
+        arm: plan.arms[slice.arm].id.clone(),
         load: LOAD.to_owned(),
         began_s: vec![slice.began_s],
         block: vec![0],

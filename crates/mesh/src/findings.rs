@@ -109,7 +109,7 @@ fn idle(measured: &Measured) -> Vec<Finding> {
 /// What sidecars take without requests is in their cost, and what shared proxies take is not, so a table of both needs it.
 fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of = |(index, share): (&usize, &f64)| {
-        let arm = plan.arms.get(*index)?;
+        let arm = &plan.arms[*index];
         let us = share * 1e6 / plan.asked.rate;
         let message = format!(
             "the proxies of the pods of `{}` took {:.2} % of a processor before the first load, which would be {us:.1} us of each request",
@@ -120,9 +120,9 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let finding =
             Finding::new("idle-proxies", Severity::Info, Value::percent(*share, 0.0), message, advice);
         // Without an arm in its scope, so that each is listed: those of several arms would be one with the first number.
-        Some(Finding { measures: vec![Measure::Cpu], ..finding })
+        Finding { measures: vec![Measure::Cpu], ..finding }
     };
-    measured.source.idle_of_own.iter().filter_map(of).collect()
+    measured.source.idle_of_own.iter().map(of).collect()
 }
 
 /// A proxy reads and writes each request and each response, which alone takes longer than this.
@@ -133,7 +133,7 @@ const IDLE_DIFFERS: f64 = 0.1;
 /// A mesh that takes no CPU time for requests is not on their way: the pods are not enrolled, or the port is excepted.
 fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |index: &usize| {
-        let arm = plan.arms.get(*index)?;
+        let arm = &plan.arms[*index];
         let of_slice =
             |slice: &Slice| slice.proxies.iter().map(|used| Some(used.as_ref()?.share)).sum::<Option<f64>>();
         let shares: Vec<f64> = slices(measured, *index).into_iter().filter_map(of_slice).collect();

@@ -143,8 +143,7 @@ impl Sampler {
     /// All answers.
     pub(super) fn end(self) -> Result<Vec<Poll>, Failure> {
         self.stop.store(true, Ordering::Relaxed);
-        let broken = || Refused::Machine { why: "its thread broke, which is a bug in hoptax".to_owned() };
-        self.thread.join().unwrap_or_else(|_| Err(broken())).map_err(of_cluster)
+        self.thread.join().unwrap_or_else(|_| Err(Refused::broken_thread())).map_err(of_cluster)
     }
 }
 

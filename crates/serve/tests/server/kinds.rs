@@ -8,7 +8,7 @@ use hoptax_result::{FindEnd, FindResult};
 use hoptax_serve::Options;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Running, Site, TOKEN, asking, load, open, posting};
+use crate::support::{Answer, Running, Site, TOKEN, load, open, posting};
 
 /// A configuration that can be priced.
 const PLAIN: &str = "static_resources: {listeners: [{name: a}]}";
@@ -161,12 +161,11 @@ fn the_problems_of_a_configuration_are_cut() {
 #[test]
 fn the_studies_that_can_be_started_are_listed_with_their_questions() {
     let studies = Site::new().get("/api/v1/studies").json();
-    let of = |name: &str| {
-        let all = studies.as_array().unwrap();
-        all.iter().find(|study| study["study"] == name).cloned()
-    };
-    assert!(of("quick").unwrap()["question"].as_str().unwrap().ends_with('?'), "{studies}");
-    assert_eq!(of("cross-datacenter-php"), None, "it needs root");
+    let all = studies.as_array().unwrap();
+    let has = |name: &str| all.iter().any(|study| study["study"] == name);
+    assert!(has("quick") && all.len() > 5, "{studies}");
+    assert!(all.iter().all(|study| study["question"].as_str().unwrap().ends_with('?')), "{studies}");
+    assert!(!has("cross-datacenter-php"), "it needs root");
 }
 
 #[test]
@@ -199,11 +198,4 @@ fn a_search_says_what_it_tries_and_keeps_what_it_found_when_it_is_stopped() {
     assert!(!result.trials.is_empty(), "{result:?}");
     assert_eq!(result.ended_by == FindEnd::Interrupt, ended["state"] == "interrupted");
     assert_eq!(site.get("/api/v1/runs").json()["runs"][0]["kind"], "find");
-}
-
-#[test]
-fn the_address_of_a_job_deletes_nothing() {
-    let site = Site::new();
-    let answer = site.answer(asking("DELETE", "/api/v1/jobs/1").body(Body::empty()).unwrap());
-    assert_eq!(answer.status, 405);
 }
