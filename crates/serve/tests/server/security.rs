@@ -1,4 +1,4 @@
-//! What strangers and their pages may not do, and what the fields of their results may not.
+//! What strangers and their pages may not do.
 
 use std::io;
 
