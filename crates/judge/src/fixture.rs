@@ -1,7 +1,6 @@
-//! A study of three arms without rounds, for tests that set its numbers themselves.
+//! Plans, and a study of three arms without rounds, for tests that set its numbers themselves.
 
 use hoptax_functions::Catalogue;
-use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{ArmResult, StudyResult};
 
@@ -15,11 +14,14 @@ loads:
   - {name: saturation, loop: closed, blocks: 2, slice: 200ms}
 ";
 
+/// The plan of the study file with this text.
+pub(crate) fn plan(text: &str) -> Plan {
+    Plan::read("test.yaml", text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// A complete study of ten rounds with the arms `baseline`, `same` and `lua`, and without any number.
 pub(crate) fn study() -> StudyResult {
-    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
-    let mut result = summarise(&plan, &[], Conditions::default());
+    let mut result = summarise(&plan(TEXT), &[], Conditions::default());
     result.plan.rounds_completed = 10;
     result
 }

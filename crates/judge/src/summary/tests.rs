@@ -1,14 +1,13 @@
 mod own_load;
 mod quiet;
 
-use hoptax_functions::Catalogue;
 use hoptax_load::Recording;
-use hoptax_plan::file;
 use hoptax_plan::record::SliceRecord;
 use hoptax_result::{Book, Cost, ResponseCost, Sample};
 use hoptax_stats::Weighted;
 
 use super::*;
+use crate::fixture;
 use crate::measures;
 use crate::precision::{self, Precision};
 
@@ -22,8 +21,7 @@ loads:
 ";
 
 fn plan() -> Plan {
-    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+    fixture::plan(TEXT)
 }
 
 /// One slice of an arm with these values of measures, undisturbed.
@@ -399,8 +397,7 @@ fn an_arm_that_equals_its_reference_besides_the_same_arm_is_a_subject() {
 #[test]
 fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
     let text = TEXT.replace("rbac, cors", "control/delay, {name: edge, functions: [control/delay, cors]}");
-    let (file, positions) = file::read("test.yaml", &text).unwrap();
-    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+    let plan = fixture::plan(&text);
     let limits =
         |arm: &Arm| known_answer(arm).map(|known| (known.response_p50_low_us, known.response_p50_high_us));
     let of =

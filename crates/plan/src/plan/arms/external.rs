@@ -159,14 +159,13 @@ fn summary(external: &External) -> String {
 mod tests {
     use hoptax_functions::Catalogue;
 
-    use crate::file::{self, Problems};
+    use crate::file::Problems;
     use crate::plan::Plan;
 
     fn planned(keys: &str) -> Result<Plan, Problems> {
         let text =
             format!("name: x\narms: [baseline, {{name: a, {keys}}}]\nloads: [{{name: all, loop: closed}}]\n");
-        let (file, positions) = file::read("x.yaml", &text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap())
+        Plan::read("x.yaml", &text, Catalogue::load().unwrap())
     }
 
     #[test]
@@ -208,8 +207,7 @@ mod tests {
     fn secret_variables_are_not_in_the_summary_of_an_arm() {
         let text = "name: x\narms: [baseline, {name: a, hops: [{env: {API_TOKEN: hidden, LEVEL: shown}}]}]\n\
                     loads: [{name: all, loop: closed}]\n";
-        let (file, positions) = file::read("x.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::read("x.yaml", text, Catalogue::load().unwrap()).unwrap();
         let summary = plan.arms.iter().find(|arm| arm.id == "a").map(|arm| arm.summary.clone()).unwrap();
         assert!(summary.contains("LEVEL=shown") && !summary.contains("hidden"), "{summary}");
     }
