@@ -37,9 +37,7 @@ impl Body for ComparisonBody {
     const FORMAT: &'static str = "hoptax.comparison/2";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.study.clone()
@@ -65,9 +63,7 @@ impl Body for StudiesComparisonBody {
     const FORMAT: &'static str = "hoptax.studies-comparison/2";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.studies.join(" and ")
