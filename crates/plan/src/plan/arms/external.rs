@@ -9,7 +9,7 @@ use hoptax_result::ArmKind;
 
 use super::super::chain::Chain;
 use super::super::points::{self, Requested};
-use super::super::{Arm, BASELINE};
+use super::super::Arm;
 use super::super::{Placed, hops};
 use super::{Planned, placed, plain_arm};
 use crate::file::ExternalEntry;
@@ -47,9 +47,6 @@ impl Planned<'_> {
             Err(message) => return vec![(format!("{pointer}/protocol"), message)],
         };
         for requested in self.requested(&at, self.application.as_ref()) {
-            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
-                continue;
-            }
             let added = self.external_at(&requested, index, entry, &external, &request);
             problems.extend(placed(pointer, added.err().into_iter().flatten().collect()));
         }
