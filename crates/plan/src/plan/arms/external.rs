@@ -9,8 +9,7 @@ use hoptax_result::ArmKind;
 
 use super::super::chain::Chain;
 use super::super::points::{self, Requested};
-use super::super::Arm;
-use super::super::{Placed, hops};
+use super::super::{Arm, Placed, hops};
 use super::{Planned, placed, plain_arm};
 use crate::file::ExternalEntry;
 
