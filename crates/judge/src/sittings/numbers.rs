@@ -308,9 +308,10 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Disturbance, sample};
+    use hoptax_result::sample;
 
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn the_quiet_share_of_several_sittings_is_that_of_all_their_responses() {
@@ -333,8 +334,7 @@ mod tests {
             let arms = [sample::arm("baseline"), sample::arm("lua")];
             let mut result = sample::study_of_rates(&arms, loads, 12, |_, _, _| rate);
             for round in result.rounds.iter_mut().skip(usable) {
-                let lost = round.samples.iter_mut().filter(|sample| sample.arm == "lua");
-                lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
+                fixture::lose(round, "lua");
             }
             Part { folder: String::new(), result }
         };

@@ -41,22 +41,14 @@ pub(super) fn one_slice(arm: &str, load: &str, values: &[(&measures::Measure, f6
 
 fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
     SliceRecord {
-        round: 0,
         block,
         load,
         arm,
-        copy: 0,
-        began_s: 0.0,
         wall_s: 0.2,
         recorded_s: 0.2,
         book: Book { planned: 4000, sent: 4000, answered: 4000, ..Book::default() },
         proxy_cpu_ns: 184_000_000,
         hops_cpu_ns: vec![184_000_000],
-        origin_cpu_ns: 0,
-        companion_cpu_ns: 0,
-        link_bytes: 0,
-        proxy_run_delay_ns: 0,
-        steal_ticks: 0,
         handover_ns: Some(60.0),
         response_p50_us: Some(100.0),
         answered: 4000,
