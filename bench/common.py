@@ -5,7 +5,6 @@ import math
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
 import statistics
@@ -74,24 +73,8 @@ def tool(name):
     return str(local) if local.exists() else shutil.which(name)
 
 
-def run(command, processor):
-    """Runs a client. Returns its output and its CPU time, user and system, in seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # 4 is void: the numbers are withheld, but not the book.
-    if done.returncode not in (0, 4):
-        sys.exit(f"{command[0]} exited with code {done.returncode}:\n{done.stdout}")
-    return done.stdout, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
-
-
 def run_and_peak(command, processor):
-    """Like `run`; also returns the peak resident memory in KiB."""
+    """Runs a client. Returns its output, its CPU time, user and system, in seconds, and its peak resident memory in KiB."""
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -102,6 +85,7 @@ def run_and_peak(command, processor):
     output = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
+    # 4 is void: the numbers are withheld, but not the book.
     if process.returncode not in (0, 4):
         sys.exit(f"{command[0]} exited with code {process.returncode}")
     return output, used.ru_utime + used.ru_stime, used.ru_maxrss

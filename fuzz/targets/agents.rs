@@ -3,7 +3,7 @@
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_agents::message::{FromAgent, FromController};
-use hoptax_agents::reader::GroupReading;
+use hoptax_agents::reader::Counters;
 use hoptax_fuzz::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
         let _ = share.check();
     }
     let _ = serde_json::from_str::<FromAgent>(text);
-    if let Ok([first, last]) = serde_json::from_str::<[GroupReading; 2]>(text) {
+    if let Ok([first, last]) = serde_json::from_str::<[Counters; 2]>(text) {
         let limits = first.limit.zip(last.limit);
         let _ = limits.map(|(first, last)| last.since(first).unwrap_or_default() + first);
     }

@@ -10,8 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hoptax_host::container_groups::{ContainerId, Counters, Groups};
-use hoptax_result::LimitPeriods;
+use hoptax_host::container_groups::{ContainerId, Groups};
 use hoptax_session::targets::is_loopback;
 use hoptax_session::{Failure, Interrupt};
 use serde::{Deserialize, Serialize};
@@ -22,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::controller::Stream;
 use crate::frame::{self, MAX_BYTES};
 
-pub use hoptax_host::container_groups::TICK_S;
+pub use hoptax_host::container_groups::{Counters, TICK_S};
 
 /// The version of this protocol. A reader that hears another refuses.
 const VERSION: u32 = 2;
@@ -45,27 +44,7 @@ struct Question {
 }
 
 /// The readings by the ids of containers, without those that have no group; or why there are none.
-type Answer = Result<BTreeMap<String, GroupReading>, String>;
-
-/// A reading of the control group of a container.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GroupReading {
-    /// Its time by the monotonic clock of the node, nanoseconds.
-    pub at_ns: u64,
-    /// CPU time since the start of the container, nanoseconds.
-    pub cpu_ns: u64,
-    /// Periods of its CPU limit since its start; none if the kernel does not count them.
-    pub limit: Option<LimitPeriods>,
-    /// Those of the limit of its pod.
-    pub limit_of_pod: Option<LimitPeriods>,
-}
-
-impl From<Counters> for GroupReading {
-    fn from(Counters { at_ns, cpu_ns, limit, limit_of_pod }: Counters) -> Self {
-        Self { at_ns, cpu_ns, limit, limit_of_pod }
-    }
-}
+type Answer = Result<BTreeMap<String, Counters>, String>;
 
 /// A reader that listens.
 #[derive(Debug)]
@@ -162,7 +141,7 @@ fn answer(question: Question, mut read: impl FnMut(&[ContainerId]) -> Vec<Option
     let ids: Vec<ContainerId> =
         containers.iter().map(|text| text.parse::<ContainerId>()).collect::<Result<_, _>>()?;
     let read = containers.into_iter().zip(read(&ids));
-    Ok(read.filter_map(|(text, counters)| Some((text, GroupReading::from(counters?)))).collect())
+    Ok(read.filter_map(|(text, counters)| Some((text, counters?))).collect())
 }
 
 /// A stream to a reader.
@@ -187,7 +166,7 @@ impl Line {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub async fn ask(&mut self, containers: Vec<String>) -> Result<BTreeMap<String, GroupReading>, String> {
+    pub async fn ask(&mut self, containers: Vec<String>) -> Result<BTreeMap<String, Counters>, String> {
         let question = Question { version: VERSION, containers };
         let exchanged = timeout(ANSWER_TIME, self.exchange(&question)).await;
         exchanged.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER_TIME.as_secs())))
@@ -239,7 +218,7 @@ mod tests {
     #[test]
     fn containers_are_read_when_they_are_asked_for_and_those_without_a_group_are_left_out() {
         let answers = asked(&[vec![id("a"), id("c"), id("b")], Vec::new(), vec![id("b")]]);
-        let reading = |at_ns: u64| GroupReading { at_ns, cpu_ns: 7, limit: None, limit_of_pod: None };
+        let reading = |at_ns: u64| Counters { at_ns, cpu_ns: 7, ..Counters::default() };
         assert_eq!(answers[0], Ok([(id("a"), reading(1)), (id("b"), reading(3))].into()));
         assert_eq!(answers[1], Ok(BTreeMap::new()));
         assert_eq!(answers[2], Ok([(id("b"), reading(4))].into()));

@@ -139,6 +139,15 @@ pub(crate) mod tests {
         fired_with(id, &[], invalidate)
     }
 
+    /// Lets so many answered requests fail in this way.
+    pub(crate) fn failing(kind: &str, count: u64) -> impl FnOnce(&mut LoadResult) {
+        move |result| {
+            result.book.answered -= count;
+            result.book.failed += count;
+            result.failures.insert(kind.to_owned(), count);
+        }
+    }
+
     #[test]
     fn a_clean_trial_is_sound() {
         let mut result = sound();

@@ -120,8 +120,8 @@ fn has_answer(
 pub(crate) mod tests {
     use hoptax_result::{
         ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
-        Interval, LoadSpec, Loop, Loosened, Measure, Measured, Program, ProxyUse, ResponseCost, Severity,
-        SittingRecord, Slices, StudyBody, StudyPlan, StudyResult, Verdict, sample,
+        Interval, LoadSpec, Loop, Loosened, Measure, Measured, ProxyUse, ResponseCost, Severity, Slices,
+        StudyBody, StudyPlan, StudyResult, Verdict, sample,
     };
 
     use crate::thresholds::Limits;
@@ -185,12 +185,11 @@ pub(crate) mod tests {
         let used = |name: &str, own_lag_p99_us: Option<f64>| GeneratorUse {
             load: name.to_owned(),
             own_lag_p50_us: own_lag_p99_us.map(|us| us / 10.0),
-            own_lag_p90_us: None,
             own_lag_p99_us,
-            quiet_own_lag_p99_us: None,
             core_share: 0.2,
             processors_share: 0.4,
             run_delay_share: 0.05,
+            ..GeneratorUse::default()
         };
         let environment =
             Environment { proxy_cpus: vec![1], generator_cpus: vec![0], ..Environment::default() };
@@ -219,17 +218,6 @@ pub(crate) mod tests {
             ..sample::study("test", "", 0.0).body
         };
         StudyResult::new(environment, body)
-    }
-
-    /// A sitting that the result combines.
-    pub(crate) fn sitting() -> SittingRecord {
-        SittingRecord {
-            started_at: String::new(),
-            folder: String::new(),
-            rounds: 10,
-            verdict: Verdict::Sound,
-            program: Program::default(),
-        }
     }
 
     /// Leaves only the closed loop, from which CPU time is then taken.
@@ -372,7 +360,7 @@ pub(crate) mod tests {
     /// Judges sound numbers of three sittings, one of them invalidated, with the findings of these sittings.
     fn combined(invalidate: impl FnOnce(&mut StudyResult), findings: Vec<Finding>) -> StudyResult {
         let mut result = sound();
-        result.sittings = vec![sitting(); 3];
+        result.sittings = vec![sample::sitting(10); 3];
         result.findings = findings;
         invalidate(&mut result);
         judge_sittings(&mut result);

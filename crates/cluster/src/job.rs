@@ -225,11 +225,7 @@ impl AgentJob {
             "command": ["/hoptax"],
             "args": arguments,
             "resources": resources,
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "readOnlyRootFilesystem": true,
-                "capabilities": {"drop": ["ALL"]},
-            },
+            "securityContext": container_security(),
             // The last words of an agent are then part of the state of its pod.
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [{"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": true}],
@@ -241,6 +237,26 @@ impl AgentJob {
 pub fn shared_resources(memory_mib: u32) -> Value {
     let memory = format!("{memory_mib}Mi");
     json!({"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": memory}})
+}
+
+/// The security of a pod of hoptax without files that belong to its group. With that of its container, it is that of the
+/// profile `restricted` of Pod Security.
+pub fn pod_security() -> Value {
+    json!({
+        "runAsNonRoot": true,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    })
+}
+
+/// The security of a container of hoptax.
+pub fn container_security() -> Value {
+    json!({
+        "allowPrivilegeEscalation": false,
+        "readOnlyRootFilesystem": true,
+        "capabilities": {"drop": ["ALL"]},
+    })
 }
 
 /// A further document of YAML.
@@ -276,6 +292,7 @@ pub fn service_of<'a>(host: &'a str, from: &'a Namespace) -> Option<(&'a str, &'
 }
 
 /// The affinity to these nodes alone, by their names: the label of a node with its host's name may have another one.
+/// Kubernetes takes one name in a term, and any of the terms.
 fn on_nodes(nodes: &[String]) -> Value {
     let term = |name: &String| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]});
     json!({"nodeSelectorTerms": nodes.iter().map(term).collect::<Vec<_>>()})

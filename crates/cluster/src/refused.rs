@@ -283,6 +283,11 @@ pub enum Refused {
 }
 
 impl Refused {
+    /// The refusal of a client whose thread panicked.
+    pub fn broken_thread() -> Self {
+        Self::Machine { why: "its thread broke, which is a bug in hoptax".to_owned() }
+    }
+
     /// True if another command line would do; otherwise the cluster, its rights or this machine must change.
     pub fn is_of_input(&self) -> bool {
         match self {

@@ -1,6 +1,7 @@
 //! The rights that taking a dump and running agents need, and the rules that grant them.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use crate::name::{Namespace, PodName};
 
@@ -118,13 +119,13 @@ pub fn rule(pod: &PodName, user: Option<&str>) -> String {
         "{apiGroups: [\"\"], resources: [pods], verbs: [get]}",
         "{apiGroups: [\"\"], resources: [pods/portforward], verbs: [get, create]}",
     ];
-    granted("hoptax-price", pod.namespace(), &rules, user)
+    granted("hoptax-price", Some(pod.namespace()), rules, user)
 }
 
 /// The rule that grants a user all that agents in pods need, as YAML, in one namespace alone: making a Job and the Secret with its token,
 /// watching the pods and events of the Job, forwarding ports of the pods, and removing the Job. No Secret can be read by it.
 pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
-    granted("hoptax-load", namespace.as_str(), &OF_AGENTS, user)
+    granted("hoptax-load", Some(namespace.as_str()), OF_AGENTS, user)
 }
 
 /// The rule that grants a user all that the measurement of a mesh needs, as YAML, in the whole cluster: making and removing namespaces, in
@@ -142,24 +143,7 @@ pub fn rule_of_mesh(user: Option<&str>, made: &[Made]) -> String {
         let group = if group.is_empty() { "\"\"" } else { group.as_str() };
         format!("{{apiGroups: [{group}], resources: [{resource}], verbs: [create]}}")
     });
-    let rules = OF_MESH.into_iter().map(str::to_owned).chain(of_made);
-    let rules: String = rules.map(|rule| format!("- {rule}\n")).collect();
-    format!(
-        "\
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {{name: hoptax-mesh}}
-rules:
-{rules}---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {{name: hoptax-mesh}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: hoptax-mesh}}
-subjects:
-- {}
-",
-        subject(user)
-    )
+    granted("hoptax-mesh", None, OF_MESH.into_iter().map(str::to_owned).chain(of_made), user)
 }
 
 /// The words of a list in a rule.
@@ -179,20 +163,30 @@ fn subject(user: Option<&str>) -> String {
     }
 }
 
-fn granted(name: &str, namespace: &str, rules: &[&str], user: Option<&str>) -> String {
+/// A role and its binding to a user, as YAML: in a namespace, or without one in the whole cluster.
+fn granted(
+    name: &str,
+    namespace: Option<&str>,
+    rules: impl IntoIterator<Item = impl Display>,
+    user: Option<&str>,
+) -> String {
+    let (scope, place) = match namespace {
+        Some(namespace) => ("", format!(", namespace: {namespace}")),
+        None => ("Cluster", String::new()),
+    };
     let subject = subject(user);
-    let rules: String = rules.iter().map(|rule| format!("- {rule}\n")).collect();
+    let rules: String = rules.into_iter().map(|rule| format!("- {rule}\n")).collect();
     format!(
         "\
 apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {{name: {name}, namespace: {namespace}}}
+kind: {scope}Role
+metadata: {{name: {name}{place}}}
 rules:
 {rules}---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: {name}, namespace: {namespace}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: {name}}}
+kind: {scope}RoleBinding
+metadata: {{name: {name}{place}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {scope}Role, name: {name}}}
 subjects:
 - {subject}
 "

@@ -417,9 +417,7 @@ mod tests {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         assert!(lasted && earlier.threads.len() == 1 && earlier.threads.contains_key(&child), "{earlier:?}");
         // Until the shell has waited for it.
-        while descendants_use(shell.id()).since(&earlier).is_some() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        crate::fixture::wait_until(|| descendants_use(shell.id()).since(&earlier).is_none());
         assert_eq!(descendants_use(shell.id()).lasting_since_ns(&earlier), 0);
         drop(shell.stdin.take());
         shell.wait().unwrap();

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hoptax_result::LimitPeriods;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ns;
 
@@ -54,8 +55,9 @@ impl FromStr for ContainerId {
     }
 }
 
-/// A reading of the counters of a container.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// A reading of the counters of a container, also as readers in a cluster answer it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Counters {
     /// Its time by [`now_ns`].
     pub at_ns: u64,

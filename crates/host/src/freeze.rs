@@ -275,21 +275,13 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::child::{Child, ChildSpec, last_lines};
+    use crate::child::{Child, last_lines};
+    use crate::fixture::{shell, wait_until};
 
     /// Starts a child and waits for its first output.
     fn start(directory: &Path, script: &str) -> Child {
-        let child = Child::start(&ChildSpec {
-            program: "/bin/sh".into(),
-            arguments: vec!["-c".into(), script.into()],
-            environment: Vec::new(),
-            log: directory.join("log"),
-            processors: Vec::new(),
-        })
-        .unwrap();
-        while last_lines(child.log(), 1).is_empty() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let child = Child::start(&shell(directory, script)).unwrap();
+        wait_until(|| !last_lines(child.log(), 1).is_empty());
         child
     }
 
@@ -319,9 +311,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; exec sleep 1000");
         let id = child.id();
-        while !describe(id, id).starts_with("sleep (state S") {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until(|| describe(id, id).starts_with("sleep (state S"));
         let mut freezer = Freezer::default();
         freezer.freeze(&[id]).unwrap();
         assert!(describe(id, id).starts_with("sleep (state T"), "{}", describe(id, id));
@@ -340,9 +330,7 @@ mod tests {
         thread::sleep(Duration::from_millis(30));
         assert_eq!(used(), before);
         freezer.thaw_all().unwrap();
-        while used() == before {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until(|| used() != before);
     }
 
     #[test]

@@ -37,3 +37,6 @@ pub mod spinner;
 pub mod unassigned_port;
 pub mod usable;
 pub mod wake;
+
+#[cfg(test)]
+mod fixture;

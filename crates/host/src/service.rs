@@ -140,6 +140,12 @@ fn reader(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::wait_until;
+
+    fn end_of(service: &mut Service) -> ExitStatus {
+        wait_until(|| service.ended().unwrap().is_some());
+        service.ended().unwrap().unwrap()
+    }
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("/bin/sh");
@@ -160,12 +166,7 @@ mod tests {
             kept.lock().unwrap().push((stream, String::from_utf8_lossy(line).into_owned()));
         });
         let mut service = Service::start(shell(script), &as_it_is, &on_line).unwrap();
-        let status = loop {
-            match service.ended().unwrap() {
-                Some(status) => break status,
-                None => thread::sleep(Duration::from_millis(1)),
-            }
-        };
+        let status = end_of(&mut service);
         let last = service.last_lines();
         let lines = lines.lock().unwrap().clone();
         (lines, status, last)
@@ -234,16 +235,9 @@ mod tests {
         let mut command = shell(script);
         command.arg(&ready);
         let mut service = Service::start(command, &as_it_is, &on_line).unwrap();
-        while !ready.exists() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until(|| ready.exists());
         service.terminate();
-        let status = loop {
-            match service.ended().unwrap() {
-                Some(status) => break status,
-                None => thread::sleep(Duration::from_millis(1)),
-            }
-        };
+        let status = end_of(&mut service);
         assert_eq!(status.code(), Some(7));
     }
 }

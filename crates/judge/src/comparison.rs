@@ -15,7 +15,7 @@ use crate::summary::once::resolution;
 
 pub use configurations::{ArmIn, Read, configuration_differences};
 pub use keys::key_differences;
-pub use of_studies::{ArmOfStudy, ComparedArm, JointStudy, LeftOut, StudyOfComparison, of_studies};
+pub use of_studies::{ArmOfStudy, ComparedArm, JointStudy, StudyOfComparison, of_studies};
 
 /// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
 /// baseline: the cost of an arm is its difference from the baseline.

@@ -154,12 +154,11 @@ fn reason_of(result: &StudyResult, arm: &str, limit: &Limit) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
     use hoptax_plan::file;
-    use hoptax_plan::plan::Plan;
     use hoptax_result::{CostMeasure, Interval};
 
     use super::*;
+    use crate::fixture;
     use crate::summary::{Conditions, summarise};
 
     /// A gate of two arms whose candidates change CPU time by these shares, after ten rounds.
@@ -187,9 +186,7 @@ mod tests {
         let candidate: Candidate = "envoy=1.41.0".parse().unwrap();
         let side_by_side = side_by_side(&file, &candidate).unwrap();
         let text = serde_json::to_string(&side_by_side.file).unwrap();
-        let (file, positions) = file::read("gate.yaml", &text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
-        let mut result = summarise(&plan, &[], Conditions::default());
+        let mut result = summarise(&fixture::plan(&text), &[], Conditions::default());
         result.plan.rounds_completed = 10;
         set(&mut result);
         let limits: Vec<Limit> = limits.iter().map(|limit| limit.parse().unwrap()).collect();

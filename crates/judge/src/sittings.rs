@@ -189,47 +189,43 @@ fn cost(
     let estimates: Vec<Option<SittingEstimate>> =
         parts.iter().map(|part| estimate(&part.result, arm, measure, load)).collect();
     let stated: Vec<SittingEstimate> = estimates.iter().copied().flatten().collect();
-    let sittings: Vec<Sitting> = stated
-        .iter()
-        .map(|one| Sitting { estimate: one.interval.estimate, standard_error: one.standard_error })
-        .collect();
+    let sittings: Vec<Sitting> = stated.iter().map(sitting).collect();
+    let of_machine = |combined: Interval, between_sittings: f64, another_sitting: Interval| SittingCost {
+        measure,
+        load: load.map(str::to_owned),
+        estimates: estimates.clone(),
+        holds_for: HoldsFor::Machine,
+        combined: Some(combined),
+        between_sittings: Some(between_sittings),
+        another_sitting: Some(another_sitting),
+    };
     if let Some((found, combined)) = borrows.and_then(|found| Some((found, found.interval(CONFIDENCE)?))) {
         let own = sittings.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / sittings.len() as f64;
         let count = found.replicates as f64;
-        return Some(SittingCost {
-            measure,
-            load: load.map(str::to_owned),
-            estimates,
-            holds_for: HoldsFor::Machine,
-            combined: Some(combined),
-            between_sittings: Some((found.variance().value - own).max(0.0).sqrt()),
-            // Its variance, and that of the mean, which is as many times smaller.
-            another_sitting: Some(Interval::around(
-                combined.estimate,
-                combined.half_width() * (count + 1.0).sqrt(),
-            )),
-        });
+        let between_sittings = (found.variance().value - own).max(0.0).sqrt();
+        // Its variance, and that of the mean, which is as many times smaller.
+        let another_half_width = combined.half_width() * (count + 1.0).sqrt();
+        let another_sitting = Interval::around(combined.estimate, another_half_width);
+        return Some(of_machine(combined, between_sittings, another_sitting));
     }
-    match random_effects(&sittings, CONFIDENCE) {
-        Some(found) => Some(SittingCost {
-            measure,
-            load: load.map(str::to_owned),
-            estimates,
-            holds_for: HoldsFor::Machine,
-            combined: Some(found.cost),
-            between_sittings: Some(found.between_sittings),
-            another_sitting: Some(found.another_sitting),
-        }),
-        None => stated.first().filter(|_| stated.len() == 1).map(|only| SittingCost {
-            measure,
-            load: load.map(str::to_owned),
-            holds_for: HoldsFor::Sitting,
-            combined: Some(only.interval),
-            between_sittings: None,
-            another_sitting: None,
-            estimates,
-        }),
+    if let Some(found) = random_effects(&sittings, CONFIDENCE) {
+        return Some(of_machine(found.cost, found.between_sittings, found.another_sitting));
     }
+    let only = stated.first().filter(|_| stated.len() == 1)?;
+    Some(SittingCost {
+        measure,
+        load: load.map(str::to_owned),
+        holds_for: HoldsFor::Sitting,
+        combined: Some(only.interval),
+        between_sittings: None,
+        another_sitting: None,
+        estimates,
+    })
+}
+
+/// The estimate of a sitting, as methods that combine sittings take it.
+fn sitting(one: &SittingEstimate) -> Sitting {
+    Sitting { estimate: one.interval.estimate, standard_error: one.standard_error }
 }
 
 fn estimate(

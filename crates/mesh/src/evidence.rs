@@ -7,8 +7,8 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_judge::measures::{self, Measure, hop_cpu};
 use hoptax_judge::summary::fill;
 use hoptax_result::{
-    ArmKind, ArmResult, ArmRound, Generator, HopUse, HostUse, LoadSpec, Loop, PlannedHop, PlannedNetwork,
-    PlannedSubject, Sample, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
+    ArmKind, ArmResult, ArmRound, Generator, HopUse, HostUse, LimitPeriods, LoadSpec, Loop, PlannedHop,
+    PlannedNetwork, PlannedSubject, Sample, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
 };
 
 use crate::findings::findings;
@@ -152,8 +152,9 @@ fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
 fn sample(plan: &Plan, slice: &Slice) -> Sample {
     let load = &slice.load;
     let histograms = load.histograms.as_ref();
+    let limits: Vec<Option<LimitPeriods>> = slice.proxies.iter().map(|used| used.as_ref()?.limit).collect();
     Sample {
-        arm: plan.arms.get(slice.arm).map(|arm| arm.id.clone()).unwrap_or_default(),
+        arm: plan.arms[slice.arm].id.clone(),
         load: LOAD.to_owned(),
         began_s: vec![slice.began_s],
         block: vec![0],
@@ -166,11 +167,7 @@ fn sample(plan: &Plan, slice: &Slice) -> Sample {
         reasons: load.reasons.clone(),
         responses: histograms.and_then(|all| all.response.clone()),
         own_lag: histograms.and_then(|all| all.own_lag.clone()),
-        limits: if slice.limits.iter().any(Option::is_some) {
-            vec![slice.limits.clone()]
-        } else {
-            Vec::new()
-        },
+        limits: if limits.iter().any(Option::is_some) { vec![limits] } else { Vec::new() },
         ..Sample::default()
     }
 }
@@ -183,8 +180,8 @@ fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>
     // Of a share of a processor, the part of one request.
     let us = |share: f64| rate.map(|rate| share * 1e6 / rate);
     // Without proxies it is zero.
-    let share: Option<f64> = slice.proxies.iter().try_fold(0.0, |sum, share| Some(sum + (*share)?));
-    let (proxies, origin) = (share.and_then(us), slice.origin.and_then(us));
+    let share: Option<f64> = slice.proxies.iter().try_fold(0.0, |sum, used| Some(sum + used.as_ref()?.share));
+    let (proxies, origin) = (share.and_then(us), slice.origin.and_then(|used| us(used.share)));
     let generator = &load.generator;
     let workers = generator.workers.len().max(1) as f64;
     let of_worker =
@@ -197,8 +194,8 @@ fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>
             values.insert(measure.id.to_string(), vec![value]);
         }
     };
-    for (number, share) in slice.proxies.iter().enumerate() {
-        set(&hop_cpu(number), share.and_then(us));
+    for (number, used) in slice.proxies.iter().enumerate() {
+        set(&hop_cpu(number), used.and_then(|used| us(used.share)));
     }
     for (measure, value) in [
         (measures::CPU, proxies),
@@ -223,11 +220,17 @@ fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>
 #[cfg(test)]
 mod tests {
     use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, CostMeasure, LimitPeriods, LoadHistograms, LoadResult, sample};
+    use hoptax_result::{Book, CostMeasure, LoadHistograms, LoadResult, sample};
 
     use super::*;
     use crate::measured::Source;
     use crate::plan::tests::plan;
+    use crate::used::Used;
+
+    /// What a container used that took this share of a processor.
+    fn used(share: f64) -> Used {
+        Used { share, seconds: 20.0, limit: None }
+    }
 
     /// A load whose 10,000 responses took about this long.
     fn load(us: u64) -> LoadResult {
@@ -250,10 +253,8 @@ mod tests {
                 arm,
                 began_s: f64::from(number) * 100.0,
                 load: load([100, 110, 300][arm] + u64::from(number)),
-                proxies: if arm == 2 { vec![proxy(number), Some(0.05)] } else { Vec::new() },
-                limits: vec![None; if arm == 2 { 2 } else { 0 }],
-                origin: Some(0.01),
-                limit_of_origin: None,
+                proxies: if arm == 2 { vec![proxy(number).map(used), Some(used(0.05))] } else { Vec::new() },
+                origin: Some(used(0.01)),
             };
             Round { slices: (0..3).map(slice).collect(), ..Round::default() }
         };
@@ -292,10 +293,8 @@ mod tests {
                 arm: 3,
                 began_s,
                 load: load(320 + u64::from(number)),
-                proxies: vec![Some(0.102 + f64::from(number) * 1e-6), Some(0.05)],
-                limits: vec![None; 2],
-                origin: Some(0.01),
-                limit_of_origin: None,
+                proxies: vec![Some(used(0.102 + f64::from(number) * 1e-6)), Some(used(0.05))],
+                origin: Some(used(0.01)),
             });
         }
         let proxies = measured.proxies[&2].clone();
@@ -330,8 +329,8 @@ mod tests {
         let judged = |throttled: u64| {
             let mut measured = measured(|_| Some(0.1));
             for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.slices) {
-                if let Some(limit) = slice.limits.last_mut() {
-                    *limit =
+                if let Some(Some(server)) = slice.proxies.last_mut() {
+                    server.limit =
                         Some(LimitPeriods { periods: 200, throttled, throttled_s: throttled as f64 * 0.05 });
                 }
             }
@@ -361,8 +360,8 @@ mod tests {
             for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.slices) {
                 if slice.arm == 1 {
                     slice.load.generator.throttled = caller;
-                    slice.limit_of_origin =
-                        Some(LimitPeriods { periods: 200, throttled: origin, throttled_s: 0.0 });
+                    let limit = LimitPeriods { periods: 200, throttled: origin, throttled_s: 0.0 };
+                    slice.origin = Some(Used { limit: Some(limit), ..used(0.01) });
                 }
             }
             let result = result(&plan(&["istio"]).unwrap(), &measured, &Limits::default());

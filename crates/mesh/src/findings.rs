@@ -48,7 +48,7 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |(index, arm): (usize, &Arm)| {
         let slices = slices(measured, index);
         let caller: u64 = slices.iter().filter_map(|slice| slice.load.generator.throttled).sum();
-        let limits = slices.iter().filter_map(|slice| slice.limit_of_origin);
+        let limits = slices.iter().filter_map(|slice| slice.origin?.limit);
         let origin = limits.fold(LimitPeriods::default(), |sum, one| sum + one);
         let of_caller = (caller > 0).then(|| format!("the caller in {caller} periods"));
         let LimitPeriods { periods, throttled, .. } = origin;
@@ -109,7 +109,7 @@ fn idle(measured: &Measured) -> Vec<Finding> {
 /// What sidecars take without requests is in their cost, and what shared proxies take is not, so a table of both needs it.
 fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of = |(index, share): (&usize, &f64)| {
-        let arm = plan.arms.get(*index)?;
+        let arm = &plan.arms[*index];
         let us = share * 1e6 / plan.asked.rate;
         let message = format!(
             "the proxies of the pods of `{}` took {:.2} % of a processor before the first load, which would be {us:.1} us of each request",
@@ -120,9 +120,9 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let finding =
             Finding::new("idle-proxies", Severity::Info, Value::percent(*share, 0.0), message, advice);
         // Without an arm in its scope, so that each is listed: those of several arms would be one with the first number.
-        Some(Finding { measures: vec![Measure::Cpu], ..finding })
+        Finding { measures: vec![Measure::Cpu], ..finding }
     };
-    measured.source.idle_of_own.iter().filter_map(of).collect()
+    measured.source.idle_of_own.iter().map(of).collect()
 }
 
 /// A proxy reads and writes each request and each response, which alone takes longer than this.
@@ -133,8 +133,9 @@ const IDLE_DIFFERS: f64 = 0.1;
 /// A mesh that takes no CPU time for requests is not on their way: the pods are not enrolled, or the port is excepted.
 fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |index: &usize| {
-        let arm = plan.arms.get(*index)?;
-        let of_slice = |slice: &Slice| slice.proxies.iter().copied().sum::<Option<f64>>();
+        let arm = &plan.arms[*index];
+        let of_slice =
+            |slice: &Slice| slice.proxies.iter().map(|used| Some(used.as_ref()?.share)).sum::<Option<f64>>();
         let shares: Vec<f64> = slices(measured, *index).into_iter().filter_map(of_slice).collect();
         let share = shares.iter().sum::<f64>() / shares.len() as f64;
         let idle = measured.source.idle_of_own.get(index).copied().unwrap_or_default();
@@ -174,6 +175,7 @@ mod tests {
     use super::*;
     use crate::measured::{Proxy, Round};
     use crate::plan::tests::plan;
+    use crate::used::Used;
 
     #[test]
     fn the_source_of_cpu_times_the_load_of_others_and_one_node_are_stated() {
@@ -236,15 +238,9 @@ mod tests {
     fn proxies_that_work_no_more_than_without_load_are_not_on_the_way() {
         let plan = plan(&["istio"]).unwrap();
         let found = |share: Option<f64>, idle: f64| {
-            let slice = Slice {
-                arm: 2,
-                began_s: 0.0,
-                load: sample::load(),
-                proxies: vec![Some(0.004), share],
-                limits: vec![None; 2],
-                origin: None,
-                limit_of_origin: None,
-            };
+            let used = |share: Option<f64>| share.map(|share| Used { share, seconds: 20.0, limit: None });
+            let proxies = vec![used(Some(0.004)), used(share)];
+            let slice = Slice { arm: 2, began_s: 0.0, load: sample::load(), proxies, origin: None };
             let measured = Measured {
                 rounds: vec![Round { slices: vec![slice], ..Round::default() }],
                 proxies: [(2, vec![Proxy::default(), Proxy::default()])].into(),

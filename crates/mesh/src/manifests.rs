@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_cluster::job::{
-    self, AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, Readers, document, new_name, shared_resources,
+    self, AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, Readers, container_security, document, new_name,
+    pod_security, shared_resources,
 };
 use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
@@ -18,8 +19,6 @@ use crate::template::Side;
 const MEMORY_MIB: u32 = 256;
 /// The processors that a caller may use, thousandths: those of a worker, and one for all else.
 const CALLER_MILLIS: u32 = 2_000;
-/// The user of the origin, as of agents.
-const USER: u32 = 65_532;
 
 impl Arm {
     /// The manifest of its namespace.
@@ -46,9 +45,7 @@ impl Arm {
             "args": ["lab", "origin", "--quiet", "--listen", listen],
             "ports": [{"containerPort": self.port}],
             "resources": shared_resources(MEMORY_MIB),
-            "securityContext": {
-                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
-            },
+            "securityContext": container_security(),
             "terminationMessagePolicy": "FallbackToLogsOnError",
         });
         let mut pod = json!({
@@ -61,9 +58,7 @@ impl Arm {
                 "terminationGracePeriodSeconds": 1,
                 "automountServiceAccountToken": false,
                 "enableServiceLinks": false,
-                "securityContext": {
-                    "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER, "seccompProfile": {"type": "RuntimeDefault"},
-                },
+                "securityContext": pod_security(),
                 "containers": [container],
             },
         });

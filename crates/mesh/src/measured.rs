@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{CpuTimeSource, Environment, LimitPeriods, LoadResult};
+use hoptax_result::{CpuTimeSource, Environment, LoadResult};
+
+use crate::used::Used;
 
 /// The source of CPU times, and the slices that it needs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,14 +45,10 @@ pub struct Slice {
     pub began_s: f64,
     /// What the caller recorded.
     pub load: LoadResult,
-    /// CPU time of each proxy as a share of a processor, in the order of the proxies of the arm; none where it is not known.
-    pub proxies: Vec<Option<f64>>,
-    /// Periods of the CPU limit of each proxy; none where they are not known, and without a limit.
-    pub limits: Vec<Option<LimitPeriods>>,
-    /// CPU time of the origin.
-    pub origin: Option<f64>,
-    /// Periods of the CPU limit of the origin; none where they are not known, and without a limit.
-    pub limit_of_origin: Option<LimitPeriods>,
+    /// What each proxy used, in the order of the proxies of the arm; none where it is not known.
+    pub proxies: Vec<Option<Used>>,
+    /// What the origin used.
+    pub origin: Option<Used>,
 }
 
 /// A complete round.

@@ -22,7 +22,7 @@ use humantime::format_rfc3339_seconds;
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
-use crate::source::{CpuTime, SETTLING_S, quiet_s, slice_s, usual_slice_s};
+use crate::source::{CpuTime, SETTLING, quiet_s, slice_s, usual_slice_s};
 use crate::template::Shared;
 use crate::used::{Poll, longest_gap_s};
 use kubelets::Kubelets;
@@ -48,6 +48,16 @@ struct Context<'a> {
 impl Context<'_> {
     fn note(&self, text: &str) {
         (self.say)(Update::Note(text));
+    }
+
+    /// Waits for so long; an interrupt ends it with a failure.
+    fn wait(&self, time: Duration) -> Result<(), Failure> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.interrupt.check()?;
+            thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
     }
 }
 
@@ -136,18 +146,13 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             let (load, polls) = (load?, polls?);
             context.interrupt.check()?;
             let from_s = load.recorded_from_unix_s.unwrap_or_default();
-            let used = arm.used(&polls, (from_s, from_s + load.recorded_s), &idle);
+            let recorded_s = (from_s, from_s + load.recorded_s);
+            let proxies = arm.proxies_used(&polls, recorded_s, &idle);
+            let origin = arm.origin_used(&polls, recorded_s);
             let source = &mut measured.source;
-            source.shortest_s = [source.shortest_s, used.shortest_s].into_iter().flatten().reduce(f64::min);
-            round.slices.push(Slice {
-                arm: index,
-                began_s,
-                load,
-                proxies: used.proxies,
-                limits: used.limits,
-                origin: used.origin,
-                limit_of_origin: used.limit_of_origin,
-            });
+            let seconds = proxies.iter().flatten().map(|used| used.seconds);
+            source.shortest_s = seconds.chain(source.shortest_s).reduce(f64::min);
+            round.slices.push(Slice { arm: index, began_s, load, proxies, origin });
         }
         round.ended_at = now();
         measured.rounds.push(round);
@@ -176,7 +181,8 @@ fn poller(
         source.why = Some("as --cpu-time asks".to_owned());
     }
     if wanted != CpuTime::Kubelet {
-        match readers_of_round(plan, number, pods, nodes, context) {
+        let made = plan.readers(number, nodes.to_owned());
+        match Readers::come(&made, &pods.owner(), &pods.placed(), plan, context) {
             Ok(readers) => {
                 source.from = CpuTimeSource::Cgroup;
                 return Ok(Poller::Readers(readers));
@@ -193,17 +199,6 @@ fn poller(
         }
     }
     Ok(Poller::Kubelets(Kubelets::new(plan, nodes.to_owned())))
-}
-
-/// Has the readers of a round come.
-fn readers_of_round(
-    plan: &Plan,
-    number: u32,
-    pods: &Pods,
-    nodes: &[String],
-    context: Context<'_>,
-) -> Result<Readers, Unread> {
-    Readers::come(&plan.readers(number, nodes.to_owned()), &pods.owner(), &pods.placed(), plan, context)
 }
 
 /// The containers that are shared, once each node has them: without that of one, the sum would lack it.
@@ -237,7 +232,7 @@ fn first_readings(
     if number > 0 {
         let needed_s = quiet_s(measured.source.gap_s);
         if needed_s > 0.0 {
-            settle(context)?;
+            context.wait(SETTLING)?;
         }
         return poller.poll_until(context, needed_s, |_| false);
     }
@@ -247,7 +242,7 @@ fn first_readings(
             "waits until the nodes have read the CPU time of the new containers three times"
         }
     });
-    settle(context)?;
+    context.wait(SETTLING)?;
     let containers: Vec<Container> = pods.containers().into_iter().chain(others.iter().cloned()).collect();
     let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers);
     let mut polls = poller.poll_until(context, LONGEST_WAIT_S, |polls| gap_s(polls).is_some())?;
@@ -267,16 +262,6 @@ fn first_readings(
     (measured.source.gap_s, measured.source.slice_s) = (gap_s, slice_s);
     context.note(&format!("CPU times are read every {gap_s:.1} s or less: slices of {slice_s:.0} s"));
     Ok(polls)
-}
-
-/// Waits until new pods have started.
-fn settle(context: Context<'_>) -> Result<(), Failure> {
-    let began = Instant::now();
-    while began.elapsed().as_secs_f64() < SETTLING_S {
-        context.interrupt.check()?;
-        thread::sleep(LOOK_EVERY);
-    }
-    Ok(())
 }
 
 /// The failure of a source that does not read.

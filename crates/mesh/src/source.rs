@@ -29,8 +29,8 @@ const BESIDE_S: f64 = 6.0;
 /// The length of a slice that nobody asks for, and of the quiet time, between readings of control groups, at least, seconds: what proxies and
 /// control planes do every 10 to 30 s, such as probes, scrapes of metrics and the push of a configuration, would be in a shorter one by chance.
 const USUAL_S: f64 = 30.0;
-/// The time before a quiet time, seconds: new pods still start, and proxies hear of them.
-pub const SETTLING_S: f64 = 10.0;
+/// The time before a quiet time: new pods still start, and proxies hear of them.
+pub const SETTLING: Duration = Duration::from_secs(10);
 /// Gaps of the quiet time of a later round between readings of kubelets.
 const GAPS_OF_QUIET: f64 = 2.0;
 /// The share of a processor by which ticks of the kernel may make a CPU time from control groups wrong.

@@ -23,22 +23,15 @@ pub struct Poll {
     pub gone: BTreeSet<Container>,
 }
 
-/// What a container used between two readings.
+/// What a container, or several that are shared together, used in some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
-    /// CPU time, seconds.
-    pub cpu_s: f64,
-    /// The distance of the readings, seconds.
+    /// The share of a processor.
+    pub share: f64,
+    /// The distance of the readings that it is from, seconds; of several containers the shortest.
     pub seconds: f64,
     /// Periods of its CPU limit, or of that of its pod, if that one stopped it more; none where they are not known, and without a limit.
     pub limit: Option<LimitPeriods>,
-}
-
-impl Used {
-    /// The share of a processor.
-    pub fn share(&self) -> f64 {
-        self.cpu_s / self.seconds
-    }
 }
 
 /// What a container used between the first and the last reading that its node took in this time, seconds since 1970. None if it took fewer
@@ -63,7 +56,7 @@ pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Op
     let (first, last) = (taken.first()?, taken.last()?);
     let seconds = last.at_us.saturating_sub(first.at_us) as f64 / 1e6;
     let cpu_s = last.cpu_s - first.cpu_s;
-    (seconds > 0.0).then_some(Used { cpu_s, seconds, limit: tighter(first, last) })
+    (seconds > 0.0).then(|| Used { share: cpu_s / seconds, seconds, limit: tighter(first, last) })
 }
 
 /// The periods between two readings of the limit that stopped a container in the larger share of them: its own, or that of its pod. Their sum
@@ -99,7 +92,7 @@ mod tests {
     }
 
     fn between(cpu_s: f64, seconds: f64) -> Used {
-        Used { cpu_s, seconds, limit: None }
+        Used { share: cpu_s / seconds, seconds, limit: None }
     }
 
     /// Polls every second from 100 s on. The node reads every 10 s, its clock is an hour off, and the container uses half a processor.
@@ -124,7 +117,7 @@ mod tests {
         let used = |from_s: f64, to_s: f64| used(&polls, &container(), from_s, to_s);
         // Readings at 10, 20, 30, 40 and 50 s; that of 0 s was there before.
         assert_eq!(used(100.0, 160.0), Some(between(20.0, 40.0)));
-        assert!((used(100.0, 160.0).unwrap().share() - 0.5).abs() < 1e-9);
+        assert!((used(100.0, 160.0).unwrap().share - 0.5).abs() < 1e-9);
         // The reading of 10 s may have been taken before 109.5 s.
         assert_eq!(used(109.5, 160.0), Some(between(15.0, 30.0)));
         assert_eq!(used(100.0, 149.0), Some(between(15.0, 30.0)));

@@ -218,6 +218,15 @@ pub enum Rate {
 }
 
 impl Plan {
+    /// Reads the text of a study file and plans its study, as [`Self::new`] does. `name` is the file name in problems.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<Self, Problems> {
+        let (file, positions) = crate::file::read(name, text)?;
+        Self::new(&file, &positions, catalogue)
+    }
+
     /// Plans the study of `file`, whose proxies have no configuration of the user.
     ///
     /// # Errors

@@ -65,7 +65,6 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
-    use crate::file;
 
     const RULE: QuietRule = QuietRule { max_wait_share: 0.01 };
 
@@ -85,8 +84,8 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         let loads = "loads:\n  - {name: open, loop: open, rate: 100}\n  - {name: closed, loop: closed}\n";
-        let (file, positions) = file::read("test.yaml", &format!("name: test\n{text}{loads}")).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+        let text = format!("name: test\n{text}{loads}");
+        Plan::read("test.yaml", &text, Catalogue::load().unwrap()).unwrap()
     }
 
     fn two_processors() -> Environment {

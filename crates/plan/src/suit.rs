@@ -97,13 +97,11 @@ mod tests {
     use hoptax_result::{Lateness, WakeUps};
 
     use super::*;
-    use crate::file;
 
     fn plan(head: &str) -> Plan {
         let text =
             format!("name: test\n{head}arms: [baseline, same]\nloads:\n  - {{name: a, loop: closed}}\n");
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+        Plan::read("test.yaml", &text, Catalogue::load().unwrap()).unwrap()
     }
 
     /// A machine with this number of processors and wake-up time.

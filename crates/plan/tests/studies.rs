@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use hoptax_functions::{Catalogue, Tls};
-use hoptax_plan::file;
 use hoptax_plan::plan::{Arm, Plan};
 
 /// Everything that the runner takes from a plan, a line for each load and each arm.
@@ -88,8 +87,8 @@ fn plan_all() -> Vec<(String, Plan)> {
     paths.sort();
     let plan = |path: &PathBuf| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let (file, positions) = file::read(&name, &fs::read_to_string(path).unwrap()).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        let plan = Plan::read(&name, &text, Catalogue::load().unwrap()).unwrap();
         (name, plan)
     };
     paths.iter().map(plan).collect()

@@ -41,9 +41,7 @@ impl Body for CalibrationBody {
     const FORMAT: &'static str = "hoptax.calibration/2";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         "load generator".to_owned()

@@ -1,5 +1,7 @@
 //! Decisions about subjects that a study measured side by side.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,9 +39,7 @@ impl Body for ComparisonBody {
     const FORMAT: &'static str = "hoptax.comparison/2";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.study.clone()
@@ -65,9 +65,7 @@ impl Body for StudiesComparisonBody {
     const FORMAT: &'static str = "hoptax.studies-comparison/2";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.studies.join(" and ")
@@ -105,6 +103,19 @@ pub struct ArmLeftOut {
     pub arm: String,
     /// Reason why it was not measured.
     pub reason: String,
+}
+
+impl ArmLeftOut {
+    /// An arm that is left out for this reason.
+    pub fn new(arm: &str, reason: String) -> Self {
+        Self { arm: arm.to_owned(), reason }
+    }
+}
+
+impl fmt::Display for ArmLeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({})", self.arm, self.reason)
+    }
 }
 
 /// The names of a compared subject.

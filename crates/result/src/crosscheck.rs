@@ -33,9 +33,7 @@ impl Body for CrosscheckBody {
     const FORMAT: &'static str = "hoptax.crosscheck/2";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.scenarios.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")

@@ -44,7 +44,6 @@ mod stored;
 mod study;
 mod version;
 
-#[cfg(feature = "sample")]
 pub mod sample;
 
 pub use address::{Measure, Place};

@@ -141,9 +141,7 @@ impl Body for ListenersCheckBody {
     const FORMAT: &'static str = "hoptax.listeners-check/1";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.file.clone()

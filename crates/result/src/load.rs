@@ -232,9 +232,7 @@ impl Body for LoadBody {
     const FORMAT: &'static str = "hoptax.load/2";
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.plan.url.clone()

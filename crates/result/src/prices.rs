@@ -34,9 +34,7 @@ impl Body for PricesBody {
     // The machine that the prices are for.
     type Environment = Environment;
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.study.clone()

@@ -25,8 +25,9 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
     /// The machine that it was measured on: [`Environment`], or `()` for results that are computed from files alone.
     type Environment: Machine;
 
-    /// Reads the text of a result of this kind, as serde does. Each kind has the function itself, so that what serde makes for its types is
-    /// compiled here, once: every crate that reads a result would otherwise compile that, and once more for its unit tests.
+    /// Reads the text of a result of this kind, as serde does. Each kind has the function itself (`read_in_this_crate!`), so that what serde
+    /// makes for its types is compiled here, once: every crate that reads a result would otherwise compile that, and once more for its unit
+    /// tests.
     ///
     /// # Errors
     /// When the text is no result of this kind, or one of a version that is not read.
@@ -40,6 +41,16 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
         Verdict::Sound
     }
 }
+
+/// [`Body::from_text`] of a kind of result.
+macro_rules! read_in_this_crate {
+    () => {
+        fn from_text(text: &str) -> Result<crate::Report<Self>, serde_json::Error> {
+            serde_json::from_str(text)
+        }
+    };
+}
+pub(crate) use read_in_this_crate;
 
 /// Machine of a report: [`Environment`], or `()` for none.
 pub trait Machine: Clone + Debug + PartialEq + Serialize + DeserializeOwned + JsonSchema {

@@ -5,8 +5,8 @@ mod rates;
 use crate::{
     ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, Environment, Generator, GeneratorWorker, HostUse,
     InFlight, Interval, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadPlan, LoadRate,
-    LoadResult, Loop, LowerBounds, Mode, Pacing, Program, QuantileIntervals, Range, StudyBody, StudyPlan,
-    StudyResult, TimeBounds, Window,
+    LoadResult, Loop, LowerBounds, Mode, Pacing, Program, QuantileIntervals, Range, SittingRecord, StudyBody,
+    StudyPlan, StudyResult, TimeBounds, Verdict, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};
@@ -178,6 +178,17 @@ pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
         sittings: Vec::new(),
     };
     StudyResult { program: program(), ..StudyResult::new(environment, body) }
+}
+
+/// A sitting of so many rounds.
+pub fn sitting(rounds: u32) -> SittingRecord {
+    SittingRecord {
+        started_at: String::new(),
+        folder: String::new(),
+        rounds,
+        verdict: Verdict::Sound,
+        program: program(),
+    }
 }
 
 /// A plan with one closed loop.

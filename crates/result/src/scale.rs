@@ -69,9 +69,7 @@ impl Body for ScaleBody {
     const FORMAT: &'static str = "hoptax.scale/2";
     type Environment = ();
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.study.clone()

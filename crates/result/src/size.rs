@@ -50,9 +50,7 @@ impl Body for SizeBody {
     const FORMAT: &'static str = "hoptax.size/2";
     type Environment = ();
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.graph.clone()
@@ -379,9 +377,7 @@ impl Body for SizeCheckBody {
     const FORMAT: &'static str = "hoptax.size-check/2";
     type Environment = ();
 
-    fn from_text(text: &str) -> Result<Report<Self>, serde_json::Error> {
-        serde_json::from_str(text)
-    }
+    crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
         self.study.clone()

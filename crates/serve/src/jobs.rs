@@ -7,12 +7,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hoptax_report::documents::TextTable;
-use hoptax_result::FindTrial;
 use hoptax_session::Interrupt;
 use tokio::sync::watch;
 
-use crate::job::{Job, Kind, Outcome, Progress, State, Step};
+use crate::job::{Job, Kind, Outcome, State};
 
 /// The most jobs that are remembered. The results of the others are in the store.
 const MAX_JOBS: usize = 100;
@@ -166,31 +164,6 @@ impl Jobs {
         })
     }
 
-    /// Takes note of progress.
-    pub(crate) fn progressed(&self, job: u64, progress: Progress) {
-        self.change(job, |job| job.progressed(progress));
-    }
-
-    /// Takes note of how far a job is.
-    pub(crate) fn stepped(&self, job: u64, step: Option<Step>) {
-        self.change(job, |job| job.stepped(step));
-    }
-
-    /// Takes note of a trial of a job.
-    pub(crate) fn tried(&self, job: u64, trial: &FindTrial) {
-        self.change(job, |job| job.tried(trial));
-    }
-
-    /// Takes note of the costs of a job so far.
-    pub(crate) fn costed(&self, job: u64, costs: Option<TextTable>) {
-        self.change(job, |job| job.costed(costs));
-    }
-
-    /// Takes note of what a job said.
-    pub(crate) fn noted(&self, job: u64, text: &str) {
-        self.change(job, |job| job.noted(text));
-    }
-
     /// Ends a job, and returns the state that it ends in; none if it had ended before.
     pub(crate) fn ended(&self, job: u64, outcome: Outcome, at: String) -> Option<State> {
         let mut state = None;
@@ -198,7 +171,8 @@ impl Jobs {
         state
     }
 
-    fn change(&self, job: u64, change: impl FnOnce(&mut Job)) {
+    /// Changes a job that is remembered, and tells whoever follows it.
+    pub(crate) fn change(&self, job: u64, change: impl FnOnce(&mut Job)) {
         if let Some(one) = self.known().find(job) {
             one.job.send_modify(change);
         }
@@ -292,7 +266,7 @@ mod tests {
         let mut follower = jobs.follow(job).unwrap();
         assert_eq!(follower.borrow_and_update().state, State::Running);
         assert!(!follower.has_changed().unwrap());
-        jobs.noted(job, "a note");
+        jobs.change(job, |job| job.noted("a note"));
         fail(&jobs, job);
         assert!(follower.has_changed().unwrap());
         let seen = follower.borrow_and_update().clone();

@@ -16,7 +16,7 @@ pub(crate) fn sent(of_job: &OfJob, sending: Sending<'_>, interrupt: &Interrupt) 
     let sending = Sending { beside: of_job.beside(), ..sending };
     let teller = Teller::new(of_job, &[]);
     let say = |update: Update<'_>| teller.say(update);
-    let mut show = |line: &LiveLine| of_job.progress(Progress::from(line));
+    let mut show = |line: &LiveLine| of_job.change(|job| job.progressed(Progress::from(line)));
     let result = send(&sending, None, Some(&mut show), interrupt, &say)?.result;
     let text = serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n";
     of_job.kept(&text, result.verdict, result.ended_by == EndedBy::Interrupt)

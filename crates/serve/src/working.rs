@@ -14,7 +14,7 @@ use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update};
 
 use crate::app::{App, now};
 use crate::history::History;
-use crate::job::{Kind, Outcome, Progress, Step};
+use crate::job::{Job, Kind, Outcome, Step};
 
 /// The least time between two steps of a job, each of which is an event. A slice takes a fifth of a second.
 const STEP_EVERY: Duration = Duration::from_millis(500);
@@ -69,14 +69,14 @@ impl OfJob {
         self.app.jobs.beside(self.job)
     }
 
-    /// Takes note of what it says.
-    pub(crate) fn note(&self, text: &str) {
-        self.app.jobs.noted(self.job, text);
+    /// Changes it, and tells whoever follows it.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Job)) {
+        self.app.jobs.change(self.job, change);
     }
 
-    /// Takes note of the progress of a load.
-    pub(crate) fn progress(&self, progress: Progress) {
-        self.app.jobs.progressed(self.job, progress);
+    /// Takes note of what it says.
+    pub(crate) fn note(&self, text: &str) {
+        self.change(|job| job.noted(text));
     }
 
     /// Keeps a result, and returns how the job ends with it.
@@ -165,7 +165,7 @@ impl<'a> Teller<'a> {
                     self.of_job.note(&self.shown(&line));
                 }
             }
-            Update::Trial(trial) => self.of_job.app.jobs.tried(self.of_job.job, trial),
+            Update::Trial(trial) => self.of_job.change(|job| job.tried(trial)),
             Update::Rounds(_) | Update::Event(_) => self.steps(&update),
             Update::Search(_) => {}
         }
@@ -205,11 +205,11 @@ impl<'a> Teller<'a> {
             texts.for_each(|text| *text = self.shown(text));
             table
         });
-        self.of_job.app.jobs.costed(self.of_job.job, costs);
+        self.of_job.change(|job| job.costed(costs));
     }
 
     fn step(&self, step: Option<Step>) {
-        self.of_job.app.jobs.stepped(self.of_job.job, step);
+        self.of_job.change(|job| job.stepped(step));
     }
 }
 

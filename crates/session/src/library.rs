@@ -99,8 +99,7 @@ pub(crate) fn plans() -> Result<Vec<(String, Plan)>, Failure> {
     let catalogue = catalogue()?;
     let entry = |name: String| {
         let (file, text) = read_built_in(&name).ok()?;
-        let (study, positions) = hoptax_plan::file::read(&file, &text).ok()?;
-        Some((name, Plan::new(&study, &positions, catalogue).ok()?))
+        Some((name, Plan::read(&file, &text, catalogue).ok()?))
     };
     Ok(names().into_iter().filter_map(entry).collect())
 }

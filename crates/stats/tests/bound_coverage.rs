@@ -6,7 +6,7 @@
 use hoptax_result::CountedTime;
 use hoptax_stats::{Ends, lateness, quantile_cost_ends, quantile_ends};
 
-use crate::tail_coverage::{Machine, Scenario, Tail, long, quantile_of_all, recorded};
+use crate::tail_coverage::{Machine, Scenario, Tail, long, quantile_of_all, recorded, true_costs};
 
 const QUANTILES: [f64; 2] = [0.9, 0.99];
 
@@ -51,43 +51,44 @@ impl Record {
     }
 }
 
-/// Ends of costs in such studies.
-fn costs(scenario: Scenario, studies: u32) -> [Record; 2] {
-    let long = (scenario.factor > 1.0).then(|| long(scenario));
+/// The records of ends by quantile, which `ends` computes study by study.
+fn recorded_ends(
+    words: &str,
+    truths: [f64; 2],
+    studies: u32,
+    mut ends: impl FnMut() -> [Ends; 2],
+) -> [Record; 2] {
     let mut records = [Record::default(); 2];
-    let mut machine = Machine::new(15);
     for _ in 0..studies {
-        let study = machine.study(scenario);
-        for (p, record) in QUANTILES.into_iter().zip(&mut records) {
-            let truth = long
-                .as_ref()
-                .map_or(0.0, |long| quantile_of_all(&long.arm, p) - quantile_of_all(&long.other, p));
-            record.add(quantile_cost_ends(&study.rounds(), p, 0.95), truth);
+        for ((record, found), truth) in records.iter_mut().zip(ends()).zip(truths) {
+            record.add(found, truth);
         }
     }
     for (p, record) in QUANTILES.into_iter().zip(records) {
-        record.print(&format!("{scenario:?} cost at {p}"));
+        record.print(&format!("{words} at {p}"));
     }
     records
+}
+
+/// Ends of costs in such studies.
+fn costs(scenario: Scenario, studies: u32) -> [Record; 2] {
+    let mut machine = Machine::new(15);
+    recorded_ends(&format!("{scenario:?} cost"), true_costs(scenario, QUANTILES), studies, || {
+        let study = machine.study(scenario);
+        QUANTILES.map(|p| quantile_cost_ends(&study.rounds(), p, 0.95))
+    })
 }
 
 /// Ends of levels in such studies.
 fn levels(scenario: Scenario, studies: u32) -> [Record; 2] {
     let long = long(Scenario { factor: 1.0, ..scenario });
     let truths = QUANTILES.map(|p| quantile_of_all(&long.arm, p));
-    let mut records = [Record::default(); 2];
     let mut machine = Machine::new(16);
-    for _ in 0..studies {
+    recorded_ends(&format!("{scenario:?} level"), truths, studies, || {
         let study = machine.study(Scenario { copies: 0, ..scenario });
         let rounds: Vec<&[CountedTime]> = study.arm.iter().map(Vec::as_slice).collect();
-        for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
-            record.add(quantile_ends(&rounds, p, 0.95), truth);
-        }
-    }
-    for (p, record) in QUANTILES.into_iter().zip(records) {
-        record.print(&format!("{scenario:?} level at {p}"));
-    }
-    records
+        QUANTILES.map(|p| quantile_ends(&rounds, p, 0.95))
+    })
 }
 
 /// From studies of 11,520 responses to those of 3,200, which state no p99.

@@ -12,7 +12,7 @@ use hoptax_stats::{
     slice_dispersion,
 };
 
-use crate::tail_coverage::{Machine, recorded};
+use crate::tail_coverage::{Held, Machine, recorded};
 
 /// The limit of the rule: the largest share of a quiet slice that somebody waited.
 const MAX_WAIT_SHARE: f64 = 0.01;
@@ -274,25 +274,6 @@ fn p99(sides: &[Side], of: fn(&Side) -> &Vec<f64>) -> f64 {
 fn truths<const N: usize>(scenario: &Scenario, choices: [Choice; N]) -> [f64; N] {
     let long = study(&mut Machine::new(31), &Scenario { rounds: 2_000, copies: 1, ..*scenario });
     choices.map(|choice| p99(&long.arm, choice.arm) - p99(&long.other, choice.other))
-}
-
-/// How often intervals or ends held the truth.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Held {
-    studies: u32,
-    held: u32,
-}
-
-impl Held {
-    pub(crate) fn add(&mut self, holds: bool) {
-        self.studies += 1;
-        self.held += u32::from(holds);
-    }
-
-    /// In percent.
-    pub(crate) fn coverage(self) -> f64 {
-        100.0 * f64::from(self.held) / f64::from(self.studies.max(1))
-    }
 }
 
 fn holds(ends: Ends, truth: f64) -> bool {

@@ -6,8 +6,7 @@
 use hoptax_result::Interval;
 use hoptax_stats::paired_cost_of_copies;
 
-use crate::quiet_coverage::Held;
-use crate::tail_coverage::Machine;
+use crate::tail_coverage::{Held, Machine};
 
 /// Slices whose value a disturbance of the machine raises, of which the host's evidence shows most.
 #[derive(Clone, Copy, Debug)]

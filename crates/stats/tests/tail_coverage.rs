@@ -151,6 +151,14 @@ pub(crate) fn long(scenario: Scenario) -> Study {
     Machine::new(99).study(Scenario { rounds: 800, responses: 720, copies: 1, ..scenario })
 }
 
+/// The true costs of a scenario at these quantiles, nanoseconds.
+pub(crate) fn true_costs<const N: usize>(scenario: Scenario, quantiles: [f64; N]) -> [f64; N] {
+    let long = (scenario.factor > 1.0).then(|| long(scenario));
+    quantiles.map(|p| {
+        long.as_ref().map_or(0.0, |long| quantile_of_all(&long.arm, p) - quantile_of_all(&long.other, p))
+    })
+}
+
 /// The `p` quantile of the times of all rounds, which have equal sizes.
 pub(crate) fn quantile_of_all(rounds: &[Vec<CountedTime>], p: f64) -> f64 {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
@@ -173,22 +181,22 @@ fn quantile_of_times(times: &[CountedTime], p: f64) -> f64 {
     times.iter().find(reaches).expect("the last value reaches every rank").ns as f64
 }
 
-/// The performance of intervals over many studies.
+/// How often intervals or ends held the truth.
 #[derive(Clone, Copy, Debug, Default)]
-struct Record {
-    studies: u32,
+pub(crate) struct Held {
+    pub(crate) studies: u32,
     held: u32,
 }
 
-impl Record {
-    fn add(&mut self, interval: &Interval, truth: f64) {
+impl Held {
+    pub(crate) fn add(&mut self, holds: bool) {
         self.studies += 1;
-        self.held += u32::from(interval.contains(truth));
+        self.held += u32::from(holds);
     }
 
-    /// Returns the coverage in percent.
-    fn coverage(self) -> f64 {
-        100.0 * f64::from(self.held) / f64::from(self.studies)
+    /// In percent.
+    pub(crate) fn coverage(self) -> f64 {
+        100.0 * f64::from(self.held) / f64::from(self.studies.max(1))
     }
 }
 
@@ -200,18 +208,15 @@ fn mean_of_quantiles(rounds: &[RoundTimes], p: f64) -> Interval {
 
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
-fn records(scenario: Scenario, studies: u32) -> [Record; 3] {
-    let long = (scenario.factor > 1.0).then(|| long(scenario));
-    let truths = QUANTILES.map(|p| {
-        long.as_ref().map_or(0.0, |long| quantile_of_all(&long.arm, p) - quantile_of_all(&long.other, p))
-    });
-    let mut records = [Record::default(); 3];
+fn records(scenario: Scenario, studies: u32) -> [Held; 3] {
+    let truths = true_costs(scenario, QUANTILES);
+    let mut records = [Held::default(); 3];
     let mut machine = Machine::new(5);
     for _ in 0..studies {
         let study = machine.study(scenario);
         for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
             if let Some(cost) = quantile_cost(&study.rounds(), p, 0.95) {
-                record.add(&cost, truth);
+                record.add(cost.contains(truth));
             }
         }
     }
@@ -245,13 +250,14 @@ fn the_interval_of_one_side_covers_the_truth() {
     let scenario = Scenario { rounds: 10, responses: 1_000, copies: 0, tail: Tail::Responses, factor: 1.0 };
     let long = long(scenario);
     let truths = QUANTILES.map(|p| quantile_of_all(&long.arm, p));
-    let mut records = [Record::default(); 3];
+    let mut records = [Held::default(); 3];
     let mut machine = Machine::new(6);
     for _ in 0..120 {
         let study = machine.study(scenario);
         let rounds: Vec<&[CountedTime]> = study.arm.iter().map(Vec::as_slice).collect();
         for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
-            record.add(&quantile_level(&rounds, p, 0.95).expect("10,000 responses support it"), truth);
+            let level = quantile_level(&rounds, p, 0.95).expect("10,000 responses support it");
+            record.add(level.contains(truth));
         }
     }
     eprintln!("level: {records:?}");
@@ -310,16 +316,16 @@ fn pooled_quantiles_are_less_biased_than_means_of_quantiles_if_few_stalls_make_t
 }
 
 /// The coverage among studies whose share of slow responses has an interval.
-fn shares(scenario: Scenario, studies: u32) -> Record {
+fn shares(scenario: Scenario, studies: u32) -> Held {
     let share = |rounds: &[RoundTimes]| share_cost(rounds, SLOW_NS, 0.95);
     let long = (scenario.factor > 1.0).then(|| long(scenario));
     let truth =
         long.map_or(0.0, |long| share(&long.rounds()).expect("a long study has slow responses").estimate);
-    let mut record = Record::default();
+    let mut record = Held::default();
     let mut machine = Machine::new(9);
     for _ in 0..studies {
         if let Some(cost) = share(&machine.study(scenario).rounds()) {
-            record.add(&cost, truth);
+            record.add(cost.contains(truth));
         }
     }
     eprintln!("share {scenario:?}: {record:?}");
@@ -351,13 +357,13 @@ fn without_slow_responses_in_most_rounds_their_share_has_no_interval() {
     assert!(record.studies <= 5, "{record:?}");
     // Without the guard: the interval of the differences, regardless of how many rounds have slow responses.
     let slow = |times: &[CountedTime]| hoptax_stats::slow_share(times, SLOW_NS).expect("there are responses");
-    let mut unguarded = Record::default();
+    let mut unguarded = Held::default();
     let mut machine = Machine::new(9);
     for _ in 0..100 {
         let study = machine.study(scenario);
         let differences: Vec<f64> =
             study.rounds().iter().map(|round| slow(round.arm) - slow(round.other)).collect();
-        unguarded.add(&mean_over_rounds(&differences, 0.95).expect("there are rounds"), 0.0);
+        unguarded.add(mean_over_rounds(&differences, 0.95).expect("there are rounds").contains(0.0));
     }
     eprintln!("unguarded {unguarded:?}");
     assert!(unguarded.coverage() < 92.0, "{unguarded:?}");

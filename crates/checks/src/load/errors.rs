@@ -134,23 +134,15 @@ fn expected(expect: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadResult, Severity, Verdict};
+    use hoptax_result::{Severity, Verdict};
 
-    use crate::load::tests::fired;
-
-    fn fail(count: u64) -> impl FnOnce(&mut LoadResult) {
-        move |result| {
-            result.book.answered -= count;
-            result.book.failed += count;
-            result.failures.insert("reset".to_owned(), count);
-        }
-    }
+    use crate::load::tests::{failing, fired};
 
     #[test]
     fn errors_above_the_limit_fail_and_below_it_warn() {
-        assert_eq!(fired("errors", fail(1)).0, None);
-        assert_eq!(fired("errors", fail(10)).0, Some(Severity::Warn));
-        let (severity, result) = fired("errors", fail(300));
+        assert_eq!(fired("errors", failing("reset", 1)).0, None);
+        assert_eq!(fired("errors", failing("reset", 10)).0, Some(Severity::Warn));
+        let (severity, result) = fired("errors", failing("reset", 300));
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
         assert_eq!(result.usable(), "counts and rates are sound; times are only bounded");
         assert!(result.findings[0].message.contains("300 reset"), "{}", result.findings[0].message);
@@ -159,7 +151,7 @@ mod tests {
     #[test]
     fn failures_are_named_with_their_reasons_and_what_to_do_about_the_most_frequent() {
         let (severity, result) = fired("errors", |result| {
-            fail(10)(result);
+            failing("reset", 10)(result);
             (result.book.answered, result.book.failed) = (result.book.answered - 990, 1_000);
             result.failures.insert("malformed".to_owned(), 990);
             result.reasons.add("malformed", "two different lengths", 900);
@@ -200,7 +192,7 @@ mod tests {
     fn a_limit_of_zero_tolerates_no_error() {
         let (severity, _) = fired("errors", |result| {
             result.plan.max_error_share = 0.0;
-            fail(1)(result);
+            failing("reset", 1)(result);
         });
         assert_eq!(severity, Some(Severity::Fail));
     }
@@ -209,9 +201,7 @@ mod tests {
     fn wrong_responses_fire_even_if_errors_are_tolerated() {
         let (severity, result) = fired("wrong-answers", |result| {
             result.plan.max_error_share = 1.0;
-            result.book.answered -= 10;
-            result.book.failed += 10;
-            result.failures.insert("mismatch".to_owned(), 10);
+            failing("mismatch", 10)(result);
         });
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
         assert_eq!(result.latency.response.p50_us, None);

@@ -144,7 +144,7 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
 mod tests {
     use hoptax_result::{Loop, Severity, Verdict};
 
-    use crate::load::tests::fired;
+    use crate::load::tests::{failing, fired};
 
     #[test]
     fn a_busy_worker_fires() {
@@ -158,14 +158,7 @@ mod tests {
 
     #[test]
     fn an_exhausted_machine_fires() {
-        let exhausted = |count: u64| {
-            let invalidate = |result: &mut hoptax_result::LoadResult| {
-                result.book.answered -= count;
-                result.book.failed += count;
-                result.failures.insert("generator".to_owned(), count);
-            };
-            fired("generator-exhausted", invalidate).0
-        };
+        let exhausted = |count: u64| fired("generator-exhausted", failing("generator", count)).0;
         assert_eq!(exhausted(0), None);
         assert_eq!(exhausted(1), Some(Severity::Warn));
         assert_eq!(exhausted(3_000), Some(Severity::Fail));

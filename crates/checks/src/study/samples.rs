@@ -245,7 +245,7 @@ fn levels<'a>(
 mod tests {
     use hoptax_result::{Interval, Severity, StudyResult};
 
-    use crate::study::tests::{fired, sitting, withheld};
+    use crate::study::tests::{fired, withheld};
 
     #[test]
     fn too_few_responses_withhold_p99_and_keep_p50() {
@@ -465,7 +465,7 @@ mod tests {
     fn the_remedy_for_vague_numbers_of_several_sittings_is_another_sitting() {
         let advice = |sittings: usize| {
             let (_, result) = fired("vague-cost", |result| {
-                result.sittings = vec![sitting(); sittings];
+                result.sittings = vec![hoptax_result::sample::sitting(10); sittings];
                 result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
             });
             result.findings[0].advice.clone()

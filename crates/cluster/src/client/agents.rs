@@ -110,9 +110,8 @@ pub fn start_agents(job: AgentJob, context: Option<&str>, token: &str) -> Result
         runtime.shutdown_background();
         ended
     });
-    let broken = |why: &str| Refused::Machine { why: why.to_owned() };
-    let thread = thread.map_err(|error| broken(&error.to_string()))?;
-    let shared = started.recv().map_err(|_| broken("its thread broke, which is a bug in hoptax"))??;
+    let thread = thread.map_err(|error| Refused::Machine { why: error.to_string() })?;
+    let shared = started.recv().map_err(|_| Refused::broken_thread())??;
     Ok(Running { shared, handle, agents, news: Some(news), stop: Some(stop), thread: Some(thread) })
 }
 
@@ -162,8 +161,7 @@ impl Running {
     fn stop(&mut self) -> Result<(), Refused> {
         drop(self.stop.take());
         let Some(thread) = self.thread.take() else { return Ok(()) };
-        let broken = || Refused::Machine { why: "its thread broke, which is a bug in hoptax".to_owned() };
-        thread.join().unwrap_or_else(|_| Err(broken()))
+        thread.join().unwrap_or_else(|_| Err(Refused::broken_thread()))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PORT, Pull, READER, USER, on_nodes, shared_resources};
+use super::{PORT, Pull, READER, container_security, on_nodes, pod_security, shared_resources};
 use crate::name::Namespace;
 
 /// The folder of the control groups on a node, and in a pod, where a runtime mounts the pod's own at the usual place.
@@ -52,12 +52,7 @@ impl Readers {
             "terminationGracePeriodSeconds": 1,
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
-            "securityContext": {
-                "runAsNonRoot": true,
-                "runAsUser": USER,
-                "runAsGroup": USER,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": pod_security(),
             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": on_nodes(&self.nodes)}},
             // Where measured pods are, a reader has to be.
             "tolerations": [{"operator": "Exists"}],
@@ -75,11 +70,7 @@ impl Readers {
             "command": ["/hoptax"],
             "args": ["lab", "reader", "--quiet", "--listen", listen, "--groups", IN_POD],
             "resources": shared_resources(MEMORY_MIB),
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "readOnlyRootFilesystem": true,
-                "capabilities": {"drop": ["ALL"]},
-            },
+            "securityContext": container_security(),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             // In version 1 of control groups, each hierarchy is a mount of its own below the folder.
             "volumeMounts": [
@@ -136,20 +127,5 @@ mod tests {
         assert!(security.get("privileged").is_none() && container.get("ports").is_none());
         let arguments = container["args"].as_array().unwrap();
         assert!(arguments.contains(&json!("127.0.0.1:8420")) && arguments.contains(&mount["mountPath"]));
-    }
-
-    #[test]
-    fn readers_are_on_the_named_nodes_alone_and_go_with_the_job() {
-        let manifest = manifest();
-        assert_eq!(manifest["metadata"]["ownerReferences"][0]["uid"], "UID");
-        assert_eq!(
-            manifest["spec"]["selector"]["matchLabels"],
-            manifest["spec"]["template"]["metadata"]["labels"]
-        );
-        let terms = &manifest["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-            ["nodeSelectorTerms"];
-        // Kubernetes takes one name in a term, and any of the terms.
-        let term = |node: &str| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
-        assert_eq!(*terms, json!([term("node-1"), term("node-2")]));
     }
 }

@@ -64,27 +64,6 @@ fn requests_are_limits_and_processors_are_whole_unless_asked_otherwise() {
 }
 
 #[test]
-fn everything_belongs_to_the_job_which_ends_by_itself() {
-    let manifest = job().manifest();
-    let spec = &manifest["spec"];
-    assert_eq!(spec["activeDeadlineSeconds"], 120 + 300 + 30);
-    assert_eq!(spec["ttlSecondsAfterFinished"], 60);
-    let secret = job().secret("uid-1", "secret");
-    assert_eq!(secret["metadata"]["ownerReferences"][0]["uid"], "uid-1");
-    assert_eq!(secret["metadata"]["ownerReferences"][0]["name"], manifest["metadata"]["name"]);
-    assert_eq!(spec["template"]["spec"]["volumes"][0]["secret"]["secretName"], secret["metadata"]["name"]);
-    for labels in [
-        &manifest["metadata"]["labels"],
-        &secret["metadata"]["labels"],
-        &spec["template"]["metadata"]["labels"],
-    ] {
-        assert!(LABELS.iter().all(|(key, value)| labels[key] == *value), "{labels}");
-    }
-    // The end of one agent ends no other.
-    assert!(spec.get("backoffLimit").is_none() && spec["backoffLimitPerIndex"] == 0);
-}
-
-#[test]
 fn an_agent_may_send_to_the_named_targets_alone() {
     let manifest = AgentJob { targets: vec!["a:1".to_owned(), "b:2".to_owned()], ..job() }.manifest();
     let arguments = &manifest["spec"]["template"]["spec"]["containers"][0]["args"];

@@ -67,46 +67,28 @@ pub fn ending(status: ExitStatus) -> String {
 mod tests {
     use std::fs;
     use std::path::Path;
-    use std::process::Command;
-    use std::thread;
-    use std::time::Duration;
 
     use rustix::process::{getrlimit, setrlimit};
 
     use super::*;
-    use crate::child::{Child, ChildSpec, last_lines};
+    use crate::child::{Child, last_lines};
+    use crate::fixture::{end_of, run_alone, shell};
 
     const LIMITED: ChildLimits =
         ChildLimits { file_bytes: 64 * 1024, open_files: 77, memory_bytes: 64 << 20 };
 
     /// Runs a script to its end, and returns its exit status and its last four lines.
     fn run(folder: &Path, script: &str) -> (ExitStatus, String) {
-        let mut child = Child::start(&ChildSpec {
-            program: "/bin/sh".into(),
-            arguments: vec!["-c".into(), script.into(), folder.join("large").into()],
-            environment: Vec::new(),
-            log: folder.join("log"),
-            processors: Vec::new(),
-        })
-        .unwrap();
-        loop {
-            if let Some(status) = child.ended().unwrap() {
-                return (status, last_lines(child.log(), 4));
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
+        let mut spec = shell(folder, script);
+        spec.arguments.push(folder.join("large").into());
+        let mut child = Child::start(&spec).unwrap();
+        (end_of(&mut child), last_lines(child.log(), 4))
     }
 
     #[test]
     fn children_have_the_limits_and_their_end_by_one_is_named() {
-        // In a separate process: the limits hold for all children of a process.
-        let test = "child::bounds::tests::children_before_and_after_limits";
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([test, "--exact", "--ignored"])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        // The limits hold for all children of a process.
+        run_alone("child::bounds::tests::children_before_and_after_limits");
     }
 
     #[test]

@@ -89,30 +89,20 @@ fn children() -> Vec<Pid> {
 mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::Command;
-    use std::thread;
-    use std::time::Duration;
 
     use super::*;
+    use crate::fixture::{run_alone, wait_until};
 
-    /// Runs an ignored test of this module in a process of its own, as concurrent tests wait for the children of this one, or end them.
-    fn run_alone(test: &str) {
-        let test = format!("child::orphans::tests::{test}");
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([&test, "--exact", "--ignored"])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    }
+    // Concurrent tests wait for the children of a process, or end them, so both run alone.
 
     #[test]
     fn processes_of_another_user_are_not_waited_for() {
-        run_alone("two_children_of_which_one_cannot_be_signalled");
+        run_alone("child::orphans::tests::two_children_of_which_one_cannot_be_signalled");
     }
 
     #[test]
     fn a_child_that_has_ended_is_reaped_unless_it_is_spared() {
-        run_alone("two_children_of_which_one_is_spared");
+        run_alone("child::orphans::tests::two_children_of_which_one_is_spared");
     }
 
     #[test]
@@ -122,9 +112,7 @@ mod tests {
         let mut running = Command::new("sleep").arg("1000").spawn().unwrap();
         let state = |id: u32| fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         for child in [&spared, &other] {
-            while !state(child.id()).contains(") Z ") {
-                thread::sleep(Duration::from_millis(1));
-            }
+            wait_until(|| state(child.id()).contains(") Z "));
         }
         reap_except(&[Pid::from_raw(spared.id().cast_signed()).unwrap()]);
         assert!(state(spared.id()).contains(") Z ") && state(other.id()).is_empty());
@@ -147,9 +135,7 @@ mod tests {
         assert!(other.try_wait().unwrap().is_none(), "it runs");
         kill(other_pid).unwrap();
         let stat = || fs::read_to_string(format!("/proc/{}/stat", other_pid.as_raw_pid())).unwrap();
-        while !stat().contains(") Z ") {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until(|| stat().contains(") Z "));
         assert!(end(|group| Some(group) != own_group, refuse).is_empty());
         assert!(other.wait().is_err(), "it had exited, and was reaped");
     }

@@ -1,11 +1,9 @@
-use hoptax_functions::Catalogue;
-use hoptax_plan::file;
-use hoptax_plan::plan::Plan;
 use hoptax_result::{
     Activity, ArmRound, Decision, Measured, ProxyTraffic, Sample, Severity, StudyRound, Verdict,
 };
 
 use super::*;
+use crate::fixture;
 use crate::measures::CPU;
 use crate::summary::{Conditions, fill, summarise};
 
@@ -45,9 +43,7 @@ fn bytes_of(arm: &str) -> u64 {
 
 /// A study of a file in which the level of the whole varies from round to round.
 pub(super) fn study_of(text: &str, cpu_us: impl Fn(&str) -> f64) -> StudyResult {
-    let (file, positions) = file::read("test.yaml", text).unwrap();
-    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
-    let mut result = summarise(&plan, &[], Conditions::default());
+    let mut result = summarise(&fixture::plan(text), &[], Conditions::default());
     let sample = |arm: &ArmResult, round: u32| {
         let own = if arm.id == "whole" { 0.5 * f64::from(round % 2) - 0.25 } else { 0.0 };
         let slices = arm.copies * 4;

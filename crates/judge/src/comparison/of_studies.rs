@@ -1,6 +1,5 @@
 //! The study that measures the arms of several study files side by side.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use hoptax_plan::as_chain::{as_chain, stem};
@@ -9,6 +8,7 @@ use hoptax_plan::file::{
     UnloadedEntry,
 };
 use hoptax_plan::plan::BASELINE;
+use hoptax_result::ArmLeftOut;
 
 /// End of the name of the second copy of an arm of the first study: the A/A arm.
 const AGAIN: &str = "-again";
@@ -33,7 +33,7 @@ pub struct JointStudy {
     /// The arms that it compares.
     pub arms: Vec<ComparedArm>,
     /// The arms that it does not measure.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<ArmLeftOut>,
 }
 
 /// An arm of the first study with those that are compared with it.
@@ -58,15 +58,6 @@ pub struct ArmOfStudy {
     pub measured_as: String,
     /// The entry with absolute paths and without names.
     nameless: ArmEntry,
-}
-
-/// An arm that is not measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// The arm, as its study names it.
-    pub arm: String,
-    /// Reason why it is not measured.
-    pub reason: String,
 }
 
 /// An arm that can be compared.
@@ -113,7 +104,8 @@ pub fn of_studies(studies: &[StudyOfComparison]) -> Result<JointStudy, String> {
             )
         })?;
         let unmatched = arms.iter().enumerate().filter(|(place, _)| !found.contains(&Some(*place)));
-        left_out.extend(unmatched.map(|(_, arm)| LeftOut::new(&arm.name, format!("only in {}", other.name))));
+        left_out
+            .extend(unmatched.map(|(_, arm)| ArmLeftOut::new(&arm.name, format!("only in {}", other.name))));
         counterparts.push((number, arms, found));
     }
     let mut arms: Vec<ComparedArm> = Vec::new();
@@ -124,17 +116,18 @@ pub fn of_studies(studies: &[StudyOfComparison]) -> Result<JointStudy, String> {
         };
         let found: Vec<(usize, Comparable)> = counterparts.iter().filter_map(of_study).collect();
         if found.is_empty() {
-            left_out.push(LeftOut::new(&reference.name, format!("only in {}", first.name)));
+            left_out.push(ArmLeftOut::new(&reference.name, format!("only in {}", first.name)));
             continue;
         }
         let absent =
             counterparts.iter().zip(others).filter(|((.., found), _)| found.get(place) == Some(&None));
-        left_out
-            .extend(absent.map(|(_, other)| LeftOut::new(&reference.name, format!("not in {}", other.name))));
+        left_out.extend(
+            absent.map(|(_, other)| ArmLeftOut::new(&reference.name, format!("not in {}", other.name))),
+        );
         let differing: Vec<&(usize, Comparable)> =
             found.iter().filter(|(_, other)| other.nameless != reference.nameless).collect();
         if differing.is_empty() {
-            left_out.push(LeftOut::new(&reference.name, "does not differ".to_owned()));
+            left_out.push(ArmLeftOut::new(&reference.name, "does not differ".to_owned()));
             continue;
         }
         let is_taken = |stem: &str| arms.iter().any(|arm| arm.reference.measured_as == name_in(stem, 0));
@@ -168,18 +161,6 @@ pub fn of_studies(studies: &[StudyOfComparison]) -> Result<JointStudy, String> {
     Ok(JointStudy { file, arms, left_out })
 }
 
-impl LeftOut {
-    fn new(arm: &str, reason: String) -> Self {
-        Self { arm: arm.to_owned(), reason }
-    }
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` ({})", self.arm, self.reason)
-    }
-}
-
 /// The name of an arm of the study with this number, from 0: `jwt.A`.
 fn name_in(stem: &str, study: usize) -> String {
     let letter = u32::try_from(study).ok().and_then(|study| char::from_u32(u32::from('A') + study));
@@ -207,17 +188,17 @@ fn entries(arms: &[ComparedArm]) -> Vec<ArmEntry> {
 
 /// The arms of a study that can be compared. Those that a comparison measures anyway, such as the baseline, and those that are
 /// compared within the study with an arm that they equal are no loss; others are added to `left_out`.
-fn comparable(study: &StudyOfComparison, left_out: &mut Vec<LeftOut>) -> Vec<Comparable> {
+fn comparable(study: &StudyOfComparison, left_out: &mut Vec<ArmLeftOut>) -> Vec<Comparable> {
     let mut found: Vec<Comparable> = Vec::new();
     for entry in &study.file.arms {
         let (name, entry) = match entry {
             ArmEntry::Subject(SubjectEntry { subject }) => {
                 let reason = format!("an arm of {} without a name", study.name);
-                left_out.push(LeftOut::new(&subject.to_string(), reason));
+                left_out.push(ArmLeftOut::new(&subject.to_string(), reason));
                 continue;
             }
             ArmEntry::Unloaded(UnloadedEntry { unloaded }) => {
-                left_out.push(LeftOut::new(unloaded, format!("unloaded in {}", study.name)));
+                left_out.push(ArmLeftOut::new(unloaded, format!("unloaded in {}", study.name)));
                 continue;
             }
             ArmEntry::External(entry) => (entry.name.clone(), ArmEntry::External(entry.clone())),

@@ -161,11 +161,10 @@ fn with_envoy(hop: &mut HopEntry, envoy: &str) {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
     use hoptax_plan::file;
-    use hoptax_plan::plan::Plan;
 
     use super::*;
+    use crate::fixture;
 
     const STUDY: &str = r#"
 name: mine
@@ -252,9 +251,8 @@ loads:
         let found = side_by_side(&file, &"envoy=1.41.0".parse().unwrap()).unwrap();
         // JSON is YAML.
         let text = serde_json::to_string(&found.file).unwrap();
-        let (file, positions) = file::read("gate.yaml", &text).unwrap();
-        assert_eq!(file, found.file);
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        assert_eq!(file::read("gate.yaml", &text).unwrap().0, found.file);
+        let plan = fixture::plan(&text);
         for pair in &found.pairs {
             let place = |id: &str| plan.arms.iter().position(|arm| arm.id == id);
             let other = &plan.arms[place(&pair.other).unwrap()];

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{ArmResult, CostMeasure, Interval, SittingEstimate, StudyResult};
+use hoptax_result::{ArmResult, CostMeasure, SittingEstimate, StudyResult};
 use hoptax_stats::{Moderated, Replicates, moderated};
 
 use hoptax_plan::plan::CONFIDENCE;
@@ -163,7 +163,11 @@ impl Group<'_> {
     fn level(&self, id: &str) -> Option<Level> {
         let arms = self.parts.iter().map(|part| part.result.arm(id));
         let arms: Vec<&ArmResult> = arms.collect::<Option<_>>()?;
-        let levels = arms.iter().map(|arm| Some(level(arm, self.measure, self.load_of(id))?.estimate));
+        let level = |arm: &&ArmResult| match self.load_of(id) {
+            None => arm.level(self.measure),
+            Some(load) => arm.level_under(load, self.measure),
+        };
+        let levels = arms.iter().map(|arm| Some(level(arm)?.estimate));
         let levels: Vec<f64> = levels.collect::<Option<_>>()?;
         let copies = arms.first()?.copies.max(1);
         Some(Level {
@@ -173,33 +177,15 @@ impl Group<'_> {
     }
 }
 
-/// Returns the use of an arm in a measure.
-fn level(arm: &ArmResult, measure: CostMeasure, load: Option<&str>) -> Option<Interval> {
-    let under = load.map(|load| arm.under(load));
-    let (cpu_us, p50_us, rate) = match under {
-        None => (arm.cpu_us_per_request, arm.response_us.p50, arm.max_rate),
-        Some(under) => {
-            let under = under?;
-            (under.cpu_us_per_request, under.response_us.p50, under.rate)
-        }
-    };
-    match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => cpu_us,
-        CostMeasure::ResponseP50Us => p50_us,
-        CostMeasure::MaxRate => rate,
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        ArmKind, ArmLoad, Borrowed, Cost, LoadSpec, Loop, SittingCost, SittingsResult, sample,
+        ArmKind, ArmLoad, Borrowed, Cost, Interval, LoadSpec, Loop, SittingCost, SittingsResult, sample,
     };
     use hoptax_stats::{Sitting, random_effects};
 
     use super::*;
-    use crate::sittings::{as_one, combine};
+    use crate::sittings::{as_one, combine, sitting};
 
     /// A sitting with functions of which the first costs 10 us and each further one 1 us more, plus the error of the sitting for each,
     /// us. Intervals are of ten rounds.
@@ -244,10 +230,7 @@ mod tests {
     }
 
     fn by_random_effects(cost: &SittingCost) -> Interval {
-        let sittings = cost.estimates.iter().flatten();
-        let sittings: Vec<Sitting> = sittings
-            .map(|one| Sitting { estimate: one.interval.estimate, standard_error: one.standard_error })
-            .collect();
+        let sittings: Vec<Sitting> = cost.estimates.iter().flatten().map(sitting).collect();
         random_effects(&sittings, CONFIDENCE).unwrap().cost
     }
 

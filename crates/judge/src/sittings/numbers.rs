@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use hoptax_plan::plan::CONFIDENCE;
 use hoptax_result::{
     ArmLoad, ArmResult, Book, Capacity, Contrast, CostMeasure, Finding, Interval, Measure, Number, Place,
-    ProxyUse, Severity, Slices, StudyResult,
+    ProxyUse, Severity, SittingEstimate, Slices, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
-use super::{Part, borrowed as borrowing, record};
+use super::{Part, borrowed as borrowing, record, sitting};
 
 /// One number of a study: its arm, true for a difference, its load, its measure, and its place among the numbers that
 /// share these.
@@ -172,21 +172,17 @@ fn combined(stated: &[Found]) -> Option<Interval> {
     let (mut known, mut exact) = (Vec::new(), Vec::new());
     for one in stated {
         match one {
-            Found::Interval(interval, Some(standard_error)) => known.push((interval, *standard_error)),
+            Found::Interval(interval, Some(standard_error)) => {
+                known.push(SittingEstimate { interval: *interval, standard_error: *standard_error });
+            }
             Found::Interval(interval, None) => exact.push(interval),
             Found::Share(_) => {}
         }
     }
-    let sittings: Vec<Sitting> = known
-        .iter()
-        .map(|(interval, standard_error)| Sitting {
-            estimate: interval.estimate,
-            standard_error: *standard_error,
-        })
-        .collect();
+    let sittings: Vec<Sitting> = known.iter().map(sitting).collect();
     match known.as_slice() {
         [] => exact.first().filter(|first| exact.iter().all(|one| one == *first)).map(|first| **first),
-        [(only, _)] => Some(**only),
+        [only] => Some(only.interval),
         _ => random_effects(&sittings, CONFIDENCE).map(|found| found.cost),
     }
 }
@@ -312,9 +308,10 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Disturbance, sample};
+    use hoptax_result::sample;
 
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn the_quiet_share_of_several_sittings_is_that_of_all_their_responses() {
@@ -337,8 +334,7 @@ mod tests {
             let arms = [sample::arm("baseline"), sample::arm("lua")];
             let mut result = sample::study_of_rates(&arms, loads, 12, |_, _, _| rate);
             for round in result.rounds.iter_mut().skip(usable) {
-                let lost = round.samples.iter_mut().filter(|sample| sample.arm == "lua");
-                lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
+                fixture::lose(round, "lua");
             }
             Part { folder: String::new(), result }
         };
@@ -346,12 +342,12 @@ mod tests {
         let one = as_one(&parts).unwrap();
         let rate = |result: &StudyResult, arm: usize| result.arms[arm].loads[0].rate.unwrap();
         let expected = |arm: usize, rounds: [u32; 2]| {
-            let sitting = |(part, rounds): (&Part, u32)| {
+            let of_part = |(part, rounds): (&Part, u32)| {
                 let interval = rate(&part.result, arm);
                 let standard_error = standard_error(&interval, f64::from(rounds) - 1.0, 0.95).unwrap();
                 Sitting { estimate: interval.estimate, standard_error }
             };
-            let sittings: Vec<Sitting> = parts.iter().zip(rounds).map(sitting).collect();
+            let sittings: Vec<Sitting> = parts.iter().zip(rounds).map(of_part).collect();
             random_effects(&sittings, CONFIDENCE).unwrap().cost
         };
         assert_eq!(rate(&one, 1), expected(1, [12, 3]));

@@ -125,6 +125,7 @@ mod tests {
     use hoptax_stats::Weighted;
 
     use super::*;
+    use crate::fixture;
     use crate::summary::{degrees_of_freedom_of_sum, fill, sum_of_cpu_costs};
 
     /// A study of this many functions against a baseline, whose CPU times vary by about one per cent from round to round.
@@ -135,8 +136,7 @@ mod tests {
         };
         let arms: Vec<ArmResult> =
             std::iter::once(sample::arm("baseline")).chain((0..functions).map(function)).collect();
-        let loads = vec![sample::closed_loop("full", 16)];
-        let mut result = sample::study_of_rates(&arms, loads, rounds, |_, _, _| 1_000.0);
+        let mut result = fixture::closed_loop(&arms, rounds);
         for (round, all) in result.rounds.iter_mut().enumerate() {
             for (number, sample) in all.samples.iter_mut().enumerate() {
                 // Spread without a pattern that arms share.
@@ -196,9 +196,7 @@ mod tests {
     #[test]
     fn an_arm_that_lost_a_round_keeps_its_own_interval() {
         let mut result = study(8, 3);
-        for sample in result.rounds[0].samples.iter_mut().filter(|sample| sample.arm == "function-0") {
-            sample.set_aside.iter_mut().for_each(|by| by.push(hoptax_result::Disturbance::Steal));
-        }
+        fixture::lose(&mut result.rounds[0], "function-0");
         fill(&mut result);
         assert!((freedom(&result, "function-0", CostMeasure::CpuUs) - 1.0).abs() < 1e-9);
         assert!(freedom(&result, "function-1", CostMeasure::CpuUs) > 2.0);

@@ -135,16 +135,13 @@ fn connection_tls(tls: Option<Tls>) -> ConnectionTls {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_plan::file;
-
     use super::*;
+    use crate::fixture;
 
     fn subjects(text: &str) -> Vec<(String, PlannedSubject)> {
         let loads = "loads:\n  - {name: full, loop: closed}\n  \
                      - {name: limited, loop: open, rate: 100, expect: [200, 429]}\n";
-        let (file, positions) = file::read("test.yaml", &format!("name: test\n{text}{loads}")).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = fixture::plan(&format!("name: test\n{text}{loads}"));
         let build = |version: &str| Build {
             version: Some(version.to_owned()),
             sha256: format!("hash of {version}"),

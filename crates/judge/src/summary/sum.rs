@@ -85,9 +85,10 @@ fn terms_of(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Vec<Weight
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmResult, Cost, Disturbance, sample};
+    use hoptax_result::{ArmResult, Cost, sample};
 
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn a_sum_is_over_the_rounds_in_which_no_arm_lost_its_slices() {
@@ -97,14 +98,12 @@ mod tests {
             ..sample::arm(id)
         };
         let arms = [sample::arm("baseline"), arm("lua"), arm("cors")];
-        let mut result =
-            sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 6, |_, _, _| 1_000.0);
+        let mut result = fixture::closed_loop(&arms, 6);
         for sample in result.rounds.iter_mut().flat_map(|round| &mut round.samples) {
             sample.values.insert(CPU.id.to_string(), vec![Some(50.0)]);
         }
         for (round, id) in result.rounds.iter_mut().zip(["lua", "cors"]) {
-            let lost = round.samples.iter_mut().filter(|sample| sample.arm == id);
-            lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
+            fixture::lose(round, id);
         }
         assert_eq!(rounds_of_sum(&result, &[Weighted::new(1.0, "lua")]), Some(5));
         assert_eq!(

@@ -1,14 +1,13 @@
 mod own_load;
 mod quiet;
 
-use hoptax_functions::Catalogue;
 use hoptax_load::Recording;
-use hoptax_plan::file;
 use hoptax_plan::record::SliceRecord;
 use hoptax_result::{Book, Cost, ResponseCost, Sample};
 use hoptax_stats::Weighted;
 
 use super::*;
+use crate::fixture;
 use crate::measures;
 use crate::precision::{self, Precision};
 
@@ -22,8 +21,7 @@ loads:
 ";
 
 fn plan() -> Plan {
-    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+    fixture::plan(TEXT)
 }
 
 /// One slice of an arm with these values of measures, undisturbed.
@@ -43,22 +41,14 @@ pub(super) fn one_slice(arm: &str, load: &str, values: &[(&measures::Measure, f6
 
 fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
     SliceRecord {
-        round: 0,
         block,
         load,
         arm,
-        copy: 0,
-        began_s: 0.0,
         wall_s: 0.2,
         recorded_s: 0.2,
         book: Book { planned: 4000, sent: 4000, answered: 4000, ..Book::default() },
         proxy_cpu_ns: 184_000_000,
         hops_cpu_ns: vec![184_000_000],
-        origin_cpu_ns: 0,
-        companion_cpu_ns: 0,
-        link_bytes: 0,
-        proxy_run_delay_ns: 0,
-        steal_ticks: 0,
         handover_ns: Some(60.0),
         response_p50_us: Some(100.0),
         answered: 4000,
@@ -399,8 +389,7 @@ fn an_arm_that_equals_its_reference_besides_the_same_arm_is_a_subject() {
 #[test]
 fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
     let text = TEXT.replace("rbac, cors", "control/delay, {name: edge, functions: [control/delay, cors]}");
-    let (file, positions) = file::read("test.yaml", &text).unwrap();
-    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+    let plan = fixture::plan(&text);
     let limits =
         |arm: &Arm| known_answer(arm).map(|known| (known.response_p50_low_us, known.response_p50_high_us));
     let of =

@@ -1,24 +1,21 @@
 //! Tests of [`StudyResult::usable_rounds`] with the measures of studies, which its crate does not know.
 
-use hoptax_result::{
-    Contrast, CostMeasure, Disturbance, Program, SittingRecord, StudyResult, Verdict, sample,
-};
+use hoptax_result::{Contrast, CostMeasure, Disturbance, StudyResult, sample};
 
-use crate::measures;
+use crate::{fixture, measures};
+
+fn study(rounds: u32) -> StudyResult {
+    fixture::closed_loop(&[sample::arm("baseline"), sample::arm("lua")], rounds)
+}
 
 #[test]
 fn rounds_in_which_an_arm_lost_its_slices_do_not_count() {
-    let arms = [sample::arm("baseline"), sample::arm("lua")];
-    let mut result =
-        sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 6, |_, _, _| 1_000.0);
+    let mut result = study(6);
     let usable = |result: &StudyResult, other| {
         result.usable_rounds(Contrast { arm: "lua", other }, CostMeasure::MaxRate, Some("full"))
     };
     assert_eq!((usable(&result, None), usable(&result, Some("baseline"))), (6, 6));
-    for round in result.rounds.iter_mut().take(2) {
-        let lost = round.samples.iter_mut().filter(|sample| sample.arm == "lua");
-        lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
-    }
+    result.rounds.iter_mut().take(2).for_each(|round| fixture::lose(round, "lua"));
     assert_eq!((usable(&result, None), usable(&result, Some("baseline"))), (4, 4));
     assert_eq!(
         result.usable_rounds(Contrast { arm: "baseline", other: None }, CostMeasure::MaxRate, Some("full")),
@@ -31,26 +28,16 @@ fn rounds_in_which_an_arm_lost_its_slices_do_not_count() {
 
 #[test]
 fn several_sittings_as_one_have_the_rounds_of_the_shortest_and_not_their_sum() {
-    let arms = [sample::arm("baseline"), sample::arm("lua")];
-    let mut result =
-        sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 6, |_, _, _| 1_000.0);
+    let mut result = study(6);
     result.rounds.clear();
     result.plan.rounds_completed = 20;
-    let sitting = |rounds| SittingRecord {
-        started_at: String::new(),
-        folder: String::new(),
-        rounds,
-        verdict: Verdict::Sound,
-        program: Program::default(),
-    };
-    result.sittings = [12, 3, 5].map(sitting).into();
+    result.sittings = [12, 3, 5].map(sample::sitting).into();
     assert_eq!(result.usable_rounds(Contrast { arm: "lua", other: None }, CostMeasure::MaxRate, None), 3);
 }
 
 /// The columns of samples are those of the measures, and count in the same slices.
 #[test]
 fn each_cost_is_counted_in_the_slices_of_its_measure() {
-    let arms = [sample::arm("baseline"), sample::arm("lua")];
     let of_cost = [
         (CostMeasure::CpuUs, &measures::CPU),
         (CostMeasure::CpuShare, &measures::CPU),
@@ -58,8 +45,7 @@ fn each_cost_is_counted_in_the_slices_of_its_measure() {
         (CostMeasure::MaxRate, &measures::RATE),
     ];
     for (cost, measure) in of_cost {
-        let mut result =
-            sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 4, |_, _, _| 1_000.0);
+        let mut result = study(4);
         for sample in result.rounds.iter_mut().flat_map(|round| &mut round.samples) {
             sample.values = [(measure.id.to_string(), vec![Some(1.0)])].into();
         }

@@ -30,13 +30,17 @@ pub(super) fn is_of(shared: &Shared, container: &Container) -> bool {
         && container.name == shared.container
 }
 
+/// The pods of a namespace.
+pub(super) fn pods_of(cluster: &Cluster, namespace: &str) -> Result<Vec<Pod>, Refused> {
+    let pods: List<Pod> = cluster.get(&format!("/api/v1/namespaces/{namespace}/pods"), "list pods")?;
+    Ok(pods.items)
+}
+
 /// The proxies on these nodes that other pods use too.
 pub(super) fn shared(plan: &Plan, nodes: &[String], cluster: &Cluster) -> Result<Vec<Placed>, Refused> {
     let mut found: BTreeMap<Container, Placed> = BTreeMap::new();
     for shared in all_shared(plan) {
-        let path = format!("/api/v1/namespaces/{}/pods", shared.namespace);
-        let pods: List<Pod> = cluster.get(&path, "list pods")?;
-        let all = of_pods(&pods.items, shared, nodes).into_iter();
+        let all = of_pods(&pods_of(cluster, &shared.namespace)?, shared, nodes).into_iter();
         found.extend(all.map(|placed| (placed.container.clone(), placed)));
     }
     Ok(found.into_values().collect())

@@ -4,24 +4,23 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_cluster::job::pods::{List, State};
+use hoptax_cluster::job::pods::State;
 use hoptax_cluster::job::{ARRIVAL, ORIGIN};
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Pod, Running, start_agents};
-use hoptax_result::LimitPeriods;
 use hoptax_session::Failure;
 use hoptax_session::token::Token;
 use serde_json::Value;
 
 use super::patience::{PATIENCE, Trouble};
-use super::placed::Placed;
-use super::polls::{Idle, ProxyUse, name, shared_use};
+use super::placed::{Placed, pods_of};
+use super::polls::{Idle, name, shared_use};
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
 use crate::target::target;
 use crate::template::{Proof, Shared, Side};
-use crate::used::{Poll, used};
+use crate::used::{Poll, Used, used};
 
 /// The time between two looks at a pod.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -73,18 +72,6 @@ pub(super) struct ArmPods {
 enum Way {
     Own(Container),
     Shared(Shared),
-}
-
-/// What the containers of an arm used in a slice.
-pub(super) struct UsedByArm {
-    /// Shares of a processor, in the order of the proxies.
-    pub(super) proxies: Vec<Option<f64>>,
-    /// Periods of the CPU limits of the proxies.
-    pub(super) limits: Vec<Option<LimitPeriods>>,
-    pub(super) origin: Option<f64>,
-    pub(super) limit_of_origin: Option<LimitPeriods>,
-    /// The shortest time that the share of a proxy is from, seconds.
-    pub(super) shortest_s: Option<f64>,
 }
 
 impl Pods {
@@ -208,9 +195,8 @@ impl Pods {
         let began = Instant::now();
         // A mesh may have pods of its own in a namespace, which stay.
         let is_left = |(namespace, names): &(String, [String; 2])| {
-            let path = format!("/api/v1/namespaces/{namespace}/pods");
-            let pods: Result<List<Pod>, _> = context.cluster.get(&path, "list pods");
-            pods.is_ok_and(|pods| pods.items.iter().any(|pod| names.iter().any(|name| name == pod.name())))
+            pods_of(context.cluster, namespace)
+                .is_ok_and(|pods| pods.iter().any(|pod| names.iter().any(|name| name == pod.name())))
         };
         while began.elapsed() < PODS_GO && all.iter().any(is_left) && !context.interrupt.is_requested() {
             thread::sleep(LOOK_EVERY);
@@ -266,36 +252,33 @@ impl ArmPods {
     /// The share of a processor that the proxies of its pods used in all this time; none without any, and if one is not known.
     pub(super) fn idle(&self, polls: &[Poll]) -> Option<f64> {
         let of = |way: &Way| match way {
-            Way::Own(container) => Some(used(polls, container, 0.0, f64::INFINITY).map(|used| used.share())),
+            Way::Own(container) => Some(used(polls, container, 0.0, f64::INFINITY).map(|used| used.share)),
             Way::Shared(_) => None,
         };
         let shares: Option<Vec<f64>> = self.ways.iter().filter_map(of).collect();
         shares.filter(|shares| !shares.is_empty()).map(|shares| shares.iter().sum())
     }
 
-    /// What its containers used in this time, seconds since 1970.
-    pub(super) fn used(&self, polls: &[Poll], (from_s, to_s): (f64, f64), idle: &Idle) -> UsedByArm {
-        let of = |way: &Way| {
-            Some(match way {
-                Way::Own(container) => {
-                    let used = used(polls, container, from_s, to_s)?;
-                    ProxyUse { share: used.share(), seconds: used.seconds, limit: used.limit }
-                }
-                Way::Shared(shared) => {
-                    let used = shared_use(polls, shared, (from_s, to_s))?;
-                    ProxyUse { share: used.share - idle.last(shared)?, ..used }
-                }
-            })
+    /// What its proxies used in this time, seconds since 1970, in their order.
+    pub(super) fn proxies_used(
+        &self,
+        polls: &[Poll],
+        (from_s, to_s): (f64, f64),
+        idle: &Idle,
+    ) -> Vec<Option<Used>> {
+        let of = |way: &Way| match way {
+            Way::Own(container) => used(polls, container, from_s, to_s),
+            Way::Shared(shared) => {
+                let used = shared_use(polls, shared, (from_s, to_s))?;
+                Some(Used { share: used.share - idle.last(shared)?, ..used })
+            }
         };
-        let all: Vec<Option<ProxyUse>> = self.ways.iter().map(of).collect();
-        let origin = used(polls, &self.container_of_origin(), from_s, to_s);
-        UsedByArm {
-            proxies: all.iter().map(|one| Some((*one)?.share)).collect(),
-            limits: all.iter().map(|one| (*one)?.limit).collect(),
-            origin: origin.map(|used| used.share()),
-            limit_of_origin: origin.and_then(|used| used.limit),
-            shortest_s: all.iter().flatten().map(|one| one.seconds).reduce(f64::min),
-        }
+        self.ways.iter().map(of).collect()
+    }
+
+    /// What its origin used in this time.
+    pub(super) fn origin_used(&self, polls: &[Poll], (from_s, to_s): (f64, f64)) -> Option<Used> {
+        used(polls, &self.container_of_origin(), from_s, to_s)
     }
 }
 
@@ -332,11 +315,10 @@ fn wait(
     let began = Instant::now();
     let mut lasting = Trouble::default();
     let what = if running.is_some() { "caller" } else { "origin" };
-    let path = format!("/api/v1/namespaces/{}/pods", arm.namespace);
     loop {
         context.interrupt.check()?;
-        let pods: List<Pod> = context.cluster.get(&path, "list pods").map_err(of_cluster)?;
-        let pod = pods.items.into_iter().find(|pod| pod.name().starts_with(begins));
+        let pods = pods_of(context.cluster, arm.namespace.as_str()).map_err(of_cluster)?;
+        let pod = pods.into_iter().find(|pod| pod.name().starts_with(begins));
         let named = pod.as_ref().map_or(begins, Pod::name);
         let failed = |why: &str| {
             Failure::environment(format!(

@@ -20,7 +20,7 @@ use super::{Context, of_cluster};
 use crate::plan::Plan;
 use crate::source::every;
 use crate::template::Shared;
-use crate::used::{Poll, used};
+use crate::used::{Poll, Used, used};
 
 /// The time between two looks at whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -83,11 +83,7 @@ impl Poller {
         while began.elapsed().as_secs_f64() < seconds && !is_so(&polls) {
             let polled = tolerated(self.poll(context.cluster), &mut trouble, Instant::now());
             polls.extend(polled.map_err(of_cluster)?);
-            let until = Instant::now() + every(self.source());
-            while Instant::now() < until {
-                context.interrupt.check()?;
-                thread::sleep(LOOK_EVERY);
-            }
+            context.wait(every(self.source()))?;
         }
         Ok(polls)
     }
@@ -147,8 +143,7 @@ impl Sampler {
     /// All answers.
     pub(super) fn end(self) -> Result<Vec<Poll>, Failure> {
         self.stop.store(true, Ordering::Relaxed);
-        let broken = || Refused::Machine { why: "its thread broke, which is a bug in hoptax".to_owned() };
-        self.thread.join().unwrap_or_else(|_| Err(broken())).map_err(of_cluster)
+        self.thread.join().unwrap_or_else(|_| Err(Refused::broken_thread())).map_err(of_cluster)
     }
 }
 
@@ -213,20 +208,9 @@ pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Contain
     all.filter(|container| is_of(shared, container)).cloned().collect()
 }
 
-/// What a proxy, or all that are shared together, used in some time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ProxyUse {
-    /// The share of a processor.
-    pub(super) share: f64,
-    /// The shortest time that it is from, seconds.
-    pub(super) seconds: f64,
-    /// Periods of CPU limits; none if those of one are not known, and without a limit.
-    pub(super) limit: Option<LimitPeriods>,
-}
-
 /// What shared proxies used in this time. None if there is none, if that of one is not known, and if one came or went meanwhile: what it used
-/// in a part of the time is not what it used in all of it.
-pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<ProxyUse> {
+/// in a part of the time is not what it used in all of it. Periods of limits are known if those of all are.
+pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<Used> {
     let is_within = |poll: &&Poll| poll.asked_s >= from_s && poll.answered_s <= to_s;
     let mut within = polls.iter().filter(is_within);
     let first = within.next()?;
@@ -238,12 +222,12 @@ pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, 
     if !containers.iter().all(is_all_the_time) {
         return None;
     }
-    let all: Option<Vec<_>> =
+    let all: Option<Vec<Used>> =
         containers.iter().map(|container| used(polls, container, from_s, to_s)).collect();
     let all = all.filter(|all| !all.is_empty())?;
     let limits: Option<Vec<LimitPeriods>> = all.iter().map(|one| one.limit).collect();
-    Some(ProxyUse {
-        share: all.iter().map(crate::used::Used::share).sum(),
+    Some(Used {
+        share: all.iter().map(|one| one.share).sum(),
         seconds: all.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min),
         limit: limits.and_then(|limits| limits.into_iter().reduce(|sum, one| sum + one)),
     })

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_agents::reader::{GroupReading, Line};
+use hoptax_agents::reader::{Counters, Line};
 use hoptax_cluster::Pod;
 use hoptax_cluster::job::PORT;
-use hoptax_cluster::job::pods::List;
 use hoptax_cluster::usage::{Container, Reading};
 use hoptax_cluster::{Cluster, Refused, job};
 use hoptax_session::Failure;
 use serde_json::Value;
 
 use super::patience::{PATIENCE, Trouble};
-use super::placed::{Placed, shared};
+use super::placed::{Placed, pods_of, shared};
 use super::{Context, of_cluster};
 use crate::plan::Plan;
 use crate::used::Poll;
@@ -139,11 +138,11 @@ impl Readers {
         let mut containers = own.to_vec();
         // Anew each time: one that begins again has another id.
         containers.extend(shared(plan, &made.nodes, cluster).map_err(passing)?);
-        let pods: List<Pod> = cluster.get(&pods_of(namespace), "list pods").map_err(passing)?;
+        let pods = pods_of(cluster, namespace).map_err(passing)?;
         let begins = format!("{}-", made.name);
         let mut readers = Self { begins, namespace: namespace.to_owned(), all: Vec::new() };
         for node in &made.nodes {
-            let Some(pod) = reader_on(&pods.items, &readers.begins, node) else {
+            let Some(pod) = reader_on(&pods, &readers.begins, node) else {
                 return Err(match cluster.not_created(namespace, "DaemonSet", &made.name) {
                     Some(why) => {
                         NotYet { why: format!("no reader is created: {why}"), patience: Some(PATIENCE) }
@@ -212,7 +211,7 @@ impl Readers {
 
 impl NodeReader {
     /// What it answers. A line that fails is not used again.
-    fn ask(&mut self, cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, GroupReading>, Refused> {
+    fn ask(&mut self, cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, Counters>, Refused> {
         let doing = format!("reach the reader on node `{}`", self.node);
         let mut line = match self.line.take() {
             Some(line) => line,
@@ -230,10 +229,9 @@ impl NodeReader {
 
     /// Its pod may be another one than before, such as after an eviction. Whoever asks next asks that one.
     fn look_again(&mut self, cluster: &Cluster, namespace: &str, begins: &str) {
-        let pods: Result<List<Pod>, Refused> = cluster.get(&pods_of(namespace), "list pods");
         // Without an answer it stays as it was.
-        if let Ok(pods) = pods
-            && let Some(pod) = reader_on(&pods.items, begins, &self.node)
+        if let Ok(pods) = pods_of(cluster, namespace)
+            && let Some(pod) = reader_on(&pods, begins, &self.node)
         {
             pod.name().clone_into(&mut self.pod);
         }
@@ -255,11 +253,6 @@ impl Waiting {
         };
         is_over || now >= self.until
     }
-}
-
-/// The path of the pods of a namespace.
-fn pods_of(namespace: &str) -> String {
-    format!("/api/v1/namespaces/{namespace}/pods")
 }
 
 /// The pod of the reader on a node: if one has taken the place of another, that one.
@@ -285,7 +278,7 @@ fn on_node(containers: &[Placed], node: &str) -> Result<BTreeMap<String, Contain
 }
 
 /// A reading, as those of kubelets are. The group is that of one start of the container, as its id is.
-fn of_group(id: &str, GroupReading { at_ns, cpu_ns, limit, limit_of_pod }: GroupReading) -> Reading {
+fn of_group(id: &str, Counters { at_ns, cpu_ns, limit, limit_of_pod }: Counters) -> Reading {
     let at_us = i64::try_from(at_ns / 1_000).unwrap_or(i64::MAX);
     Reading { group: id.to_owned(), at_us, cpu_s: cpu_ns as f64 / 1e9, limit, limit_of_pod }
 }
@@ -357,8 +350,8 @@ mod tests {
     fn a_reading_keeps_its_counters_and_the_start_of_the_container() {
         let limit = Some(LimitPeriods { periods: 5, throttled: 2, throttled_s: 0.5 });
         let limit_of_pod = Some(LimitPeriods { periods: 7, throttled: 3, throttled_s: 0.6 });
-        let of_group_aa = GroupReading { at_ns: 1_234_567_890, cpu_ns: 1_500_000_000, limit, limit_of_pod };
-        let reading = of_group("aa", of_group_aa);
+        let counters = Counters { at_ns: 1_234_567_890, cpu_ns: 1_500_000_000, limit, limit_of_pod };
+        let reading = of_group("aa", counters);
         let expected = Reading { group: "aa".to_owned(), at_us: 1_234_567, cpu_s: 1.5, limit, limit_of_pod };
         assert_eq!(reading, expected);
     }

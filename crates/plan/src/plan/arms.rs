@@ -133,12 +133,15 @@ pub(super) fn name_of(entry: &ArmEntry) -> String {
 }
 
 impl Planned<'_> {
-    /// The conditions requested for an arm with its own `at`, in front of this application; none for the origin.
+    /// The conditions requested for an arm with its own `at`, in front of this application; none for the origin. Impossible conditions of
+    /// the study are left out: they are reported once, where the study states them.
     fn requested(&self, at: &ConditionsSection, application: Option<&Application>) -> Vec<Requested> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
         let usual_connections = closed.map(|load| u64::from(load.connections));
         let all = Requested::all(&self.file.conditions, at, usual_connections).into_iter();
-        all.map(|one| one.with_application(application, self.application.as_ref())).collect()
+        all.map(|one| one.with_application(application, self.application.as_ref()))
+            .filter(|one| !one.is_of_study() || points::plain(BASELINE, one).is_ok())
+            .collect()
     }
 
     /// Adds the arms of an entry, whose place in the file is `pointer`, and those that they are compared with. Returns the
@@ -176,10 +179,6 @@ impl Planned<'_> {
         };
         let mut messages = Vec::new();
         for requested in self.requested(&at, self.application.as_ref()) {
-            // Impossible conditions of the study are reported once, where the study states them.
-            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
-                continue;
-            }
             let added = match name.as_str() {
                 BASELINE => {
                     points::plain(BASELINE, &requested).map_err(|message| vec![message]).map(|resolved| {

@@ -185,12 +185,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::file;
 
     fn planned(arms: &str, loads: &str) -> Result<Plan, String> {
         let text = format!("name: test\narms: [{arms}]\nloads:\n{loads}");
-        let (file, positions) = file::read("test.yaml", &text).map_err(|problems| problems.to_string())?;
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).map_err(|problems| problems.to_string())
+        Plan::read("test.yaml", &text, Catalogue::load().unwrap()).map_err(|problems| problems.to_string())
     }
 
     fn taking<'a>(plan: &'a Plan, load: &str) -> Vec<&'a str> {
@@ -229,8 +227,7 @@ mod tests {
     fn points_and_arms_under_conditions_of_their_own_can_be_named() {
         let text = "name: test\npoints: true\narms: [baseline, rbac, {function: lua, at: {protocol: [http1, http2]}}]\nloads:\n  \
                     - {name: a, loop: open, except: b}\n  - {name: b, loop: open, only: ['rbac{rules=500}', 'lua @ http2']}\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::read("test.yaml", text, Catalogue::load().unwrap()).unwrap();
         assert_eq!(taking(&plan, "b"), ["baseline", "rbac{rules=500}", "baseline @ http2", "lua @ http2"]);
         assert!(!taking(&plan, "a").contains(&"lua @ http2") && taking(&plan, "a").contains(&"lua"));
     }
@@ -283,8 +280,7 @@ mod tests {
     #[test]
     fn each_arm_of_the_price_list_has_a_load_in_use_and_heavy_ones_slow_no_other() {
         let text = include_str!("../../../../studies/price-list.yaml");
-        let (file, positions) = file::read("price-list.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::read("price-list.yaml", text, Catalogue::load().unwrap()).unwrap();
         for arm in &plan.arms {
             let load = plan.cpu_load_of(arm).unwrap();
             let rate = load.open.as_ref().map(|open| open.rate);
@@ -304,8 +300,7 @@ mod tests {
     fn a_timeline_has_every_arm_under_every_load() {
         let text = "name: test\nobserve: timeline\narms: [baseline, lua]\nloads:\n  \
                     - {name: a, loop: open, rate: 100, slice: 1s, only: [lua]}\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let refused = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap_err().to_string();
+        let refused = Plan::read("test.yaml", text, Catalogue::load().unwrap()).unwrap_err().to_string();
         assert!(refused.contains("remove `only`"), "{refused}");
     }
 

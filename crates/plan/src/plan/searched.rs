@@ -88,13 +88,11 @@ impl Plan {
 mod tests {
     use hoptax_functions::Catalogue;
 
-    use crate::file;
     use crate::plan::Plan;
 
     fn plan(loads: &str) -> Plan {
         let text = format!("name: test\narms: [direct, baseline, same, lua]\nloads:\n{loads}");
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+        Plan::read("test.yaml", &text, Catalogue::load().unwrap()).unwrap()
     }
 
     const CLOSED: &str = "  - {name: full, loop: closed, connections: 16}\n";
@@ -128,8 +126,7 @@ mod tests {
         let text = format!(
             "name: test\nconditions: {{protocol: [http1, http2], response_bytes: [64, 1024]}}\narms: [baseline, lua]\nloads:\n{OPEN}"
         );
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::read("test.yaml", &text, Catalogue::load().unwrap()).unwrap();
         let found =
             plan.searched(&ids(&["baseline @ http2", "response_bytes=1024", "lua @ http2", "lua"])).unwrap();
         let arms: Vec<&str> = found.arms.iter().map(|arm| arm.id.as_str()).collect();
@@ -149,8 +146,7 @@ mod tests {
             "{unknown}"
         );
         let timeline = "name: test\nobserve: timeline\narms: [baseline, lua]\nloads: [{name: a, loop: open, rate: 100, slice: 1s}]\n";
-        let (file, positions) = file::read("test.yaml", timeline).unwrap();
-        let timeline = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let timeline = Plan::read("test.yaml", timeline, Catalogue::load().unwrap()).unwrap();
         assert!(timeline.searched(&ids(&["baseline", "lua"])).unwrap_err().contains("observes a timeline"));
         let php = plan("  - {name: php, loop: closed, caller: php}\n");
         assert!(php.searched(&ids(&["baseline", "lua"])).unwrap_err().contains("add one without `caller`"));

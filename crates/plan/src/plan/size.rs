@@ -85,12 +85,10 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
-    use crate::file;
 
     fn plan(arms: &str) -> Plan {
         let text = format!("name: test\narms: [{arms}]\nloads: [{{name: a, loop: closed}}]\n");
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+        Plan::read("test.yaml", &text, Catalogue::load().unwrap()).unwrap()
     }
 
     #[test]

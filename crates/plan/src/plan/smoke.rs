@@ -75,11 +75,9 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
-    use crate::file;
 
     fn smoke(text: &str) -> Plan {
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let mut plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let mut plan = Plan::read("test.yaml", text, Catalogue::load().unwrap()).unwrap();
         plan.smoke();
         plan
     }

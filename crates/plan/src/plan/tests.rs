@@ -23,8 +23,7 @@ fn plan(arms: &str) -> Result<Plan, Problems> {
 }
 
 fn planned(text: &str) -> Result<Plan, Problems> {
-    let (file, positions) = file::read("test.yaml", text)?;
-    Plan::new(&file, &positions, Catalogue::load().unwrap())
+    Plan::read("test.yaml", text, Catalogue::load().unwrap())
 }
 
 fn problems(text: &str) -> String {
@@ -229,8 +228,7 @@ fn functions_of_any_chain_can_be_unloaded_unless_something_of_them_stays() {
         ("{name: a, hops: [{functions: [lua]}, b], unloaded: true, at: {tls: mutual}}", "in plaintext only"),
     ] {
         let text = format!("name: test\narms:\n  - baseline\n  - {arm}\n{LOADS}");
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
-        let error = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap_err().to_string();
+        let error = problems(&text);
         assert!(error.contains(expected), "{arm}: {error}");
     }
 }

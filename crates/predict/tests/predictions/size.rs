@@ -11,7 +11,6 @@ mod unequal;
 
 use hoptax_functions::Catalogue;
 use hoptax_judge::summary;
-use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_predict::size::graph::{Graph, read};
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, Sample, StudyResult, StudyRound};
@@ -74,8 +73,7 @@ fn study_with_busy(
     busy: impl Fn(&ArmResult, &LoadSpec) -> f64,
 ) -> StudyResult {
     let text = format!("name: known\nrounds: {ROUNDS}\narms: {arms}\n{loads}");
-    let (study, positions) = file::read("known.yaml", &text).unwrap();
-    let plan = Plan::new(&study, &positions, Catalogue::load().unwrap()).unwrap();
+    let plan = Plan::read("known.yaml", &text, Catalogue::load().unwrap()).unwrap();
     let mut result = summary::summarise(&plan, &[], summary::Conditions::default());
     result.environment.proxy_cpus = vec![1];
     "Test CPU".clone_into(&mut result.environment.cpu_model);

@@ -24,7 +24,6 @@ impl<'de, T: Body> Deserialize<'de> for Report<T> {
     }
 }
 
-#[cfg(feature = "sample")]
 impl<T: Body> Report<T> {
     /// Reads the text of a result as serde does, with these readers of older versions of its format in place of those of hoptax: for
     /// tests of formats that have older versions.

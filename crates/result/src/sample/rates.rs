@@ -99,13 +99,9 @@ pub fn study_of_rates(
 fn generator(load: &LoadSpec) -> GeneratorUse {
     GeneratorUse {
         load: load.name.clone(),
-        own_lag_p50_us: None,
-        own_lag_p90_us: None,
-        own_lag_p99_us: None,
-        quiet_own_lag_p99_us: None,
         core_share: GENERATOR_CORE,
         processors_share: PROCESSORS_BUSY,
-        run_delay_share: 0.0,
+        ..GeneratorUse::default()
     }
 }
 

@@ -66,7 +66,6 @@ fn the_format_of_a_kind_is_its_own_in_any_version() {
     }
 }
 
-#[cfg(feature = "sample")]
 #[test]
 fn results_are_read_as_they_were_written() {
     use hoptax_result::sample;
@@ -79,7 +78,6 @@ fn results_are_read_as_they_were_written() {
     assert_eq!(serde_json::from_str::<StudyResult>(&text).unwrap(), study);
 }
 
-#[cfg(feature = "sample")]
 #[test]
 fn a_file_whose_fields_have_another_order_is_the_same_result() {
     use serde_json::Map;
@@ -95,7 +93,6 @@ fn a_file_whose_fields_have_another_order_is_the_same_result() {
     }
 }
 
-#[cfg(feature = "sample")]
 pub(crate) fn load_with_keys_that_are_numbers() -> LoadResult {
     let mut load = hoptax_result::sample::load();
     load.statuses = [(200, 3), (503, 1)].into();

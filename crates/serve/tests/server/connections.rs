@@ -2,13 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::Ordering;
-use std::thread;
 
-use hoptax_serve::{Options, Server};
-use hoptax_session::Interrupt;
-
-use crate::support::{PLACES, Running, STREAMS, load, options, rest, sent};
+use crate::support::{PLACES, Running, STREAMS, Serving, load, rest, sent};
 
 /// More than a server has places for, and fewer than its queue of connections holds besides.
 const SILENT: usize = 300;
@@ -16,12 +11,8 @@ const SILENT: usize = 300;
 #[test]
 fn hundreds_of_connections_that_say_nothing_keep_nobody_out() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::bind(Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) }).unwrap();
-    let (address, interrupt) = (server.address(), Interrupt::default());
-    let serving = thread::spawn({
-        let interrupt = interrupt.clone();
-        move || server.run(&interrupt)
-    });
+    let server = Serving::begin(&folder);
+    let address = server.address;
     // One says that a body follows, and does not send it.
     let mut slow = TcpStream::connect(address).unwrap();
     write!(
@@ -41,19 +32,14 @@ fn hundreds_of_connections_that_say_nothing_keep_nobody_out() {
     }
     let answer = rest(slow);
     assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("{\"error\":"), "{answer}");
-    interrupt.flag().store(true, Ordering::Relaxed);
-    serving.join().unwrap().unwrap();
+    server.end();
 }
 
 #[test]
 fn a_thousand_followers_of_a_job_keep_nobody_out() {
     let (folder, origin) = (tempfile::tempdir().unwrap(), Running::origin(""));
-    let server = Server::bind(Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) }).unwrap();
-    let (address, interrupt) = (server.address(), Interrupt::default());
-    let serving = thread::spawn({
-        let interrupt = interrupt.clone();
-        move || server.run(&interrupt)
-    });
+    let server = Serving::begin(&folder);
+    let address = server.address;
     let started = rest(sent(address, "POST /api/v1/loads", &load(origin.address, "1h").to_string()));
     assert!(started.starts_with("HTTP/1.1 202 "), "{started}");
     let mut followers: Vec<TcpStream> =
@@ -69,8 +55,7 @@ fn a_thousand_followers_of_a_job_keep_nobody_out() {
     // While all of them stay, others are answered.
     let text = rest(sent(address, "GET /metrics", ""));
     assert!(text.lines().any(|line| line == format!("hoptax_serve_event_streams {STREAMS}")), "{text}");
-    interrupt.flag().store(true, Ordering::Relaxed);
-    serving.join().unwrap().unwrap();
+    server.end();
     let ended = followers.into_iter().zip(statuses).filter(|(_, status)| status == b"HTTP/1.1 200");
     for (follower, _) in ended {
         let events = rest(follower);
@@ -81,12 +66,8 @@ fn a_thousand_followers_of_a_job_keep_nobody_out() {
 #[test]
 fn a_head_that_is_too_large_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::bind(Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) }).unwrap();
-    let (address, interrupt) = (server.address(), Interrupt::default());
-    let serving = thread::spawn({
-        let interrupt = interrupt.clone();
-        move || server.run(&interrupt)
-    });
+    let server = Serving::begin(&folder);
+    let address = server.address;
     // A little more than the server reads, so that nothing is left unread.
     for (length, status) in [(16 * 1024, "200"), (32 * 1024, "431")] {
         let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nX-Long: ");
@@ -99,6 +80,5 @@ fn a_head_that_is_too_large_is_refused() {
         let answer = rest(socket);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{length}: {answer}");
     }
-    interrupt.flag().store(true, Ordering::Relaxed);
-    serving.join().unwrap().unwrap();
+    server.end();
 }

@@ -6,12 +6,10 @@ use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use hoptax_result::{FindEnd, FindResult};
 use hoptax_serve::Options;
-use hoptax_session::token::Token;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Running, Site, asking, load, posting};
+use crate::support::{Answer, Running, Site, TOKEN, load, open, posting};
 
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A configuration that can be priced.
 const PLAIN: &str = "static_resources: {listeners: [{name: a}]}";
 
@@ -47,13 +45,7 @@ fn no_configuration_is_read_unless_the_server_was_started_for_it_and_the_page_sa
 
 #[test]
 fn nobody_starts_any_kind_without_the_token_or_from_another_page() {
-    let open = Site::with(|options| Options {
-        listen: "192.0.2.1:8419".parse().unwrap(),
-        token: Some(Token::of_text(TOKEN).unwrap()),
-        targets: vec!["192.0.2.2:80".parse().unwrap()],
-        allows_bills: true,
-        ..options
-    });
+    let others = Site::with(|options| Options { allows_bills: true, ..open(options) });
     let asked = |path: &str, body: &Value, token: Option<&str>| {
         let request = Request::builder().method("POST").uri(path).header(HOST, "192.0.2.1:8419");
         let request = request.header(CONTENT_TYPE, "application/json");
@@ -61,7 +53,7 @@ fn nobody_starts_any_kind_without_the_token_or_from_another_page() {
             Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
             None => request,
         };
-        open.answer(request.body(Body::from(body.to_string())).unwrap())
+        others.answer(request.body(Body::from(body.to_string())).unwrap())
     };
     for (path, body) in kinds() {
         for token in [None, Some("0123456789abcdef0123456789abcdeF")] {
@@ -169,12 +161,11 @@ fn the_problems_of_a_configuration_are_cut() {
 #[test]
 fn the_studies_that_can_be_started_are_listed_with_their_questions() {
     let studies = Site::new().get("/api/v1/studies").json();
-    let of = |name: &str| {
-        let all = studies.as_array().unwrap();
-        all.iter().find(|study| study["study"] == name).cloned()
-    };
-    assert!(of("quick").unwrap()["question"].as_str().unwrap().ends_with('?'), "{studies}");
-    assert_eq!(of("cross-datacenter-php"), None, "it needs root");
+    let all = studies.as_array().unwrap();
+    let has = |name: &str| all.iter().any(|study| study["study"] == name);
+    assert!(has("quick") && all.len() > 5, "{studies}");
+    assert!(all.iter().all(|study| study["question"].as_str().unwrap().ends_with('?')), "{studies}");
+    assert!(!has("cross-datacenter-php"), "it needs root");
 }
 
 #[test]
@@ -207,11 +198,4 @@ fn a_search_says_what_it_tries_and_keeps_what_it_found_when_it_is_stopped() {
     assert!(!result.trials.is_empty(), "{result:?}");
     assert_eq!(result.ended_by == FindEnd::Interrupt, ended["state"] == "interrupted");
     assert_eq!(site.get("/api/v1/runs").json()["runs"][0]["kind"], "find");
-}
-
-#[test]
-fn the_address_of_a_job_deletes_nothing() {
-    let site = Site::new();
-    let answer = site.answer(asking("DELETE", "/api/v1/jobs/1").body(Body::empty()).unwrap());
-    assert_eq!(answer.status, 405);
 }

@@ -2,17 +2,15 @@
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use hoptax_result::{EndedBy, LoadResult};
-use hoptax_serve::{Options, Server};
-use hoptax_session::Interrupt;
+use hoptax_serve::Options;
 use hoptax_session::store::{Filter, Store};
 use serde_json::{Value, json};
 
-use crate::support::{Running, Site, load, options, rest, sent};
+use crate::support::{Running, Serving, Site, load, options, rest, sent};
 
 /// The jobs in a text of server-sent events.
 fn jobs(events: &str) -> Vec<Value> {
@@ -122,14 +120,8 @@ fn a_load_without_a_server_fails_and_says_why() {
 fn a_server_that_ends_stops_its_load_and_keeps_the_result() {
     let origin = Running::origin("");
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) };
-    let store = options.store.clone();
-    let server = Server::bind(options).unwrap();
-    let (address, interrupt) = (server.address(), Interrupt::default());
-    let serving = thread::spawn({
-        let interrupt = interrupt.clone();
-        move || server.run(&interrupt)
-    });
+    let server = Serving::begin(&folder);
+    let address = server.address;
     let started = rest(sent(address, "POST /api/v1/loads", &load(origin.address, "1h").to_string()));
     assert!(started.starts_with("HTTP/1.1 202 "), "{started}");
     let mut follower = sent(address, "GET /api/v1/jobs/1/events", "");
@@ -139,12 +131,11 @@ fn a_server_that_ends_stops_its_load_and_keeps_the_result() {
     }
     // A connection that asks for nothing does not keep the server.
     let idle = TcpStream::connect(address).unwrap();
-    interrupt.flag().store(true, Ordering::Relaxed);
-    serving.join().unwrap().unwrap();
+    server.end();
     drop(idle);
     let events = rest(follower);
     assert!(events.contains("\"state\":\"interrupted\""), "{events}");
-    let store = Store::open(&store).unwrap();
+    let store = Store::open(&options(&folder).store).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
     let result: LoadResult = serde_json::from_str(&store.result(1).unwrap().unwrap()).unwrap();
     assert_eq!(result.ended_by, EndedBy::Interrupt);

@@ -41,17 +41,19 @@ fn runs_come_in_pages() {
 }
 
 #[test]
-fn a_download_is_a_file_with_a_name() {
+fn a_download_is_a_file_with_a_name_and_its_media_type() {
     let site = Site::new();
     let run = site.store_load();
-    for (path, name) in [
-        ("result", "run-1.result.json"),
-        ("csv", "run-1.csv"),
-        ("html", "run-1.html"),
-        ("md", "run-1.md"),
-        ("json", "run-1.json"),
+    for (path, name, media_type) in [
+        ("result", "run-1.result.json", "application/json"),
+        ("csv", "run-1.csv", "text/csv; charset=utf-8"),
+        ("html", "run-1.html", "text/html; charset=utf-8"),
+        ("md", "run-1.md", "text/markdown; charset=utf-8"),
+        ("json", "run-1.json", "application/json"),
     ] {
         let answer = site.get(&format!("/api/v1/runs/{run}/{path}"));
+        // Where markup of a stranger stays as it was, no browser takes it for a page.
+        assert_eq!(answer.headers[CONTENT_TYPE], media_type, "{path}");
         let disposition = answer.headers[CONTENT_DISPOSITION].to_str().unwrap();
         assert_eq!(disposition, format!("attachment; filename=\"{name}\""));
     }

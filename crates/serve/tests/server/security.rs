@@ -1,4 +1,4 @@
-//! What strangers and their pages may not do, and what the fields of their results may not.
+//! What strangers and their pages may not do.
 
 use std::io;
 
@@ -8,16 +8,13 @@ use axum::http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue, Request};
+use axum::http::{HeaderName, Request};
 use futures_util::{StreamExt, stream};
-use hoptax_result::sample;
 use hoptax_serve::Options;
-use hoptax_session::token::Token;
 use serde_json::json;
 
-use crate::support::{Answer, OWN, Running, Site, asking, load, posting};
+use crate::support::{OWN, Running, Site, TOKEN, asking, load, open, posting};
 
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// Paths of every kind that exist once a run is stored.
 const PATHS: [&str; 10] = [
     "/",
@@ -32,16 +29,6 @@ const PATHS: [&str; 10] = [
     "/api/v1/jobs",
 ];
 
-/// A server on an address of documentation, which others would reach.
-fn open_site() -> Site {
-    Site::with(|options| Options {
-        listen: "192.0.2.1:8419".parse().unwrap(),
-        token: Some(Token::of_text(TOKEN).unwrap()),
-        targets: vec!["192.0.2.2:80".parse().unwrap()],
-        ..options
-    })
-}
-
 fn with_token(path: &str, authorization: Option<&str>) -> Request<Body> {
     let request = Request::builder().uri(path).header(HOST, "192.0.2.1:8419");
     let request = match authorization {
@@ -53,7 +40,7 @@ fn with_token(path: &str, authorization: Option<&str>) -> Request<Body> {
 
 #[test]
 fn nothing_is_answered_without_the_token() {
-    let site = open_site();
+    let site = Site::with(open);
     site.store_load();
     let wrong = format!("Bearer {}", TOKEN.replace('f', "e"));
     let short = format!("Bearer {}", &TOKEN[1..]);
@@ -162,55 +149,31 @@ fn a_server_without_a_token_is_not_for_those_who_come_by_a_proxy() {
     assert!(site.get("/metrics").body.contains("hoptax_serve_refused_total{reason=\"proxy\"} 1"));
 }
 
+/// All spellings of targets are in the tests of those who decide about them.
 #[test]
-fn a_load_goes_to_no_target_that_is_not_allowed_however_it_is_spelled() {
+fn a_load_goes_to_no_target_that_is_not_allowed() {
     let local = Site::new();
-    let hosts = [
-        "192.0.2.1",
-        "3221225985",
-        "0xc0000201",
-        "0300.0.2.1",
-        "[2001:db8::1]",
-        "[::ffff:192.0.2.1]",
-        "0.0.0.0",
-        "[::]",
-    ];
+    let hosts =
+        ["192.0.2.1", "3221225985", "[::ffff:192.0.2.1]", "127.0.0.1:1@192.0.2.1", "127.1", "evil.test"];
     for host in hosts {
         let answer = local.post("/api/v1/loads", &json!({"target": format!("http://{host}:1/")}));
         assert_eq!(answer.status, 403, "{host}: {answer:?}");
         assert!(answer.error().contains("--allow-target"), "{answer:?}");
     }
-    let tricky = local.post("/api/v1/loads", &json!({"target": "http://127.0.0.1:1@192.0.2.1:1/"}));
-    assert_eq!(tricky.status, 403, "{tricky:?}");
-    let count = format!("hoptax_serve_refused_total{{reason=\"target\"}} {}", hosts.len() + 1);
+    let count = format!("hoptax_serve_refused_total{{reason=\"target\"}} {}", hosts.len());
     assert!(local.get("/metrics").body.contains(&count), "{count}");
-    // Names are those of the owner: a server at an allowed address may have others.
-    for host in ["2130706433", "0x7f.1", "127.1", "evil.test", "localhost.evil.test"] {
-        let answer = local.post("/api/v1/loads", &json!({"target": format!("http://{host}:1/")}));
-        assert_eq!(answer.status, 403, "{host}: {answer:?}");
-    }
     let itself = local.post("/api/v1/loads", &json!({"target": format!("http://{OWN}/")}));
     assert!(itself.status == 403 && itself.error().contains("itself"), "{itself:?}");
     assert_eq!(local.get("/api/v1/jobs").json(), json!([]));
 
     // A server that others reach sends to none of its own addresses.
-    let open = open_site();
-    for host in [
-        "127.0.0.1",
-        "localhost",
-        "[::1]",
-        "2130706433",
-        "0x7f.1",
-        "127.1",
-        "[::ffff:127.0.0.1]",
-        "192.0.2.1",
-        "192.0.2.2:81",
-    ] {
+    let others = Site::with(open);
+    for host in ["127.0.0.1", "localhost", "[::1]", "127.1", "192.0.2.1", "192.0.2.2:81"] {
         let wanted = json!({"target": format!("http://{host}/")}).to_string();
         let request = Request::builder().method("POST").uri("/api/v1/loads").header(HOST, "192.0.2.1");
         let request =
             request.header(CONTENT_TYPE, "application/json").header(AUTHORIZATION, format!("Bearer {TOKEN}"));
-        let answer = open.answer(request.body(Body::from(wanted)).unwrap());
+        let answer = others.answer(request.body(Body::from(wanted)).unwrap());
         assert_eq!(answer.status, 403, "{host}: {answer:?}");
     }
 }
@@ -310,50 +273,6 @@ fn a_thousand_event_streams_are_sixty_four() {
     assert_eq!(follow().status(), 200);
     site.stop(1);
     assert_eq!(site.ended(1)["state"], "interrupted");
-}
-
-/// Markup that would take over a page which inserts text as markup.
-const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"<!-- {{ document }}";
-
-#[test]
-fn markup_in_the_fields_of_a_result_is_text_everywhere() {
-    let site = Site::new();
-    let mut result = sample::load();
-    EVIL.clone_into(&mut result.plan.url);
-    EVIL.clone_into(&mut result.plan.protocol);
-    for finding in &mut result.findings {
-        EVIL.clone_into(&mut finding.message);
-        EVIL.clone_into(&mut finding.advice);
-    }
-    EVIL.clone_into(&mut result.environment.cpu_model);
-    site.store(&serde_json::to_string(&result).unwrap());
-    site.store_load();
-    let scripts = |answer: &Answer| answer.body.matches("<script").count();
-    let clean = scripts(&site.get("/runs/2"));
-    for path in ["/", "/runs/1", "/api/v1/runs/1/html"] {
-        let answer = site.get(path);
-        assert_eq!(answer.status, 200, "{path}");
-        assert!(answer.headers[CONTENT_TYPE].to_str().unwrap().starts_with("text/html"), "{path}");
-        assert_eq!(scripts(&answer), clean, "{path}");
-        assert!(!answer.body.contains("<script>alert") && !answer.body.contains("<img src=x"), "{path}");
-    }
-    // Where it stays as it was, no browser takes it for a page.
-    for (path, media_type) in [
-        ("/api/v1/runs", "application/json"),
-        ("/api/v1/runs/1", "application/json"),
-        ("/api/v1/runs/1/result", "application/json"),
-        ("/api/v1/runs/1/json", "application/json"),
-        ("/api/v1/runs/1/csv", "text/csv; charset=utf-8"),
-        ("/api/v1/runs/1/md", "text/markdown; charset=utf-8"),
-    ] {
-        let answer = site.get(path);
-        assert_eq!(
-            (answer.status, &answer.headers[CONTENT_TYPE]),
-            (200, &HeaderValue::from_static(media_type)),
-            "{path}"
-        );
-        assert_eq!(answer.headers[X_CONTENT_TYPE_OPTIONS], "nosniff", "{path}");
-    }
 }
 
 #[test]

@@ -15,8 +15,10 @@ use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use hoptax_origin::{Origin, OriginOptions, Secrets};
 use hoptax_result::sample;
-use hoptax_serve::{Options, routes};
+use hoptax_serve::{Options, Server, routes};
 use hoptax_session::store::Store;
+use hoptax_session::token::Token;
+use hoptax_session::{Failure, Interrupt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::{self, Runtime};
@@ -67,6 +69,19 @@ pub(crate) fn options(folder: &TempDir) -> Options {
         loads_at_once: 1,
         store: folder.path().join("store.sqlite"),
         tell: |_| (),
+    }
+}
+
+/// The token of a server that others would reach.
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// These options on an address of documentation, which others would reach.
+pub(crate) fn open(options: Options) -> Options {
+    Options {
+        listen: "192.0.2.1:8419".parse().unwrap(),
+        token: Some(Token::of_text(TOKEN).unwrap()),
+        targets: vec!["192.0.2.2:80".parse().unwrap()],
+        ..options
     }
 }
 
@@ -174,6 +189,30 @@ pub(crate) fn rest(mut socket: TcpStream) -> String {
     let mut text = String::new();
     socket.read_to_string(&mut text).unwrap();
     text
+}
+
+/// A server that listens, with a store in a folder.
+pub(crate) struct Serving {
+    pub(crate) address: SocketAddr,
+    interrupt: Interrupt,
+    thread: JoinHandle<Result<(), Failure>>,
+}
+
+impl Serving {
+    pub(crate) fn begin(folder: &TempDir) -> Self {
+        let options = Options { listen: ([127, 0, 0, 1], 0).into(), ..options(folder) };
+        let server = Server::bind(options).unwrap();
+        let (address, interrupt) = (server.address(), Interrupt::default());
+        let of_thread = interrupt.clone();
+        let thread = thread::spawn(move || server.run(&of_thread));
+        Self { address, interrupt, thread }
+    }
+
+    /// Ends it as a signal does, and waits for its end.
+    pub(crate) fn end(self) {
+        self.interrupt.flag().store(true, Ordering::Relaxed);
+        self.thread.join().unwrap().unwrap();
+    }
 }
 
 /// An origin, until it is dropped.

@@ -8,8 +8,8 @@ use hoptax_judge::comparison::{
 };
 use hoptax_plan::file;
 use hoptax_result::{
-    ArmLeftOut, ComparedArms, ComparedSubject, ComparisonBody, StudiesComparison, StudiesComparisonBody,
-    StudyResult, SubjectName,
+    ComparedArms, ComparedSubject, ComparisonBody, StudiesComparison, StudiesComparisonBody, StudyResult,
+    SubjectName,
 };
 
 use super::names::{LONGEST, again, names, shown};
@@ -95,13 +95,10 @@ fn comparison(
     let stems: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
     let named = Named { given: settings.subjects, stems: &stems, say };
     let with_names = |comparison: ComparisonBody| named.arms(comparison, &found.arms);
-    let left_out = found.left_out.iter();
     let body = StudiesComparisonBody {
         studies: settings.subjects.to_vec(),
         arms: with_named(result, settings.margin_share).into_iter().filter_map(with_names).collect(),
-        left_out: left_out
-            .map(|one| ArmLeftOut { arm: one.arm.clone(), reason: one.reason.clone() })
-            .collect(),
+        left_out: found.left_out.clone(),
     };
     StudiesComparison::new(result.environment.clone(), body).judged_as(result)
 }

@@ -131,31 +131,26 @@ impl Study {
         paired_cost_of_copies(&rounds.collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
     }
 
-    /// The interval of the sum of the costs of arms with their weights, by the library's method.
-    pub(crate) fn sum(&self, weights: &[(usize, f64)], found: Option<&Slowdowns>) -> Interval {
-        let pair = |own: &Process, other: &Process| -> Vec<f64> {
-            own.iter().zip(other).filter_map(|(own, other)| Some((*own)? - (*other)?)).collect()
-        };
-        let term = |(arm, weight): &(usize, f64)| -> Weighted<CostRounds> {
-            let values = self.values(*arm, Adjustment::Between, found);
-            let (own, baseline) = (self.processes(*arm, &values), self.processes(0, &values));
-            let rounds = own.iter().zip(&baseline);
-            let rounds = rounds.map(|(own, copies)| copies.iter().map(|copy| pair(&own[0], copy)).collect());
-            Weighted::new(*weight, rounds.collect())
-        };
-        sum_of_costs(&weights.iter().map(term).collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
-    }
-
-    /// The cost of an arm in each round, us; none if a round lost all its pairs.
-    pub(crate) fn cost_by_round(&self, arm: usize, found: Option<&Slowdowns>) -> Option<Vec<f64>> {
+    /// The differences of an arm from the baseline by round and copy, by the library's method.
+    fn pairs(&self, arm: usize, found: Option<&Slowdowns>) -> CostRounds {
         let values = self.values(arm, Adjustment::Between, found);
         let (own, baseline) = (self.processes(arm, &values), self.processes(0, &values));
         let pair = |own: &Process, other: &Process| -> Vec<f64> {
             own.iter().zip(other).filter_map(|(own, other)| Some((*own)? - (*other)?)).collect()
         };
         let rounds = own.iter().zip(&baseline);
-        let rounds = rounds.map(|(own, copies)| copies.iter().map(|copy| pair(&own[0], copy)).collect());
-        costs_by_round(&rounds.collect::<Vec<_>>())?.into_iter().collect()
+        rounds.map(|(own, copies)| copies.iter().map(|copy| pair(&own[0], copy)).collect()).collect()
+    }
+
+    /// The interval of the sum of the costs of arms with their weights, by the library's method.
+    pub(crate) fn sum(&self, weights: &[(usize, f64)], found: Option<&Slowdowns>) -> Interval {
+        let term = |(arm, weight): &(usize, f64)| Weighted::new(*weight, self.pairs(*arm, found));
+        sum_of_costs(&weights.iter().map(term).collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
+    }
+
+    /// The cost of an arm in each round, us; none if a round lost all its pairs.
+    pub(crate) fn cost_by_round(&self, arm: usize, found: Option<&Slowdowns>) -> Option<Vec<f64>> {
+        costs_by_round(&self.pairs(arm, found))?.into_iter().collect()
     }
 
     /// The interval of an arm's own CPU time.

@@ -1,9 +1,9 @@
-use hoptax_functions::Catalogue;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_result::ArmKind;
 
 use super::*;
+use crate::fixture;
 
 const LOADS: &str = "loads: [{name: saturation, loop: closed}]\n";
 
@@ -35,9 +35,7 @@ fn names(found: &JointStudy) -> Vec<(&str, &str, usize)> {
 
 fn plan(found: &JointStudy) -> Plan {
     // JSON is YAML.
-    let text = serde_json::to_string(&found.file).unwrap();
-    let (file, positions) = file::read("compare.yaml", &text).unwrap_or_else(|error| panic!("{error}"));
-    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+    fixture::plan(&serde_json::to_string(&found.file).unwrap())
 }
 
 const FIRST: &str = r#"

@@ -19,13 +19,8 @@ const SLOWER_US: f64 = 10.0;
 /// The cost of `lua`, us.
 const LUA_US: f64 = 5.0;
 
-fn planned(text: &str) -> Plan {
-    let (file, positions) = file::read("test.yaml", text).unwrap();
-    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
-}
-
 fn judged() -> StudyResult {
-    let plan = planned(TEXT);
+    let plan = fixture::plan(TEXT);
     let lua = plan.arms.iter().position(|arm| arm.id == "lua").unwrap();
     let of_round = |_| {
         let mut record = round(&plan, lua, LUA_US);
@@ -84,7 +79,7 @@ fn a_plan_and_its_result_take_the_costs_of_an_arm_from_the_same_load() {
         (OWN_RATES, "in-use", [("baseline", "in-use"), ("lua", "slow"), ("rbac", "in-use")]),
         (OWN_LOOP, "full", [("baseline", "full"), ("lua", "full"), ("rbac", "share")]),
     ] {
-        let plan = planned(&format!("name: test\narms: [baseline, lua, rbac]\nloads:{loads}"));
+        let plan = fixture::plan(&format!("name: test\narms: [baseline, lua, rbac]\nloads:{loads}"));
         let result = summarise(&plan, &[], Conditions::default());
         assert_eq!(plan.cpu_load().unwrap().name, usual);
         assert_eq!(result.plan.cpu_load().unwrap().name, usual);

@@ -1,13 +1,11 @@
 //! Quiet slices: chosen by waits alone, and for both sides of a comparison.
 
-use hoptax_functions::Catalogue;
 use hoptax_load::Recording;
-use hoptax_plan::file;
-use hoptax_plan::plan::Plan;
 use hoptax_plan::record::{RoundRecord, SliceRecord};
 use hoptax_result::{ArmLoad, Book, CostMeasure, Environment, StudyResult};
 
 use super::super::{Conditions, summarise};
+use crate::fixture;
 
 const TEXT: &str = "
 name: test
@@ -23,14 +21,9 @@ const LIMIT: f64 = 0.01;
 /// Kind of a slice: true if somebody waited in it, and by how much its slowest responses are slower, us.
 type Kind = (bool, u64);
 
-fn plan() -> Plan {
-    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
-}
-
 /// A study of slices of these kinds, by arm, round and block. The slowest twentieth of the responses of `lua` take 30 us more.
 fn study(kind: impl Fn(&str, u32, u32) -> Kind) -> StudyResult {
-    let plan = plan();
+    let plan = fixture::plan(TEXT);
     let record = |round: u32| {
         let mut record = RoundRecord { round, ..RoundRecord::default() };
         for block in 0..plan.loads[0].blocks {

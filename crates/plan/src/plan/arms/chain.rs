@@ -5,8 +5,8 @@ use hoptax_host::network::NetworkSpec;
 
 use super::super::chain::Hop;
 use super::super::hops;
-use super::super::points::{self, Requested};
-use super::super::{BASELINE, Placed, network};
+use super::super::points::Requested;
+use super::super::{Placed, network};
 use super::{Named, Planned, cannot_be_unloaded, placed};
 use crate::file::{ApplicationEntry, ChainEntry, LabelledNetwork};
 
@@ -51,9 +51,6 @@ impl Planned<'_> {
         }
         let mut messages = Vec::new();
         for requested in self.requested(&at, application.as_ref()) {
-            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
-                continue;
-            }
             for network in &networks {
                 let added = self.chain_in(network.as_ref(), index, entry, &resolved, &requested);
                 messages.extend(added.err().into_iter().flatten());

@@ -9,8 +9,7 @@ use hoptax_result::ArmKind;
 
 use super::super::chain::Chain;
 use super::super::points::{self, Requested};
-use super::super::{Arm, BASELINE};
-use super::super::{Placed, hops};
+use super::super::{Arm, Placed, hops};
 use super::{Planned, placed, plain_arm};
 use crate::file::ExternalEntry;
 
@@ -47,9 +46,6 @@ impl Planned<'_> {
             Err(message) => return vec![(format!("{pointer}/protocol"), message)],
         };
         for requested in self.requested(&at, self.application.as_ref()) {
-            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
-                continue;
-            }
             let added = self.external_at(&requested, index, entry, &external, &request);
             problems.extend(placed(pointer, added.err().into_iter().flatten().collect()));
         }
@@ -159,14 +155,13 @@ fn summary(external: &External) -> String {
 mod tests {
     use hoptax_functions::Catalogue;
 
-    use crate::file::{self, Problems};
+    use crate::file::Problems;
     use crate::plan::Plan;
 
     fn planned(keys: &str) -> Result<Plan, Problems> {
         let text =
             format!("name: x\narms: [baseline, {{name: a, {keys}}}]\nloads: [{{name: all, loop: closed}}]\n");
-        let (file, positions) = file::read("x.yaml", &text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap())
+        Plan::read("x.yaml", &text, Catalogue::load().unwrap())
     }
 
     #[test]
@@ -208,8 +203,7 @@ mod tests {
     fn secret_variables_are_not_in_the_summary_of_an_arm() {
         let text = "name: x\narms: [baseline, {name: a, hops: [{env: {API_TOKEN: hidden, LEVEL: shown}}]}]\n\
                     loads: [{name: all, loop: closed}]\n";
-        let (file, positions) = file::read("x.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::read("x.yaml", text, Catalogue::load().unwrap()).unwrap();
         let summary = plan.arms.iter().find(|arm| arm.id == "a").map(|arm| arm.summary.clone()).unwrap();
         assert!(summary.contains("LEVEL=shown") && !summary.contains("hidden"), "{summary}");
     }

@@ -13,18 +13,20 @@ fn problems(text: &str) -> String {
     read("graph.yaml", text, Catalogue::load().unwrap()).unwrap_err().to_string()
 }
 
+/// A graph of these services, whose entry is `gateway`.
+fn shop(services: &str) -> String {
+    format!("\nname: shop\nentry: gateway\nservices:{services}")
+}
+
 #[test]
 fn rates_follow_the_calls_whatever_the_order_of_the_file() {
-    let graph = graph(
+    let graph = graph(&shop(
         "
-name: shop
-entry: gateway
-services:
   - {name: stock}
   - {name: cart, calls: [{service: stock, factor: 2}]}
   - {name: gateway, outbound: {}, calls: [{service: cart, factor: 0.5}, {service: stock}]}
 ",
-    );
+    ));
     let found: Vec<(String, Vec<f64>)> = flows(&graph)
         .into_iter()
         .map(|(service, flows)| (service.name.clone(), flows.iter().map(|flow| flow.per_request).collect()))
@@ -35,75 +37,60 @@ services:
 
 #[test]
 fn every_service_comes_after_its_callers_with_the_requests_of_its_proxy() {
-    let graph = graph(
+    let graph = graph(&shop(
         "
-name: shop
-entry: gateway
-services:
   - {name: stock}
   - {name: cart, outbound: {}, calls: [{service: stock, factor: 2}]}
   - {name: gateway, calls: [{service: cart, factor: 0.5}, {service: mail}]}
   - {name: mail, proxy: false}
 ",
-    );
+    ));
     assert_eq!(requests_by_proxy(&graph), [(2, 1.0), (3, 0.0), (1, 1.5), (0, 1.0)]);
 }
 
 #[test]
 fn calls_of_services_without_a_proxy_count_and_rare_ones_count_as_one() {
-    let graph = graph(
+    let graph = graph(&shop(
         "
-name: shop
-entry: gateway
-services:
   - {name: gateway, calls: [{service: cart, factor: 0.5}, {service: stock}]}
   - {name: cart, proxy: false, calls: [{service: stock, factor: 4}]}
   - {name: stock, proxy: false}
 ",
-    );
+    ));
     // The request itself, one call to the cart that may be made, one to the stock, and four of every second request.
     assert!((calls(&graph) - (1.0 + 1.0 + 1.0 + 0.5 * 4.0)).abs() < 1e-9, "{}", calls(&graph));
 }
 
 #[test]
 fn a_list_of_calls_is_one_step() {
-    let graph = graph(
+    let graph = graph(&shop(
         "
-name: shop
-entry: gateway
-services:
   - name: gateway
     calls: [{service: cart}, [{service: stock}, {service: cart, factor: 2}], {service: stock}]
   - {name: cart}
   - {name: stock}
 ",
-    );
+    ));
     let steps: Vec<usize> = graph.services[0].calls.iter().map(|call| call.step).collect();
     assert_eq!(steps, [0, 1, 1, 2]);
-    let problems = problems(
+    let problems = problems(&shop(
         "
-name: shop
-entry: gateway
-services:
   - {name: gateway, calls: [[{service: crat}, {service: cart, factr: 2}], cart]}
   - {name: cart}
 ",
-    );
+    ));
     assert!(problems.contains("`factr`") && problems.contains("a list of calls that are made"), "{problems}");
 }
 
 #[test]
 fn all_problems_of_a_file_are_reported_with_their_lines() {
-    let found = problems(
+    let found = problems(&shop(
         "
-name: shop
-entry: gateway
-services:
   - {name: gateway, functions: [jtw, \"rbac{policies=50}\"], calls: [{service: cartt}, {service: loop}]}
   - {name: cart, outbound: {}}
   - {name: loop, functions: [lua, lua], calls: [{service: gateway}]}
 ",
-    );
+    ));
     for expected in [
         "graph.yaml:5:33: unknown function `jtw`; did you mean `jwt`?",
         "function `rbac` has no knob `policies`",
@@ -119,15 +106,12 @@ services:
 
 #[test]
 fn a_service_without_a_proxy_has_nothing_of_one() {
-    let found = problems(
+    let found = problems(&shop(
         "
-name: shop
-entry: gateway
-services:
   - {name: gateway, proxy: false, workers: 2, functions: [lua], calls: [{service: cart}]}
   - {name: cart, proxy: false}
 ",
-    );
+    ));
     for expected in ["`workers` does not apply", "`functions` does not apply", "no service has a proxy"] {
         assert!(found.contains(expected), "{expected}: {found}");
     }
