@@ -273,6 +273,3 @@ impl From<RequestError> for OriginError {
         Self::Call(error.to_string())
     }
 }
-
-#[cfg(test)]
-mod tests;
