@@ -7,7 +7,7 @@ use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::context::Context;
 use crate::request::{self, BadRequest, Request, RequestReader};
-use crate::response::{BodyPieces, Persistence, has_no_body, write_head};
+use crate::response::{BodyPieces, Persistence, has_no_body, write_head, write_text};
 
 /// Marks, as the stream of a delay, the end of the time that the connection may be idle. The rest is the number of responses
 /// sent by then. Streams of responses are 0.
@@ -68,7 +68,8 @@ impl Http1 {
             Ok(behaviour) => behaviour,
             Err(error) => {
                 let persistence = if context.ending { Persistence::Close } else { request.persistence };
-                self.send_text(400, &format!("{error}\n"), persistence, request.is_head, output);
+                write_text(output, 400, &error.to_string(), persistence, request.is_head);
+                self.is_closing = persistence == Persistence::Close;
                 context.report.answered += 1;
                 return;
             }
@@ -103,21 +104,6 @@ impl Http1 {
         self.sent += 1;
         context.delays.extend(response.idle.map(|idle| (idle, IDLE | self.sent)));
     }
-
-    fn send_text(
-        &mut self,
-        status: u16,
-        text: &str,
-        persistence: Persistence,
-        is_head: bool,
-        output: &mut Vec<u8>,
-    ) {
-        write_head(output, status, text.len() as u64, persistence, &[]);
-        if !is_head {
-            output.extend_from_slice(text.as_bytes());
-        }
-        self.is_closing = persistence == Persistence::Close;
-    }
 }
 
 impl ProtocolHandler for Http1 {
@@ -147,7 +133,8 @@ impl ProtocolHandler for Http1 {
             Ok(request::Next::More) => return Next::Input,
             Err(error) => {
                 let status = if error == BadRequest::TooLarge { 431 } else { 400 };
-                self.send_text(status, &format!("{error}\n"), Persistence::Close, false, output);
+                write_text(output, status, &error.to_string(), Persistence::Close, false);
+                self.is_closing = true;
             }
         }
         Next::Again
