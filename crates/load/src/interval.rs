@@ -13,8 +13,8 @@ use hoptax_host::clock::now_ns;
 use hoptax_result::{IntervalTimes, LoadInterval};
 
 use crate::distribution::histogram;
+use crate::in_flight::InFlight;
 use crate::log::Outcome;
-use crate::recording::Timestamps;
 
 /// Receiver and length of the intervals of a trial.
 #[derive(Clone, Debug)]
@@ -288,14 +288,15 @@ impl IntervalRecorder {
         self.interval.sent += 1;
     }
 
-    pub(crate) fn record_response(&mut self, timestamps: &Timestamps) {
-        self.advance(timestamps.last_byte_ns);
+    pub(crate) fn record_response(&mut self, request: &InFlight, last_byte_ns: u64) {
+        self.advance(last_byte_ns);
         self.in_flight = self.in_flight.saturating_sub(1);
+        let InFlight { intended_ns, written_ns, .. } = *request;
         let interval = &mut self.interval;
         interval.answered += 1;
-        interval.response.saturating_record(timestamps.last_byte_ns.saturating_sub(timestamps.intended_ns));
-        interval.service.saturating_record(timestamps.last_byte_ns.saturating_sub(timestamps.written_ns));
-        interval.send_lag.saturating_record(timestamps.written_ns.saturating_sub(timestamps.intended_ns));
+        interval.response.saturating_record(last_byte_ns.saturating_sub(intended_ns));
+        interval.service.saturating_record(last_byte_ns.saturating_sub(written_ns));
+        interval.send_lag.saturating_record(written_ns.saturating_sub(intended_ns));
     }
 
     /// Records a request that ended without a valid response, or was not sent.

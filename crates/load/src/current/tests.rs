@@ -96,15 +96,11 @@ fn play(current: &mut Current<'_>, played: Played) {
         offered_ns: intended_ns + 1,
         picked: Picked { target, ..Picked::default() },
         started_ns: intended_ns + 2,
-        connected_ns: 0,
         written_ns: intended_ns + 3,
         first_byte_ns: intended_ns + 4,
-        message_ns: 0,
         recorded: true,
         blocked: took_ns.is_multiple_of(2),
-        held_ns: 0,
-        connected: false,
-        response: None,
+        ..InFlight::default()
     };
     let response =
         Response { status: 200, grpc_status: None, body_bytes: 1, keep_alive: true, is_as_expected: true };
