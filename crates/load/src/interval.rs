@@ -15,6 +15,7 @@ use hoptax_result::{IntervalTimes, LoadInterval};
 use crate::distribution::histogram;
 use crate::in_flight::InFlight;
 use crate::log::Outcome;
+use crate::recording::add_by_key;
 
 /// Receiver and length of the intervals of a trial.
 #[derive(Clone, Debug)]
@@ -90,12 +91,8 @@ impl Interval {
         self.to_ns = self.to_ns.max(other.to_ns);
         self.sent += other.sent;
         self.answered += other.answered;
-        for (kind, count) in &other.failures {
-            *self.failures.entry(kind.clone()).or_default() += count;
-        }
-        for (reason, count) in &other.unsent {
-            *self.unsent.entry(reason).or_default() += count;
-        }
+        add_by_key(&mut self.failures, &other.failures);
+        add_by_key(&mut self.unsent, &other.unsent);
         self.response += &other.response;
         self.service += &other.service;
         self.send_lag += &other.send_lag;

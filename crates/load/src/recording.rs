@@ -2,6 +2,7 @@
 //! averaged.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{BodyBytes, Book, LatencySet, Reasons};
@@ -37,6 +38,16 @@ impl Unsent {
             Self::Late => "late",
             Self::End => "end",
         }
+    }
+}
+
+/// Adds the values of a map to those of another, by key.
+pub(crate) fn add_by_key<K: Ord + Clone, V: Default + for<'a> AddAssign<&'a V>>(
+    ours: &mut BTreeMap<K, V>,
+    theirs: &BTreeMap<K, V>,
+) {
+    for (key, value) in theirs {
+        *ours.entry(key.clone()).or_default() += value;
     }
 }
 
@@ -135,26 +146,16 @@ impl Recording {
     /// keeps its own.
     pub fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
-        for (&reason, count) in &other.unsent {
-            *self.unsent.entry(reason).or_default() += count;
-        }
+        add_by_key(&mut self.unsent, &other.unsent);
         self.max_waiting += other.max_waiting;
         self.waited_ns += other.waited_ns;
         self.warmup_responses += other.warmup_responses;
         self.answered_by_end += other.answered_by_end;
-        for (&failure, count) in &other.failures {
-            *self.failures.entry(failure).or_default() += count;
-        }
+        add_by_key(&mut self.failures, &other.failures);
         self.reasons.merge(&other.reasons);
-        for (&status, count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
-        for (deviation, count) in &other.deviations {
-            *self.deviations.entry(deviation.clone()).or_default() += count;
-        }
-        for (&why, count) in &other.closed {
-            *self.closed.entry(why).or_default() += count;
-        }
+        add_by_key(&mut self.statuses, &other.statuses);
+        add_by_key(&mut self.deviations, &other.deviations);
+        add_by_key(&mut self.closed, &other.closed);
         self.add_body_bytes(other.body_bytes);
         for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
             *ours += theirs;
@@ -162,9 +163,7 @@ impl Recording {
         if let Some(theirs) = &other.without_generator {
             **self.without_generator.get_or_insert_default() += theirs;
         }
-        for (&outcome, theirs) in &other.outcomes {
-            *self.outcomes.entry(outcome).or_default() += theirs;
-        }
+        add_by_key(&mut self.outcomes, &other.outcomes);
         if let Some(theirs) = &other.censored {
             for (ours, theirs) in self.censored().iter_mut().zip(theirs.iter()) {
                 *ours += theirs;
@@ -173,13 +172,9 @@ impl Recording {
         self.handshakes.merge(&other.handshakes);
         self.no_stamps = self.no_stamps.or(other.no_stamps);
         self.stream_limit = self.stream_limit.into_iter().chain(other.stream_limit).min();
-        for (&code, count) in &other.drained {
-            *self.drained.entry(code).or_default() += count;
-        }
+        add_by_key(&mut self.drained, &other.drained);
         if let (Some(ours), Some(theirs)) = (&mut self.by_status, &other.by_status) {
-            for (&status, theirs) in theirs {
-                *ours.entry(status).or_default() += theirs;
-            }
+            add_by_key(ours, theirs);
         }
         if let Some(theirs) = &other.messages {
             **self.messages.get_or_insert_default() += theirs;

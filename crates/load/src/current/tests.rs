@@ -12,6 +12,7 @@ use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::division::Division;
 use crate::failure::Failure;
+use crate::recording::add_by_key;
 use crate::request_names::RequestNames;
 use crate::target::Target;
 
@@ -175,8 +176,8 @@ proptest! {
             book.add(&row.book);
             response += &row.response;
             without += &row.without_generator;
-            row.unsent.iter().for_each(|(reason, count)| *unsent.entry(reason).or_default() += count);
-            row.failures.iter().for_each(|(kind, count)| *failures.entry(kind).or_default() += count);
+            add_by_key(&mut unsent, &row.unsent);
+            add_by_key(&mut failures, &row.failures);
             pending += row.pending.as_ref().map_or(0, |times| times.len());
             batched += row.batches.histograms(BATCHES).iter().map(hdrhistogram::Histogram::len).sum::<u64>();
             let is_planned = |one: &&Played| {
