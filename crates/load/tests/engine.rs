@@ -71,7 +71,7 @@ fn several_workers_share_connections_and_rate() {
 }
 
 #[test]
-fn an_open_loop_keeps_its_rate_with_a_slow() {
+fn an_open_loop_keeps_its_rate_with_a_slow_server() {
     let address = slow(Duration::from_millis(50));
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
