@@ -93,18 +93,6 @@ proptest! {
 }
 
 #[test]
-fn a_quantile_of_a_row_is_that_of_all_its_requests_and_not_the_mean_of_quantiles() {
-    let (fast, slow): (Vec<u64>, Vec<u64>) = ((1..=900).collect(), (50_001..=50_100).collect());
-    let result = merged(&[
-        run_of("a.json", &[("GET /", fast), ("GET /b", vec![10])]),
-        run_of("b.json", &[("GET /", slow), ("GET /b", vec![20])]),
-    ]);
-    assert_eq!(rows(&result), [("GET /", 1_000), ("GET /b", 2)]);
-    let p90_us = result.by_request[0].response.p90_us.unwrap();
-    assert!((p90_us - 900.0).abs() < 1.0, "{p90_us}");
-}
-
-#[test]
 fn the_interval_of_a_row_is_that_of_its_batches_in_all_runs() {
     let (one, other): (Vec<u64>, Vec<u64>) = ((1..=2_000).collect(), (1_001..=3_000).collect());
     let result = merged(&[
