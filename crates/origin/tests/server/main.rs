@@ -352,7 +352,6 @@ fn headers_larger_than_a_frame_arrive_over_http_2() {
     let expected = ExpectedHeader { name: "x-long".to_owned(), value: Some(value) };
     let mut client = Http2::new(Settings::of_streams(1), Some(vec![expected].into()));
     let fields = [(":method", "GET"), (":scheme", "http"), (":authority", "a"), (":path", "/")];
-    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let request = Encoded::http2(&fields, b"");
     let (mut socket, mut output, mut events) = (origin.connect(), Vec::new(), Vec::new());
     client.open(&mut output);
@@ -393,7 +392,6 @@ fn the_record_holds_streaming_calls_beside_requests() {
             (":path", path),
             ("content-type", "application/grpc"),
         ];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let fields = if body.is_empty() { &fields[..4] } else { &fields[..] };
         let request = Encoded::http2(fields, &body);
         client.send(0, &request, &request.bytes, &mut output);

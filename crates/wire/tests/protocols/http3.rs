@@ -25,22 +25,11 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         let authority = Authority::new("test", 3_600).unwrap();
-        let signed = authority
-            .sign(&Request {
-                names: vec!["localhost".to_owned()],
-                spiffe: Vec::new(),
-                key: KeyKind::P256,
-                seconds: 3_600,
-            })
-            .unwrap();
-        let server = server_config(ServerSecurity {
-            identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
-            client_authorities: Vec::new(),
-            accepts_anonymous_clients: false,
-            versions: Versions::Both,
-            resumes: false,
-            alpn: Vec::new(),
-        });
+        let names = vec!["localhost".to_owned()];
+        let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3_600 };
+        let signed = authority.sign(&request).unwrap();
+        let identity = Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap();
+        let server = server_config(ServerSecurity::new(identity));
         let client = client_config(ClientSecurity {
             authorities: certificates_from_pem(authority.certificate().as_bytes()).unwrap(),
             versions: Versions::Only13,
@@ -91,7 +80,6 @@ impl Pair {
             (":path", path),
             ("content-type", "application/grpc"),
         ];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let request = Encoded::http3(&fields, body, false);
         self.client.send(0, &request, &request.bytes);
     }

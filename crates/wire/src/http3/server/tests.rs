@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use hoptax_certs::{Authority, KeyKind, Request};
 use quinn_proto::{Dir, Side, TransportConfig, VarInt};
 
 use super::*;
@@ -12,10 +11,8 @@ use crate::encoded::Encoded;
 use crate::http3::frame::{kind, put_head};
 use crate::http3::{ALPN, Http3, Setup};
 use crate::response::{Event, Loss};
-use crate::tls::{
-    ClientSecurity, Identity, ServerName, ServerSecurity, Versions, certificates_from_pem, client_config,
-    server_config,
-};
+use crate::tls::tests::localhost;
+use crate::tls::{ClientSecurity, ServerName, Versions, certificates_from_pem, client_config};
 
 struct Pair {
     client: Http3,
@@ -26,19 +23,7 @@ struct Pair {
 impl Pair {
     /// A server that allows `allowed` concurrent requests, and a client with five places for some.
     fn new(allowed: u32) -> Self {
-        let authority = Authority::new("test", 3_600).unwrap();
-        let names = vec!["localhost".to_owned()];
-        let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3_600 };
-        let signed = authority.sign(&request).unwrap();
-        let tls = server_config(ServerSecurity {
-            identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
-            client_authorities: Vec::new(),
-            accepts_anonymous_clients: false,
-            versions: Versions::Both,
-            resumes: false,
-            alpn: Vec::new(),
-        })
-        .unwrap();
+        let (tls, authority) = localhost();
         let mut server = Server::new(&tls, |_| false).unwrap();
         let mut tls = tls::ServerConfig::clone(&tls);
         tls.alpn_protocols = vec![ALPN.to_vec()];
@@ -48,7 +33,7 @@ impl Pair {
         config.transport_config(Arc::new(transport));
         server.endpoint = quic::endpoint(Some(Arc::new(config)));
         let client = client_config(ClientSecurity {
-            authorities: certificates_from_pem(authority.certificate().as_bytes()).unwrap(),
+            authorities: certificates_from_pem(authority.as_bytes()).unwrap(),
             versions: Versions::Only13,
             alpn: Some(ALPN.to_vec()),
             ..ClientSecurity::default()
@@ -87,7 +72,6 @@ impl Pair {
 
     fn send(&mut self, place: u32) {
         let fields = [(":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", "/")];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let request = Encoded::http3(&fields, b"", false);
         self.client.send(place, &request, &request.bytes);
     }
