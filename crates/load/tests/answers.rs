@@ -1,7 +1,5 @@
 //! Responses before the request is sent, requests and responses that end their connection, and reasons of failures.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

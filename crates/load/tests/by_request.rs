@@ -1,7 +1,5 @@
 //! Counts and response times of the requests of each name.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;

@@ -1,7 +1,5 @@
 //! Requests on connections that drain, hang, are refused, or break while they are opened.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::TcpListener;

@@ -1,7 +1,5 @@
 //! Ends of a trial: its plan, a stop, or a number of requests.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;

@@ -1,7 +1,5 @@
 //! The engine against servers that work, misbehave and disappear. The book must balance in every case.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};

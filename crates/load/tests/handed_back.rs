@@ -1,7 +1,5 @@
 //! Requests that an HTTP/2 server hands back unprocessed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Limits on concurrent requests that an HTTP/2 server announces and changes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

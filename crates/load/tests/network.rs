@@ -1,8 +1,6 @@
 //! Network paths of connections: source addresses, several addresses of a server, Unix sockets, headers of the PROXY protocol, and
 //! opening them over time.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};

@@ -1,7 +1,5 @@
 //! The phases of requests over the record.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

@@ -1,7 +1,5 @@
 //! Tests of the requests that are sent, of their connections, and of their records.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::SocketAddr;

@@ -206,8 +206,6 @@ fn declared_bytes(rest: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::time::Duration;
 
     use proptest::prelude::*;

@@ -139,8 +139,6 @@ fn nested<'a>(message: &'a [u8], path: &[u64]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use proptest::prelude::*;
 
     use super::*;

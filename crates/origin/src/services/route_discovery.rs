@@ -47,8 +47,6 @@ fn table(name: &str, version: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::super::{ServiceState, fields};
     use super::*;
 

@@ -1,7 +1,5 @@
 //! Handshakes in memory: their results, and the state that a client keeps.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use hoptax_certs::{Authority, KeyKind, Request};
 
 use super::config::restricted_to;

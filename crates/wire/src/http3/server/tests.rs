@@ -1,7 +1,5 @@
 //! Actions of a server on the requests of a connection, against the client: limits on concurrent requests, GOAWAY, rejection.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::time::Duration;
 
 use quinn_proto::{Dir, Side, TransportConfig, VarInt};
