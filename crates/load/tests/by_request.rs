@@ -34,8 +34,7 @@ fn by_path() -> SocketAddr {
 
 /// An open loop of two workers, whose requests have these paths and weights.
 fn of_paths(address: SocketAddr, paths: &[(&str, f64)]) -> TrialSpec {
-    let target =
-        |path: &str| Target::new(&format!("http://{address}{path}"), "GET", Vec::new(), Vec::new()).unwrap();
+    let target = |path: &str| Target::get(&format!("http://{address}{path}")).unwrap();
     let (targets, weights): (Vec<Target>, Vec<f64>) =
         paths.iter().map(|(path, weight)| (target(path), *weight)).unzip();
     let mut spec = spec(address);
@@ -128,11 +127,8 @@ fn requests_that_are_not_sent_or_not_answered_in_time_are_counted_by_name() {
 fn a_closed_loop_has_rows_too_and_most_names_share_one() {
     let address = answering(OK);
     let count = NamedRequests::MOST + 10;
-    let targets = (0..count)
-        .map(|number| {
-            Target::new(&format!("http://{address}/{number}"), "GET", Vec::new(), Vec::new()).unwrap()
-        })
-        .collect();
+    let targets =
+        (0..count).map(|number| Target::get(&format!("http://{address}/{number}")).unwrap()).collect();
     let mut spec = few(address, 600);
     spec.traffic = Traffic::in_turn(targets);
     let result = run_by_name(&spec);

@@ -30,7 +30,7 @@ fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 }
 
 fn get(url: &str) -> Target {
-    Target::new(url, "GET", Vec::new(), Vec::new()).unwrap()
+    Target::get(url).unwrap()
 }
 
 #[test]

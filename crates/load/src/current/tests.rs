@@ -151,9 +151,7 @@ proptest! {
         requests in prop::collection::vec((0_usize..60, 0..END_NS, 0_u8..10, 0_u64..1_000_000), 0..200),
     ) {
         let targets: Vec<Target> = (0..names)
-            .map(|name| {
-                Target::new(&format!("http://127.0.0.1:1/{name}"), "GET", Vec::new(), Vec::new()).unwrap()
-            })
+            .map(|name| Target::get(&format!("http://127.0.0.1:1/{name}")).unwrap())
             .collect();
         let all_names = Arc::new(RequestNames::new(&targets, &vec![1.0; names]).unwrap());
         let requests: Vec<Played> = requests

@@ -417,8 +417,7 @@ mod tests {
 
     /// The distance from a Poisson process of two workers with the given numbers.
     fn distance(workers: [u32; 2]) -> f64 {
-        let mut spec =
-            TrialSpec::new(Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap());
+        let mut spec = TrialSpec::new(Target::get("http://127.0.0.1:1/").unwrap());
         spec.open = Some((Pace::Constant(1_000.0), Arrivals::Poisson));
         let course = |worker: u32| {
             let mut course = Course::new(0, 10_000_000_000, 1, 1);

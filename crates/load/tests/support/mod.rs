@@ -85,7 +85,7 @@ pub fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
 }
 
 pub fn target(address: SocketAddr) -> Target {
-    Target::new(&format!("http://{address}/"), "GET", Vec::new(), Vec::new()).unwrap()
+    Target::get(&format!("http://{address}/")).unwrap()
 }
 
 pub fn spec(address: SocketAddr) -> TrialSpec {
