@@ -1,6 +1,6 @@
 //! Test servers on loopback, and short trials against them.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(unreachable_pub, reason = "the other files of this program use it")]
 
 pub mod http2;
 
