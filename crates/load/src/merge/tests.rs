@@ -59,7 +59,7 @@ fn two() -> Vec<Run> {
     vec![run("a.json", &one), run("b.json", &other)]
 }
 
-fn merged(runs: &[Run]) -> LoadResult {
+pub(super) fn merged(runs: &[Run]) -> LoadResult {
     merge(runs, Vec::new()).unwrap()
 }
 

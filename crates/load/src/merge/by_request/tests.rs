@@ -1,7 +1,7 @@
 use hoptax_result::{LoadResult, RequestPhase};
 use proptest::prelude::*;
 
-use super::super::tests::{batches, distribution, run};
+use super::super::tests::{batches, distribution, merged, run};
 use super::super::{Run, merge};
 use super::*;
 use crate::encoded::{decode, encode};
@@ -40,10 +40,6 @@ fn two() -> [Run; 2] {
         run_of("a.json", &[("GET /", vec![1; 5]), ("GET /b", vec![2; 3])]),
         run_of("b.json", &[("GET /", vec![1; 7]), ("GET /b", vec![2; 4])]),
     ]
-}
-
-fn merged(runs: &[Run]) -> LoadResult {
-    merge(runs, Vec::new()).unwrap()
 }
 
 /// The names of the rows with their answered requests.
