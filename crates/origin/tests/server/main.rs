@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod calling;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hoptax_origin::{CallingOptions, CallingOrigin, Calls, Origin, OriginError, OriginOptions, OriginReport};
+use hoptax_origin::{Origin, OriginError, OriginOptions, OriginReport};
 use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::{Http2, Settings};
 use hoptax_wire::{Encoded, Event, ExpectedHeader};
@@ -248,15 +250,7 @@ fn an_origin_without_file_descriptors_sleeps_and_accepts_when_it_has_one() {
 fn origins_in_a_process_without_file_descriptors() {
     let few = Rlimit { current: Some(64), maximum: getrlimit(Resource::Nofile).maximum };
     setrlimit(Resource::Nofile, few).unwrap();
-    let options_of_calling = CallingOptions {
-        listen: ([127, 0, 0, 1], 0).into(),
-        default_query: String::new(),
-        calls: Calls::default(),
-        seed: 1,
-    };
-    let calling = CallingOrigin::bind(&options_of_calling).unwrap();
-    let calling = run_at(calling.local_address(), |stop| calling.run(stop));
-    for origin in [start(&OriginOptions::default()), calling] {
+    for origin in [start(&OriginOptions::default()), calling::calling("", Vec::new())] {
         assert!(origin.get("/").starts_with("HTTP/1.1 200 "));
         let open = || File::open("/dev/null");
         let mut held: Vec<File> = std::iter::from_fn(|| open().ok()).collect();
@@ -358,7 +352,6 @@ fn headers_larger_than_a_frame_arrive_over_http_2() {
     let expected = ExpectedHeader { name: "x-long".to_owned(), value: Some(value) };
     let mut client = Http2::new(Settings::of_streams(1), Some(vec![expected].into()));
     let fields = [(":method", "GET"), (":scheme", "http"), (":authority", "a"), (":path", "/")];
-    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let request = Encoded::http2(&fields, b"");
     let (mut socket, mut output, mut events) = (origin.connect(), Vec::new(), Vec::new());
     client.open(&mut output);
@@ -399,7 +392,6 @@ fn the_record_holds_streaming_calls_beside_requests() {
             (":path", path),
             ("content-type", "application/grpc"),
         ];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let fields = if body.is_empty() { &fields[..4] } else { &fields[..] };
         let request = Encoded::http2(fields, &body);
         client.send(0, &request, &request.bytes, &mut output);

@@ -1,89 +1,11 @@
-//! HTTP/3 client and server against each other, with all datagrams in memory.
+//! Calls whose messages are answered one by one, as they arrive.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use hoptax_certs::{Authority, KeyKind, Request};
-use hoptax_wire::grpc::{Messages, framed};
-use hoptax_wire::http2::{Body, Head, ServerEvent};
-use hoptax_wire::http3::{ALPN, Http3, RequestId, Server, Setup};
-use hoptax_wire::tls::{
-    ClientSecurity, Identity, ServerName, ServerSecurity, Versions, certificates_from_pem, client_config,
-    server_config,
-};
-use hoptax_wire::{Encoded, Event};
-
-/// Bytes of a request that a server reports before they are processed, at most: the limit of `hoptax_wire`, stated again.
-const MAX_UNRELEASED_BYTES: usize = 8 << 20;
-
-struct Pair {
-    client: Http3,
-    server: Server,
-    client_events: Vec<Event>,
-}
+use super::*;
+use crate::grpc::{Messages, framed};
+use crate::http3::request::MAX_UNRELEASED_BYTES;
 
 impl Pair {
-    fn new() -> Self {
-        let authority = Authority::new("test", 3_600).unwrap();
-        let signed = authority
-            .sign(&Request {
-                names: vec!["localhost".to_owned()],
-                spiffe: Vec::new(),
-                key: KeyKind::P256,
-                seconds: 3_600,
-            })
-            .unwrap();
-        let server = server_config(ServerSecurity {
-            identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
-            client_authorities: Vec::new(),
-            accepts_anonymous_clients: false,
-            versions: Versions::Both,
-            resumes: false,
-            alpn: Vec::new(),
-        });
-        let client = client_config(ClientSecurity {
-            authorities: certificates_from_pem(authority.certificate().as_bytes()).unwrap(),
-            versions: Versions::Only13,
-            alpn: Some(ALPN.to_vec()),
-            ..ClientSecurity::default()
-        });
-        let setup = Setup {
-            streams: 2,
-            address: SocketAddr::from(([127, 0, 0, 1], 1)),
-            security: Some((client.unwrap(), ServerName::try_from("localhost").unwrap())),
-        };
-        let mut pair = Self {
-            client: Http3::new(&setup, None),
-            server: Server::new(&server.unwrap(), is_streaming).unwrap(),
-            client_events: Vec::new(),
-        };
-        while !pair.client.is_open() {
-            pair.exchange();
-        }
-        pair
-    }
-
-    /// Carries the datagrams of both sides. Returns the events of the server.
-    fn exchange(&mut self) -> Vec<ServerEvent<RequestId>> {
-        let (mut datagram, mut events, mut is_idle) = (Vec::new(), Vec::new(), true);
-        while self.client.next_datagram(&mut datagram) {
-            self.server.feed(SocketAddr::from(([127, 0, 0, 1], 2)), &datagram, &mut events);
-            is_idle = false;
-        }
-        self.server.tick(&mut events);
-        while self.server.next_datagram(&mut datagram).is_some() {
-            self.client.feed(&datagram, &mut self.client_events).unwrap();
-            is_idle = false;
-        }
-        self.client.tick(&mut self.client_events).unwrap();
-        if is_idle {
-            // QUIC spreads its packets over time.
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        events
-    }
-
-    fn send(&mut self, path: &str, body: &[u8]) {
+    fn call(&mut self, path: &str, body: &[u8]) {
         let fields = [
             (":method", "POST"),
             (":scheme", "https"),
@@ -91,29 +13,24 @@ impl Pair {
             (":path", path),
             ("content-type", "application/grpc"),
         ];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let request = Encoded::http3(&fields, body, false);
         self.client.send(0, &request, &request.bytes);
     }
 
     /// The size of the answer's body, once there is one.
     fn answered_bytes(&self) -> Option<u64> {
-        self.client_events.iter().find_map(|event| match event {
+        self.events.iter().find_map(|event| match event {
             Event::Answered { response, .. } => Some(response.body_bytes),
             _ => None,
         })
     }
 }
 
-fn is_streaming(head: &Head) -> bool {
-    head.path == "/echo"
-}
-
 #[test]
 fn a_server_that_does_not_process_a_request_is_sent_a_limited_part_of_it() {
     let mut pair = Pair::new();
     let body = vec![7; MAX_UNRELEASED_BYTES + (4 << 20)];
-    pair.send("/echo", &body);
+    pair.call("/echo", &body);
     let (mut received_bytes, mut rounds_without, mut echoed) = (0, 0, None);
     while rounds_without < 100 {
         rounds_without += 1;
@@ -157,7 +74,7 @@ fn a_server_that_does_not_process_a_request_is_sent_a_limited_part_of_it() {
 #[test]
 fn an_answer_may_end_before_its_request() {
     let mut pair = Pair::new();
-    pair.send("/echo", &vec![7; 20 << 20]);
+    pair.call("/echo", &vec![7; 20 << 20]);
     while pair.answered_bytes().is_none() {
         for event in pair.exchange() {
             if let ServerEvent::Opened { stream, .. } = event {
@@ -169,8 +86,8 @@ fn an_answer_may_end_before_its_request() {
     }
     assert_eq!(pair.answered_bytes(), Some(6));
     // The connection carries on, and the body of a call that is read as a whole is kept.
-    pair.client_events.clear();
-    pair.send("/whole", b"hop");
+    pair.events.clear();
+    pair.call("/whole", b"hop");
     while pair.answered_bytes().is_none() {
         for event in pair.exchange() {
             if let ServerEvent::Request { stream, head, body } = event {
@@ -186,7 +103,7 @@ fn an_answer_may_end_before_its_request() {
 #[test]
 fn a_request_that_the_client_gives_up_is_cancelled() {
     let mut pair = Pair::new();
-    pair.send("/echo", &vec![7; 1 << 20]);
+    pair.call("/echo", &vec![7; 1 << 20]);
     let mut cancelled = None;
     while cancelled.is_none() {
         for event in pair.exchange() {
@@ -201,7 +118,7 @@ fn a_request_that_the_client_gives_up_is_cancelled() {
         }
     }
     // A connection that closes cancels its requests too.
-    pair.send("/echo", &vec![7; 1 << 20]);
+    pair.call("/echo", &vec![7; 1 << 20]);
     let (mut opened, mut closed) = (None, None);
     while closed.is_none() {
         for event in pair.exchange() {
@@ -221,7 +138,7 @@ fn a_request_that_the_client_gives_up_is_cancelled() {
 #[test]
 fn a_request_is_cancelled_if_its_response_may_continue_at_the_same_moment() {
     let mut pair = Pair::new();
-    pair.send("/echo", b"hop");
+    pair.call("/echo", b"hop");
     let (mut opened, mut cancelled) = (None, None);
     while opened.is_none() {
         for event in pair.exchange() {
@@ -236,7 +153,7 @@ fn a_request_is_cancelled_if_its_response_may_continue_at_the_same_moment() {
     let mut datagram = Vec::new();
     for _ in 0..4 {
         pair.server.next_datagram(&mut datagram).unwrap();
-        pair.client.feed(&datagram, &mut pair.client_events).unwrap();
+        pair.client.feed(&datagram, &mut pair.events).unwrap();
     }
     // The acknowledgements, which make the stream writable, arrive with the cancellation.
     pair.client.cancel(0);
@@ -257,7 +174,7 @@ fn conversation(messages: Messages, body: &[u8], most: usize) -> (Vec<usize>, us
     let mut pair = Pair::new();
     let message = framed(b"hop");
     pair.client.time_messages(messages);
-    pair.send("/echo", body);
+    pair.call("/echo", body);
     let (mut parts, mut has_ended) = (Vec::new(), false);
     while pair.answered_bytes().is_none() {
         for event in pair.exchange() {
@@ -279,11 +196,11 @@ fn conversation(messages: Messages, body: &[u8], most: usize) -> (Vec<usize>, us
             }
         }
     }
-    let reported = pair.client_events.iter().filter(|event| matches!(event, Event::Message { .. })).count();
-    let first = pair.client_events.iter().position(|event| matches!(event, Event::Message { .. }));
-    let begun = pair.client_events.iter().position(|event| matches!(event, Event::FirstByte { .. }));
-    assert!(first > begun && begun.is_some(), "{:?}", pair.client_events);
-    let response = pair.client_events.iter().find_map(|event| match event {
+    let reported = pair.events.iter().filter(|event| matches!(event, Event::Message { .. })).count();
+    let first = pair.events.iter().position(|event| matches!(event, Event::Message { .. }));
+    let begun = pair.events.iter().position(|event| matches!(event, Event::FirstByte { .. }));
+    assert!(first > begun && begun.is_some(), "{:?}", pair.events);
+    let response = pair.events.iter().find_map(|event| match event {
         Event::Answered { response, .. } => Some(*response),
         _ => None,
     });
