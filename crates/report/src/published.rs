@@ -22,18 +22,14 @@ pub(crate) fn section(result: &StudyResult) -> Option<Section> {
         return None;
     }
     let title = "Published numbers beside those measured here";
-    let table = Table {
-        title: title.to_owned(),
-        names: "arm".to_owned(),
-        columns: vec![
-            Column::text("load", 3),
-            Column::text("measure", 0),
-            Column::new("published", 0),
-            Column::new("measured", 0),
-            Column::text("agreement", 0),
-        ],
-        rows: result.published.iter().map(|one| row(result, one)).collect(),
-    };
+    let columns = [
+        Column::text("load", 3),
+        Column::text("measure", 0),
+        Column::new("published", 0),
+        Column::new("measured", 0),
+        Column::text("agreement", 0),
+    ];
+    let table = Table::new(title, "arm", columns, result.published.iter().map(|one| row(result, one)));
     let sources = Block::Lines(sources(&result.published));
     Some(Section::new(title, vec![Block::Note(NOTE.to_owned()), Block::Table(table), sources]))
 }

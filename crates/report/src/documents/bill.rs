@@ -107,20 +107,15 @@ fn parts(result: &BillResult) -> Table {
     let level = |name: &str, charge: &Charge| Row::new(name, cells(charge, "", "", Quantity::level));
     rows.extend(result.rest.as_ref().map(|rest| level("rest", rest)));
     rows.push(level("whole", &result.whole));
-    let table = Table {
-        title: "cost of each part per request".to_owned(),
-        names: "part".to_owned(),
-        columns: vec![
-            Column::new("CPU us", 0),
-            Column::new("of the whole %", 1),
-            Column::new("p50 us", 2),
-            Column::new("memory MiB", 3),
-            Column::text("kind", 5),
-            Column::text("activity", 4),
-        ],
-        rows,
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("CPU us", 0),
+        Column::new("of the whole %", 1),
+        Column::new("p50 us", 2),
+        Column::new("memory MiB", 3),
+        Column::text("kind", 5),
+        Column::text("activity", 4),
+    ];
+    Table::new("cost of each part per request", "part", columns, rows).without_empty_columns()
 }
 
 type Make = fn(&Interval, &'static str) -> Quantity;
@@ -235,12 +230,9 @@ fn replacements(result: &BillResult) -> Option<Section> {
     } else {
         all.to_string()
     };
-    Some(Section::folded(Table {
-        title: format!("replaced nodes of the configuration, so that it runs on this machine: {of}"),
-        names: "place".to_owned(),
-        columns: vec![Column::text("node", 0), Column::text("replaced by", 0)],
-        rows,
-    }))
+    let title = format!("replaced nodes of the configuration, so that it runs on this machine: {of}");
+    let columns = [Column::text("node", 0), Column::text("replaced by", 0)];
+    Some(Section::folded(Table::new(title, "place", columns, rows)))
 }
 
 #[cfg(test)]

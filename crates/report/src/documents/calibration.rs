@@ -106,21 +106,17 @@ fn errors(result: &CalibrationResult) -> Table {
             )
         }
     };
-    let table = Table {
-        title: "measured minus true response time of each request, and p99 as reported, us".to_owned(),
-        names: "experiment".to_owned(),
-        columns: vec![
-            Column::new("error min", 3),
-            Column::new("error p50", 0),
-            Column::new("error p99", 0),
-            Column::new("error max", 4),
-            Column::new("true p99", 1),
-            Column::new("reported p99", 1),
-            Column::new("requests", 5),
-        ],
-        rows: result.experiments.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("error min", 3),
+        Column::new("error p50", 0),
+        Column::new("error p99", 0),
+        Column::new("error max", 4),
+        Column::new("true p99", 1),
+        Column::new("reported p99", 1),
+        Column::new("requests", 5),
+    ];
+    let title = "measured minus true response time of each request, and p99 as reported, us";
+    Table::new(title, "experiment", columns, result.experiments.iter().map(row)).without_empty_columns()
 }
 
 /// Send lag and floor at each rate tried.
@@ -136,19 +132,14 @@ fn rates(result: &CalibrationResult) -> Table {
         ];
         Row::new(grouped(one.rate, 0), cells)
     };
-    let table = Table {
-        title: "latency floor by rate (an origin that responds immediately; a busier machine sleeps less)"
-            .to_owned(),
-        names: "requests/s".to_owned(),
-        columns: vec![
-            Column::new("sent %", 2),
-            Column::new("send lag p99 us", 0),
-            Column::new("response p50 us", 1),
-            Column::new("p99 us", 1),
-        ],
-        rows: result.tried.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("sent %", 2),
+        Column::new("send lag p99 us", 0),
+        Column::new("response p50 us", 1),
+        Column::new("p99 us", 1),
+    ];
+    let title = "latency floor by rate (an origin that responds immediately; a busier machine sleeps less)";
+    Table::new(title, "requests/s", columns, result.tried.iter().map(row)).without_empty_columns()
 }
 
 fn speeds(speeds: &MachineSpeeds) -> Table {
@@ -165,16 +156,12 @@ fn speeds(speeds: &MachineSpeeds) -> Table {
         ];
         Row::new(format!("{}: {}", speed.kind.name(), speed.operation), cells)
     };
-    let table = Table {
-        title: format!(
-            "speeds of this machine: time of one operation, with its 95 % interval over {} repetitions",
-            speeds.repetitions
-        ),
-        names: "operation".to_owned(),
-        columns: vec![Column::new("ns", 0), Column::new("never halted ns", 1), Column::text("side", 2)],
-        rows: speeds.speeds.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [Column::new("ns", 0), Column::new("never halted ns", 1), Column::text("side", 2)];
+    let title = format!(
+        "speeds of this machine: time of one operation, with its 95 % interval over {} repetitions",
+        speeds.repetitions
+    );
+    Table::new(title, "operation", columns, speeds.speeds.iter().map(row)).without_empty_columns()
 }
 
 /// The quantiles of an experiment.
@@ -189,17 +176,14 @@ fn experiment(experiment: &Experiment) -> Section {
         let cells = [reported(one), us(one.true_us), error, analytic];
         Row::new(format!("p{}", one.quantile * 100.0), cells.into_iter().map(Cell::from).collect())
     };
-    let table = Table {
-        title: format!("quantiles of {}", experiment.name),
-        names: "quantile".to_owned(),
-        columns: vec![
-            Column::new("reported us", 0),
-            Column::new("true us", 0),
-            Column::new("error us", 0),
-            Column::new("analytic us", 1),
-        ],
-        rows: experiment.quantiles.iter().map(row).collect(),
-    };
+    let columns = [
+        Column::new("reported us", 0),
+        Column::new("true us", 0),
+        Column::new("error us", 0),
+        Column::new("analytic us", 1),
+    ];
+    let title = format!("quantiles of {}", experiment.name);
+    let table = Table::new(title, "quantile", columns, experiment.quantiles.iter().map(row));
     let mut lines = Vec::new();
     lines.extend(experiment.service_p99_us.map(|us_p99| format!("service time p99: {} us", us(us_p99))));
     lines.extend(experiment.rate.map(|rate| {

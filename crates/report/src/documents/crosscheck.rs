@@ -160,14 +160,8 @@ fn ratios(result: &CrosscheckResult) -> Table {
         cells.push(Cell::point(median(&cpu), "us"));
         Row::new(*name, cells)
     };
-    let table = Table {
-        title: "reported response time as a multiple of the truth, and CPU time of the tool per request"
-            .to_owned(),
-        names: "tool".to_owned(),
-        columns,
-        rows: names.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let title = "reported response time as a multiple of the truth, and CPU time of the tool per request";
+    Table::new(title, "tool", columns, names.iter().map(row)).without_empty_columns()
 }
 
 /// Returns the failures, a line for each tool and scenario.
@@ -213,13 +207,8 @@ fn latencies(scenario: &Scenario) -> Table {
             QUANTILES.iter().flat_map(|quantile| [quantile.reported, quantile.seen, quantile.known].map(us));
         Row::new(named(tool), cells.collect())
     };
-    let table = Table {
-        title: format!("response times in {}, us", scenario.name),
-        names: "us".to_owned(),
-        columns: columns.collect(),
-        rows: measured(scenario).map(row).collect(),
-    };
-    table.without_empty_columns()
+    let title = format!("response times in {}, us", scenario.name);
+    Table::new(title, "us", columns, measured(scenario).map(row)).without_empty_columns()
 }
 
 /// The unit of counts.
@@ -245,17 +234,9 @@ fn traffic(scenario: &Scenario) -> Table {
         };
         Row::new(named(tool), TRAFFIC.map(cell).into())
     };
-    let table = Table {
-        title: format!("traffic that the server received in {}", scenario.name),
-        names: "traffic".to_owned(),
-        columns: TRAFFIC
-            .iter()
-            .zip(0..)
-            .map(|((heading, _, _), place)| Column::new(*heading, place))
-            .collect(),
-        rows: measured(scenario).map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = TRAFFIC.iter().zip(0..).map(|((heading, _, _), place)| Column::new(*heading, place));
+    let title = format!("traffic that the server received in {}", scenario.name);
+    Table::new(title, "traffic", columns, measured(scenario).map(row)).without_empty_columns()
 }
 
 /// The tools that ran.

@@ -11,12 +11,9 @@ use crate::words::capitalised;
 /// The document of a diagnosis.
 pub fn diagnosis(diagnosis: &Diagnosis) -> Document {
     let mut document = Document::new("trust doctor", "", answer(diagnosis));
-    document.table = Some(Table {
-        title: "measurements on this machine".to_owned(),
-        names: "measurement".to_owned(),
-        columns: vec![Column::text("possible", 0), Column::text("because", 1)],
-        rows: diagnosis.abilities.iter().map(row).collect(),
-    });
+    let columns = [Column::text("possible", 0), Column::text("because", 1)];
+    let rows = diagnosis.abilities.iter().map(row);
+    document.table = Some(Table::new("measurements on this machine", "measurement", columns, rows));
     document.notes = reasons(diagnosis).iter().map(|reason| capitalised(reason)).collect();
     document.next = next(diagnosis);
     document.sections.extend(Section::of_sentences("Reasons, and what to change", &reasons(diagnosis)));

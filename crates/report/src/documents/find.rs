@@ -336,13 +336,9 @@ fn rates(result: &FindResult) -> Table {
         cells.push(grouped(trials.iter().map(|trial| trial.duration_s).sum(), 1).into());
         Row::new(rate(trials.first().map_or(0.0, |trial| trial.rate)), cells)
     };
-    Table {
-        title: "rates tried: requests that were late or lost, and the median over trials of each objective's value"
-            .to_owned(),
-        names: "rate/s".to_owned(),
-        columns,
-        rows: by_rate(result).values().map(row).collect(),
-    }
+    let title =
+        "rates tried: requests that were late or lost, and the median over trials of each objective's value";
+    Table::new(title, "rate/s", columns, by_rate(result).values().map(row))
 }
 
 /// The share of the requests of a trial that were late or lost, for the objective that permits least.
@@ -399,17 +395,9 @@ fn sweep(sweep: &Sweep) -> Table {
     let headings =
         ["mean us", "p50 us", "p90 us", "p99 us", "answered/s", "CPU %", "CPU us", "memory MiB", "trials"];
     let priorities = [0, 0, 3, 0, 4, 1, 1, 2, 5];
-    let table = Table {
-        title: "response times and use of the server by rate".to_owned(),
-        names: "rate/s".to_owned(),
-        columns: headings
-            .iter()
-            .zip(priorities)
-            .map(|(heading, priority)| Column::new(*heading, priority))
-            .collect(),
-        rows: sweep.points.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = headings.iter().zip(priorities).map(|(heading, priority)| Column::new(*heading, priority));
+    let title = "response times and use of the server by rate";
+    Table::new(title, "rate/s", columns, sweep.points.iter().map(row)).without_empty_columns()
 }
 
 /// The reason why a sweep has no knee.

@@ -109,20 +109,17 @@ fn table(result: &FindArmsResult) -> Table {
             ],
         )
     };
-    Table {
-        title: format!(
-            "highest rate of {} at which each arm holds {}",
-            arrivals(&result.arrivals),
-            result.objectives.join(" and ")
-        ),
-        names: "arm".to_owned(),
-        columns: vec![
-            Column::new("rate/s", 0),
-            Column::new(format!("ratio to {first}"), 0),
-            Column::text("limited by", 1),
-        ],
-        rows: result.arms.iter().enumerate().map(row).collect(),
-    }
+    let columns = [
+        Column::new("rate/s", 0),
+        Column::new(format!("ratio to {first}"), 0),
+        Column::text("limited by", 1),
+    ];
+    let title = format!(
+        "highest rate of {} at which each arm holds {}",
+        arrivals(&result.arrivals),
+        result.objectives.join(" and ")
+    );
+    Table::new(title, "arm", columns, result.arms.iter().enumerate().map(row))
 }
 
 /// The limit of the rate of an arm.

@@ -193,20 +193,16 @@ fn proxies(result: &GraphRunResult) -> Table {
         ]);
         Row::new(&proxy.service, cells)
     }));
-    let table = Table {
-        title: "use of each proxy; that of all is for each request to the entry".to_owned(),
-        names: "proxy of".to_owned(),
-        columns: vec![
-            Column::new("CPU us", 0),
-            Column::new("predicted CPU us", 1),
-            Column::new("error %", 1),
-            Column::new("busy %", 2),
-            Column::new("memory MiB", 3),
-            Column::new("requests/s", 4),
-        ],
-        rows,
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("CPU us", 0),
+        Column::new("predicted CPU us", 1),
+        Column::new("error %", 1),
+        Column::new("busy %", 2),
+        Column::new("memory MiB", 3),
+        Column::new("requests/s", 4),
+    ];
+    Table::new("use of each proxy; that of all is for each request to the entry", "proxy of", columns, rows)
+        .without_empty_columns()
 }
 
 fn responses(result: &GraphRunResult) -> Table {
@@ -228,12 +224,8 @@ fn responses(result: &GraphRunResult) -> Table {
         rows.push(Row::new("  predicted", vec![mean, p99]));
         rows.push(Row::new("  error %", vec![mean_error, p99_error]));
     }
-    Table {
-        title: "response time at the entry, us".to_owned(),
-        names: "requests".to_owned(),
-        columns: vec![Column::new("mean", 0), Column::new("p99", 0)],
-        rows,
-    }
+    let title = "response time at the entry, us";
+    Table::new(title, "requests", [Column::new("mean", 0), Column::new("p99", 0)], rows)
 }
 
 /// The errors beside the targets, in sentences.

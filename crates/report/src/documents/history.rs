@@ -102,22 +102,18 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
     };
     let unit = unit(number);
     let heading = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name} {unit}") };
-    let table = Table {
-        title: format!("{number}: level before the last change, and now"),
-        names: "series".to_owned(),
-        columns: vec![
-            Column::new(heading("before"), 2),
-            Column::new(heading("now"), 0),
-            Column::new("change %", 1),
-            Column::text("since", 3),
-            Column::new("runs", 4),
-            Column::text("proxy", 5),
-            Column::new("chance", 6),
-            Column::text("machine", 7),
-        ],
-        rows: series.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new(heading("before"), 2),
+        Column::new(heading("now"), 0),
+        Column::new("change %", 1),
+        Column::text("since", 3),
+        Column::new("runs", 4),
+        Column::text("proxy", 5),
+        Column::new("chance", 6),
+        Column::text("machine", 7),
+    ];
+    let title = format!("{number}: level before the last change, and now");
+    Table::new(title, "series", columns, series.iter().map(row)).without_empty_columns()
 }
 
 /// The unit of a number, which its name states; empty for shares and ratios.

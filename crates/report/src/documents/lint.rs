@@ -104,18 +104,14 @@ fn table(title: &str, findings: &[&LintFinding], body: &LintBody) -> Table {
         ];
         Row::new(place.strip_prefix(&folder).unwrap_or(place), cells)
     };
-    let table = Table {
-        title: if folder.is_empty() { title.to_owned() } else { format!("{title}; all in {folder}") },
-        names: "place".to_owned(),
-        columns: vec![
-            Column::text("severity", 0),
-            Column::text("fix", 0),
-            // The last, because it is long.
-            Column::text("finding", 0),
-        ],
-        rows: findings.iter().zip(&places).map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::text("severity", 0),
+        Column::text("fix", 0),
+        // The last, because it is long.
+        Column::text("finding", 0),
+    ];
+    let title = if folder.is_empty() { title.to_owned() } else { format!("{title}; all in {folder}") };
+    Table::new(title, "place", columns, findings.iter().zip(&places).map(row)).without_empty_columns()
 }
 
 /// The folder that all findings are in, with the slash behind it; empty if there is none.
@@ -197,16 +193,8 @@ fn rules(result: &LintResult) -> Table {
         ];
         Row::new(&rule.id, cells)
     };
-    Table {
-        title: "findings by rule".to_owned(),
-        names: "rule".to_owned(),
-        columns: vec![
-            Column::text("severity", 0),
-            Column::new("findings", 0),
-            Column::text("what it finds", 0),
-        ],
-        rows: sorted.iter().map(row).collect(),
-    }
+    let columns = [Column::text("severity", 0), Column::new("findings", 0), Column::text("what it finds", 0)];
+    Table::new("findings by rule", "rule", columns, sorted.iter().map(row))
 }
 
 fn explained(rule: &LintRule) -> String {

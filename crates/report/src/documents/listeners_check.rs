@@ -147,13 +147,8 @@ fn table(result: &ListenersCheckResult) -> Table {
     let mut columns: Vec<Column> =
         columns.map(|(kind, place)| Column::text(kind.words().0, priority(*kind, place))).collect();
     columns.push(Column::text("took", 0));
-    let table = Table {
-        title: "what was seen of each listener when its promises were tried".to_owned(),
-        names: "listener".to_owned(),
-        columns,
-        rows: listeners.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let title = "what was seen of each listener when its promises were tried";
+    Table::new(title, "listener", columns, listeners.iter().map(row)).without_empty_columns()
 }
 
 /// The promises of a listener about one thing: the worst counts, and their number is said if others are better.

@@ -179,15 +179,12 @@ fn times(result: &LoadResult) -> Table {
             .collect()
     };
     let rows = [("response time", true), ("service time", false)];
-    Table {
-        title: "times, us (response: from the intended start; service: from the send)".to_owned(),
-        names: "us".to_owned(),
-        columns: [("p50", 0), ("p90", 2), ("p99", 1), ("p99.9", 3)]
-            .into_iter()
-            .map(|(heading, priority)| Column::new(heading, priority))
-            .collect(),
-        rows: rows.into_iter().map(|(name, of_response)| Row::new(name, cells(of_response))).collect(),
-    }
+    let columns = [("p50", 0), ("p90", 2), ("p99", 1), ("p99.9", 3)]
+        .into_iter()
+        .map(|(heading, priority)| Column::new(heading, priority));
+    let title = "times, us (response: from the intended start; service: from the send)";
+    let rows = rows.into_iter().map(|(name, of_response)| Row::new(name, cells(of_response)));
+    Table::new(title, "us", columns, rows)
 }
 
 /// More connections if there were too few for the rate, or a longer load if only bounds are known of a quantile for want of responses.

@@ -110,20 +110,16 @@ fn table(arms: &[&MeshMarkArm]) -> Table {
             ],
         )
     };
-    let table = Table {
-        title: "value for cost in requests per CPU second added, and MeshMark".to_owned(),
-        names: "arm".to_owned(),
-        columns: vec![
-            Column::new("value for cost", 0),
-            Column::new("MeshMark", 1),
-            Column::new("as printed", 5),
-            Column::new("CPU left %", 2),
-            Column::new("memory left %", 3),
-            Column::text("load", 4),
-        ],
-        rows: arms.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("value for cost", 0),
+        Column::new("MeshMark", 1),
+        Column::new("as printed", 5),
+        Column::new("CPU left %", 2),
+        Column::new("memory left %", 3),
+        Column::text("load", 4),
+    ];
+    let title = "value for cost in requests per CPU second added, and MeshMark";
+    Table::new(title, "arm", columns, arms.iter().map(row)).without_empty_columns()
 }
 
 /// Requests for each second of CPU time, with an upper end if there is one.

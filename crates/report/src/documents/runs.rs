@@ -78,22 +78,17 @@ fn table(result: &RunsResult) -> Table {
         ];
         Row::new(run.run.to_string(), cells.into_iter().map(Cell::Text).collect())
     };
-    let table = Table {
-        title: "runs, the newest first".to_owned(),
-        names: "run".to_owned(),
-        columns: vec![
-            Column::text("began (UTC)", 2),
-            Column::text("kind", 4),
-            Column::text("verdict", 1),
-            Column::new("rounds", 5),
-            Column::text("proxy", 6),
-            Column::text("labels", 3),
-            // The last, because it may be long.
-            Column::text("name", 0),
-        ],
-        rows: result.runs.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::text("began (UTC)", 2),
+        Column::text("kind", 4),
+        Column::text("verdict", 1),
+        Column::new("rounds", 5),
+        Column::text("proxy", 6),
+        Column::text("labels", 3),
+        // The last, because it may be long.
+        Column::text("name", 0),
+    ];
+    Table::new("runs, the newest first", "run", columns, result.runs.iter().map(row)).without_empty_columns()
 }
 
 /// One run in a line, with the number of its files.

@@ -151,21 +151,17 @@ fn laws(result: &ScaleResult) -> Table {
             ],
         )
     };
-    let table = Table {
-        title: format!("growth of the rate with {}", result.over.as_str()),
-        names: "series".to_owned(),
-        columns: vec![
-            Column::new("peak at", 0),
-            Column::new("peak rate/s", 1),
-            Column::new("rate/s at 1", 2),
-            Column::new("contention", 3),
-            Column::new("coherency", 4),
-            Column::text("law", 0),
-            Column::new("sizes", 5),
-        ],
-        rows: result.series.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("peak at", 0),
+        Column::new("peak rate/s", 1),
+        Column::new("rate/s at 1", 2),
+        Column::new("contention", 3),
+        Column::new("coherency", 4),
+        Column::text("law", 0),
+        Column::new("sizes", 5),
+    ];
+    let title = format!("growth of the rate with {}", result.over.as_str());
+    Table::new(title, "series", columns, result.series.iter().map(row)).without_empty_columns()
 }
 
 /// The size of the peak: an interval, or the end of one if the peak is beyond the sizes.
@@ -193,19 +189,15 @@ fn points(series: &ScaleSeries, over: ScaleDimension) -> Table {
             ],
         )
     };
-    let table = Table {
-        title: format!("rate of {} over {}", series.name, over.as_str()),
-        names: over.as_str().to_owned(),
-        columns: vec![
-            Column::new("rate/s", 0),
-            Column::new("fitted rate/s", 1),
-            Column::new("deviation %", 2),
-            Column::text("arm", 3),
-            Column::text("load", 4),
-        ],
-        rows: series.points.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("rate/s", 0),
+        Column::new("fitted rate/s", 1),
+        Column::new("deviation %", 2),
+        Column::text("arm", 3),
+        Column::text("load", 4),
+    ];
+    let title = format!("rate of {} over {}", series.name, over.as_str());
+    Table::new(title, over.as_str(), columns, series.points.iter().map(row)).without_empty_columns()
 }
 
 fn left_out(point: &ScaleLeftOut) -> String {

@@ -309,16 +309,11 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         page: None,
         cells: row.costs.iter().map(|(_, cell)| cell.clone()).collect(),
     };
-    let table = Table {
-        title: match &others(rows)[..] {
-            [other] => format!("cost of each arm per request, its difference from `{other}`"),
-            _ => "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
-        },
-        names: "arm".to_owned(),
-        columns,
-        rows: rows.iter().map(row).collect(),
+    let title = match &others(rows)[..] {
+        [other] => format!("cost of each arm per request, its difference from `{other}`"),
+        _ => "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
     };
-    let mut table = table.without_empty_columns();
+    let mut table = Table::new(title, "arm", columns, rows.iter().map(row)).without_empty_columns();
     let has = |names: &[&str]| table.columns.iter().any(|column| names.contains(&column.heading.as_str()));
     let cpu = result.plan.cpu_load().filter(|_| has(&["CPU %", "CPU us"]));
     let times = result.plan.response_load().filter(|_| has(&["p50 us", "p90 us", "quiet p99 us", "p99 us"]));

@@ -77,12 +77,9 @@ fn has_others(result: &LoadResult) -> bool {
 fn table(rows: &[NamedRequests]) -> Table {
     let percentiles = PERCENTILES.map(|(of, priority)| Column::new(format!("p{of}"), priority));
     let counts = [Column::new("sent", 6), Column::new("answered", 3)];
-    Table {
-        title: "response times by request, us".to_owned(),
-        names: "request".to_owned(),
-        columns: counts.into_iter().chain(percentiles).chain([Column::text("not answered", 2)]).collect(),
-        rows: rows.iter().map(row).collect(),
-    }
+    let title = "response times by request, us";
+    let columns = counts.into_iter().chain(percentiles).chain([Column::text("not answered", 2)]);
+    Table::new(title, "request", columns, rows.iter().map(row))
 }
 
 fn row(of: &NamedRequests) -> Row {
