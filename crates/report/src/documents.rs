@@ -122,14 +122,14 @@ mod tests {
     use hoptax_result::{HistoryResult, Program, Verdict};
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
     use crate::sittings::fixture;
 
     #[test]
     fn a_file_of_sittings_has_a_table_by_sitting() {
         let text = serde_json::to_string(&fixture::three()).unwrap();
-        let screen = terminal::screen(&of_text(&text).unwrap(), Style { width: 100, colour: false });
+        let screen = terminal::screen(&of_text(&text).unwrap(), STYLE);
         assert!(screen.contains("3 sittings of quick") && screen.contains("+91 ±10"), "{screen}");
         assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     }
@@ -150,7 +150,7 @@ mod tests {
                 }
             }
             document.notes = vec![document.notes.clone(); 100].concat();
-            let screen = terminal::screen(&document, Style { width: 100, colour: false });
+            let screen = terminal::screen(&document, STYLE);
             assert!(screen.lines().count() <= 40, "{}: {screen}", path.display());
             assert!(screen.lines().all(|line| line.chars().count() <= 100), "{}: {screen}", path.display());
         }

@@ -12,9 +12,13 @@ use hoptax_result::{
     StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
+use crate::Style;
+use crate::rows::MIB;
+
 pub(crate) use timeline::timeline;
 
-const MIB: f64 = 1_048_576.0;
+/// A terminal that first screens are tested on.
+pub(crate) const STYLE: Style = Style { width: 100, colour: false };
 
 fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us: f64) -> ArmResult {
     let has_proxy = kind != ArmKind::Direct;

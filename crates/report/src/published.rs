@@ -87,8 +87,9 @@ mod tests {
     use hoptax_result::{ArmLoad, PublishedMeasure};
 
     use super::*;
+    use crate::documents;
+    use crate::fixture::{self, STYLE};
     use crate::render::{csv, html, markdown, terminal};
-    use crate::{Style, documents, fixture};
 
     /// The sample study, in which the rate of `lua` is 900 to 1,100 requests per second, and that of `jwt` is withheld.
     fn with_published(values: &[(&str, f64)]) -> StudyResult {
@@ -166,11 +167,10 @@ mod tests {
 
     #[test]
     fn all_outputs_but_the_first_screen_show_published_numbers() {
-        let style = Style { width: 100, colour: false };
         let outputs = |result: &StudyResult| {
             let document = documents::study(result);
             [
-                terminal::details(&document, style),
+                terminal::details(&document, STYLE),
                 markdown::text(&document),
                 html::page(&document).unwrap(),
                 csv::text(&document),
@@ -178,7 +178,7 @@ mod tests {
         };
         let result = with_published(&[("lua", 4_400.0)]);
         assert!(outputs(&result).iter().all(|output| output.contains("4,400")));
-        let screen = |result: &StudyResult| terminal::screen(&documents::study(result), style);
+        let screen = |result: &StudyResult| terminal::screen(&documents::study(result), STYLE);
         let mut without = result.clone();
         without.published.clear();
         assert_eq!(screen(&result), screen(&without));

@@ -291,15 +291,15 @@ fn title_of(phase: &Phase) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documents;
+    use crate::fixture::{self, STYLE};
     use crate::render::{markdown, terminal};
-    use crate::{Style, documents, fixture};
 
     #[test]
     fn a_timeline_in_a_terminal() {
-        let style = Style { width: 100, colour: false };
         insta::assert_snapshot!(terminal::screen(
             &documents::study_of(&fixture::timeline(), "quick", "runs/quick"),
-            style
+            STYLE
         ));
     }
 

@@ -240,12 +240,10 @@ mod tests {
     use hoptax_result::{Bound, Bounds, Measured, Severity};
 
     use super::*;
-    use crate::Style;
     use crate::bill::fixture;
+    use crate::fixture::STYLE;
     use crate::numbers::UNCERTAIN_SIGN;
     use crate::render::{csv, html, markdown, terminal};
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     #[test]
     fn a_bill_with_an_interaction_and_an_idle_part() {

@@ -225,10 +225,8 @@ mod tests {
     };
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn speed(kind: SpeedKind, side: SpeedSide, ns: f64, never_halted_ns: Option<f64>) -> Speed {
         let interval = |ns: f64| Interval { estimate: ns, low: ns * 0.98, high: ns * 1.02 };

@@ -140,11 +140,9 @@ mod tests {
     use hoptax_result::{Measure, Measured, Severity};
 
     use super::*;
-    use crate::Style;
     use crate::comparison::fixture;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     #[test]
     fn a_comparison_of_several_subjects() {

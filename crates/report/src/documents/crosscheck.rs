@@ -279,10 +279,8 @@ mod tests {
     use hoptax_result::{Body, CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers};
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     pub(super) fn numbers(rate: f64, p50_us: f64, p99_us: Option<f64>) -> ToolNumbers {
         ToolNumbers { rate: Some(rate), p50_us: Some(p50_us), p90_us: None, p99_us }

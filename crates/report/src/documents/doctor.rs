@@ -90,8 +90,8 @@ mod tests {
     use hoptax_result::{Environment, LimitReason, Program};
 
     use super::*;
+    use crate::fixture::{self, STYLE};
     use crate::render::terminal;
-    use crate::{Style, fixture};
 
     fn of(abilities: Vec<Ability>) -> Diagnosis {
         Diagnosis {
@@ -112,11 +112,10 @@ mod tests {
         let also = Ability::new("rates", "maximum rates", Vec::new(), vec![steal]);
         let full =
             Ability::new("connections", "many connections", Vec::new(), Vec::new()).with_note("a note");
-        let style = Style { width: 100, colour: false };
         let diagnosed = of(vec![limited, impossible, also, full]);
         let answer = answer(&diagnosed).concat();
         assert!(answer.contains("1 cannot be made, and 2 have limits"), "{answer}");
-        let screen = terminal::screen(&diagnosis(&diagnosed), style);
+        let screen = terminal::screen(&diagnosis(&diagnosed), STYLE);
         for words in ["A Processor", "no Envoy", "a note", "There is none: install it"] {
             assert!(screen.contains(words), "{words}: {screen}");
         }

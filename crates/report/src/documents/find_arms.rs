@@ -205,7 +205,7 @@ mod tests {
 
     use super::super::find::tests::trial;
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
 
     fn arm(name: &str, state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FoundArm {
@@ -252,8 +252,6 @@ mod tests {
         };
         FindArmsResult::new(sample::load().environment, body)
     }
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     #[test]
     fn the_table_of_a_search_on_arms() {

@@ -41,14 +41,13 @@ fn next(result: &GateResult) -> Option<Next> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::gate::fixture;
     use crate::render::{markdown, terminal};
 
     #[test]
     fn a_gate_with_every_outcome() {
-        let style = Style { width: 100, colour: false };
-        insta::assert_snapshot!(terminal::screen(&gate(&fixture::gate()), style));
+        insta::assert_snapshot!(terminal::screen(&gate(&fixture::gate()), STYLE));
     }
 
     #[test]

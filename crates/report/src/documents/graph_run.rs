@@ -301,11 +301,8 @@ mod tests {
     };
 
     use super::*;
-    use crate::Style;
-    use crate::fixture::{about, checked_time};
+    use crate::fixture::{STYLE, about, checked_time};
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     pub(super) fn run() -> GraphRunResult {
         let proxy = |service: &str, cpu_us: f64| GraphRunProxy {

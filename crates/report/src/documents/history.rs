@@ -251,10 +251,8 @@ mod tests {
     use hoptax_result::HistoryBody;
 
     use super::*;
+    use crate::fixture::{self, STYLE};
     use crate::render::terminal;
-    use crate::{Style, fixture};
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn point(run: i64, estimate: f64) -> HistoryPoint {
         HistoryPoint {

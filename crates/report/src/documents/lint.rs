@@ -206,10 +206,8 @@ mod tests {
     use hoptax_result::LintChange;
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::{csv, html, markdown, terminal};
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn finding(rule: &str, severity: LintSeverity, file: &str, line: u64) -> LintFinding {
         LintFinding {

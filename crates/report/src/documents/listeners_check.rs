@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use hoptax_result::{Body as _, Environment, Verdict};
 
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
 
     fn promise(about: PromiseKind, said: &str, outcome: PromiseOutcome, seen: &str) -> CheckedPromise {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     fn screen(result: &ListenersCheckResult) -> String {
-        terminal::screen(&listeners_check(result), Style { width: 100, colour: false })
+        terminal::screen(&listeners_check(result), STYLE)
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let document = listeners_check(&result);
         let shown = screen(&result);
         assert!(shown.contains("7 promises kept by a second or third trial only"), "{shown}");
-        let details = terminal::details(&document, Style { width: 100, colour: false });
+        let details = terminal::details(&document, STYLE);
         let details = details.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(details.matches("; before: status 504 after 9.000").count(), 9, "{details}");
     }

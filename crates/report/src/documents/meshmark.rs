@@ -140,12 +140,10 @@ mod tests {
     use hoptax_result::{MeshMarkBody, ValueForCost, Verdict};
 
     use super::*;
-    use crate::Style;
     use crate::chart::Chart;
     use crate::document::Block;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn arm(name: &str, value_for_cost: Option<ValueForCost>) -> MeshMarkArm {
         MeshMarkArm {

@@ -82,14 +82,13 @@ fn answer(result: &PricesResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::prices::fixture;
     use crate::render::{markdown, terminal};
 
     #[test]
     fn prices_that_were_carried() {
-        let style = Style { width: 100, colour: false };
-        insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), style));
+        insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), STYLE));
         insta::assert_snapshot!(markdown::text(&prices(&fixture::carried())));
     }
 }

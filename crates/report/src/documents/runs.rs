@@ -121,10 +121,8 @@ mod tests {
     use hoptax_result::RunsBody;
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn study() -> StoredRun {
         StoredRun {

@@ -230,10 +230,8 @@ mod tests {
     use hoptax_result::{ScaleBody, ScalePeak, Verdict};
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn about(estimate: f64, share: f64) -> Interval {
         Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + 1.4 * share) }
@@ -316,15 +314,5 @@ mod tests {
         insta::assert_snapshot!(
             [peak(&beyond, ScaleDimension::Connections), peak(&below, ScaleDimension::Clones)].join("\n")
         );
-    }
-
-    #[test]
-    fn a_hundred_series_fit_on_a_screen() {
-        let mut result = result();
-        let one = result.series[0].clone();
-        result.series.extend((0..100).map(|arm| ScaleSeries { name: format!("arm-{arm}"), ..one.clone() }));
-        let text = terminal::screen(&scale(&result), STYLE);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }

@@ -215,11 +215,8 @@ mod tests {
     use hoptax_result::{Interval, SizeCheckBody};
 
     use super::*;
-    use crate::Style;
-    use crate::fixture::{about, checked_time};
+    use crate::fixture::{STYLE, about, checked_time};
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn response(arm: &str, p99: Option<CheckedTime>) -> CheckedResponse {
         CheckedResponse {

@@ -1,10 +1,8 @@
 use hoptax_result::{FindBody, FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
 
 use super::*;
-use crate::Style;
+use crate::fixture::STYLE;
 use crate::render::terminal;
-
-const STYLE: Style = Style { width: 100, colour: false };
 
 pub(in crate::documents) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -> FindTrial {
     FindTrial {

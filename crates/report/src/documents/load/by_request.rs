@@ -154,8 +154,9 @@ mod tests {
 
     use super::super::load;
     use super::*;
+    use crate::Style;
+    use crate::fixture::{self, STYLE};
     use crate::render::terminal;
-    use crate::{Style, fixture};
 
     /// Requests with this median, whose intervals reach 1 % to each side.
     fn requests(name: &str, p50_us: f64) -> NamedRequests {
@@ -316,12 +317,12 @@ mod tests {
         assert_eq!(of(101.0), None, "the intervals meet");
         let line = of(1_000.0).unwrap();
         let first = load(&result(vec![requests("GET /a", 100.0), requests("GET /b", 1_000.0)]));
-        let screen = terminal::screen(&first, Style { width: 100, colour: false });
+        let screen = terminal::screen(&first, STYLE);
         assert!(
             screen.contains(&line) && screen.contains("\ntimes of each request: --details\n"),
             "{screen}"
         );
-        let one = terminal::screen(&load(&result(Vec::new())), Style { width: 100, colour: false });
+        let one = terminal::screen(&load(&result(Vec::new())), STYLE);
         assert!(!one.contains("times of each request"), "{one}");
     }
 
