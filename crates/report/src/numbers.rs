@@ -108,6 +108,11 @@ pub(super) fn seconds(seconds: f64) -> String {
     grouped(seconds, usize::from(seconds.fract() > 0.0))
 }
 
+/// A text, or a dash where there is nothing to state.
+pub(crate) fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
 /// A time in words: `23 s`, `4 min`, `3.3 h`.
 pub fn duration(seconds: f64) -> String {
     match seconds.max(0.0) {

@@ -124,6 +124,12 @@ impl From<String> for Cell {
     }
 }
 
+impl From<Option<String>> for Cell {
+    fn from(text: Option<String>) -> Self {
+        text.map_or(Self::Empty, Self::from)
+    }
+}
+
 impl From<Option<Quantity>> for Cell {
     fn from(quantity: Option<Quantity>) -> Self {
         quantity.map_or(Self::Empty, Self::Quantity)

@@ -88,7 +88,7 @@ fn answer(result: &CalibrationResult) -> Vec<String> {
 fn errors(result: &CalibrationResult) -> Table {
     let row = |experiment: &Experiment| {
         let error = experiment.error.as_ref();
-        let cell = |value: Option<f64>| Cell::from(value.map_or_else(|| "-".to_owned(), us));
+        let cell = |value: Option<f64>| Cell::from(value.map(us));
         let p99 = experiment.quantiles.iter().find(|one| (one.quantile - 0.99).abs() < 1e-9);
         Row {
             summary: experiment.summary.clone(),
@@ -123,7 +123,7 @@ fn errors(result: &CalibrationResult) -> Table {
 fn rates(result: &CalibrationResult) -> Table {
     let row = |one: &RateTried| {
         let floor = result.floors.iter().find(|floor| floor.rate.total_cmp(&one.rate).is_eq());
-        let cell = |value: Option<f64>| Cell::from(value.map_or_else(|| "-".to_owned(), us));
+        let cell = |value: Option<f64>| Cell::from(value.map(us));
         let cells = vec![
             Cell::words(format!("{:.1}", one.sent_share * 100.0)),
             cell(one.send_lag_p99_us),
@@ -172,9 +172,8 @@ fn experiment(experiment: &Experiment) -> Section {
             true => "does not hold".to_owned(),
             false => us(one.reported_us - one.true_us),
         };
-        let analytic = one.analytic_us.map_or_else(|| "-".to_owned(), us);
-        let cells = [reported(one), us(one.true_us), error, analytic];
-        Row::new(format!("p{}", one.quantile * 100.0), cells.into_iter().map(Cell::from).collect())
+        let cells = [Some(reported(one)), Some(us(one.true_us)), Some(error), one.analytic_us.map(us)];
+        Row::new(format!("p{}", one.quantile * 100.0), cells.map(Cell::from).into())
     };
     let columns = [
         Column::new("reported us", 0),

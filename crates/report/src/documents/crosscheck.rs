@@ -151,7 +151,7 @@ fn ratios(result: &CrosscheckResult) -> Table {
             || result.scenarios.iter().map(|scenario| scenario.tools.iter().find(|tool| tool.tool == **name));
         let ratio = |quantile: &Quantile, tool: Option<&ToolRuns>| {
             let ratio = tool.and_then(|tool| quantile.ratio(&tool.runs));
-            Cell::from(ratio.map_or_else(|| "-".to_owned(), multiple))
+            Cell::from(ratio.map(multiple))
         };
         let mut cells: Vec<Cell> =
             QUANTILES.iter().flat_map(|quantile| of_each().map(move |tool| ratio(quantile, tool))).collect();

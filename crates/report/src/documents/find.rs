@@ -328,7 +328,7 @@ fn rates(result: &FindResult) -> Table {
             cells.push(value(median(values), unit).into());
         }
         let answered = median(usable.iter().map(|trial| Some(trial.answered_rate)));
-        cells.push(answered.map_or_else(|| "-".to_owned(), rate).into());
+        cells.push(answered.map(rate).into());
         for (_, unit, of) in account::NUMBERS.iter().filter(|_| is_accounted) {
             let values = usable.iter().map(|trial| of(trial.account.as_ref()?));
             cells.push(Cell::point(median(values), unit));

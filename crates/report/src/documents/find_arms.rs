@@ -69,10 +69,9 @@ fn trials(result: &FindArmsResult) -> Option<Section> {
         let chart = charts::of_trials(&trials, 0, Some(&arm.found))?;
         Some(Group { name: arm.arm.clone(), charts: vec![chart] })
     };
-    let groups: Vec<Group> = result.arms.iter().filter_map(of).collect();
+    let groups = result.arms.iter().filter_map(of).collect();
     let all: Vec<&FindTrial> = result.trials.iter().map(|one| &one.trial).collect();
-    let chart = (!groups.is_empty()).then_some(Chart::Groups(groups));
-    Section::of_charts("Trials by rate", &charts::about(&all), chart.into_iter().collect())
+    Section::of_charts("Trials by rate", &charts::about(&all), Chart::groups(groups))
 }
 
 fn ratio(arm: &FoundArm) -> Option<Quantity> {

@@ -187,7 +187,7 @@ fn proxies(result: &GraphRunResult) -> Table {
             check.is_some_and(|check| check.is_extrapolated),
         ));
         cells.extend([
-            Cell::from(busy.unwrap_or_else(|| "-".to_owned())),
+            Cell::from(busy),
             Cell::level(memory.as_ref(), "MiB"),
             Cell::words(grouped(rate, usize::from(rate < 10.0))),
         ]);

@@ -82,20 +82,17 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
         let before = change.map(|change| change.before);
         // The level now: that of the last change, or the last run.
         let now = change.map(|change| change.after).or(last.map(|last| last.estimate));
-        let in_words =
-            |value: Option<f64>| Cell::from(value.map_or("-".to_owned(), |value| digits(series, value)));
+        let in_words = |value: Option<f64>| Cell::from(value.map(|value| digits(series, value)));
         Row::new(
             name(series),
             vec![
                 in_words(before),
                 in_words(now),
                 change.and_then(percent).into(),
-                Cell::from(change.map_or_else(|| "-".to_owned(), |change| since(series, change))),
+                change.map(|change| since(series, change)).into(),
                 Cell::words(series.points.len().to_string()),
-                Cell::from(
-                    change.and_then(|change| release(series, change)).unwrap_or_else(|| "-".to_owned()),
-                ),
-                Cell::from(change.map_or_else(|| "-".to_owned(), |change| format!("{:.3}", change.chance))),
+                change.and_then(|change| release(series, change)).into(),
+                change.map(|change| format!("{:.3}", change.chance)).into(),
                 Cell::words(&series.machine),
             ],
         )

@@ -91,8 +91,7 @@ fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
 
 fn table(arms: &[&MeshMarkArm]) -> Table {
     let row = |arm: &&MeshMarkArm| {
-        let mark =
-            |mark: Option<f64>| Cell::from(mark.map_or_else(|| "-".to_owned(), |mark| grouped(mark, 1)));
+        let mark = |mark: Option<f64>| Cell::from(mark.map(|mark| grouped(mark, 1)));
         let name = if arm.asks_companion && arm.value_for_cost.is_some() {
             format!("{} *", arm.arm)
         } else {

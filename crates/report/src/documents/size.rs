@@ -323,9 +323,9 @@ fn connections(proxies: &[SizedProxy]) -> Option<Table> {
 fn resources(proxies: &[SizedProxy]) -> Table {
     let row = |proxy: &SizedProxy| {
         let resources = &proxy.kubernetes;
-        let memory = resources.memory_request.clone().unwrap_or_else(|| "-".to_owned());
-        let cells = [resources.cpu_request.clone(), resources.cpu_limit.clone(), memory];
-        Row::new(&proxy.service, cells.into_iter().map(Cell::from).collect())
+        let processor = [&resources.cpu_request, &resources.cpu_limit].map(|one| Cell::from(one.clone()));
+        let memory = Cell::from(resources.memory_request.clone());
+        Row::new(&proxy.service, processor.into_iter().chain([memory]).collect())
     };
     let columns = ["requests.cpu", "limits.cpu", "requests.memory"].map(|heading| Column::new(heading, 0));
     Table::new("Kubernetes resources", "proxy of", columns, proxies.iter().map(row)).without_empty_columns()

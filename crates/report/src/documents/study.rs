@@ -420,24 +420,17 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
             "Each function under each open loop, with its interval: the CPU time that it adds, as a share of that of the arm \
              compared with under the same load, and its CPU and response times; grey: that arm.{busy}"
         );
-        sections.extend(Section::of_charts("Costs by load", &note, vec![Chart::Groups(several)]));
+        sections.extend(Section::of_charts("Costs by load", &note, [Chart::Groups(several)]));
     }
-    let courses = timeline::charts(result);
-    if !courses.is_empty() {
-        let note = "Requests per second by outcome, response times, and, where the study observes how evenly load is spread, the \
-                    share of each proxy or worker. Vertical lines are events. All arms have the same axes.";
-        sections.extend(Section::of_charts("Callers over time", note, vec![Chart::Groups(courses)]));
-    }
-    if let Some(bars) = bars(result) {
-        let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
-        sections.extend(Section::of_charts("CPU time by layer", note, vec![Chart::Bars(bars)]));
-    }
-    if let Some(flame) = flame(result) {
-        let note = "CPU time per request, us, without the profiler. A frame is a function in the code of a proxy, a library or the \
-                    kernel. It is below the frame that calls it, and as wide as its time with all that it calls. Colour: the difference \
-                    from the same frame in the arm that it is compared with.";
-        sections.extend(Section::of_charts("CPU time by frame", note, vec![Chart::Flame(flame)]));
-    }
+    let note = "Requests per second by outcome, response times, and, where the study observes how evenly load is spread, the \
+                share of each proxy or worker. Vertical lines are events. All arms have the same axes.";
+    sections.extend(Section::of_charts("Callers over time", note, Chart::groups(timeline::charts(result))));
+    let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
+    sections.extend(Section::of_charts("CPU time by layer", note, bars(result).map(Chart::Bars)));
+    let note = "CPU time per request, us, without the profiler. A frame is a function in the code of a proxy, a library or the \
+                kernel. It is below the frame that calls it, and as wide as its time with all that it calls. Colour: the difference \
+                from the same frame in the arm that it is compared with.";
+    sections.extend(Section::of_charts("CPU time by frame", note, flame(result).map(Chart::Flame)));
     sections
 }
 

@@ -42,8 +42,7 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
         )
     });
     let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
-    let curve = curve(result).map(Chart::Series).into_iter().collect();
-    let curve = Section::of_charts("Cores by rate", note, curve);
+    let curve = Section::of_charts("Cores by rate", note, curve(result).map(Chart::Series));
     waterfall.into_iter().chain(curve).collect()
 }
 
