@@ -7,7 +7,7 @@ use hoptax_result::{
 
 use crate::by_load;
 use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
-use crate::findings::listed;
+use crate::findings::checks;
 use crate::quantity::{Basis, Quantity};
 use crate::rows::{OF_SLICES, Row, compared_with, reference_level};
 use crate::table::Cell;
@@ -170,13 +170,8 @@ fn why_withheld(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> 
     let is_withholding = |finding: &&Finding| finding.withholds_number_or_vague_level(&place);
     let withholding = result.findings.iter().filter(is_withholding).map(|finding| &finding.id);
     let bounding = bound.iter().flat_map(|bound| &bound.by);
-    let mut checks: Vec<&str> = withholding.chain(bounding).map(String::as_str).collect();
-    checks.sort_unstable();
-    checks.dedup();
-    if checks.is_empty() {
-        return bound.map(|_| "the level that it is a share of, of which only bounds are known".to_owned());
-    }
-    Some(listed(&checks))
+    let bounded = "the level that it is a share of, of which only bounds are known";
+    checks(withholding.chain(bounding).map(String::as_str)).or(bound.map(|_| bounded.to_owned()))
 }
 
 /// A view, unless no arm has a number in it.

@@ -45,6 +45,11 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// A count, with separators between thousands.
+pub(crate) fn count(count: u64) -> String {
+    grouped(count as f64, 0)
+}
+
 /// A rate, with a decimal if it is small.
 pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))

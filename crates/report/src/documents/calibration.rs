@@ -10,7 +10,7 @@ use hoptax_result::{
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::environment;
 use crate::kind::Documented;
-use crate::numbers::{grouped, us};
+use crate::numbers::{count, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -101,7 +101,7 @@ fn errors(result: &CalibrationResult) -> Table {
                     cell(error.map(|error| error.max_us)),
                     cell(p99.map(|one| one.true_us)),
                     p99.map_or(Cell::Empty, |one| Cell::words(reported(one))),
-                    Cell::words(grouped(experiment.requests as f64, 0)),
+                    Cell::words(count(experiment.requests)),
                 ],
             )
         }
@@ -189,7 +189,7 @@ fn experiment(experiment: &Experiment) -> Section {
         format!("rate {}/s, analytic {}/s", grouped(rate.reported, 1), grouped(rate.analytic, 1))
     }));
     if experiment.unfinished > 0 {
-        let of = grouped(experiment.requests as f64, 0);
+        let of = count(experiment.requests);
         lines.push(format!("{} of {of} requests unfinished at the end", experiment.unfinished));
     }
     let mut blocks = vec![Block::Table(table.without_empty_columns())];
@@ -209,7 +209,7 @@ fn recorder(result: &CalibrationResult) -> String {
     let recorder = &result.recorder;
     format!(
         "{} known values: quantiles are up to {:.3} % too high and {:.3} % too low; merging halves is {}",
-        grouped(recorder.values as f64, 0),
+        count(recorder.values),
         recorder.most_above_share * 100.0,
         recorder.most_below_share * 100.0,
         if recorder.merges_exactly { "exact" } else { "wrong" }

@@ -22,7 +22,7 @@ use hoptax_result::{
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::numbers::{decimals, grouped, us};
+use crate::numbers::{count, decimals, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
@@ -88,7 +88,6 @@ fn checks_without_finding(result: &LoadResult) -> Vec<CheckText> {
 
 /// The requests answered and their rate, then response time.
 fn answer(result: &LoadResult) -> Vec<String> {
-    let count = |count: u64| grouped(count as f64, 0);
     let book = &result.book;
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
     let requests = if let Some(imported) = &result.imported {
@@ -337,7 +336,6 @@ fn fail_on(result: &LoadResult) -> Vec<String> {
 
 /// The requests that response time covers, and its ratio to the latency floor.
 fn coverage(result: &LoadResult) -> Vec<String> {
-    let count = |count: u64| grouped(count as f64, 0);
     let answered = result.book.answered;
     let awaited = result.latency.response.count.saturating_sub(answered);
     let mut lines = Vec::new();
@@ -399,8 +397,8 @@ fn stages(result: &LoadResult) -> Option<Section> {
                 usize::from((stage.duration_s - stage.duration_s.round()).abs() > 0.05),
             ),
             stage.rate.achieved.map_or("withheld".to_owned(), rate),
-            grouped((book.sent - book.answered) as f64, 0),
-            grouped(book.unsent as f64, 0),
+            count(book.sent - book.answered),
+            count(book.unsent),
             percentile(50.0),
             percentile(99.0),
             percentile(99.9),

@@ -76,7 +76,6 @@ fn run_here(result: &SizeResult) -> Next {
 fn usable(result: &SizeResult) -> String {
     let worst = result.sources.iter().filter(|source| source.verdict == result.verdict);
     let worst: Vec<String> = worst.map(|source| format!("`{}`", source.study)).collect();
-    let worst: Vec<&str> = worst.iter().map(String::as_str).collect();
     match result.verdict {
         Verdict::Void => {
             format!("nothing can be used of {}: a prediction needs another result", listed(&worst))

@@ -4,7 +4,7 @@ use hoptax_result::{Agent, Agents};
 
 use super::cells::table;
 use crate::document::{Block, Section};
-use crate::numbers::{grouped, or_dash, us};
+use crate::numbers::{self, or_dash, us};
 
 /// The agents that the requests of the answer are of, if the parts of others are not in the result: ` of 2 of 3 agents`.
 pub(super) fn incomplete(agents: &Agents) -> Option<String> {
@@ -28,7 +28,7 @@ pub(super) fn section(agents: &Agents) -> Section {
     ];
     header.extend(has_nodes.then_some("node"));
     let row = |agent: &Agent| {
-        let count = |count: Option<u64>| or_dash(count.map(|count| grouped(count as f64, 0)));
+        let count = |count: Option<u64>| or_dash(count.map(numbers::count));
         let time = |time_us: Option<f64>| or_dash(time_us.map(us));
         let verdict = agent.verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
         let mut cells = vec![

@@ -5,7 +5,7 @@ use hoptax_result::{Latency, LoadResult, LowerBounds, NamedRequests, TimeOf};
 use super::charts::withheld_by;
 use super::{interval, stated};
 use crate::document::{Block, Section};
-use crate::numbers::grouped;
+use crate::numbers::count;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table, short_name};
 
@@ -83,19 +83,18 @@ fn table(rows: &[NamedRequests]) -> Table {
 }
 
 fn row(of: &NamedRequests) -> Row {
-    let count = |count: u64| Cell::words(grouped(count as f64, 0));
     let has_none = of.response.count == 0;
     let unknown = || if has_none { Cell::Empty } else { Cell::Quantity(Quantity::unknown("withheld", "us")) };
     let times =
         PERCENTILES.map(|(percentile, _)| quantity(of, percentile).map_or_else(unknown, Cell::Quantity));
-    let counts = [count(of.book.sent), count(of.book.answered)];
+    let counts = [of.book.sent, of.book.answered].map(|sum| Cell::words(count(sum)));
     let cells = counts.into_iter().chain(times).chain([not_answered(of)]).collect();
     Row::new(of.name.clone(), cells)
 }
 
 /// What became of the requests without an answer.
 fn not_answered(of: &NamedRequests) -> Cell {
-    let text = |count: u64, what: &str| format!("{} {what}", grouped(count as f64, 0));
+    let text = |number: u64, what: &str| format!("{} {what}", count(number));
     let failures = of.failures.iter().map(|(kind, count)| text(*count, kind));
     let open = [(of.book.timed_out, "timed out"), (of.book.unfinished, "unfinished")];
     let open = open.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| text(count, what));

@@ -90,10 +90,7 @@ pub(super) fn withheld_by(result: &LoadResult) -> String {
     }
     match checks.as_slice() {
         [] => String::new(),
-        checks => {
-            let checks: Vec<&str> = checks.iter().map(String::as_str).collect();
-            format!(" by {}: the findings say why, and what to do", listed(&checks))
-        }
+        checks => format!(" by {}: the findings say why, and what to do", listed(checks)),
     }
 }
 

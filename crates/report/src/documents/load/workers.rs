@@ -4,7 +4,7 @@ use hoptax_result::{GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf
 
 use super::cells::{cell, table};
 use crate::document::{Block, Section};
-use crate::numbers::{counted, grouped, us};
+use crate::numbers::{count, counted, grouped, us};
 
 /// A row for each worker, and a line for each group of workers or connections whose response times differ from those of the others, or
 /// that no connection does; none with one worker, one connection and no such group.
@@ -29,7 +29,7 @@ fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
     let percentile =
         |of: f64| cell(response.known(&LatencyBounds::default(), TimeOf::Percentile(of)), response.count);
     let cells = vec![
-        grouped(response.count as f64, 0),
+        count(response.count),
         percentile(50.0),
         percentile(99.0),
         grouped(worker.cpu_seconds, 2),

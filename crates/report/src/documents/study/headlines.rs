@@ -4,7 +4,7 @@
 use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult, Verdict};
 
 use super::{above_zero, at_load, functions, stated_and_clear};
-use crate::findings::{self, FindingGroup, listed};
+use crate::findings::{self, FindingGroup, checks};
 use crate::headline::Headline;
 use crate::numbers::counted;
 use crate::quantity::{Basis, Form, Quantity};
@@ -75,10 +75,8 @@ fn withheld_by(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> S
     let load = result.plan.usual_load_name(&arm.id, measure);
     let place = Place { arm: &arm.id, compared_with: None, load, measure: measure.measure() };
     let findings = result.findings.iter().filter(|one| one.withholds_number_or_vague_level(&place));
-    let mut checks: Vec<&str> = findings.map(|finding| finding.id.as_str()).collect();
-    checks.sort_unstable();
-    checks.dedup();
-    if checks.is_empty() { "not measured".to_owned() } else { format!("withheld by {}", listed(&checks)) }
+    let checks = checks(findings.map(|finding| finding.id.as_str()));
+    checks.map_or_else(|| "not measured".to_owned(), |checks| format!("withheld by {checks}"))
 }
 
 /// The most that an arm adds in a measure. Without any interval, the bounds of one arm, or the checks that withhold its cost.
