@@ -5,8 +5,8 @@ mod headlines;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    BillBody, BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place,
-    Report, RoundMeasure, Verdict,
+    BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure,
+    Verdict,
 };
 
 use crate::bill::{
@@ -16,7 +16,6 @@ use crate::bill::{
 use crate::chart::{Chart, Waterfall, WaterfallPart, WaterfallTotal};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::more_rounds;
 use crate::quantity::{Form, Quantity};
 use crate::rows::unit_name;
@@ -26,10 +25,6 @@ use crate::usable;
 
 /// Number of replacements on a page: a dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;
-
-impl Documented for BillBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = bill;
-}
 
 /// The document of a bill.
 pub fn bill(result: &BillResult) -> Document {

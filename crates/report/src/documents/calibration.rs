@@ -3,20 +3,14 @@
 mod charts;
 
 use hoptax_result::{
-    CalibrationBody, CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Report, Speed,
-    SpeedSide,
+    CalibrationBody, CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Speed, SpeedSide,
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::numbers::{count, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
-
-impl Documented for CalibrationBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = calibration;
-}
 
 /// The document of a calibration.
 pub fn calibration(result: &CalibrationResult) -> Document {

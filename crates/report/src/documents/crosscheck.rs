@@ -2,12 +2,11 @@
 
 mod charts;
 
-use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun, ToolRuns, Verdict};
+use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -46,10 +45,6 @@ const QUANTILES: [Quantile; 2] = [
 
 /// The least error that is stated: that of the last digit.
 const LEAST_ERROR: f64 = 0.001;
-
-impl Documented for CrosscheckBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = crosscheck;
-}
 
 /// The document of a crosscheck.
 pub fn crosscheck(result: &CrosscheckResult) -> Document {

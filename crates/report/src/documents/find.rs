@@ -6,14 +6,13 @@ mod headlines;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    FastestMode, FindBody, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
-    ModesOfLoad, ProcessAccount, Report, Sweep, SweepPoint, Verdict,
+    FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
+    ModesOfLoad, ProcessAccount, Sweep, SweepPoint, Verdict,
 };
 
 use crate::account;
 use crate::document::{Document, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::numbers::{counted, grouped, rate};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
@@ -23,10 +22,6 @@ use crate::table::{Cell, Column, Row, Table};
 const ANSWERS: usize = 2;
 /// Rates on the first screen: those nearest to the rate that was found.
 const NEAREST: usize = 16;
-
-impl Documented for FindBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = find;
-}
 
 /// The document of a search.
 pub fn find(result: &FindResult) -> Document {

@@ -1,22 +1,15 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
-use hoptax_result::{
-    ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm, Report,
-};
+use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm};
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
 use crate::document::{Document, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
-
-impl Documented for FindArmsBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = find_arms;
-}
 
 /// The document of a search on arms of a study whose file is not known.
 pub fn find_arms(result: &FindArmsResult) -> Document {

@@ -2,18 +2,13 @@
 
 mod charts;
 
-use hoptax_result::{GateBody, GateOutcome, GateResult, Report};
+use hoptax_result::{GateOutcome, GateResult};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::gate::{method, outcome, sentences, table};
-use crate::kind::Documented;
 use crate::usable;
 use crate::words::capitalised;
-
-impl Documented for GateBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = gate;
-}
 
 /// The document of a gate.
 pub fn gate(result: &GateResult) -> Document {

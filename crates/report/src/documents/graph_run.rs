@@ -3,13 +3,11 @@
 mod charts;
 
 use hoptax_result::{
-    CheckedTime, GraphRunBody, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval,
-    Report, Verdict,
+    CheckedTime, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval, Verdict,
 };
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
@@ -17,10 +15,6 @@ use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 use crate::words::capitalised;
-
-impl Documented for GraphRunBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = graph_run;
-}
 
 /// Rounds below which more of them are the next step.
 const FEW_ROUNDS: usize = 6;

@@ -2,20 +2,13 @@
 
 mod charts;
 
-use hoptax_result::{
-    HistoryBody, HistoryChange, HistoryPoint, HistoryResult, HistorySeries, Report, counted, grouped,
-};
+use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped};
 use hoptax_stats::median;
 
 use crate::document::{Document, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::decimals;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
-
-impl Documented for HistoryBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = history;
-}
 
 /// The document of a history: first the series whose level changed, the largest change first.
 pub fn history(result: &HistoryResult) -> Document {

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hoptax_result::{
-    Body as _, LintBody, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile, Report,
-    Verdict, counted,
+    Body as _, LintBody, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile, Verdict,
+    counted,
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::next::word;
 use crate::table::{Cell, Column, Row, Table};
 
@@ -20,10 +19,6 @@ const MOST_OF_RULE: usize = 3;
 const NAMED: usize = 3;
 /// The longest place with all of its folders, in characters. Longer ones would leave no room for the findings.
 const LONGEST_PLACE: usize = 32;
-
-impl Documented for LintBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = lint;
-}
 
 /// The document of findings.
 pub fn lint(result: &LintResult) -> Document {

@@ -1,22 +1,16 @@
 //! The document of a check of a listeners file: the promises that Envoy keeps and breaks, listener by listener.
 
 use hoptax_result::{
-    CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
-    Report, counted,
+    CheckedListener, CheckedPromise, ListenersCheckResult, PromiseKind, PromiseOutcome, counted,
 };
 
 use crate::document::{Document, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::next::Next;
 use crate::table::{Cell, Column, Row, Table};
 
 /// Broken promises that the answer names; the others are details.
 const NAMED: usize = 5;
-
-impl Documented for ListenersCheckBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = listeners_check;
-}
 
 /// The document of a check, listeners that break a promise first.
 pub fn listeners_check(result: &ListenersCheckResult) -> Document {
@@ -199,7 +193,7 @@ fn method() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hoptax_result::{Body as _, Environment, Verdict};
+    use hoptax_result::{Body as _, Environment, ListenersCheckBody, Verdict};
 
     use crate::fixture::STYLE;
     use crate::render::terminal;

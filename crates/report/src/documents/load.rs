@@ -16,12 +16,10 @@ mod phases;
 mod workers;
 
 use hoptax_result::{
-    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, QuantileIntervals,
-    Range, Report, TimeOf,
+    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range, TimeOf,
 };
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::{count, decimals, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
@@ -30,10 +28,6 @@ use crate::{account, environment, words};
 use cells::{cell, rate, table};
 
 pub(super) use charts::{by_percentile, response_curve};
-
-impl Documented for LoadBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = load;
-}
 
 /// The document of a load.
 pub fn load(result: &LoadResult) -> Document {

@@ -2,18 +2,13 @@
 
 mod charts;
 
-use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report};
+use hoptax_result::{MeshMarkArm, MeshMarkResult};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
-
-impl Documented for MeshMarkBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = meshmark;
-}
 
 /// The document of the marks of a study that a command line named `source`.
 pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {

@@ -2,16 +2,11 @@
 
 mod charts;
 
-use hoptax_result::{PricesBody, PricesResult, Report, Verdict};
+use hoptax_result::{PricesResult, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::{ends, level, percent_difference, signed};
 use crate::prices::{lines, not_carried, table};
-
-impl Documented for PricesBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = prices;
-}
 
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {

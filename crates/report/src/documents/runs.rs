@@ -2,16 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{Report, RunsBody, RunsResult, StoredRun, Verdict, counted};
+use hoptax_result::{RunsResult, StoredRun, Verdict, counted};
 
 use crate::document::{Document, Next};
-use crate::kind::Documented;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
-
-impl Documented for RunsBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = runs;
-}
 
 /// The document of a list of runs.
 pub fn runs(result: &RunsResult) -> Document {

@@ -3,21 +3,15 @@
 mod charts;
 
 use hoptax_result::{
-    Interval, PeakPlace, Report, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult,
-    ScaleSeries,
+    Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
 };
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
-
-impl Documented for ScaleBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = scale;
-}
 
 /// The document of the laws of a study that a command line named `source`.
 pub fn scale_of(result: &ScaleResult, source: &str) -> Document {

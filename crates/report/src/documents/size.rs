@@ -4,13 +4,12 @@ mod charts;
 mod headlines;
 
 use hoptax_result::{
-    AddedTime, Interval, PredictedTime, ProxyLatency, Report, SizeBody, SizeLatency, SizeMoney, SizePoint,
-    SizeResult, SizeSource, SizedFunction, SizedProxy, Verdict,
+    AddedTime, Interval, PredictedTime, ProxyLatency, SizeLatency, SizeMoney, SizePoint, SizeResult,
+    SizeSource, SizedFunction, SizedProxy, Verdict,
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::findings::listed;
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::grouped;
 use crate::quantity::Quantity;
@@ -19,10 +18,6 @@ use crate::table::{Cell, Column, Row, Table};
 
 /// Warnings about the limits of a prediction on the first screen.
 const MOST_NOTES: usize = 3;
-
-impl Documented for SizeBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = size;
-}
 
 /// The document of a graph that a command line named so, predicted `from` these results. `hoptax lab graph run` takes it as it is if it
 /// `is_runnable`.

@@ -3,20 +3,14 @@
 mod charts;
 
 use hoptax_result::{
-    CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, Report, SizeCheckBody, SizeCheckResult,
-    UncheckedComposition,
+    CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, SizeCheckResult, UncheckedComposition,
 };
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
-
-impl Documented for SizeCheckBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = size_check;
-}
 
 /// The document of a check of a study that a command line named `source`.
 pub fn size_check_of(result: &SizeCheckResult, source: &str) -> Document {

@@ -7,15 +7,14 @@ mod next;
 mod sittings_chart;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, Report, RoundMeasure,
-    SittingArm, SittingsBody, SittingsResult, StudyBody, StudyResult, Verdict,
+    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, RoundMeasure, SittingArm,
+    SittingsResult, StudyResult, Verdict,
 };
 
 use crate::chart::Chart;
 use crate::costs::costs as all_costs;
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
-use crate::kind::Documented;
 use crate::layers::{bars, flame};
 use crate::next::Next;
 use crate::numbers::{counted, grouped, level, percent_difference};
@@ -29,14 +28,6 @@ use crate::{
 use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
-
-impl Documented for StudyBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = study;
-}
-
-impl Documented for SittingsBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = stored_sittings;
-}
 
 /// The document of a study whose file and run folder are not known.
 pub fn study(result: &StudyResult) -> Document {
