@@ -25,7 +25,7 @@ use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{account, environment, words};
-use cells::{cell, rate, table};
+use cells::{cell, rate};
 
 pub(super) use charts::{by_percentile, response_curve};
 
@@ -284,7 +284,8 @@ fn latencies(result: &LoadResult) -> Table {
         add("on the wire", quantiles(&kernel.on_wire));
         add("wire to read", quantiles(&kernel.from_wire));
     }
-    table("all times, us", &["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"], rows)
+    let headings = ["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    Table::of_words("all times, us", headings, rows)
 }
 
 /// The requested percentiles.
@@ -296,8 +297,8 @@ fn percentiles(result: &LoadResult) -> Option<Table> {
         (format!("p{}", one.percentile), cells)
     };
     let rows: Vec<(String, Vec<String>)> = result.percentiles.iter().map(row).collect();
-    (!rows.is_empty())
-        .then(|| table("requested percentiles, us", &["us", "response time", "service time"], rows))
+    let headings = ["us", "response time", "service time"];
+    (!rows.is_empty()).then(|| Table::of_words("requested percentiles, us", headings, rows))
 }
 
 /// The conditions of `--fail-on`.
@@ -400,7 +401,7 @@ fn stages(result: &LoadResult) -> Option<Section> {
         rows.push((name, cells));
     }
     let header = ["stage", "for s", "answered/s", "errors", "unsent", "p50 us", "p99 us", "p99.9 us"];
-    let mut section = Section::of_table(table("stages", &header, rows));
+    let mut section = Section::of_table(Table::of_words("stages", header, rows));
     let planned = result.plan.stages.as_deref().map_or(0, |stages| stages.split(',').count());
     let lacking = match planned.saturating_sub(result.stages.len()) {
         0 => return Some(section),

@@ -2,9 +2,9 @@
 
 use hoptax_result::{Agent, Agents};
 
-use super::cells::table;
 use crate::document::{Block, Section};
 use crate::numbers::{self, or_dash, us};
+use crate::table::Table;
 
 /// The agents that the requests of the answer are of, if the parts of others are not in the result: ` of 2 of 3 agents`.
 pub(super) fn incomplete(agents: &Agents) -> Option<String> {
@@ -45,7 +45,7 @@ pub(super) fn section(agents: &Agents) -> Section {
         (agent.name.clone(), cells)
     };
     // Without room, columns are dropped from the right; the first of all is that of CPU limits, which few agents have.
-    let table = table("agents", &header, agents.all.iter().map(row).collect())
+    let table = Table::of_words("agents", header, agents.all.iter().map(row))
         .with_words(&["outcome", "node"])
         .with_priority("throttled", u8::MAX);
     let mut section = Section::of_table(table);
