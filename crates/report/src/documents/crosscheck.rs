@@ -333,7 +333,6 @@ mod tests {
 
     #[test]
     fn each_tool_is_compared_with_the_truth() {
-        insta::assert_snapshot!(terminal::screen(&crosscheck(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&crosscheck(&result()), STYLE));
     }
 

@@ -376,7 +376,6 @@ mod tests {
 
     #[test]
     fn a_run_beside_its_prediction() {
-        insta::assert_snapshot!(terminal::screen(&graph_run(&run()), STYLE));
         insta::assert_snapshot!(terminal::details(&graph_run(&run()), STYLE));
     }
 

@@ -283,7 +283,6 @@ mod tests {
 
     #[test]
     fn changes_come_first_with_their_size_and_the_release_that_changed() {
-        insta::assert_snapshot!(terminal::screen(&history(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&history(&result()), STYLE));
     }
 

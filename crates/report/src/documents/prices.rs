@@ -79,11 +79,10 @@ mod tests {
     use super::*;
     use crate::fixture::STYLE;
     use crate::prices::fixture;
-    use crate::render::{markdown, terminal};
+    use crate::render::terminal;
 
     #[test]
     fn prices_that_were_carried() {
         insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), STYLE));
-        insta::assert_snapshot!(markdown::text(&prices(&fixture::carried())));
     }
 }

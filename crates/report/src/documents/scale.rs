@@ -283,7 +283,6 @@ mod tests {
 
     #[test]
     fn series_with_and_without_a_law() {
-        insta::assert_snapshot!(terminal::screen(&scale(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&scale(&result()), STYLE));
     }
 

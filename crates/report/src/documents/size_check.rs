@@ -274,7 +274,6 @@ mod tests {
 
     #[test]
     fn a_check_states_errors_and_what_it_left_out() {
-        insta::assert_snapshot!(terminal::screen(&size_check(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&size_check(&result()), STYLE));
     }
 

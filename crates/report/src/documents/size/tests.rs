@@ -125,7 +125,6 @@ pub(super) fn sized() -> SizeResult {
 
 #[test]
 fn a_graph_with_its_functions_and_limits() {
-    insta::assert_snapshot!(terminal::screen(&size(&sized()), STYLE));
     insta::assert_snapshot!(terminal::details(&size(&sized()), STYLE));
 }
 
