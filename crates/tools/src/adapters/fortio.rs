@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::command_line::command_line;
 use crate::document::{Document, json};
-use crate::reported::{Reported, Sum};
+use crate::reported::{PERCENTILES, Reported, Sum};
 use crate::text::{at, count_at, counts_at, sum, text_at};
 use crate::tool::{RESULT, Tool};
 
@@ -175,9 +175,6 @@ fn is_ok(code: &str, is_grpc: bool) -> Option<bool> {
         Err(_) => Some(code == "SERVING" || code == "OK"),
     }
 }
-
-/// The reported percentiles.
-pub(super) const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
 /// The bucket that a percentile lies in.
 pub(super) fn bucket(histogram: &Value, percentile: f64) -> Option<ImportedRange> {
