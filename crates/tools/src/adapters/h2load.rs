@@ -245,12 +245,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/h2load.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
-
-    #[test]
     fn counts_with_grouped_digits_are_not_read() {
         assert_eq!(listed("5 total, 4 done"), Some(vec![("total", 5), ("done", 4)]));
         for line in ["20,000 total, 20,000 done", "20 000 total, 5", "5 total, 4", ""] {

@@ -240,12 +240,6 @@ fn percentile(latency: &Value, p: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/nighthawk.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
-
     fn read(text: &str) -> Result<Reported, String> {
         (TOOL.read)(&Output::new(text))
     }

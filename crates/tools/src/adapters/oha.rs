@@ -84,12 +84,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/oha.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
-
-    #[test]
     fn errors_count_as_failed() {
         let text = r#"{"summary": {"requestsPerSec": 1.0}, "statusCodeDistribution": {"200": 10, "503": 2},
             "errorDistribution": {"aborted due to deadline": 16, "connection error": 30, "timeout": 4}}"#;

@@ -109,10 +109,4 @@ mod tests {
         let problem = (TOOL.read)(&Output::new(&text.replace("2000", "-5"))).unwrap_err();
         assert_eq!(problem, "`requests` is -5, which is no number of requests");
     }
-
-    #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/vegeta.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
 }
