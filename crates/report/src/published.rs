@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::documents;
     use crate::fixture::{self, STYLE};
-    use crate::render::{csv, html, markdown, terminal};
+    use crate::render::terminal;
 
     /// The sample study, in which the rate of `lua` is 900 to 1,100 requests per second, and that of `jwt` is withheld.
     fn with_published(values: &[(&str, f64)]) -> StudyResult {
@@ -167,15 +167,7 @@ mod tests {
 
     #[test]
     fn all_outputs_but_the_first_screen_show_published_numbers() {
-        let outputs = |result: &StudyResult| {
-            let document = documents::study(result);
-            [
-                terminal::details(&document, STYLE),
-                markdown::text(&document),
-                html::page(&document).unwrap(),
-                csv::text(&document),
-            ]
-        };
+        let outputs = |result: &StudyResult| fixture::outputs(&documents::study(result), STYLE);
         let result = with_published(&[("lua", 4_400.0)]);
         assert!(outputs(&result).iter().all(|output| output.contains("4,400")));
         let screen = |result: &StudyResult| terminal::screen(&documents::study(result), STYLE);

@@ -193,9 +193,9 @@ fn method(result: &FindArmsResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{FindArmsBody, FindEvidence, FoundGoal, Interval, sample};
+    use hoptax_result::{FindArmsBody, FindEvidence, Interval, sample};
 
-    use super::super::find::tests::trial;
+    use super::super::find::tests::{goal, trial};
     use super::*;
     use crate::fixture::STYLE;
     use crate::render::terminal;
@@ -203,14 +203,7 @@ mod tests {
     fn arm(name: &str, state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FoundArm {
         FoundArm {
             arm: name.to_owned(),
-            found: FoundGoal {
-                objectives: vec!["p99<5ms".to_owned()],
-                state,
-                rate,
-                upper_rate,
-                estimate: rate.zip(upper_rate).map(|(low, high)| (low * high).sqrt()),
-                limited_by: vec!["p99<5ms".to_owned()],
-            },
+            found: goal(state, rate, upper_rate),
             min_rate: 2.0,
             max_rate: 30_000.0,
             closed_loop_rate: 15_000.0,

@@ -198,19 +198,8 @@ pub(in crate::documents) fn of_trials(
 mod tests {
     use hoptax_result::{FindState, SweepKnee};
 
-    use super::super::tests::{result, trial};
+    use super::super::tests::{goal, result, trial};
     use super::*;
-
-    fn goal(rate: Option<f64>, upper_rate: Option<f64>, state: FindState) -> FoundGoal {
-        FoundGoal {
-            objectives: vec!["p99<5ms".to_owned()],
-            state,
-            estimate: None,
-            rate,
-            upper_rate,
-            limited_by: Vec::new(),
-        }
-    }
 
     #[test]
     fn trials_that_hold_fail_and_do_not_count_are_told_apart_beside_the_limit() {
@@ -220,7 +209,7 @@ mod tests {
         spoilt.generator_limits = vec!["send-lag: x".to_owned()];
         let unknown = trial(1_000.0, None, false);
         let trials = [&all[0], &all[1], &spoilt, &unknown];
-        let series = of_trials(&trials, 0, Some(&goal(Some(980.0), None, FindState::MaximumHeld))).unwrap();
+        let series = of_trials(&trials, 0, Some(&goal(FindState::MaximumHeld, Some(980.0), None))).unwrap();
         let names: Vec<(&str, usize)> =
             series.lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
         assert_eq!(names, [("holds", 1), ("fails", 1), ("does not count", 1)]);
