@@ -1,11 +1,11 @@
 //! The headline numbers of a study: what plain proxying takes, what an arm adds at most, how many costs are clear, and how wide the
 //! intervals are.
 
-use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult, Verdict};
+use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult};
 
 use super::{above_zero, at_load, functions, stated_and_clear};
 use crate::findings::{self, FindingGroup, checks};
-use crate::headline::Headline;
+use crate::headline::{Headline, unless_void};
 use crate::numbers::counted;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{Row, arm_level, baselines, unit_name};
@@ -14,13 +14,10 @@ use crate::table::Cell;
 
 /// The headlines. None without a compared arm, as in a timeline, whose first table is about the phases of each arm.
 pub(super) fn headlines(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
-    let all = of_costs(result, rows);
-    if result.verdict != Verdict::Void {
-        return all;
-    }
-    let failed = findings::failed(result);
-    let why = failed.first().map_or_else(|| "the study is void".to_owned(), FindingGroup::message);
-    all.into_iter().map(|one| one.withheld(&why)).collect()
+    unless_void(result.verdict, of_costs(result, rows), || {
+        let failed = findings::failed(result);
+        failed.first().map_or_else(|| "the study is void".to_owned(), FindingGroup::message)
+    })
 }
 
 fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
@@ -137,7 +134,7 @@ fn half_width(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Finding, Interval, Measure, Measured, Severity};
+    use hoptax_result::{Finding, Interval, Measure, Measured, Severity, Verdict};
 
     use super::super::study;
     use super::*;
