@@ -204,11 +204,14 @@ impl Section {
     }
 
     /// A section of charts below a note on how to read them; none without a chart.
-    pub(crate) fn of_charts(title: &str, note: &str, charts: Vec<Chart>) -> Option<Self> {
-        let is_any = !charts.is_empty();
-        let blocks = charts.into_iter().map(Block::chart);
-        let blocks = std::iter::once(Block::Note(note.to_owned())).chain(blocks).collect();
-        is_any.then(|| Self::new(title, blocks))
+    pub(crate) fn of_charts(
+        title: &str,
+        note: &str,
+        charts: impl IntoIterator<Item = Chart>,
+    ) -> Option<Self> {
+        let mut blocks = vec![Block::Note(note.to_owned())];
+        blocks.extend(charts.into_iter().map(Block::chart));
+        (blocks.len() > 1).then(|| Self::new(title, blocks))
     }
 
     /// A section of one chart of differences; none without a difference.
