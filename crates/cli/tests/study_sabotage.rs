@@ -170,6 +170,14 @@ impl Disturbed {
         self.withheld.iter().filter(|spot| spot.by.iter().any(|by| by == id)).collect()
     }
 
+    /// Asserts that this check fails the result, and withholds only numbers for which `is_meant` is true.
+    #[track_caller]
+    fn fails_only(&self, id: &str, is_meant: impl Fn(&Spot) -> bool) {
+        let has_failed = self.findings(id).any(|finding| finding.severity == Severity::Fail);
+        assert!(has_failed, "{:#?}", self.finding_texts());
+        assert!(self.withheld_by(id).into_iter().all(is_meant), "{:#?}", self.withheld);
+    }
+
     /// Asserts that this check withholds a number; on a busy machine, other checks may too.
     #[track_caller]
     fn withholds(&self, id: &str, arm: &str, load: &str, measure: Measure) {
@@ -264,13 +272,10 @@ fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let hog = Hog::on(placement.caller()[0], 3);
     let disturbed = Disturbed::new(run_here(folder.path(), &text(ROUNDS, LONG), not_stealing));
     drop(hog);
-    let is_late = disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail);
-    assert!(is_late, "{:#?}", disturbed.finding_texts());
+    disturbed.fails_only("send-lag", |spot| {
+        spot.load.as_deref() == Some("fixed-rate") && Measure::RESPONSES.contains(&spot.measure)
+    });
     disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
-    let others = |spot: &&Spot| {
-        spot.load.as_deref() != Some("fixed-rate") || !Measure::RESPONSES.contains(&spot.measure)
-    };
-    assert!(!disturbed.withheld_by("send-lag").iter().any(others));
     disturbed.keeps_cpu_times("send-lag");
 }
 
@@ -282,14 +287,9 @@ fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     let hog = Hog::on(placement.proxy[0], 1);
     let disturbed = study.end(study.start());
     drop(hog);
-    assert!(disturbed.findings("proxy-run-delay").any(|finding| finding.severity == Severity::Fail));
+    disturbed.fails_only("proxy-run-delay", |spot| Measure::TIMED.contains(&spot.measure));
     let delayed: u64 = disturbed.result.arms.iter().map(|arm| arm.slices.delayed).sum();
     assert!(delayed > 0, "slices in which the proxy waited are set aside for times and rates");
-    assert!(
-        disturbed.withheld_by("proxy-run-delay").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
-        "{:#?}",
-        disturbed.withheld
-    );
     disturbed.keeps_cpu_times("proxy-run-delay");
 }
 
@@ -426,14 +426,9 @@ mod long {
             return;
         }
         let disturbed = study.end(running);
-        let is_late = disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail);
-        assert!(is_late, "{:#?}", disturbed.finding_texts());
+        // A closed loop sets no timers.
+        disturbed.fails_only("send-lag", |spot| spot.load.as_deref() == Some("fixed-rate"));
         disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
-        assert!(
-            disturbed.withheld_by("send-lag").iter().all(|spot| spot.load.as_deref() == Some("fixed-rate")),
-            "a closed loop sets no timers: {:#?}",
-            disturbed.withheld
-        );
         disturbed.keeps_cpu_times("send-lag");
     }
 
@@ -483,16 +478,11 @@ mod long {
         }
         let folder = tempfile::tempdir().unwrap();
         let disturbed = Disturbed::new(run_here(folder.path(), &text(ROUNDS, SHORT), stealing));
-        assert!(disturbed.findings("steal").any(|finding| finding.severity == Severity::Fail));
+        disturbed.fails_only("steal", |spot| Measure::TIMED.contains(&spot.measure));
         for load in ["saturation", "fixed-rate"] {
             disturbed.withholds("steal", "lua", load, Measure::Rate);
         }
         disturbed.withholds("steal", "lua", "fixed-rate", Measure::ResponseP50);
-        assert!(
-            disturbed.withheld_by("steal").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
-            "{:#?}",
-            disturbed.withheld
-        );
         let mut stolen = 0;
         for sample in disturbed.result.rounds.iter().flat_map(|round| &round.samples) {
             let slices =
