@@ -22,9 +22,9 @@ use super::values::{self, ProtocolChoice};
 /// Ends the heading of an earlier group, which clap would otherwise continue.
 pub(super) const NONE: Resettable<Str> = Resettable::Reset;
 /// Headings of the help.
-pub(super) const REQUESTS: &str = "Requests";
-pub(super) const CONNECTIONS: &str = "Connections";
-pub(super) const CHECKS: &str = "Checks";
+const REQUESTS: &str = "Requests";
+pub(crate) const CONNECTIONS: &str = "Connections";
+pub(crate) const CHECKS: &str = "Checks";
 
 /// The versions of the PROXY protocol.
 const PROXY_PROTOCOLS: [(&str, ProxyProtocol); 2] = [("v1", ProxyProtocol::V1), ("v2", ProxyProtocol::V2)];
@@ -262,7 +262,7 @@ impl TrafficArguments {
 
 #[cfg(test)]
 mod tests {
-    use crate::arguments::{Command, parsed};
+    use crate::command::{Command, parsed};
 
     use super::*;
 

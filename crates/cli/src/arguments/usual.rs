@@ -85,7 +85,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::arguments::{Arguments, parsed};
+    use crate::command::{Arguments, parsed};
 
     fn help(words: &[&str]) -> String {
         parsed(std::iter::once(&"hoptax").chain(words).copied()).unwrap_err().to_string()

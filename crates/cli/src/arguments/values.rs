@@ -141,7 +141,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Spelling of a number in thousands or millions, such as `2k`.
-pub(super) fn in_full(text: &str) -> String {
+pub(crate) fn in_full(text: &str) -> String {
     let times = [('k', 1e3), ('K', 1e3), ('m', 1e6), ('M', 1e6)];
     let number = times.iter().find_map(|(letter, times)| {
         let number: f64 = text.trim().strip_suffix(*letter)?.parse().ok()?;
