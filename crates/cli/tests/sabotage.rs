@@ -284,6 +284,5 @@ fn a_threshold_that_was_loosened_is_printed_with_the_verdict() {
     let ran = ran(hoptax().args(flags).arg(&url));
     assert!(ran.stdout.contains("with a loosened threshold: steal 0.9 instead of 0.005"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("loosened threshold: drift"), "{}", ran.stdout);
-    let unknown = run(["load", "-q", "100", "--threshold", "speed=1", &url]);
-    assert!(unknown.code == Some(2) && unknown.stderr.contains("no threshold `speed`"), "{}", unknown.stderr);
+    run(["load", "-q", "100", "--threshold", "speed=1", &url]).fails(2, "no threshold `speed`");
 }

@@ -40,9 +40,7 @@ fn agents_in_pods_that_cannot_be_are_refused_with_the_reason_before_anything_is_
         (with(&["http://localhost/"]), "`localhost` is the pod of each agent"),
         (with(&["http://0.0.0.0/"]), "`0.0.0.0` is the pod of each agent"),
     ] {
-        let ran = run(arguments.iter().copied());
-        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(arguments.iter().copied()).fails(2, expected);
     }
 }
 
@@ -73,8 +71,7 @@ fn agents_in_pods_need_a_program_with_a_client_of_kubernetes() {
     let ran = run(REFUSED.into_iter().chain(["a/b:1", "http://shop.web/"]));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("--features cluster") && ran.stderr.contains("--agents"), "{}", ran.stderr);
-    let ran = run(["runs", "cleanup", "--kube-context", "prod"]);
-    assert!(ran.code == Some(3) && ran.stderr.contains("--features cluster"), "{}", ran.stderr);
+    run(["runs", "cleanup", "--kube-context", "prod"]).fails(3, "--features cluster");
 }
 
 /// A request to an API server: its method with its path, and its body.

@@ -199,8 +199,8 @@ fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
         assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{context}: {ran:?}");
     }
     let mut cleanup = hoptax();
-    let ran = ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]));
-    assert!(ran.code == Some(2) && ran.stderr.contains("name a namespace with --namespace"), "{ran:?}");
+    ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]))
+        .fails(2, "name a namespace with --namespace");
 }
 
 /// The rights of alice in a namespace, by the base of kustomize with an overlay.
@@ -329,9 +329,8 @@ fn what_others_have_in_the_namespace_stays() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn a_target_that_pods_cannot_resolve_is_named() {
-    let ran = ran(load_of(NAMESPACE, IMAGE, &COUNTED).arg("http://shop.of-another-cluster.invalid/"));
-    assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("cannot resolve `shop.of-another-cluster.invalid`"), "{ran:?}");
+    ran(load_of(NAMESPACE, IMAGE, &COUNTED).arg("http://shop.of-another-cluster.invalid/"))
+        .fails(3, "cannot resolve `shop.of-another-cluster.invalid`");
 }
 
 /// A random number below another.

@@ -60,8 +60,7 @@ fn overlapping_counters_are_ranges_in_all_outputs() {
     let store = folder.path().join("store.db").display().to_string();
     let stored = run(["runs", "import", &json, "--store", &store]);
     assert_eq!(stored.code, Some(0), "{}", stored.stderr);
-    let merged = run(["runs", "merge", &json, &json]);
-    assert!(merged.code == Some(2) && merged.stderr.contains("was imported from wrk"), "{}", merged.stderr);
+    run(["runs", "merge", &json, &json]).fails(2, "was imported from wrk");
 }
 
 #[test]
@@ -84,9 +83,8 @@ fn two_runs_in_one_text_are_refused_with_their_lines() {
     let file = folder.path().join("wrk.txt").display().to_string();
     let one = fs::read_to_string(failures("wrk-4-statuses.txt")).unwrap();
     fs::write(&file, format!("$ wrk a\n{one}$ wrk b\n{one}")).unwrap();
-    let ran = run(["convert", "import", "wrk", &file]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("it has 2 runs, which begin in lines 2 and 18: keep one"), "{}", ran.stderr);
+    run(["convert", "import", "wrk", &file])
+        .fails(2, "it has 2 runs, which begin in lines 2 and 18: keep one");
 }
 
 #[test]

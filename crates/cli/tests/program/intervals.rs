@@ -156,9 +156,7 @@ fn an_interval_log_states_the_verdict() {
 
 #[test]
 fn stdout_cannot_have_both_lines_and_the_result() {
-    let ran = run(["load", "--every", "1s", "--json", "-", "http://127.0.0.1:1/"]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("give `--json` a file"), "{}", ran.stderr);
+    run(["load", "--every", "1s", "--json", "-", "http://127.0.0.1:1/"]).fails(2, "give `--json` a file");
     assert_eq!(run(["load", "--every", "10ms", "http://127.0.0.1:1/"]).code, Some(2));
     let missing = run(["load", "--hlog", "/nonexistent/a.hlog", "http://127.0.0.1:1/"]);
     assert!(missing.stderr.contains("/nonexistent/a.hlog"), "{}", missing.stderr);

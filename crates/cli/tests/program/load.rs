@@ -78,9 +78,7 @@ fn invalid_input_is_exit_code_2_and_an_unreachable_server_is_3() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    let refused = run(["load", &url]);
-    assert_eq!(refused.code, Some(3));
-    assert!(refused.stderr.contains("is the server running"), "{}", refused.stderr);
+    run(["load", &url]).fails(3, "is the server running");
 }
 
 #[test]
@@ -123,9 +121,7 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--expect", "header="], "not a valid expectation"),
         (vec!["--threshold", "steal"], "NAME=VALUE"),
     ] {
-        let ran = ran(hoptax().arg("load").args(&flags).arg(url));
-        assert_eq!(ran.code, Some(2), "{flags:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{flags:?}: {}", ran.stderr);
+        ran(hoptax().arg("load").args(&flags).arg(url)).fails(2, expected);
     }
 }
 
@@ -310,9 +306,7 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let (mut first, url) = origin(&[]);
     let address = url.strip_prefix("http://").unwrap();
-    let second = ran(hoptax().args(["lab", "origin", "--listen", address]));
-    assert_eq!(second.code, Some(3));
-    assert!(second.stderr.contains("another process listens there"), "{}", second.stderr);
+    ran(hoptax().args(["lab", "origin", "--listen", address])).fails(3, "another process listens there");
     assert_eq!(run(["lab", "origin", "--default", "delay=soon"]).code, Some(2));
     signal(first.0.id(), "TERM");
     let mut status = None;
@@ -360,9 +354,7 @@ fn an_ipv6_host_is_reached_or_reported_as_unreachable() {
         assert!(result["book"]["answered"].as_u64().unwrap() > 0);
     }
     // No machine has a route to the documentation prefix.
-    let ran = run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]);
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("2001:db8::1"), "{}", ran.stderr);
+    run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]).fails(3, "2001:db8::1");
 }
 
 /// Number of open sockets of a process.
@@ -378,8 +370,7 @@ fn processes_of_the_server_are_accounted_for() {
     let account = format!("pid={}", origin.0.id());
     let limits = ["--fail-on", "memory>=1TiB", "--fail-on", "memory>1000GiB"];
     let flags = ["load", "-n", "500", "--account", &account, "--json", "-"];
-    let refused = run([&flags[..], &limits[..], &[url.as_str()]].concat());
-    assert!(refused.code == Some(2) && refused.stderr.contains("as `200MiB`"), "{}", refused.stderr);
+    run([&flags[..], &limits[..], &[url.as_str()]].concat()).fails(2, "as `200MiB`");
     let result = run([&flags[..], &limits[2..], &UNHURRIED[..], &[url.as_str()]].concat());
     let result = checked("load", &result.stdout);
     let found = &result["account"];
@@ -388,8 +379,7 @@ fn processes_of_the_server_are_accounted_for() {
         assert!(found[name].as_f64() > Some(0.0), "{name}: {found}");
     }
     assert_eq!(result["fail_on"][0]["value"].as_f64(), found["memory_bytes"].as_f64(), "{found}");
-    let nobody = run(["load", "--fail-on", "cpu>80%", &url]);
-    assert!(nobody.code == Some(2) && nobody.stderr.contains("--account process=envoy"), "{}", nobody.stderr);
+    run(["load", "--fail-on", "cpu>80%", &url]).fails(2, "--account process=envoy");
 }
 
 #[test]

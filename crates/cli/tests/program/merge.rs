@@ -63,10 +63,5 @@ fn files_that_cannot_be_added_are_listed_together() {
         assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
     }
     assert_eq!(run(["runs", "merge", &study]).code, Some(2));
-    let exported = run(["convert", "export", &study, "--to", "hgrm"]);
-    assert!(
-        exported.code == Some(2) && exported.stderr.contains(&format!("it is `{}`", StudyResult::FORMAT)),
-        "{}",
-        exported.stderr
-    );
+    run(["convert", "export", &study, "--to", "hgrm"]).fails(2, &format!("it is `{}`", StudyResult::FORMAT));
 }

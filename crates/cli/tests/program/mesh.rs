@@ -147,9 +147,7 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
         (vec!["--cpu-time", "prometheus"], "--cpu-time"),
         (vec!["--threshold", "none=1"], "no threshold `none`"),
     ] {
-        let ran = run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"]));
-        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"])).fails(2, expected);
     }
 }
 
@@ -157,6 +155,5 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
 #[cfg(not(feature = "cluster"))]
 #[test]
 fn a_mesh_needs_a_program_with_a_client_of_kubernetes() {
-    let ran = run(ASKED);
-    assert!(ran.code == Some(3) && ran.stderr.contains("--features cluster"), "{}", ran.stderr);
+    run(ASKED).fails(3, "--features cluster");
 }

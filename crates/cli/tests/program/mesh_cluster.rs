@@ -359,13 +359,7 @@ fn without_the_right_to_make_a_daemon_set_cpu_times_are_those_of_kubelets_and_th
     process.signal("INT");
     lines.for_each(drop);
     assert_eq!(process.0.wait().unwrap().code(), Some(130));
-    let refused = ran(&mut of_user(&["--cpu-time", "cgroup"]));
-    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("resources: [daemonsets], verbs: [create, delete]"),
-        "{}",
-        refused.stderr
-    );
+    ran(&mut of_user(&["--cpu-time", "cgroup"])).fails(3, "resources: [daemonsets], verbs: [create, delete]");
     kubectl(&["delete", "clusterrolebinding", "hoptax-kubelets"], "");
     wait_until_clean();
 }

@@ -128,12 +128,6 @@ fn what_a_search_on_arms_cannot_do_is_refused_with_the_reason() {
         (vec!["--dry-run", "http://127.0.0.1:1/"], "--arms"),
         (vec!["mine.yaml"], "name the arms to search, as `--arms baseline,lua`"),
     ] {
-        let ran = run(["find", "--slo", "p99<5ms"].into_iter().chain(options.iter().copied()));
-        assert!(
-            ran.code == Some(2) && ran.stderr.contains(expected),
-            "{options:?}: {:?} {}",
-            ran.code,
-            ran.stderr
-        );
+        run(["find", "--slo", "p99<5ms"].into_iter().chain(options.iter().copied())).fails(2, expected);
     }
 }

@@ -151,9 +151,8 @@ fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
     assert_eq!(programs("mixed"), [same, other]);
 
     another_envoy(folder.path(), "second");
-    let resumed = ran(hoptax().args(["study", "--rounds", "3", "--resume"]).arg(&out));
-    assert_eq!(resumed.code, Some(2), "{}", resumed.stderr);
-    assert!(resumed.stderr.contains(&format!("a different build of Envoy {path}")), "{}", resumed.stderr);
+    ran(hoptax().args(["study", "--rounds", "3", "--resume"]).arg(&out))
+        .fails(2, &format!("a different build of Envoy {path}"));
 }
 
 #[test]

@@ -98,9 +98,7 @@ fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
 
 #[test]
 fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
-    let ran = run(["compare", "baseline", "jtw"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("unknown function `jtw`"), "{}", ran.stderr);
+    run(["compare", "baseline", "jtw"]).fails(2, "unknown function `jtw`");
 }
 
 /// One of its subjects is a server that already runs, which it leaves alone.
@@ -133,15 +131,12 @@ fn flags_of_a_subject_reach_its_envoy() {
     let out = folder.path().join("out");
     let subject = "lua+flags=--disable-extensions envoy.filters.http/envoy.filters.http.lua";
     let ran = run(["compare", "lua", subject, "--rounds", "2", "--out", out.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("envoy.filters.http.lua"), "{}", ran.stderr);
+    ran.fails(3, "envoy.filters.http.lua");
     for (subject, expected) in [
         ("jwt+flags=--concurrency 2", "hoptax controls `--concurrency` itself: set `workers`"),
         ("jwt+env=A", "`env=NAME=VALUE`"),
     ] {
-        let ran = run(["compare", "jwt", subject, "--out", out.to_str().unwrap()]);
-        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+        run(["compare", "jwt", subject, "--out", out.to_str().unwrap()]).fails(2, expected);
     }
 }
 
@@ -270,8 +265,6 @@ fn study_files_that_cannot_be_compared_are_refused_with_the_reason() {
         (["envoy.yaml", "one.yaml"], "`one.yaml` is a study file and `envoy.yaml` is not"),
         (["one.yaml", "same.yaml+1.39.3"], "nothing can be joined to a study file"),
     ] {
-        let ran = ran(hoptax().current_dir(folder.path()).arg("compare").args(subjects));
-        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+        ran(hoptax().current_dir(folder.path()).arg("compare").args(subjects)).fails(2, expected);
     }
 }

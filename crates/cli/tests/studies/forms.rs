@@ -157,8 +157,7 @@ fn a_configuration_in_objects_of_kubernetes_is_found_named_and_used() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.starts_with("Configuration `envoy.yaml` of ConfigMap `two`, "), "{}", ran.stdout);
     // A fault inside of it is reported on its line in the file.
-    let wrong = dry_run(&config_map("shop").replace("    # Envoy", "    a: *b"), "");
-    assert!(wrong.code == Some(2) && wrong.stderr.contains("given.yaml:6: "), "{}", wrong.stderr);
+    dry_run(&config_map("shop").replace("    # Envoy", "    a: *b"), "").fails(2, "given.yaml:6: ");
 }
 
 #[test]
@@ -176,8 +175,7 @@ fn a_study_and_a_comparison_take_a_configuration_in_an_object() {
     assert!(ran.stderr.contains("is `envoy.yaml` of ConfigMap `two`"), "{}", ran.stderr);
     let unnamed = fs::read_to_string(&study).unwrap().replace("#one/envoy.yaml", "");
     fs::write(&study, unnamed).unwrap();
-    let ran = run(["study", study.to_str().unwrap(), "--dry-run"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("#one/envoy.yaml` is this one"), "{}", ran.stderr);
+    run(["study", study.to_str().unwrap(), "--dry-run"]).fails(2, "#one/envoy.yaml` is this one");
 }
 
 #[test]
@@ -197,8 +195,7 @@ fn what_is_no_configuration_is_refused_with_what_helps() {
         ("{\"listeners\": [],\n\"cluster_manager\": {}}", 2, &["API v1"]),
     ] {
         let ran = dry_run(text, "");
-        assert_eq!(ran.code, Some(2), "{text}: {}", ran.stdout);
-        assert!(ran.stderr.contains(&format!("given.yaml:{line}: ")), "{line}: {}", ran.stderr);
+        ran.fails(2, &format!("given.yaml:{line}: "));
         for part in parts {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }

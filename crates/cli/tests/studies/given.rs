@@ -190,8 +190,7 @@ fn what_envoy_refuses_is_bad_input_and_reported_with_its_reason_and_line() {
             .arg(folder.path("out"))
             .arg("--force"),
     );
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("without: [{LUA}]")), "{}", ran.stderr);
+    ran.fails(2, &format!("without: [{LUA}]"));
     assert!(ran.stderr.contains("envoy.yaml:15: Envoy refuses"), "{}", ran.stderr);
 }
 
@@ -209,7 +208,5 @@ fn a_study_resumes_with_the_same_configuration_only() {
     assert_eq!(arm(&three, "ours")["answer"]["statuses"], json!({"301": 10}));
     let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
     fs::write(folder.path("envoy.yaml"), format!("{config}\n# changed\n")).unwrap();
-    let refused = resume();
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("the configuration `envoy.yaml` has changed"), "{}", refused.stderr);
+    resume().fails(2, "the configuration `envoy.yaml` has changed");
 }

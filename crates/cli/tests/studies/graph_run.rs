@@ -121,10 +121,5 @@ fn what_cannot_be_run_or_predicted_is_refused_before_anything_starts() {
     let unpriced = GRAPH.replace("jwt", "\"rbac{rules=7}\"");
     let missing = refused(&unpriced, &["--from", list.to_str().unwrap()]);
     assert!(missing.contains("do not state what the graph needs"), "{missing}");
-    let unknown = run(["lab", "graph", "run", "chian", "--rate", "100"]);
-    assert!(
-        unknown.code == Some(2) && unknown.stderr.contains("did you mean `chain`?"),
-        "{}",
-        unknown.stderr
-    );
+    run(["lab", "graph", "run", "chian", "--rate", "100"]).fails(2, "did you mean `chain`?");
 }

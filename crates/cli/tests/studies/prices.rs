@@ -106,8 +106,6 @@ fn a_file_that_is_not_a_study_result_is_invalid_input() {
     let file = folder.path().join("x.json");
     fs::write(&file, "{}").unwrap();
     let file = file.to_str().unwrap();
-    let ran = prices(&["--list", file]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("is not a study result"), "{}", ran.stderr);
+    prices(&["--list", file]).fails(2, "is not a study result");
     assert_eq!(prices(&["--measured", file]).code, Some(2), "without --here it has no use");
 }

@@ -131,15 +131,12 @@ fn a_folder_that_cannot_be_resumed_is_an_error_with_the_reason() {
     let mut manifest: Value = serde_json::from_str(&text).unwrap();
     manifest["kernel"] = "another".into();
     fs::write(&file, manifest.to_string()).unwrap();
-    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("kernel another then"), "{}", refused.stderr);
+    ran(hoptax().arg("study").arg("--resume").arg(folder.out())).fails(2, "kernel another then");
     fs::write(&file, &text).unwrap();
     let study = fs::read_to_string(folder.out().join("study.yaml")).unwrap();
     fs::write(folder.out().join("study.yaml"), study.replace("rate: 500", "rate: 600")).unwrap();
-    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("the study or the catalogue has changed"), "{}", refused.stderr);
+    ran(hoptax().arg("study").arg("--resume").arg(folder.out()))
+        .fails(2, "the study or the catalogue has changed");
     let nothing = run(["runs", "cleanup", folder.out().to_str().unwrap()]);
     assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
 }
@@ -192,15 +189,11 @@ fn listens(process_id: u32, port: u16) -> bool {
 fn a_missing_application_is_an_error_with_the_remedy() {
     let study = small_study("baseline, rate-limit/library", 2);
     let folder = Folder::new(&study);
-    let ran_without = ran(&mut folder.study());
-    assert_eq!(ran_without.code, Some(2), "{}", ran_without.stderr);
-    assert!(ran_without.stderr.contains("add `application: go`"), "{}", ran_without.stderr);
+    ran(&mut folder.study()).fails(2, "add `application: go`");
     let folder = Folder::new(&format!("{study}\napplication: go\n"));
     let mut command = folder.study();
     command.current_dir(folder.0.path()).env("PATH", "/usr/bin:/bin");
-    let ran_without = ran(&mut command);
-    assert_eq!(ran_without.code, Some(3), "{}", ran_without.stderr);
-    assert!(ran_without.stderr.contains("make limiter"), "{}", ran_without.stderr);
+    ran(&mut command).fails(3, "make limiter");
     assert!(!folder.out().exists(), "it is found before the study begins");
 }
 
@@ -226,8 +219,7 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
     let resumed =
         |more: &[&str]| with_application(hoptax().arg("study").arg("--resume").arg(folder.out()).args(more));
     let refused = |ran: &support::Ran, reason: &str| {
-        assert_eq!(ran.code, Some(2), "{reason}: {}", ran.stderr);
-        assert!(ran.stderr.contains(reason), "{reason}: {}", ran.stderr);
+        ran.fails(2, reason);
     };
     let first = with_application(&mut folder.study());
     let result = folder.result();
@@ -237,9 +229,7 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
     install(&application, &format!("{script} # patched"));
     refused(&resumed(&[]), "a different build of hoptax-limiter");
     fs::remove_file(&application).unwrap();
-    let without = resumed(&[]);
-    assert_eq!(without.code, Some(3), "{}", without.stderr);
-    assert!(without.stderr.contains("make limiter"), "{}", without.stderr);
+    resumed(&[]).fails(3, "make limiter");
     install(&application, &script);
 
     // Another program that reports the same version.

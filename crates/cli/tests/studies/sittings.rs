@@ -124,9 +124,7 @@ fn a_short_budget_still_measures_two_rounds() {
     assert_eq!(plan["rounds_planned"], 2);
     assert_eq!(plan["budget_s"], 0.01);
     assert_eq!(plan["sequential"], Value::Null);
-    let refused = run(["study", "quick", "--until", "1"]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("write it as `1%`"), "{}", refused.stderr);
+    run(["study", "quick", "--until", "1"]).fails(2, "write it as `1%`");
 }
 
 #[test]

@@ -258,8 +258,7 @@ fn the_error_of_a_rejected_configuration_quotes_envoy() {
     let study = Study::new(&small_study("baseline, same", 2));
     let envoy = fake_envoy(study.folder.path(), "echo 'unknown field fancy'; exit 1");
     let ran = ran(study.command().arg("--envoy").arg(envoy));
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("rejects the configuration"), "{}", ran.stderr);
+    ran.fails(3, "rejects the configuration");
     assert!(
         ran.stderr.contains("unknown field fancy") && ran.stderr.contains("bootstrap.json"),
         "{}",
@@ -275,8 +274,7 @@ fn the_error_of_a_rejected_fragment_names_its_line() {
                   echo \"no such field: 'default_source_code'\"; exit 1";
     let envoy = fake_envoy(study.folder.path(), script);
     let ran = ran(study.command().arg("--envoy").arg(envoy));
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("line 5 of the fragment of function `lua`"), "{}", ran.stderr);
+    ran.fails(3, "line 5 of the fragment of function `lua`");
     assert!(ran.stderr.contains("no such field: 'default_source_code'"), "{}", ran.stderr);
 }
 
@@ -319,9 +317,7 @@ fn a_folder_with_a_result_or_a_running_study_is_rejected() {
     fs::create_dir(study.out()).unwrap();
     let in_use = fs::File::open(study.out()).unwrap();
     in_use.lock().unwrap();
-    let refused = study.run();
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("is still running"), "{}", refused.stderr);
+    study.run().fails(2, "is still running");
     drop(in_use);
     let file = study.out().join("result.json");
     fs::write(&file, "of another program").unwrap();
@@ -342,8 +338,7 @@ fn without_an_envoy_the_error_lists_the_ways_to_get_one() {
     fs::create_dir(&empty).unwrap();
     let mut command = study.command();
     let ran = ran(command.env("PATH", &empty).env("XDG_CACHE_HOME", &empty).env("HOPTAX_OFFLINE", "1"));
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hoptax lab envoy install 1.40.0"), "{}", ran.stderr);
+    ran.fails(3, "hoptax lab envoy install 1.40.0");
     assert!(ran.stderr.contains("--envoy PATH"), "{}", ran.stderr);
 }
 
@@ -358,12 +353,10 @@ fn an_invalid_study_file_is_exit_code_2_with_every_problem() {
         assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
     }
     assert!(!study.out().exists(), "an invalid study creates no folder");
-    let unknown = Study::new(&small_study("baseline, outlier-detectio", 2)).run();
-    assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("did you mean `outlier-detection`?"), "{}", unknown.stderr);
-    let missing = run(["study", "no-such-study"]);
-    assert_eq!(missing.code, Some(2));
-    assert!(missing.stderr.contains("`hoptax study list` lists"), "{}", missing.stderr);
+    Study::new(&small_study("baseline, outlier-detectio", 2))
+        .run()
+        .fails(2, "did you mean `outlier-detection`?");
+    run(["study", "no-such-study"]).fails(2, "`hoptax study list` lists");
 }
 
 #[test]

@@ -25,6 +25,14 @@ pub(crate) struct Ran {
     pub stderr: String,
 }
 
+impl Ran {
+    /// Asserts that it ended with this exit code, not 0, and said these words on stderr.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, words: &str) {
+        assert!(self.code == Some(code) && self.stderr.contains(words), "{code} `{words}`: {self:?}");
+    }
+}
+
 /// The program, without a stored calibration and without the user's store.
 pub(crate) fn hoptax() -> Command {
     let mut command = Command::new(program());
