@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, run, wait_until};
+use crate::support::{Guarded, checked, hoptax, install, is_alive, origin, ran, run, wait_until};
 
 #[test]
 fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
@@ -74,10 +74,9 @@ fn a_second_ctrl_c_kills_a_tool_that_ignores_the_first_and_removes_the_folder() 
     let (tools, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let wrk = tools.path().join("wrk");
     // The tool starts a child, and both ignore SIGINT and SIGTERM.
-    let script = "#!/bin/sh\n[ \"$1\" = -v ] && echo 'wrk 4.2.0' && exit 1\ntrap '' TERM\nsleep 1000 &\necho $! $$ > \"$0.ids\"\n\
-                  while :; do sleep 0.01; done\n";
-    fs::write(&wrk, script).unwrap();
-    fs::set_permissions(&wrk, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = "[ \"$1\" = -v ] && echo 'wrk 4.2.0' && exit 1\ntrap '' TERM\nsleep 1000 &\necho $! $$ > \"$0.ids\"\n\
+                  while :; do sleep 0.01; done";
+    install(&wrk, script);
     let mut command = hoptax();
     command.args(["trust", "crosscheck", "--tools", "wrk", "--closed", "-s", "600", "--scenarios", "plain"]);
     command.arg("--tools-dir").arg(tools.path()).env("TMPDIR", temporary.path());

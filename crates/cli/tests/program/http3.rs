@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
+use crate::support::study::StudyFolder;
 use crate::support::{Guarded, Lab, UNHURRIED, checked, hoptax, origin, run, wait_until};
 
 /// Result of a short HTTP/3 load. On a busy machine, its times vary; the tests do not depend on them.
@@ -306,10 +307,9 @@ fn the_origin_says_that_it_serves_http3_on_udp() {
         let mut command = hoptax();
         command.args(["lab", "origin", "--listen", "127.0.0.1:0", "--cert", &cert, "--key", &key]).args(more);
         let mut child = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-        let (mut address, mut note) = (String::new(), String::new());
-        BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let (url, mut note) = (child.address(), String::new());
         BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut note).unwrap();
-        (address.trim().strip_prefix("listening on http://").unwrap().to_owned(), note)
+        (url.strip_prefix("http://").unwrap().to_owned(), note)
     };
     let (address, note) = said(&[]);
     assert!(note.contains(&format!("HTTP/3 on UDP {address}")), "{note}");
@@ -343,14 +343,11 @@ fn a_udp_port_in_use_stops_an_origin_only_if_it_serves_http3() {
 /// another arm or load is measured, so acknowledgements that it delays must be out before.
 #[test]
 fn connections_survive_slices_of_other_loads() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let text = "name: pauses\nrounds: 2\narms: [baseline, http3/terminate]\nloads:\n  - {name: short, loop: closed, connections: \
                 8, blocks: 4, slice: 50ms}\n  - {name: long, loop: open, rate: 20, connections: 1, blocks: 1, slice: 4s}\n";
-    fs::write(&study, text).unwrap();
-    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result: Value = serde_json::from_str(&result).unwrap();
+    let study = StudyFolder::new(text);
+    let ran = study.run();
+    let result = study.result_of(&ran);
     for arm in result["arms"].as_array().unwrap() {
         assert_eq!(arm["failures"], json!({}), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", ran.stderr);

@@ -8,7 +8,8 @@ use std::thread;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support;
-use crate::support::{UNHURRIED, Watched, checked, hoptax, origin, ran, run, signal, wait_until};
+use crate::support::study::has_verdict;
+use crate::support::{UNHURRIED, Watched, checked, hoptax, origin, ran, run, signal, sockets, wait_until};
 
 #[test]
 fn the_json_matches_its_schema_and_its_exit_code() {
@@ -38,12 +39,6 @@ fn the_json_matches_its_schema_and_its_exit_code() {
     // The exit code follows the verdict, whatever the machine's noise made it.
     let expected = if result["verdict"] == "void" { 4 } else { 0 };
     assert_eq!(ran.code, Some(expected));
-}
-
-/// Returns true if a screen has the line of a verdict.
-fn has_verdict(screen: &str) -> bool {
-    let mut lines = screen.lines();
-    lines.any(|line| ["sound: ", "caution: ", "void: "].iter().any(|verdict| line.starts_with(verdict)))
 }
 
 #[test]
@@ -355,13 +350,6 @@ fn an_ipv6_host_is_reached_or_reported_as_unreachable() {
     }
     // No machine has a route to the documentation prefix.
     run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]).fails(3, "2001:db8::1");
-}
-
-/// Number of open sockets of a process.
-fn sockets(process_id: u32) -> usize {
-    let files = fs::read_dir(format!("/proc/{process_id}/fd")).unwrap().flatten();
-    let is_socket = |path: &std::path::PathBuf| path.to_string_lossy().starts_with("socket:");
-    files.filter_map(|file| fs::read_link(file.path()).ok()).filter(is_socket).count()
 }
 
 #[test]

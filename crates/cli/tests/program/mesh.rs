@@ -1,7 +1,7 @@
 //! `hoptax mesh`, as far as no cluster is needed. Module `mesh_cluster` has a real one.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
@@ -94,9 +94,7 @@ fn a_reader_answers_with_the_counters_of_containers_of_pods_and_ends_at_a_signal
     let mut command = hoptax();
     command.args(["lab", "reader", "--listen", "127.0.0.1:0", "--groups"]).arg(folder.path());
     let mut reader = Guarded(command.stdout(Stdio::piped()).spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(reader.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("listening on ").unwrap();
+    let address = &reader.address();
     let other = "0b".repeat(32);
     let answer = answer_of_reader(address, &json!({"version": 2, "containers": [id, other]}));
     let reading = &answer["Ok"][&id];

@@ -113,14 +113,11 @@ fn an_origin_listens_on_a_link_local_address_with_every_protocol() {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut origin = Guarded(namespace.within(|| command.spawn()).unwrap().unwrap());
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(origin.0.stdout.take().unwrap()), &mut line)
-        .unwrap();
-    let url = line.trim().strip_prefix("listening on ").unwrap();
+    let url = origin.address();
     assert!(url.starts_with("http://[fe80::1%1]:"), "{url}");
     let address = url.strip_prefix("http://").unwrap();
-    load(&namespace, &[url]);
-    load(&namespace, &["--protocol", "http2", "--streams", "2", url]);
+    load(&namespace, &[&url]);
+    load(&namespace, &["--protocol", "http2", "--streams", "2", &url]);
     load(&namespace, &[&format!("ws://{address}/")]);
     load(&namespace, &[&format!("grpc://{address}/hoptax.echo.v1.Echo/Unary")]);
 }

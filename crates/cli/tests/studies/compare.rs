@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::support::study::arm;
 use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, root, run, wait_until};
 
 /// The beginning of the first filter of the fixture.
@@ -66,11 +67,6 @@ fn two_configurations_and_a_second_copy_of_the_first_are_compared() {
 /// The result of the study of a comparison.
 fn result(out: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap()
-}
-
-fn arm<'a>(result: &'a Value, id: &str) -> &'a Value {
-    let arms = result["arms"].as_array().unwrap();
-    arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}"))
 }
 
 /// Returns true if CPU time of an arm was counted in the first round, also if a busy machine leaves it withheld.

@@ -18,6 +18,7 @@ use crate::support;
 use crate::support::proxied::{
     Witness, catalogue, deprecated, get, spec, spec_with, start, started, statistics,
 };
+use crate::support::study::StudyFolder;
 
 /// Observed effects of a function on a request.
 struct Seen {
@@ -109,8 +110,6 @@ fn functions_have_their_visible_effect() {
 /// out those for which two other tests assert this as they are by default: in a composition; and alone, before they are unloaded.
 #[test]
 fn envoy_accepts_every_function_and_its_proof_moves() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("all.yaml"), folder.path().join("out"));
     let needs_nothing =
         |function: &&Function| function.application(&function.default_knobs()).unwrap().is_empty();
     let all: Vec<&Function> = catalogue().iter().filter(needs_nothing).collect();
@@ -127,8 +126,8 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
         "name: all\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 1000, \
          connections: 4, blocks: 1, slice: 50ms}}\n"
     );
-    fs::write(&study, text).unwrap();
-    let result = support::short_form(&study, &out);
+    let study = StudyFolder::new(&text);
+    let result = study.short_form();
     let arms = result["arms"].as_array().unwrap();
     let measured: BTreeSet<&str> = arms.iter().filter_map(|arm| arm["function"].as_str()).collect();
     assert_eq!(measured, ids);
@@ -140,7 +139,7 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{arm}");
     }
-    assert_eq!(deprecated(&out), Vec::<String>::new());
+    assert_eq!(deprecated(&study.out()), Vec::<String>::new());
 }
 
 #[test]
@@ -369,8 +368,6 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
 /// The proof of these functions is the negotiated group.
 #[test]
 fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("groups.yaml"), folder.path().join("out"));
     let arms: String = ["tls/originate", "tls/terminate", "tls/terminate-mutual"]
         .into_iter()
         .flat_map(|id| {
@@ -381,8 +378,7 @@ fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
         "name: groups\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: handshakes, loop: open, rate: 200, \
          connections: 4, requests_per_connection: 1, blocks: 1, slice: 50ms}}\n"
     );
-    fs::write(&study, text).unwrap();
-    let result = support::short_form(&study, &out);
+    let result = StudyFolder::new(&text).short_form();
     let arms = result["arms"].as_array().unwrap();
     assert!(arms.len() >= 10, "{result}");
     for arm in arms {

@@ -1,13 +1,12 @@
 //! `hoptax lab graph run` on real Envoy.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Guarded, TOLERANT, checked, hoptax, is_alive, root, run, wait_at_pace};
+use crate::support::{Guarded, TOLERANT, checked, hoptax, is_alive, root, run, sockets, wait_at_pace};
 
 const GRAPH: &str = "
 name: shop
@@ -94,14 +93,6 @@ fn an_interrupt_ends_a_slice_that_would_take_an_hour_with_all_processes() {
     assert!(children.iter().all(|child| !is_alive(*child)), "{children:?}");
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
     assert!(!folder.path().join("result.json").exists(), "an incomplete round is no result");
-}
-
-/// Sockets that a process has open.
-fn sockets(process_id: u32) -> usize {
-    let Ok(files) = fs::read_dir(format!("/proc/{process_id}/fd")) else { return 0 };
-    let is_socket =
-        |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
-    files.flatten().filter(|file| is_socket(file.path())).count()
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Loads and studies over a link. Skipped without the privilege to create namespaces.
 
-use std::fs;
 use std::time::Duration;
 
 use hoptax_host::link::{FAR, Link, LinkSpec};
 
-use crate::support::{checked, origin, run, short_form, smallest_study};
+use crate::support::study::{StudyFolder, smallest_study};
+use crate::support::{checked, origin, run};
 
 /// One-way delay of the link, and the round trip of two of them.
 const DELAY: Duration = Duration::from_micros(17_500);
@@ -88,11 +88,8 @@ fn functions_behind_a_link_prove_that_they_ran_and_are_unloaded() {
         assert!(!rustix::process::geteuid().is_root(), "root may make a link");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let text = smallest_study("baseline, lua, outlier-detection, {unloaded: lua}", 2);
-    fs::write(&study, format!("{text}link: {{delay: 2ms}}\n")).unwrap();
-    let result = short_form(&study, &out);
+    let result = StudyFolder::new(&format!("{text}link: {{delay: 2ms}}\n")).short_form();
     for arm in result["arms"].as_array().unwrap() {
         assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", arm["id"]);

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::Value;
 
-use crate::support::{Ran, run};
+use crate::support::{Ran, install, run};
 
 /// A listener for each promise, with numbers of its own by which a change of the configuration finds it. The first has the usual limit of
 /// requests per connection; the thousand requests that it takes to reach that are not sent to the others.
@@ -241,11 +240,10 @@ impl Lab {
     fn sabotaged(&self, edit: &str) -> String {
         let path = self.path("envoy");
         let script = format!(
-            "#!/bin/sh\nfor one in \"$@\"; do\n  case \"$one\" in */bootstrap.json) sed -i '{edit}' \"$one\";; esac\ndone\nexec '{}' \"$@\"\n",
+            "for one in \"$@\"; do\n  case \"$one\" in */bootstrap.json) sed -i '{edit}' \"$one\";; esac\ndone\nexec '{}' \"$@\"",
             self.envoy.program.display()
         );
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        install(&path, &script);
         path.display().to_string()
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use hoptax_host::link::{FAR, Link, LinkSpec};
 use serde_json::json;
 
+use crate::support::study::arm;
 use crate::support::{checked, hoptax, program, ran, root, run};
 
 fn edge() -> String {
@@ -157,14 +158,14 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
     }
     // A bill is such tries and a study of such arms.
     let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    let arm = json!({"name": "edge", "hops": [{"config": edge()}]});
+    let measured = json!({"name": "edge", "hops": [{"config": edge()}]});
     let load = "{name: saturation, loop: closed, connections: 4, blocks: 1, slice: 50ms}";
-    fs::write(&study, format!("name: edge\narms: [baseline, {arm}]\nloads: [{load}]\n")).unwrap();
+    fs::write(&study, format!("name: edge\narms: [baseline, {measured}]\nloads: [{load}]\n")).unwrap();
     let [study, out_folder] = [&study, &out].map(|path| path.to_str().unwrap());
     let ran = inside(&["study", study, "--smoke", "--out", out_folder]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
-    let measured = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == "edge").unwrap();
+    let measured = arm(&result, "edge");
     assert!(measured["book"]["answered"].as_u64() > Some(0), "{measured:#}");
     assert_eq!(passed(), before + 1, "{}", ran.stdout);
     // A packet for their address does pass the link, and so does a question for a name.

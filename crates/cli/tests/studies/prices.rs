@@ -1,19 +1,19 @@
 //! `hoptax predict prices`, and the study records that it uses, on real Envoy.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::support::{Ran, checked, hoptax, ran, root, run, small_study};
+use serde_json::Value;
 
-/// Runs a small study of these arms, and returns the path of its result.
-fn study(folder: &Path, name: &str, arms: &str) -> PathBuf {
-    let file = folder.join(format!("{name}.yaml"));
-    fs::write(&file, small_study(arms, 2)).unwrap();
-    let out = folder.join(name);
-    let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out));
+use crate::support::study::{StudyFolder, arm, small_study};
+use crate::support::{Ran, checked, ran, root, run};
+
+/// Measures a small study of these arms.
+fn measured(arms: &str) -> StudyFolder {
+    let study = StudyFolder::new(&small_study(arms, 2));
+    let ran = study.run();
     // With few slices, the result may be void.
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
-    out.join("result.json")
+    study
 }
 
 fn prices(arguments: &[&str]) -> Ran {
@@ -51,12 +51,10 @@ fn a_list_carries_to_its_own_machine_unchanged() {
 
 #[test]
 fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = study(folder.path(), "list", "baseline, same, jwt, lua");
-    let here = study(folder.path(), "here", "baseline, same, jwt");
-    let json = checked("study", &fs::read_to_string(&list).unwrap());
+    let (list, here) = (measured("baseline, same, jwt, lua"), measured("baseline, same, jwt"));
+    let (of_list, of_here) = (list.result(), here.result());
     // Kernel counters are in the evidence, even if checks withhold the numbers.
-    let samples = json["rounds"][0]["samples"].as_array().unwrap();
+    let samples = of_list["rounds"][0]["samples"].as_array().unwrap();
     for sample in samples.iter().filter(|sample| sample["load"] == "saturation") {
         let counted =
             sample["set_aside"].as_array().unwrap().iter().any(|by| by.as_array().unwrap().is_empty());
@@ -67,23 +65,18 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
             assert!(count("reads") >= 2 * count("requests"), "{sample}");
         }
     }
-    let (list, measured) = (list.to_str().unwrap(), here.to_str().unwrap());
-    let carried = prices(&["--here", "--list", list, "--measured", measured, "--json", "-"]);
+    let path = |study: &StudyFolder| study.path("out/result.json").display().to_string();
+    let carried = prices(&["--here", "--list", &path(&list), "--measured", &path(&here), "--json", "-"]);
     // Other work on the machine can leave a number bounded, or unknown.
-    let study_of = |path: &str| checked("study", &fs::read_to_string(path).unwrap());
-    let arm = |path: &str, id: &str| {
-        study_of(path)["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap().clone()
-    };
-    let has_plain = |path: &str| !arm(path, "baseline")["cpu_us_per_request"].is_null();
+    let has_plain = |of: &Value| !arm(of, "baseline")["cpu_us_per_request"].is_null();
     if carried.code == Some(4) {
-        let is_void = |path: &str| study_of(path)["verdict"] == "void";
-        let is_withheld = [list, measured].iter().any(|path| is_void(path) || !has_plain(path));
+        let is_withheld = [&of_list, &of_here].iter().any(|of| of["verdict"] == "void" || !has_plain(of));
         assert!(is_withheld, "{}", carried.stderr);
         return;
     }
     let json = checked("prices", &carried.stdout);
     let price = |id: &str| json["prices"].as_array().unwrap().iter().find(|price| price["id"] == id).unwrap();
-    let is_measured = !arm(measured, "jwt")["cost"]["cpu_us_per_request"].is_null();
+    let is_measured = !arm(&of_here, "jwt")["cost"]["cpu_us_per_request"].is_null();
     assert_eq!(price("jwt")["made"] == "measured", is_measured, "{json}");
     assert!(price("lua")["made"] != "measured" && price("lua")["made"] != "listed", "{json}");
     assert!(json["here"]["anchors"].as_array().unwrap().iter().any(|name| name == "plain proxying"));
@@ -91,12 +84,10 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
 
 #[test]
 fn the_speeds_of_the_machine_are_in_the_result_of_a_study_that_measures_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    fs::write(&file, small_study("baseline, same", 2)).unwrap();
-    let ran = ran(hoptax().arg("study").arg(&file).args(["--smoke", "--with-speeds", "--out"]).arg(&out));
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
+    let ran = ran(study.command().args(["--smoke", "--with-speeds"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    let result = study.result();
     assert!(result["speeds"]["speeds"].as_array().unwrap().len() > 10, "{}", result["speeds"]);
 }
 

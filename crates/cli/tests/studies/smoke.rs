@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::support;
+use crate::support::study::answered;
 use crate::support::{Ran, assert_narrow, checked, hoptax, program, ran, root, run};
 
 /// A user who is not root: `nobody` on every Linux.
@@ -96,7 +97,7 @@ fn answered_result(study: &str, ran: &Ran, out: &Path) -> Value {
     assert_eq!(out.join("timeline.csv").exists(), result["timelines"].is_array(), "{study}");
     for arm in result["arms"].as_array().unwrap() {
         let id = &arm["id"];
-        assert!(support::answered(&result, arm) > 0, "{study}: {id} answered no request: {}", ran.stderr);
+        assert!(answered(&result, arm) > 0, "{study}: {id} answered no request: {}", ran.stderr);
         assert_eq!(arm["unproven"], serde_json::json!([]), "{study}: {id}");
     }
     result
