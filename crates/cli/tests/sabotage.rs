@@ -135,20 +135,8 @@ fn a_freeze_of_the_server_is_in_the_response_times() {
 #[test]
 fn a_freeze_until_the_end_makes_quantiles_lower_bounds() {
     let _beside = beside();
-    let flags = [
-        "-q",
-        "500",
-        "-d",
-        "2s",
-        "--warmup",
-        "0s",
-        "-c",
-        "1024",
-        "--timeout",
-        "300ms",
-        "--max-error-share",
-        "1",
-    ];
+    let flags = "-q 500 -d 2s --warmup 0s -c 1024 --timeout 300ms --max-error-share 1";
+    let flags: Vec<&str> = flags.split(' ').collect();
     let (found, result) = fired("service=200us&freeze=9s@1s", &flags);
     has(&found, "unfinished");
     let response = &result["latency"]["response"];

@@ -54,15 +54,8 @@ impl Collector {
     }
 
     fn send(&self, result: &str, path: &str) -> Ran {
-        run([
-            "convert",
-            "export",
-            result,
-            "--to",
-            "otlp",
-            "--send-to",
-            &format!("http://{}{path}", self.address),
-        ])
+        let url = format!("http://{}{path}", self.address);
+        run(["convert", "export", result, "--to", "otlp", "--send-to", &url])
     }
 
     /// Returns the telemetry that it printed.
@@ -244,16 +237,8 @@ fn a_collector_reads_what_the_result_says() {
     // The output of a collector is read as well.
     let written = folder.path().join("collected.json").display().to_string();
     fs::write(&written, passed_on.to_string()).unwrap();
-    let imported = run([
-        "convert",
-        "import",
-        "otlp",
-        &written,
-        "--statistic",
-        "hoptax.load.service_time",
-        "--json",
-        "-",
-    ]);
+    let import = "convert import otlp --statistic hoptax.load.service_time --json -".split(' ');
+    let imported = run(import.chain([written.as_str()]));
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
     let imported = checked("load", &imported.stdout);
     assert_eq!(imported["book"]["answered"], result["book"]["answered"]);

@@ -8,22 +8,8 @@ use crate::support::{Guarded, checked, hoptax, install, is_alive, origin, ran, r
 
 #[test]
 fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
-    let ran = run([
-        "trust",
-        "crosscheck",
-        "--tools",
-        "hoptax",
-        "--rounds",
-        "1",
-        "-s",
-        "2",
-        "-q",
-        "500",
-        "--scenarios",
-        "delay,freeze",
-        "--json",
-        "-",
-    ]);
+    let words = "trust crosscheck --tools hoptax --rounds 1 -s 2 -q 500 --scenarios delay,freeze --json -";
+    let ran = run(words.split(' '));
     let result = checked("crosscheck", &ran.stdout);
     assert_eq!(result["scenarios"].as_array().unwrap().len(), 2, "{result}");
     let run = &result["scenarios"][0]["tools"][0]["runs"][0];
@@ -46,23 +32,8 @@ fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
 #[test]
 fn a_given_server_is_observed_through_a_relay() {
     let (_origin, url) = origin(&["--default", "delay=2ms"]);
-    let ran = run([
-        "trust",
-        "crosscheck",
-        "--tools",
-        "hoptax",
-        "--rounds",
-        "1",
-        "-s",
-        "2",
-        "-q",
-        "200",
-        "-c",
-        "4",
-        "--json",
-        "-",
-        &url,
-    ]);
+    let words = "trust crosscheck --tools hoptax --rounds 1 -s 2 -q 200 -c 4 --json -";
+    let ran = run(words.split(' ').chain([url.as_str()]));
     let result = checked("crosscheck", &ran.stdout);
     let run = &result["scenarios"][0]["tools"][0]["runs"][0];
     assert!(run["seen"]["p50_us"].as_f64().unwrap() >= 2_000.0, "{result}");

@@ -139,23 +139,8 @@ fn the_csv_of_the_log_has_every_request() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("requests.log");
     let log = log.to_str().unwrap();
-    let flags = [
-        "-q",
-        "800",
-        "-c",
-        "2",
-        "-w",
-        "2",
-        "-d",
-        "1s",
-        "--max-error-share",
-        "1",
-        "--log",
-        log,
-        "--json",
-        "-",
-    ];
-    let result = checked("load", &run(["load"].into_iter().chain(flags).chain([url.as_str()])).stdout);
+    let words = "load -q 800 -c 2 -w 2 -d 1s --max-error-share 1 --json - --log";
+    let result = checked("load", &run(words.split(' ').chain([log, url.as_str()])).stdout);
     let csv = run(["convert", "log", log]).stdout;
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
     assert!(csv.starts_with("intended_ns,offered_ns,started_ns,"));
@@ -224,20 +209,9 @@ fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
     let (_origin, url) = origin(&[]);
     let load = |conditions: &[&str]| {
         let flags = conditions.iter().flat_map(|condition| ["--fail-on", *condition]);
-        let loose = [
-            "--threshold",
-            "offered-share=0.001",
-            "--threshold",
-            "own-lag-fail-us=1e9",
-            "--threshold",
-            "load-deviation=100",
-            "--threshold",
-            "run-delay-fail=1",
-            "--threshold",
-            "steal-fail=1",
-            "--threshold",
-            "steady-change-fail=1e9",
-        ];
+        let loose = "offered-share=0.001 own-lag-fail-us=1e9 load-deviation=100 run-delay-fail=1 steal-fail=1 \
+                     steady-change-fail=1e9";
+        let loose = loose.split(' ').flat_map(|threshold| ["--threshold", threshold]);
         let fixed =
             ["load", "-q", "1000", "-c", "8", "-n", "500", "--percentiles", "75", "--json", "-", &url];
         let ran = run(fixed.into_iter().chain(UNHURRIED).chain(loose).chain(flags));
@@ -256,20 +230,8 @@ fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
     // 500 responses bound a p99.99 from below alone, and a condition that the bound does not decide does not pass.
     let (code, result) = load(&["p99.99>3600s"]);
     assert_eq!((code, &result["fail_on"][0]["outcome"]), (Some(1), &"unknown".into()), "{result:#}");
-    let void = run([
-        "load",
-        "-d",
-        "300ms",
-        "--warmup",
-        "0s",
-        "--expect",
-        "status=404",
-        "--json",
-        "-",
-        "--fail-on",
-        "rate>1e9",
-        &url,
-    ]);
+    let words = "load -d 300ms --warmup 0s --expect status=404 --json - --fail-on rate>1e9";
+    let void = run(words.split(' ').chain([url.as_str()]));
     let result = checked("load", &void.stdout);
     assert_eq!((void.code, &result["fail_on"][0]["outcome"]), (Some(4), &"unknown".into()), "{result:#}");
 }

@@ -16,21 +16,10 @@ use crate::support::{Guarded, Lab, UNHURRIED, checked, run, wait_until};
 /// The result of a short load over HTTP/2, and its summary.
 fn load(arguments: &[&str]) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("result.json");
-    let fixed = [
-        "load",
-        "--details",
-        "--protocol",
-        "http2",
-        "--warmup",
-        "0s",
-        "-c",
-        "1",
-        "--json",
-        path.to_str().unwrap(),
-    ];
-    let ran = run(fixed.iter().chain(&UNHURRIED).chain(arguments).copied());
-    let text = fs::read_to_string(&path).unwrap_or_else(|_| panic!("{arguments:?}: {}", ran.stderr));
+    let file = folder.path().join("result.json").display().to_string();
+    let fixed = "load --details --protocol http2 --warmup 0s -c 1 --json".split(' ').chain([file.as_str()]);
+    let ran = run(fixed.chain(UNHURRIED).chain(arguments.iter().copied()));
+    let text = fs::read_to_string(&file).unwrap_or_else(|_| panic!("{arguments:?}: {}", ran.stderr));
     (checked("load", &text), ran.stdout + &ran.stderr)
 }
 

@@ -323,15 +323,8 @@ fn rows_of_data_fill_requests_of_http2_and_messages() {
     let data = folder.path().join("data.csv").display().to_string();
     std::fs::write(&data, "id\nseven\neight\n").unwrap();
     let (address, kept) = keeping_fields();
-    load(&[
-        "--protocol",
-        "http2",
-        "-H",
-        "x-id: {{id}}",
-        "--data",
-        &data,
-        &format!("http://{address}/{{{{id}}}}"),
-    ]);
+    let url = format!("http://{address}/{{{{id}}}}");
+    load(&["--protocol", "http2", "-H", "x-id: {{id}}", "--data", &data, &url]);
     let requests = std::mem::take(&mut *kept.lock().unwrap());
     assert!(requests.len() > 2);
     for (number, request) in requests.iter().enumerate() {

@@ -35,17 +35,7 @@ fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
     fs::create_dir(&temporary).unwrap();
     // Trials are as long as such times need to settle: some seconds here.
     let finding = hoptax()
-        .args([
-            "find",
-            "--slo",
-            "p50<4ms",
-            "--arms",
-            "baseline,lua,direct",
-            "--min-rate",
-            "50",
-            "--max-rate",
-            "51",
-        ])
+        .args("find --slo p50<4ms --arms baseline,lua,direct --min-rate 50 --max-rate 51".split(' '))
         .args(["--json", json.to_str().unwrap(), "quick"])
         .env("TMPDIR", &temporary)
         .stdin(Stdio::null())

@@ -167,17 +167,8 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
         "  - {{name: mesh, functions: [header-mutation]}}\n  - {{name: bare, url: '{url}/a?size=100'}}\n"
     );
     write("new/study.yaml", &format!("name: new\n{head}  - lua\n  - {edge}\n  - cors\n{others}{LOADS}"));
-    let arguments = [
-        "compare",
-        "old/study.yaml",
-        "new/study.yaml",
-        "--json",
-        "compare.json",
-        "--out",
-        "out",
-        "--details",
-    ];
-    let ran = ran(hoptax().current_dir(folder.path()).args(arguments));
+    let arguments = "compare old/study.yaml new/study.yaml --json compare.json --out out --details";
+    let ran = ran(hoptax().current_dir(folder.path()).args(arguments.split(' ')));
     let text =
         fs::read_to_string(folder.path().join("compare.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
     let comparison = checked("studies-comparison", &text);

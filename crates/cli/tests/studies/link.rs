@@ -30,24 +30,8 @@ fn min_us(delay: Duration, duration: &str) -> Option<[f64; 3]> {
     let (_origin, url) = link.far.within(|| origin(&flags)).unwrap();
     let load = |url: &str, more: &[&str]| {
         let ca = file("ca.pem");
-        let flags = [
-            "load",
-            "-c",
-            "1",
-            "-d",
-            duration,
-            "--warmup",
-            "0s",
-            "--protocol",
-            "http1",
-            "--tls-resumption",
-            "off",
-            "--ca",
-            &ca,
-            "--json",
-            "-",
-        ];
-        let flags = flags.into_iter().chain(more.iter().copied()).chain([url]);
+        let flags = "load -c 1 --warmup 0s --protocol http1 --tls-resumption off --json -".split(' ');
+        let flags = flags.chain(["-d", duration, "--ca", &ca]).chain(more.iter().copied()).chain([url]);
         checked("load", &link.near.within(|| run(flags)).unwrap().stdout)
     };
     let url = url.replace("http://", "https://");
