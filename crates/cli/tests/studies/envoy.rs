@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hoptax_functions::{Function, REQUEST_PATH};
 use hoptax_subject::envoy::process::Source;
@@ -24,7 +24,6 @@ use crate::support::study::StudyFolder;
 struct Seen {
     response: String,
     requests: Vec<String>,
-    took: Duration,
     stats: String,
     files: BTreeMap<String, String>,
 }
@@ -40,9 +39,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
     let mut path = request.query.map_or(REQUEST_PATH.to_owned(), |query| format!("{REQUEST_PATH}?{query}"));
     let mut headers = request.headers;
     change(&mut path, &mut headers);
-    let began = Instant::now();
     let response = get(proxy.address, &path, &headers);
-    let took = began.elapsed();
     let stats = statistics(&proxy);
     proxy.end().unwrap();
     let files = fs::read_dir(folder.path()).unwrap().map(|entry| {
@@ -50,7 +47,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
     });
-    Seen { response, requests: witnesses[0].heads(), took, stats, files: files.collect() }
+    Seen { response, requests: witnesses[0].heads(), stats, files: files.collect() }
 }
 
 fn as_it_is(_: &mut String, _: &mut BTreeMap<String, String>) {}
@@ -63,38 +60,24 @@ fn counted(seen: &Seen, name: &str) -> u64 {
 /// A predicate on the observed effects of a function.
 type Evidence = fn(&Seen) -> bool;
 
-/// The evidence for each function. Functions without an entry fail the test below.
+/// The evidence for functions whose effect a client, an origin or a file shows, and the study of all functions below does not.
 const EVIDENCE: &[(&str, Evidence)] = &[
     ("access-log/file", |seen| seen.files["access.log"].contains("GET /hoptax HTTP/1.1")),
     ("access-log/json", |seen| {
         let line: serde_json::Value = serde_json::from_str(seen.files["access.json"].trim()).unwrap();
         line["status"] == 200 && line.as_object().unwrap().len() == 12
     }),
-    ("balance/round-robin", |seen| seen.files["bootstrap.json"].contains("ROUND_ROBIN")),
-    ("control/burn", |seen| {
-        counted(seen, "hoptax.burn.requests") == 1 && counted(seen, "hoptax.burn.cpu_ns") >= 5_000
-    }),
     ("compress/gzip", |seen| seen.response.contains("content-encoding: gzip")),
     ("cors", |seen| seen.response.contains("access-control-allow-origin: https://hoptax.example")),
-    ("control/delay", |seen| {
-        seen.took >= Duration::from_millis(1) && counted(seen, "http.ingress.fault.delays_injected") == 1
-    }),
     ("header-mutation", |seen| {
         seen.response.contains("x-hoptax-response-1: added")
             && seen.requests[0].contains("x-hoptax-request-1: added")
     }),
-    ("jwt", |seen| counted(seen, "http.ingress.jwt_authn.allowed") == 1),
     ("lua", |seen| {
         seen.response.contains("x-hoptax-lua: response") && seen.requests[0].contains("x-hoptax-lua: request")
     }),
     ("outlier-detection", |seen| counted(seen, "cluster.origin.outlier_detection.ejections_active") == 0),
-    ("rate-limit/local", |seen| counted(seen, "hoptax.http_local_rate_limit.ok") == 1),
-    ("rbac", |seen| counted(seen, "http.ingress.rbac.allowed") == 1),
     ("request-id", |seen| seen.requests[0].contains("x-request-id: ")),
-    ("retry/policy", |seen| seen.files["bootstrap.json"].contains("\"num_retries\": 2")),
-    ("route/header", |seen| seen.files["bootstrap.json"].contains("\"exact\": \"chosen\"")),
-    ("route/path", |seen| seen.files["bootstrap.json"].contains("\"path\": \"/hoptax\"")),
-    ("stats/per-route", |seen| counted(seen, "vhost.origin.route.hoptax.upstream_rq_total") == 1),
 ];
 
 #[test]

@@ -93,26 +93,6 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_resumed_is_an_error_with_the_reason() {
-    let folder = StudyFolder::new(&smallest_study("baseline, same", 2));
-    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is not a run folder"));
-    let done = folder.run();
-    assert!(exists(&folder.out().join("rounds/1.json")), "{}", done.stderr);
-    let file = folder.out().join("run.json");
-    let text = fs::read_to_string(&file).unwrap();
-    let mut manifest: Value = serde_json::from_str(&text).unwrap();
-    manifest["kernel"] = "another".into();
-    fs::write(&file, manifest.to_string()).unwrap();
-    folder.resume(&[]).fails(2, "kernel another then");
-    fs::write(&file, &text).unwrap();
-    let study = fs::read_to_string(folder.out().join("study.yaml")).unwrap();
-    fs::write(folder.out().join("study.yaml"), study.replace("rate: 500", "rate: 600")).unwrap();
-    folder.resume(&[]).fails(2, "the study or the catalogue has changed");
-    let nothing = run(["runs", "cleanup", folder.out().to_str().unwrap()]);
-    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
-}
-
-#[test]
 fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
     let folder = StudyFolder::new(&smallest_study("baseline, rate-limit/global", 25));
     let mut running = folder.start();
@@ -168,7 +148,8 @@ fn a_missing_application_is_an_error_with_the_remedy() {
 }
 
 #[test]
-fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
+fn a_study_is_resumed_only_with_the_same_file_and_builds_on_the_same_machine() {
+    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is not a run folder"));
     let folder = StudyFolder::new(&format!("{}application: go\n", smallest_study("baseline, same", 2)));
     // An application with the interface of the one in Go.
     let application = folder.path("bin/hoptax-limiter");
@@ -181,16 +162,13 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
     };
     let resumed =
         |more: &[&str]| with_application(hoptax().arg("study").arg("--resume").arg(folder.out()).args(more));
-    let refused = |ran: &support::Ran, reason: &str| {
-        ran.fails(2, reason);
-    };
     let first = with_application(&mut folder.command());
     let result = folder.result();
     assert_eq!(result["plan"]["rounds_completed"], 2, "{}", first.stderr);
     assert_eq!(resumed(&[]).code, first.code);
 
     install(&application, &format!("{script} # patched"));
-    refused(&resumed(&[]), "a different build of hoptax-limiter");
+    resumed(&[]).fails(2, "a different build of hoptax-limiter");
     fs::remove_file(&application).unwrap();
     resumed(&[]).fails(3, "make limiter");
     install(&application, &script);
@@ -199,7 +177,7 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
     let envoy = Envoy::usual().unwrap();
     let other = folder.path("envoy");
     install(&other, &format!("exec '{}' \"$@\"", envoy.program.display()));
-    refused(&resumed(&["--envoy", other.to_str().unwrap()]), "a different build of Envoy");
+    resumed(&["--envoy", other.to_str().unwrap()]).fails(2, "a different build of Envoy");
 
     let cpu = |whose: &str| result["environment"][whose][0].as_u64().unwrap().to_string();
     let (proxy, generator) = (cpu("proxy_cpus"), cpu("generator_cpus"));
@@ -208,8 +186,27 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
         command.env("XDG_STATE_HOME", "/nonexistent").args(["--cpu-list", &generator]);
         command.arg(support::program()).arg("study").arg("--resume").arg(folder.out());
         let expected = format!("processors of proxies [{proxy}] then, [{generator}] now");
-        refused(&with_application(&mut command), &expected);
+        with_application(&mut command).fails(2, &expected);
     }
+
+    // A study file or a machine that is another than then.
+    let changed = |name: &str, change: &dyn Fn(&str) -> String, reason: &str| {
+        let file = folder.out().join(name);
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, change(&text)).unwrap();
+        resumed(&[]).fails(2, reason);
+        fs::write(&file, text).unwrap();
+    };
+    let another_kernel = |text: &str| {
+        let mut manifest: Value = serde_json::from_str(text).unwrap();
+        manifest["kernel"] = "another".into();
+        manifest.to_string()
+    };
+    changed("run.json", &another_kernel, "kernel another then");
+    let another_rate = |text: &str| text.replace("rate: 500", "rate: 600");
+    changed("study.yaml", &another_rate, "the study or the catalogue has changed");
+    let nothing = run(["runs", "cleanup", folder.out().to_str().unwrap()]);
+    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
     // Nothing of this has changed the folder.
     assert_eq!(resumed(&[]).code, first.code);
 }
