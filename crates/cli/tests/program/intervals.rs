@@ -31,8 +31,9 @@ fn an_interval_log_and_a_distribution_hold_every_response() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
     let (json, hlog) = (file("a.json"), file("a.hlog"));
-    let words = "load -q 300 -d 1s --warmup 200ms -c 4 -w 2 --every 250ms --max-error-share 1 --json";
-    let ran = run(words.split(' ').chain([file.as_str(), url.as_str(), refused.as_str()]));
+    let arguments = ["load", "-q", "300", "-d", "2500ms", "--warmup", "100ms", "-c", "4", "-w", "2"];
+    let outputs = ["--hlog", &hlog, "--json", &json, &url];
+    let ran = run(arguments.into_iter().chain(outputs));
     let result = checked("load", &fs::read_to_string(&json).unwrap());
     let answered = result["book"]["answered"].as_u64().unwrap();
     assert!(answered > 0, "{}", ran.stderr);
@@ -83,17 +84,8 @@ fn lines_of_a_load_add_up_to_its_result() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.json").display().to_string();
     let refused = format!("{url}/?status=503");
-    let arguments = ["load", "-q", "300", "-d", "1s", "--warmup", "200ms", "-c", "4", "-w", "2"];
-    let ran = run(arguments.into_iter().chain([
-        "--every",
-        "250ms",
-        "--max-error-share",
-        "1",
-        "--json",
-        &file,
-        &url,
-        &refused,
-    ]));
+    let words = "load -q 300 -d 1s --warmup 200ms -c 4 -w 2 --every 250ms --max-error-share 1 --json";
+    let ran = run(words.split(' ').chain([file.as_str(), url.as_str(), refused.as_str()]));
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     let lines: Vec<Value> = ran.stdout.lines().map(|line| checked("load-interval", line)).collect();
     assert!(lines.len() >= 4, "{}", ran.stdout);
