@@ -2,10 +2,8 @@
 //! API v2, templates, and objects of systems that configure proxies.
 
 use std::fs;
-use std::process::Command;
 
-use hoptax_subject::envoy::release::Envoy;
-
+use crate::support::proxied::refusal;
 use crate::support::{Ran, run};
 
 /// A configuration that Envoy accepts and that forwards a request; its first line is a comment.
@@ -60,7 +58,6 @@ fn with_listeners(all: &[(&str, &str)]) -> String {
 /// both accept may stand in one text: who refuses a part of it refuses it.
 #[test]
 fn yaml_is_accepted_where_envoy_accepts_it() {
-    let envoy = Envoy::usual().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let with = |before: &str| format!("{before}\n{ENVOY}");
     for (text, is_accepted) in [
@@ -96,17 +93,9 @@ fn yaml_is_accepted_where_envoy_accepts_it() {
     ] {
         let path = folder.path().join("envoy.yaml");
         fs::write(&path, &text).unwrap();
-        let mut validate = Command::new(&envoy.program);
-        validate.args(["--mode", "validate", "--log-level", "off", "--config-path"]).arg(&path);
-        let by_envoy = validate.output().unwrap().status.success();
-        assert_eq!(by_envoy, is_accepted, "by Envoy:\n{text}");
-        let ran = run([
-            "price",
-            path.to_str().unwrap(),
-            "--try",
-            "--out",
-            folder.path().join("out").to_str().unwrap(),
-        ]);
+        assert_eq!(refusal(&path).is_none(), is_accepted, "by Envoy:\n{text}");
+        let out = folder.path().join("out");
+        let ran = run(["price", path.to_str().unwrap(), "--try", "--out", out.to_str().unwrap()]);
         assert_eq!(ran.code == Some(0), is_accepted, "{}{}\n{text}", ran.stdout, ran.stderr);
     }
 }
@@ -114,7 +103,6 @@ fn yaml_is_accepted_where_envoy_accepts_it() {
 /// Scalars without quotes have the values that Envoy prints when it refuses a configuration for another field.
 #[test]
 fn scalars_are_read_as_envoy_reads_them() {
-    let envoy = Envoy::usual().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     let scalars = "[010, 0x1F, 0o10, 1_000, 08, +5, -010, -0, 1e3, 1.5, .5, 5., .inf, .NaN, inf, 2147483648, -2147483649, \
@@ -122,12 +110,7 @@ fn scalars_are_read_as_envoy_reads_them() {
                    2001-01-01, 1:30, 0b1, +0x10]";
     let text = format!("node: {{metadata: {{a: {scalars}}}}}\nadmin: 5\n");
     fs::write(&path, &text).unwrap();
-    let validate = Command::new(&envoy.program)
-        .args(["--mode", "validate", "--config-path"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&validate.stderr);
+    let said = refusal(&path).unwrap();
     let (_, printed) = said.split_once("\"a\":").unwrap_or_else(|| panic!("{said}"));
     let (list, _) = printed.split_once(']').unwrap();
     let by_envoy: serde_json::Value = serde_json::from_str(&format!("{list}]")).unwrap();

@@ -12,6 +12,7 @@ use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
 use crate::listeners_run::free_port;
+use crate::support::proxied::refusal;
 use crate::support::{Guarded, origin, root, run, wait_until};
 
 /// A folder with a certificate, to which files of the catalogue are copied.
@@ -50,16 +51,6 @@ impl Lab {
         self.file(name, &text)
     }
 
-    /// Returns the message by which Envoy refuses a file; none if it accepts it.
-    fn refusal(&self, path: &Path) -> Option<String> {
-        let validate = Command::new(&self.envoy.program)
-            .args(["--mode", "validate", "--log-level", "error", "--config-path"])
-            .arg(path)
-            .output()
-            .unwrap();
-        (!validate.status.success()).then(|| String::from_utf8_lossy(&validate.stderr).into_owned())
-    }
-
     /// An Envoy with a file.
     fn running(&self, path: &Path) -> Guarded {
         let child = Command::new(&self.envoy.program)
@@ -95,7 +86,7 @@ fn envoy_accepts_the_catalogue_and_lint_finds_nothing_wrong_in_it() {
     for arguments in cases {
         let is_json = arguments.contains(&"json");
         let path = lab.rendered(arguments, if is_json { "envoy.json" } else { "envoy.yaml" });
-        assert_eq!(lab.refusal(&path), None, "{arguments:?}");
+        assert_eq!(refusal(&path), None, "{arguments:?}");
         let ran = run(["lint", path.to_str().unwrap(), "--json", "-"]);
         let findings: Value = serde_json::from_str(&ran.stdout).unwrap();
         let findings = findings["files"][0]["findings"].as_array().unwrap();
@@ -122,7 +113,7 @@ fn envoy_runs_with_files_of_listeners_and_clusters() {
         "dynamic_resources": {"lds_config": source("lds.yaml"), "cds_config": source("cds.yaml")},
     });
     let path = PathBuf::from(lab.file("envoy.json", &bootstrap.to_string()));
-    assert_eq!(lab.refusal(&path), None);
+    assert_eq!(refusal(&path), None);
     let without = run(["listeners", "render", &edge, "--as", "lds-cds"]);
     assert_eq!(without.code, Some(2), "{without:?}");
 }
@@ -263,7 +254,7 @@ fn every_function_is_refused_or_accepted_by_envoy() {
     }
     assert!(accepted.len() == 14 && refused > 30, "{} of {refused}", accepted.len());
     let file = lab.file("all.json", &json!({"listeners": accepted}).to_string());
-    assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
+    assert_eq!(refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
 }
 
 /// Envoy accepts every regular expression that the check of expressions accepts.
@@ -290,7 +281,7 @@ fn envoy_accepts_the_regular_expressions_that_are_accepted() {
     let listener =
         json!({"name": "a", "port": 6102, "timeout": "1s", "upstream": upstream, "splits": splits});
     let file = lab.file("own.json", &json!({"listeners": [listener]}).to_string());
-    assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
+    assert_eq!(refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
 }
 
 /// Names that would change a file, a template, a log format or a command if they were not escaped.
