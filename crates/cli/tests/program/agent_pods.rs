@@ -3,15 +3,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::{Value, json};
 
 use super::pod::kubeconfig;
-use crate::support::{Guarded, hoptax, ran, run};
+use crate::support::{Guarded, hoptax, ran, run, server};
 
 /// A load that needs no cluster to be refused.
 const REFUSED: [&str; 6] = ["load", "--agent-pods", "2", "--namespace", "perf", "--agent-image"];
@@ -85,16 +84,9 @@ struct ApiServer {
 
 impl ApiServer {
     fn start(answer: fn(&str) -> (u16, Value)) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&requests);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, all) = (stream.unwrap(), Arc::clone(&all));
-                thread::spawn(move || serve(stream, answer, &all));
-            }
-        });
+        let address = server(move |stream| serve(stream, answer, &all));
         Self { address, requests }
     }
 

@@ -12,7 +12,7 @@ use prost::Message;
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{Lab, UNHURRIED, checked, origin, ran, run};
+use crate::support::{Lab, UNHURRIED, checked, origin, ran, run, server};
 
 /// Requests of [`load`].
 const REQUESTS: u64 = 200;
@@ -223,39 +223,32 @@ fn a_proto_file_defines_how_json_becomes_a_message() {
 /// A server of one connection after another that supports only the older version of reflection, and answers every other call
 /// with the received message.
 fn reflecting_server(descriptor: &[u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let field = |number: u8, bytes: &[u8]| {
         let length = [bytes.len() as u8 & 0x7f | 0x80, (bytes.len() >> 7) as u8];
         [&[number << 3 | 2], &length[..], bytes].concat()
     };
     let response = framed(&field(4, &field(1, descriptor)));
-    thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (response, mut connection) = (response.clone(), connection.unwrap());
-            thread::spawn(move || {
-                let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
-                server.open(&mut output);
-                while let Ok(read @ 1..) = connection.read(&mut buffer) {
-                    let mut events = Vec::new();
-                    server.feed(&buffer[..read], &mut output, &mut events).unwrap();
-                    for event in events {
-                        let ServerEvent::Request { stream, head, body } = event else { continue };
-                        let (body, status) = match head.path.as_str() {
-                            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => (Vec::new(), "12"),
-                            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
-                                (response.clone(), "0")
-                            }
-                            _ => (body, "0"),
-                        };
-                        let fields = [(":status", "200"), ("content-type", "application/grpc")];
-                        let trailers = [("grpc-status", status)];
-                        server.respond(stream, &fields, Body::Bytes(body), &trailers, &mut output);
+    let address = server(move |mut connection| {
+        let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
+        server.open(&mut output);
+        while let Ok(read @ 1..) = connection.read(&mut buffer) {
+            let mut events = Vec::new();
+            server.feed(&buffer[..read], &mut output, &mut events).unwrap();
+            for event in events {
+                let ServerEvent::Request { stream, head, body } = event else { continue };
+                let (body, status) = match head.path.as_str() {
+                    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => (Vec::new(), "12"),
+                    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
+                        (response.clone(), "0")
                     }
-                    connection.write_all(&output).unwrap();
-                    output.clear();
-                }
-            });
+                    _ => (body, "0"),
+                };
+                let fields = [(":status", "200"), ("content-type", "application/grpc")];
+                let trailers = [("grpc-status", status)];
+                server.respond(stream, &fields, Body::Bytes(body), &trailers, &mut output);
+            }
+            connection.write_all(&output).unwrap();
+            output.clear();
         }
     });
     format!("grpc://{address}")
@@ -378,17 +371,11 @@ fn invalid_certificates_are_reported_in_one_line() {
 
 /// A server that sends the same bytes on every connection and closes it.
 fn sends(words: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let mut bytes = [0; 4096];
-            let _ = stream.read(&mut bytes);
-            let _ = stream.write_all(words);
-        }
-    });
-    address
+    server(move |mut stream| {
+        let mut bytes = [0; 4096];
+        let _ = stream.read(&mut bytes);
+        let _ = stream.write_all(words);
+    })
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! The requests of `hoptax load` as a server receives them, and credentials that no output shows.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use hoptax_wire::http2::{Body, Server, ServerEvent};
 
-use crate::support::{Ran, UNHURRIED, checked, origin, run};
+use crate::support::{Ran, UNHURRIED, checked, origin, run, server};
 
 /// Expected hash of a body that is `hop`.
 const HASH: &str = "sha256=87a0acaec00fa34a3166f0b62b7352868c16752bf796a6af3baf0362c62361ed";
@@ -17,23 +17,16 @@ type Kept = Arc<Mutex<Vec<String>>>;
 
 /// An HTTP/1.1 server that stores the bytes of each request, which arrive together.
 fn keeping() -> (String, Kept) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
     let kept = Kept::default();
-    let ours = Arc::clone(&kept);
-    thread::spawn(move || {
-        for (number, connection) in listener.incoming().enumerate() {
-            let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
-            thread::spawn(move || {
-                let mut buffer = vec![0; 65_536];
-                let response = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nSet-Cookie: session={number}; Path=/\r\n\r\n"
-                );
-                while let Ok(read @ 1..) = connection.read(&mut buffer) {
-                    ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
-                    connection.write_all(response.as_bytes()).unwrap();
-                }
-            });
+    let (ours, connections) = (Arc::clone(&kept), AtomicUsize::new(0));
+    let address = server(move |mut connection| {
+        let number = connections.fetch_add(1, Ordering::Relaxed);
+        let mut buffer = vec![0; 65_536];
+        let response =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nSet-Cookie: session={number}; Path=/\r\n\r\n");
+        while let Ok(read @ 1..) = connection.read(&mut buffer) {
+            ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
+            connection.write_all(response.as_bytes()).unwrap();
         }
     });
     (address, kept)
@@ -41,33 +34,25 @@ fn keeping() -> (String, Kept) {
 
 /// An HTTP/2 server that stores the header fields of each request, one per line.
 fn keeping_fields() -> (String, Kept) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
     let kept = Kept::default();
     let ours = Arc::clone(&kept);
-    thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
-            thread::spawn(move || {
-                let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
-                server.open(&mut output);
-                while let Ok(read @ 1..) = connection.read(&mut buffer) {
-                    let mut events = Vec::new();
-                    server.feed(&buffer[..read], &mut output, &mut events).unwrap();
-                    for event in events {
-                        let ServerEvent::Request { stream, head, .. } = event else { continue };
-                        let fields = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
-                        let line = format!("{} {}\n", head.method, head.path);
-                        ours.lock().unwrap().push(line + &fields.collect::<String>());
-                        let fields =
-                            [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2; Secure")];
-                        let trailers = [("grpc-status", "0")];
-                        server.respond(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
-                    }
-                    connection.write_all(&output).unwrap();
-                    output.clear();
-                }
-            });
+    let address = server(move |mut connection| {
+        let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
+        server.open(&mut output);
+        while let Ok(read @ 1..) = connection.read(&mut buffer) {
+            let mut events = Vec::new();
+            server.feed(&buffer[..read], &mut output, &mut events).unwrap();
+            for event in events {
+                let ServerEvent::Request { stream, head, .. } = event else { continue };
+                let fields = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
+                let line = format!("{} {}\n", head.method, head.path);
+                ours.lock().unwrap().push(line + &fields.collect::<String>());
+                let fields = [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2; Secure")];
+                let trailers = [("grpc-status", "0")];
+                server.respond(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
+            }
+            connection.write_all(&output).unwrap();
+            output.clear();
         }
     });
     (address, kept)

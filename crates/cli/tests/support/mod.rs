@@ -11,10 +11,12 @@ pub(crate) mod study;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Lines};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use jsonschema::Validator;
@@ -168,7 +170,7 @@ fn wait(pace: Duration, most: Duration, what: &str, mut is_so: impl FnMut() -> b
         if is_so() {
             return;
         }
-        std::thread::sleep(pace);
+        thread::sleep(pace);
     }
     panic!("{what} did not come");
 }
@@ -231,6 +233,25 @@ pub(crate) fn origin(arguments: &[&str]) -> (Guarded, String) {
     let mut origin = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let url = origin.address();
     (origin, url)
+}
+
+/// Serves each connection in a thread of its own, until the test ends.
+pub(crate) fn serve_connections(listener: TcpListener, serve: impl Fn(TcpStream) + Send + Sync + 'static) {
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            thread::spawn(move || serve(connection));
+        }
+    });
+}
+
+/// A server that does so on a free port, and its address.
+pub(crate) fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    serve_connections(listener, serve);
+    address
 }
 
 /// Starts a server of results with a store, and returns it with its URL, which ends with a slash.
