@@ -240,7 +240,7 @@ impl TrafficArguments {
             weights: self.weights.clone(),
             file: self.requests.clone(),
             data: self.data.clone().map(data),
-            protocol: self.protocol.named(),
+            protocol: self.protocol.0,
             method: self.method.clone(),
             headers: self.headers.iter().flat_map(|given| given.0.clone()).collect(),
             body: match (&self.body, &self.body_file, self.body_size) {

@@ -148,23 +148,8 @@ fn arms(text: &str) -> Result<Arms, String> {
 }
 
 /// The options that apply to a search on arms, by their ids.
-const WITH_ARMS: [&str; 15] = [
-    "objectives",
-    "arms",
-    "dry_run",
-    "envoy",
-    "offline",
-    "preset",
-    "max_rate",
-    "min_rate",
-    "budget",
-    "arrivals",
-    "thresholds",
-    "urls",
-    "seed",
-    "never_halt",
-    "json",
-];
+const WITH_ARMS: &str = "objectives arms dry_run envoy offline preset max_rate min_rate budget arrivals thresholds \
+                         urls seed never_halt json";
 
 /// Options of `hoptax find` that a command line states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,7 +177,7 @@ impl Given {
         };
         let given = find.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
         let applies = |argument: &clap::Arg| {
-            argument.is_global_set() || WITH_ARMS.contains(&argument.get_id().as_str())
+            argument.is_global_set() || WITH_ARMS.split(' ').any(|id| id == argument.get_id().as_str())
         };
         let others = given.filter(|argument| !applies(argument));
         Self {
@@ -368,18 +353,8 @@ mod tests {
         assert_eq!(of(&["--details", "--quiet", "--no-color"]), Given::default());
         assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });
         assert_eq!(of(&["--arrivals", "uniform"]), Given::default());
-        let given = of(&[
-            "-c",
-            "16",
-            "--sweep",
-            "--account",
-            "pid=1",
-            "-H",
-            "a: b",
-            "--each",
-            "--goal",
-            "objectives",
-        ]);
+        let words = "-c 16 --sweep --account pid=1 -H a:b --each --goal objectives";
+        let given = of(&words.split(' ').collect::<Vec<_>>());
         let given: std::collections::BTreeSet<String> = given.not_with_arms.into_iter().collect();
         for option in ["--connections", "--sweep", "--account", "--header", "--each", "--goal"] {
             assert!(given.contains(option), "{option}: {given:?}");
