@@ -46,8 +46,7 @@ fn agents_in_pods_that_cannot_be_are_refused_with_the_reason_before_anything_is_
 #[test]
 fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
     let more = ["a/b:1", "--dry-run", "-w", "2", "-d", "30s", "http://shop.web/x", "http://shop.web:80/y"];
-    let ran = run(REFUSED.into_iter().chain(more));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(REFUSED.into_iter().chain(more)).succeeded();
     let documents: Vec<Value> =
         ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
     let kinds: Vec<&str> = documents.iter().map(|document| document["kind"].as_str().unwrap()).collect();

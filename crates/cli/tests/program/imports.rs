@@ -14,8 +14,7 @@ fn failures(file: &str) -> String {
 
 #[test]
 fn a_different_length_is_no_failure() {
-    let ran = run(["convert", "import", "ab", &failures("ab-2.4-non-2xx.txt")]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["convert", "import", "ab", &failures("ab-2.4-non-2xx.txt")]).succeeded();
     assert!(
         ran.stdout.contains("rate: answered 7,940/s; requests: 19,850 answered, 150 failed."),
         "{}",
@@ -58,8 +57,7 @@ fn overlapping_counters_are_ranges_in_all_outputs() {
         serde_json::from_str(&run(["convert", "export", &json, "--to", "nighthawk"]).stdout).unwrap();
     assert_eq!(exported["results"][0]["counters"], Value::Null);
     let store = folder.path().join("store.db").display().to_string();
-    let stored = run(["runs", "import", &json, "--store", &store]);
-    assert_eq!(stored.code, Some(0), "{}", stored.stderr);
+    run(["runs", "import", &json, "--store", &store]).succeeded();
     run(["runs", "merge", &json, &json]).fails(2, "was imported from wrk");
 }
 

@@ -16,8 +16,7 @@ fn load() -> (tempfile::TempDir, String, Value) {
     let file = folder.path().join("load.json").display().to_string();
     let (_origin, url) = origin(&[]);
     let arguments = ["load", "-n", "400", "-c", "2", "--warmup", "0s", "--json", &file, &url];
-    let ran = run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT));
-    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT)).succeeded();
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     (folder, file, result)
 }
@@ -25,8 +24,7 @@ fn load() -> (tempfile::TempDir, String, Value) {
 #[test]
 fn a_load_returns_from_smp_as_it_was_and_changes_are_noticed() {
     let (folder, file, result) = load();
-    let smp = run(["convert", "export", &file, "--to", "smp"]);
-    assert_eq!(smp.code, Some(0), "{}", smp.stderr);
+    let smp = run(["convert", "export", &file, "--to", "smp"]).succeeded();
     let mut document: Value = serde_json::from_str(&smp.stdout).unwrap();
     assert_eq!(document["test"]["clients"][0]["connections"], 2);
     assert_eq!(document["result"]["actual_qps"], result["rate"]["achieved"]);
@@ -68,8 +66,7 @@ fn intervals_return_from_hlog_as_one_distribution() {
     let (_origin, url) = origin(&[]);
     let arguments =
         ["load", "-n", "400", "--warmup", "0s", "--every", "100ms", "--hlog", &log, "--json", &file, &url];
-    let ran = run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT));
-    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT)).succeeded();
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     for series in ["response", "service"] {
         let read = run(["convert", "import", "hlog", &log, "--statistic", series, "--json", "-"]);
@@ -139,8 +136,7 @@ fn a_receiver_gets_the_metrics_or_its_refusal_is_an_error() {
     let (_folder, file, result) = load();
     let send = |url: &str| run(["convert", "export", &file, "--to", "otlp", "--send-to", url]);
     let (url, received) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
-    let sent = send(&url);
-    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    let sent = send(&url).succeeded();
     assert!(sent.stdout.is_empty() && sent.stderr.contains("metrics received"), "{}", sent.stderr);
     let (head, body) = received.join().unwrap();
     assert!(
@@ -259,8 +255,7 @@ fn a_file_does_not_aim_a_load_at_another_machine() {
 fn marks_are_printed_for_a_published_study() {
     let list = root().join("docs/results/price-list");
     let list = list.to_str().unwrap();
-    let ran = run(["convert", "smp", "meshmark", list]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["convert", "smp", "meshmark", list]).succeeded();
     assert!(ran.stdout.contains("MeshMark") && ran.stdout.contains("value for cost"), "{}", ran.stdout);
     let marks = checked("meshmark", &run(["convert", "smp", "meshmark", list, "--json", "-"]).stdout);
     let arms = marks["arms"].as_array().unwrap();

@@ -256,8 +256,7 @@ fn a_file_allows_findings_of_json_by_their_paths() {
         "- {{rule: address-with-scheme, at: '{at}', reason: a name of the test}}\n- {{rule: admin-exposed, reason: x}}\n"
     );
     let allow = file(folder.path(), "allow.yaml", &allow);
-    let ran = run(["lint", name, "--details", "--allow", allow.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(["lint", name, "--details", "--allow", allow.to_str().unwrap()]).succeeded();
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("1 finding allowed") && words.contains("allowed: a name of the test"), "{ran:?}");
     assert!(words.contains("allow.yaml:2:1 warning allowed-without-effect: "), "{ran:?}");
@@ -281,8 +280,7 @@ fn findings_are_a_result_that_the_store_keeps_and_shows_and_that_has_a_page() {
         "{details:?}"
     );
     let store = ["--store", "store.db"];
-    let imported = in_folder(&["runs", "import", "lint.json", store[0], store[1]]);
-    assert_eq!(imported.code, Some(0), "{imported:?}");
+    in_folder(&["runs", "import", "lint.json", store[0], store[1]]).succeeded();
     let listed = in_folder(&["runs", "list", store[0], store[1]]);
     assert!(listed.stdout.contains("lint") && listed.stdout.contains(NAME), "{listed:?}");
     let page = in_folder(&["convert", "export", "lint.json", "--to", "html"]);

@@ -14,8 +14,7 @@ const ASKED: [&str; 3] = ["mesh", "--image", "a/b:1"];
 
 #[test]
 fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
-    let ran = run(ASKED.into_iter().chain(["--mesh", "istio,linkerd", "--dry-run"]));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(ASKED.into_iter().chain(["--mesh", "istio,linkerd", "--dry-run"])).succeeded();
     let documents: Vec<Value> =
         ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
     let of = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
@@ -29,8 +28,7 @@ fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
 #[test]
 fn functions_of_a_mesh_are_arms_with_objects_whose_rights_a_dry_run_prints() {
     let shown = |more: &[&str]| {
-        let ran = run(ASKED.into_iter().chain(more.iter().copied()).chain(["--dry-run"]));
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(ASKED.into_iter().chain(more.iter().copied()).chain(["--dry-run"])).succeeded();
         let documents: Vec<Value> =
             ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
         documents

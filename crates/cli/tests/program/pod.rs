@@ -98,8 +98,7 @@ fn the_dump_of_a_proxy_on_the_loopback_of_its_pod_is_read() {
 fn the_dump_of_a_sidecar_of_consul_is_read() {
     // Its listeners come from the agent, once that knows the service.
     wait_until("its listener", || outlined("shop/web-0", &[]).stdout.contains("public_listener"));
-    let ran = outlined("shop/web-0", &[]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = outlined("shop/web-0", &[]).succeeded();
     assert!(ran.stderr.contains("container `consul-dataplane`, port 19000, the usual port"), "{ran:?}");
 }
 
@@ -109,8 +108,7 @@ fn the_run_folder_keeps_the_dump_for_its_owner() {
     wait_until("a dump", || outlined(CART, &[]).code == Some(0));
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let ran = run(["price", "--pod", CART, "--try", "--out", out.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    run(["price", "--pod", CART, "--try", "--out", out.to_str().unwrap()]).succeeded();
     let dump = out.join("pod-dump/shop.cart-7d9f4-x2k.json");
     assert_eq!(fs::metadata(&dump).unwrap().permissions().mode() & 0o777, 0o600);
     let dump: Value = serde_json::from_str(&fs::read_to_string(&dump).unwrap()).unwrap();

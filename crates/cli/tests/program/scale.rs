@@ -35,8 +35,7 @@ fn a_law_is_fitted_to_the_rates_of_a_run() {
         sample.values.insert("generator_core_share".to_owned(), vec![Some(0.97)]);
     }
     write(folder.path(), &study);
-    let ran = scale(folder.path(), &["--over", "connections", "--details"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = scale(folder.path(), &["--over", "connections", "--details"]).succeeded();
     // Sentences wrap at the width of the terminal.
     let text = ran.stdout.split_whitespace().collect::<Vec<&str>>().join(" ");
     for words in [

@@ -20,8 +20,7 @@ fn a_graph_is_predicted_from_the_published_price_list() {
     let list = root().join("docs/results/price-list");
     let arguments =
         ["predict", "size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
-    let ran = run(arguments);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(arguments).succeeded();
     for words in [
         "At 12,000 requests/s, the proxies of shop use",
         "The first bottleneck is `gateway`",
@@ -62,8 +61,7 @@ fn prices_make_money_of_cores_and_memory() {
     let arguments =
         ["predict", "size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
     let money = |prices: &[&str]| {
-        let ran = run(arguments.into_iter().chain(prices.iter().copied()).chain(["--json", "-"]));
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(arguments.into_iter().chain(prices.iter().copied()).chain(["--json", "-"])).succeeded();
         checked("size", &ran.stdout)
     };
     assert!(money(&[])["money"].is_null());
@@ -121,8 +119,7 @@ spec: {{selector: {{app: {name}}}}}
         fs::write(&graph, &ran.stdout).unwrap();
         let arguments =
             ["predict", "size", graph.to_str().unwrap(), "--rate", "1000", "--from", list.to_str().unwrap()];
-        let sized = run(arguments.into_iter().chain(["--json", "-"]));
-        assert_eq!(sized.code, Some(0), "{}{}", ran.stdout, sized.stderr);
+        let sized = run(arguments.into_iter().chain(["--json", "-"])).succeeded();
         let sized = checked("size", &sized.stdout);
         assert_eq!(sized["proxies"].as_array().unwrap().len(), services);
         // The same without a graph file.

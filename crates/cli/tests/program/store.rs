@@ -43,8 +43,7 @@ impl Runs {
 
     /// Returns the output of a command, which must succeed.
     fn printed(&self, words: &[&str]) -> String {
-        let ran = self.run(words);
-        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
+        let ran = self.run(words).succeeded();
         ran.stdout
     }
 

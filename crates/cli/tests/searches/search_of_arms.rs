@@ -88,8 +88,7 @@ fn objectives_on_cpu_time_are_about_the_proxies_of_each_arm() {
 #[test]
 fn a_dry_run_states_the_arms_and_how_long_it_takes_and_starts_nothing() {
     let options = ["find", "--slo", "p99<5ms", "--arms", "lua,baseline", "--dry-run", "quick"];
-    let ran = run(options);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(options).succeeded();
     for expected in
         ["lua, baseline; ratios to the first", "`in-use`, on 32 connections", "at most 10m", "6, each with"]
     {

@@ -120,8 +120,7 @@ fn scalars_are_read_as_envoy_reads_them() {
 
 #[test]
 fn a_configuration_in_objects_of_kubernetes_is_found_named_and_used() {
-    let ran = dry_run(&config_map("shop"), "");
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = dry_run(&config_map("shop"), "").succeeded();
     let place = ran.stdout.lines().next().unwrap();
     assert!(place.starts_with("Configuration `envoy.yaml` of ConfigMap `shop`, "), "{place}");
     assert!(place.ends_with("given.yaml:7"), "the comment is line 6: {place}");
@@ -136,8 +135,7 @@ fn a_configuration_in_objects_of_kubernetes_is_found_named_and_used() {
     for name in ["#one/envoy.yaml` is this one", "#two/envoy.yaml` is this one"] {
         assert!(ran.stderr.contains(name), "{}", ran.stderr);
     }
-    let ran = dry_run(&chart, "#two/envoy.yaml");
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = dry_run(&chart, "#two/envoy.yaml").succeeded();
     assert!(ran.stdout.starts_with("Configuration `envoy.yaml` of ConfigMap `two`, "), "{}", ran.stdout);
     // A fault inside of it is reported on its line in the file.
     dry_run(&config_map("shop").replace("    # Envoy", "    a: *b"), "").fails(2, "given.yaml:6: ");
@@ -153,8 +151,7 @@ fn a_study_and_a_comparison_take_a_configuration_in_an_object() {
         |name: &str| format!("  - {{name: {name}, hops: [{{config: 'map.yaml#{name}/envoy.yaml'}}]}}\n");
     let loads = "loads:\n  - {name: saturation, loop: closed, connections: 2}\n";
     fs::write(&study, format!("name: s\narms:\n  - baseline\n{}{}{loads}", arm("one"), arm("two"))).unwrap();
-    let ran = run(["study", study.to_str().unwrap(), "--dry-run"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["study", study.to_str().unwrap(), "--dry-run"]).succeeded();
     assert!(ran.stderr.contains("is `envoy.yaml` of ConfigMap `two`"), "{}", ran.stderr);
     let unnamed = fs::read_to_string(&study).unwrap().replace("#one/envoy.yaml", "");
     fs::write(&study, unnamed).unwrap();

@@ -64,8 +64,7 @@ impl Lab {
 
     /// Writes the output of `hoptax listeners render` to a file. Returns its path.
     fn rendered(&self, arguments: &[&str], name: &str) -> PathBuf {
-        let ran = run([&["listeners", "render"], arguments].concat());
-        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let ran = run([&["listeners", "render"], arguments].concat()).succeeded();
         let path = self.path(name);
         fs::write(&path, ran.stdout).unwrap();
         path
@@ -191,8 +190,7 @@ fn what_an_import_cannot_express_is_named() {
     let text = text
         .replace("  clusters:\n", "  - name: tcp\n    filter_chains: []\n  clusters:\n  - name: unused\n");
     fs::write(&bootstrap, text).unwrap();
-    let ran = run(["listeners", "import", bootstrap.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(["listeners", "import", bootstrap.to_str().unwrap()]).succeeded();
     for expected in [
         "listener `a`: /filter_chains/0/filters/",
         "/via",

@@ -354,8 +354,7 @@ fn the_first_screen_names_the_promise_and_a_wrong_file_or_a_missing_envoy_has_it
     let lab = Lab::new();
     let text = "listeners:\n  - {name: a, port: 6001, timeout: 500ms, keepalive: 200ms, circuit_breakers: {max_requests: 2}, upstream: {address: a.example, port: 80}}\n";
     let file = lab.file(text);
-    let ran = run(["listeners", "check", &file]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(["listeners", "check", &file]).succeeded();
     // Sentences wrap at the width of the terminal.
     let shown = ran.stdout.split_whitespace().collect::<Vec<&str>>().join(" ");
     assert!(shown.contains("7 promises of 1 listener kept, none broken"), "{ran:?}");

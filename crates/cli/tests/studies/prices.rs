@@ -22,8 +22,7 @@ fn prices(arguments: &[&str]) -> Ran {
 
 #[test]
 fn the_built_in_list_is_printed_in_every_format() {
-    let table = prices(&[]);
-    assert_eq!(table.code, Some(0), "{}", table.stderr);
+    let table = prices(&[]).succeeded();
     assert!(table.stdout.contains("route/path{routes=1000}") && table.stdout.contains("more: --details"));
     let details = prices(&["--details"]).stdout;
     assert!(details.contains("listed: study") && !details.contains("more: --details"), "{details}");
@@ -85,8 +84,7 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
 #[test]
 fn the_speeds_of_the_machine_are_in_the_result_of_a_study_that_measures_them() {
     let study = StudyFolder::new(&small_study("baseline, same", 2));
-    let ran = ran(study.command().args(["--smoke", "--with-speeds"]));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran(study.command().args(["--smoke", "--with-speeds"])).succeeded();
     let result = study.result();
     assert!(result["speeds"]["speeds"].as_array().unwrap().len() > 10, "{}", result["speeds"]);
 }

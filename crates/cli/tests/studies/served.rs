@@ -110,8 +110,7 @@ fn a_configuration_that_is_dropped_on_the_page_becomes_a_bill_under_its_name_and
     let lab = Lab::new();
     let mut import = hoptax();
     import.args(["runs", "import", "--store", &lab.file("store.sqlite")]);
-    let imported = ran(import.arg(root().join("crates/report/recorded/bill.json")));
-    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    ran(import.arg(root().join("crates/report/recorded/bill.json"))).succeeded();
     let served = Served::start(&lab);
     let file = lab.folder.path().join("mine.yaml");
     fs::write(&file, CONFIGURATION).unwrap();

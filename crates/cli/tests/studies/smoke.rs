@@ -32,8 +32,7 @@ type Outcome = Result<Value, String>;
 pub(crate) fn listed() -> &'static BTreeMap<String, String> {
     static LISTED: OnceLock<BTreeMap<String, String>> = OnceLock::new();
     LISTED.get_or_init(|| {
-        let list = run(["study", "list"]);
-        assert_eq!(list.code, Some(0), "{}", list.stderr);
+        let list = run(["study", "list"]).succeeded();
         assert_narrow(&list.stdout);
         // Long lines go on below, further to the right.
         let unwrapped = list.stdout.replace("\n    ", " ");

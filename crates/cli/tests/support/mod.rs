@@ -30,6 +30,13 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// Asserts that it ended with exit code 0.
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
     /// Asserts that it ended with this exit code, not 0, and said these words on stderr.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, words: &str) {
