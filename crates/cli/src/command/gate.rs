@@ -145,7 +145,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::command::Arguments;
 
     #[test]
     fn the_help_names_the_measures_that_can_be_limited() {

@@ -140,7 +140,7 @@ mod tests {
     use clap::CommandFactory;
     use hoptax_session::library;
 
-    use crate::arguments::Arguments;
+    use crate::command::Arguments;
 
     #[test]
     fn the_help_names_every_graph_of_the_program() {
