@@ -53,7 +53,7 @@ fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
 }
 
 /// The error with a suggestion, if one is known. Other errors are unchanged.
-pub(super) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
+pub(crate) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => of_command(error, program, line),
         ErrorKind::UnknownArgument => of_flag(error, line),
@@ -135,7 +135,7 @@ fn commands(words: &str, above: &clap::Command) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::arguments::parsed;
+    use crate::command::parsed;
 
     #[test]
     fn an_unknown_word_gets_a_hint_of_what_was_meant() {

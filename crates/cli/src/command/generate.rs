@@ -1,23 +1,133 @@
 //! `hoptax generate`: descriptions of the program for editors, shells and packages.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, CommandFactory, Subcommand, ValueHint};
 use clap_complete::Shell;
+use hoptax_predict::size::graph::GraphFile;
+use hoptax_report::documents::KINDS;
+use hoptax_result::LoadInterval;
 use hoptax_session::pages as book;
+use serde_json::Value;
 
-use crate::arguments::{Arguments, CompletionsArguments, ManArguments, PagesArguments, SchemaArguments};
+use super::Arguments;
 use crate::exit::{Code, Failure};
-use crate::{print, schema};
+use crate::print;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateCommand {
+    /// Print the JSON schema of a study file or of a result
+    Schema(SchemaArguments),
+    /// Print shell completions
+    Completions(CompletionsArguments),
+    /// Write man pages
+    Man(ManArguments),
+    /// Write the pages of the book about functions, built-in studies and checks
+    Pages(PagesArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate schema                                the names of all
+  hoptax generate schema study-file > study-file.json   for editors that validate study files
+  hoptax generate schema load                           the result of `hoptax load --json`
+
+Exit codes:
+  0  success
+  2  no such schema")]
+pub(crate) struct SchemaArguments {
+    /// Name of a schema [default: list all names]
+    #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(schema_names()))]
+    of: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate completions bash > ~/.local/share/bash-completion/completions/hoptax
+  hoptax generate completions fish > ~/.config/fish/completions/hoptax.fish")]
+pub(crate) struct CompletionsArguments {
+    /// Shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate man ~/.local/share/man/man1    then `man hoptax-load`
+
+Exit codes:
+  0  success
+  3  the folder cannot be written")]
+pub(crate) struct ManArguments {
+    /// Output folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Writes functions/, studies/ and checks/ below the folder, and their lines in its SUMMARY.md.
+
+Examples:
+  hoptax generate pages docs    in hoptax's repository; `make book` then makes the book
+
+Exit codes:
+  0  success
+  2  the folder has no SUMMARY.md
+  3  a file cannot be written")]
+pub(crate) struct PagesArguments {
+    /// The folder of the documents
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    documents: PathBuf,
+}
+
+/// Runs the command.
+pub(super) fn run(command: &GenerateCommand) -> Result<Code, Failure> {
+    match command {
+        GenerateCommand::Schema(arguments) => schema(arguments),
+        GenerateCommand::Completions(arguments) => completions(arguments),
+        GenerateCommand::Man(arguments) => man(arguments),
+        GenerateCommand::Pages(arguments) => pages(arguments),
+    }
+}
+
+/// A name with the function that makes its schema.
+type NamedSchema = (&'static str, fn() -> Value);
+
+/// The files that hoptax reads and writes which are no results.
+const FILES: [NamedSchema; 7] = [
+    ("study-file", hoptax_plan::file::schema),
+    ("listeners", hoptax_listeners::schema),
+    ("listeners-status", hoptax_supervisor::status::schema),
+    ("document", hoptax_report::document::schema),
+    ("openapi", hoptax_serve::openapi),
+    ("load-interval", || schemars::schema_for!(LoadInterval).to_value()),
+    ("size-graph", || schemars::schema_for!(GraphFile).to_value()),
+];
+
+/// The names of all schemas.
+fn schema_names() -> Vec<&'static str> {
+    FILES.iter().map(|(name, _)| *name).chain(KINDS.iter().map(|kind| kind.name)).collect()
+}
+
+/// The schema with this name; none if no file or result has it.
+fn schema_named(name: &str) -> Option<Value> {
+    let of_file = || FILES.iter().find(|(file, _)| *file == name).map(|(_, schema)| schema());
+    let of_kind = || KINDS.iter().find(|kind| kind.name == name).map(|kind| (kind.schema)().to_value());
+    of_file().or_else(of_kind)
+}
 
 /// `hoptax generate schema`.
-pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
+fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
     let text = match &arguments.of {
-        None => schema::names().join("\n"),
+        None => schema_names().join("\n"),
         Some(name) => {
-            let schema = schema::named(name);
+            let schema = schema_named(name);
             let schema = schema.ok_or_else(|| Failure::bad_input(format!("`{name}` has no schema")))?;
             format!("{schema:#}")
         }
@@ -27,7 +137,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
 }
 
 /// `hoptax generate completions`.
-pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<Code, Failure> {
+fn completions(arguments: &CompletionsArguments) -> Result<Code, Failure> {
     print::result(&script(arguments.shell))?;
     Ok(Code::Success)
 }
@@ -39,7 +149,7 @@ fn script(shell: Shell) -> String {
 }
 
 /// `hoptax generate man`.
-pub(crate) fn man(arguments: &ManArguments) -> Result<Code, Failure> {
+fn man(arguments: &ManArguments) -> Result<Code, Failure> {
     let folder = &arguments.out;
     write_pages(folder).map_err(|error| {
         Failure::environment(format!("cannot write man pages to `{}`: {error}", folder.display()))
@@ -54,7 +164,7 @@ fn write_pages(folder: &Path) -> io::Result<()> {
 }
 
 /// `hoptax generate pages`.
-pub(crate) fn pages(arguments: &PagesArguments) -> Result<Code, Failure> {
+fn pages(arguments: &PagesArguments) -> Result<Code, Failure> {
     let count = book::write(&arguments.documents)?;
     print::result(&format!("{count} pages written to {}", arguments.documents.display()))?;
     Ok(Code::Success)
@@ -116,10 +226,10 @@ mod tests {
     fn schemas_in_the_repository_match_the_types() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
         let mut files = BTreeSet::new();
-        for name in schema::names() {
+        for name in schema_names() {
             let file = format!("{name}.json");
             let kept = fs::read_to_string(folder.join(&file)).unwrap_or_default();
-            let made = format!("{:#}", schema::named(name).unwrap());
+            let made = format!("{:#}", schema_named(name).unwrap());
             assert!(kept.trim_end() == made, "schemas/{file} is outdated: run `make schemas`");
             files.insert(file.into());
         }

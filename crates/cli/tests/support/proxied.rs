@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hoptax_functions::{Catalogue, Context, FunctionCall};
@@ -153,6 +154,14 @@ pub(crate) fn catalogue() -> &'static Catalogue {
 fn envoy() -> &'static Envoy {
     static ENVOY: OnceLock<Envoy> = OnceLock::new();
     ENVOY.get_or_init(|| Envoy::usual().unwrap())
+}
+
+/// Returns the message by which Envoy refuses the configuration in a file; none if it accepts it.
+pub(crate) fn refusal(path: &Path) -> Option<String> {
+    let mut validate = Command::new(&envoy().program);
+    validate.args(["--mode", "validate", "--log-level", "error", "--config-path"]).arg(path);
+    let validated = validate.output().unwrap();
+    (!validated.status.success()).then(|| String::from_utf8_lossy(&validated.stderr).into_owned())
 }
 
 /// Starts Envoy with the function of a call.

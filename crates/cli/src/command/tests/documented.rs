@@ -9,7 +9,7 @@ use hoptax_report::render::json;
 use serde_json::Value;
 
 use super::words as words_of_shell;
-use crate::arguments::{Arguments, parsed};
+use crate::command::{Arguments, parsed};
 
 /// The Markdown files below a folder.
 fn pages(folder: &Path) -> Vec<PathBuf> {

@@ -39,7 +39,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::command::Arguments;
 
     /// Commands that `docs/reference/commands.md` alone lists: what packages and editors need once.
     const ELSEWHERE: [&str; 1] = ["generate"];

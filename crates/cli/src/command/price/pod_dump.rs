@@ -6,7 +6,7 @@ use hoptax_cluster::{Dump, DumpSource, PodName, config_dump};
 use hoptax_session::price::{Configuration, keep_pod_dump, pod_dump};
 use tempfile::TempDir;
 
-use crate::arguments::{PodArguments, PriceArguments};
+use super::{PodArguments, PriceArguments};
 use crate::exit::{Failure, of_cluster};
 use crate::print;
 
