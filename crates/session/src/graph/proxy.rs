@@ -39,9 +39,6 @@ pub(crate) enum ConfigurationError {
         "functions for requests and functions for calls need different values of `{0}`, which a proxy has once: remove one of them"
     )]
     Sides(String),
-    /// A configuration cannot be written as JSON.
-    #[error("cannot write a configuration: {0}; this is a bug in hoptax")]
-    Json(#[from] serde_json::Error),
 }
 
 /// A configuration with the files that it needs.
@@ -62,11 +59,11 @@ pub(crate) fn configuration(
     let functions = proxy.outbound.as_ref().filter(|_| !outbound.is_empty());
     let Some(functions) = functions else { return Ok((inbound.into(), Vec::new())) };
     let mut files = files(&inbound);
-    let mut all = serde_json::to_value(bootstrap(&inbound)?)?;
+    let mut all = bootstrap(&inbound)?;
     for Outbound { name, listen, to } in outbound {
         let side = plan(*listen, *to, self::fragment(functions, context)?);
         files.extend(self::files(&side));
-        let mut side = serde_json::to_value(bootstrap(&side)?)?;
+        let mut side = bootstrap(&side)?;
         rename(&mut side, name);
         merge(&mut all, side, "")?;
     }

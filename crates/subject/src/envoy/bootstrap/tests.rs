@@ -22,7 +22,7 @@ fn rendered(call: &str) -> Fragment {
 }
 
 fn json(plan: &ProxyPlan) -> Value {
-    serde_json::to_value(bootstrap(plan).unwrap()).unwrap()
+    bootstrap(plan).unwrap()
 }
 
 fn connection_manager(plan: &ProxyPlan) -> Value {
