@@ -131,6 +131,7 @@ fn header_conflicts(functions: &BTreeMap<String, Function>) -> Vec<CatalogueErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fragment::Fragment;
     use crate::function::Context;
     use crate::knob::{KnobRange, KnobValue};
 
@@ -147,6 +148,13 @@ mod tests {
             KnobRange::Integer { min, max } => vec![KnobValue::Integer(*min), KnobValue::Integer(*max)],
             KnobRange::Word(choices) => choices.iter().cloned().map(KnobValue::Word).collect(),
         }
+    }
+
+    /// The fragment of a call.
+    fn rendered(call: &str) -> Fragment {
+        let catalogue = Catalogue::load().unwrap_or_else(|errors| panic!("{errors:?}"));
+        let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
+        function.render(&knobs, &Context { directory: "/run/arm".as_ref(), companion: None }).unwrap()
     }
 
     /// The program itself does not render what it does not need.
@@ -166,11 +174,7 @@ mod tests {
         for function in catalogue.iter() {
             for (name, knob) in &function.knobs {
                 for value in ends(&knob.range) {
-                    let call = FunctionCall::parse(&format!("{}{{{name}={value}}}", function.id)).unwrap();
-                    let (_, knobs) = catalogue.resolve(&call).unwrap();
-                    function
-                        .render(&knobs, &Context { directory: "/run/arm".as_ref(), companion: None })
-                        .unwrap();
+                    rendered(&format!("{}{{{name}={value}}}", function.id));
                 }
             }
         }
@@ -178,11 +182,8 @@ mod tests {
 
     #[test]
     fn requests_are_split_by_share_half_and_half_by_default() {
-        let catalogue = Catalogue::load().unwrap();
         for (call, weights) in [("route/weighted", [50, 50]), ("route/weighted{share=1}", [99, 1])] {
-            let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
-            let context = Context { directory: "/run/arm".as_ref(), companion: None };
-            let fragment = function.render(&knobs, &context).unwrap();
+            let fragment = rendered(call);
             let clusters = &fragment.route["route"]["weighted_clusters"]["clusters"];
             assert_eq!([0, 1].map(|index| clusters[index]["weight"].as_u64().unwrap()), weights, "{call}");
         }
@@ -190,11 +191,7 @@ mod tests {
 
     #[test]
     fn as_many_keys_are_listed_as_the_knob_says() {
-        let catalogue = Catalogue::load().unwrap();
-        let call = FunctionCall::parse("api-key{keys=11}").unwrap();
-        let (function, knobs) = catalogue.resolve(&call).unwrap();
-        let context = Context { directory: "/run/arm".as_ref(), companion: None };
-        let fragment = function.render(&knobs, &context).unwrap();
+        let fragment = rendered("api-key{keys=11}");
         let keys = fragment.http_filters[0]["typed_config"]["credentials"].as_array().unwrap();
         let of =
             |number: usize| (keys[number]["key"].as_str().unwrap(), keys[number]["client"].as_str().unwrap());

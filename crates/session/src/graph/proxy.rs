@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use hoptax_functions::{Composition, Context, Fragment, RenderError};
-use hoptax_subject::envoy::bootstrap::{Codec, MergeError, ORIGIN, ProxyPlan, bootstrap};
+use hoptax_subject::envoy::bootstrap::{MergeError, ORIGIN, ProxyPlan, bootstrap};
 use hoptax_subject::envoy::process::Source;
 use serde_json::Value;
 
@@ -80,16 +80,7 @@ fn fragment(functions: &Composition, context: &Context<'_>) -> Result<Option<Fra
 }
 
 fn plan(listen: SocketAddr, to: SocketAddr, fragment: Option<Fragment>) -> ProxyPlan {
-    ProxyPlan {
-        admin_port: 0,
-        listen,
-        origins: vec![to],
-        fragment,
-        codec: Codec::Http1,
-        downstream: None,
-        upstream: None,
-        watched: None,
-    }
+    ProxyPlan { fragment, ..ProxyPlan::plain(listen, vec![to]) }
 }
 
 fn files(plan: &ProxyPlan) -> Vec<(PathBuf, &'static [u8])> {

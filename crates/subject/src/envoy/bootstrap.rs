@@ -78,6 +78,20 @@ pub struct ProxyPlan {
 }
 
 impl ProxyPlan {
+    /// The plain proxy: HTTP/1.1 without TLS, with a free port for the admin interface.
+    pub fn plain(listen: SocketAddr, origins: Vec<SocketAddr>) -> Self {
+        Self {
+            admin_port: 0,
+            listen,
+            origins,
+            fragment: None,
+            codec: Codec::Http1,
+            downstream: None,
+            upstream: None,
+            watched: None,
+        }
+    }
+
     /// The plain proxy that is left when the function is removed: with one origin, as every plain proxy has.
     #[must_use]
     pub fn without_function(&self) -> Self {
