@@ -8,7 +8,7 @@ use hoptax_text::nearest::nearest;
 use include_dir::{Dir, DirEntry, include_dir};
 
 use crate::call::{CallError, FunctionCall};
-use crate::file::{self, FileError};
+use crate::file;
 use crate::function::Function;
 use crate::knob::Knobs;
 
@@ -27,8 +27,7 @@ pub struct CatalogueError {
     /// The file, relative to the catalogue.
     pub path: String,
     /// The cause.
-    #[source]
-    pub cause: FileError,
+    pub cause: String,
 }
 
 impl Catalogue {
@@ -102,10 +101,11 @@ fn collect<'a>(directory: &Dir<'a>, files: &mut Vec<(&'a Path, &'a [u8])>) {
 }
 
 /// Reads a file with this id.
-type Reader = fn(&str, &[u8]) -> Result<Function, FileError>;
+type Reader = fn(&str, &[u8]) -> Result<Function, String>;
 
-fn read_file(path: &Path, contents: &[u8], read: Reader) -> Result<Function, FileError> {
-    let id = path.to_str().and_then(|path| path.strip_suffix(".yaml")).ok_or(FileError::Name)?;
+fn read_file(path: &Path, contents: &[u8], read: Reader) -> Result<Function, String> {
+    let id = path.to_str().and_then(|path| path.strip_suffix(".yaml"));
+    let id = id.ok_or("its name does not end in `.yaml`: the catalogue contains only functions")?;
     read(id, contents)
 }
 
@@ -120,7 +120,10 @@ fn header_conflicts(functions: &BTreeMap<String, Function>) -> Vec<CatalogueErro
             if first.request.headers.get(name) != Some(value) {
                 errors.push(CatalogueError {
                     path: format!("{}.yaml", function.id),
-                    cause: FileError::HeaderConflict { header: name.clone(), other: first.id.clone() },
+                    cause: format!(
+                        "its request header `{name}` has another value than that of `{}`: rename one of the two headers",
+                        first.id
+                    ),
                 });
             }
         }

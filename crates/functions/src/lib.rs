@@ -23,7 +23,6 @@ pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use code_file::CodeFile;
 pub use composition::{Component, Composition, Conflict};
-pub use file::FileError;
 pub use filter_order::FilterOrder;
 pub use fragment::{Fragment, KeyExchangeGroup, count, repeat_within, repeated};
 pub use function::{
