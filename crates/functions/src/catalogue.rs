@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use hoptax_text::nearest::nearest;
+use hoptax_text::nearest::{nearest, suggestion};
 use include_dir::{Dir, DirEntry, include_dir};
 
 use crate::call::{CallError, FunctionCall};
@@ -66,8 +66,8 @@ impl Catalogue {
     /// Everything that is wrong with the call: an unknown function, or each knob that is unknown or out of range.
     pub fn resolve(&self, call: &FunctionCall) -> Result<(&Function, Knobs), Vec<CallError>> {
         let Some(function) = self.get(&call.id) else {
-            let nearest = self.nearest(&call.id).into_iter().map(str::to_owned).collect();
-            return Err(vec![CallError::UnknownFunction { id: call.id.clone(), nearest }]);
+            let hint = suggestion(&self.nearest(&call.id));
+            return Err(vec![CallError(format!("unknown function `{}`{hint}", call.id))]);
         };
         Ok((function, function.knobs_of(call)?))
     }
