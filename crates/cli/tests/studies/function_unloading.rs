@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use hoptax_functions::{Catalogue, Context, Function, REQUEST_PATH};
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
+use hoptax_subject::envoy::bootstrap::{ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
@@ -23,20 +23,12 @@ fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origins: &[So
         function.render(&function.default_knobs(), &context).unwrap()
     });
     let upstreams = function.map_or(1, |function| function.upstreams);
+    let origins = origins.iter().take(usize::from(upstreams)).copied().collect();
+    let plain = ProxyPlan::plain(([127, 0, 0, 1], 0).into(), origins);
     ProxySpec {
         envoy: envoy.clone(),
         directory: folder.to_owned(),
-        source: ProxyPlan {
-            admin_port: 0,
-            listen: ([127, 0, 0, 1], 0).into(),
-            origins: origins.iter().take(usize::from(upstreams)).copied().collect(),
-            fragment,
-            codec: Codec::Http1,
-            downstream: None,
-            upstream: None,
-            watched: Some(WatchedFiles::in_folder(folder)),
-        }
-        .into(),
+        source: ProxyPlan { fragment, watched: Some(WatchedFiles::in_folder(folder)), ..plain }.into(),
         environment: function.map(|function| function.environment.clone()).unwrap_or_default(),
         flags: Vec::new(),
         workers: 1,

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hoptax_functions::{Catalogue, Context, FunctionCall};
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
+use hoptax_subject::envoy::bootstrap::ProxyPlan;
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 
@@ -192,20 +192,12 @@ pub(crate) fn spec_with(
         function.render(&knobs, &Context { directory, companion }).unwrap()
     });
     let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
+    let origins = witnesses.iter().map(|witness| witness.address).collect();
+    let plain = ProxyPlan::plain(([127, 0, 0, 1], 0).into(), origins);
     ProxySpec {
         envoy: envoy().clone(),
         directory: directory.to_owned(),
-        source: ProxyPlan {
-            admin_port: 0,
-            listen: ([127, 0, 0, 1], 0).into(),
-            origins: witnesses.iter().map(|witness| witness.address).collect(),
-            fragment,
-            codec: Codec::Http1,
-            downstream: None,
-            upstream: None,
-            watched: None,
-        }
-        .into(),
+        source: ProxyPlan { fragment, ..plain }.into(),
         environment,
         flags: Vec::new(),
         workers: 1,

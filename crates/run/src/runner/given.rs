@@ -34,14 +34,10 @@ pub(super) fn spec(
 ) -> Result<ProxySpec, ArmError> {
     let Surroundings { setting, directory, processors, next, companion, .. } = around;
     let configuration = plan.configurations.get(&given.path).map_err(ArmError::Given)?;
-    let place = hoptax_bootstrap::Lab {
-        admin_port: 0,
-        listener_ports: Vec::new(),
-        origin: next.first().copied().unwrap_or(ORIGIN),
-        // Without a companion, the plan has made sure that no address of the configuration leads to it.
-        companion: companion.unwrap_or(COMPANION),
-        folder: directory.join(FILES),
-    };
+    let origin = next.first().copied().unwrap_or(ORIGIN);
+    // Without a companion, the plan has made sure that no address of the configuration leads to it.
+    let companion = companion.unwrap_or(COMPANION);
+    let place = hoptax_bootstrap::Lab::new(origin, companion, directory.join(FILES));
     let unusable = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
     let user = configuration.given.with(&given.replaced);
     let user = user.map_err(|missing| ArmError::Given(no_such_nodes(&missing)))?;

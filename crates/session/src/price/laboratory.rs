@@ -199,6 +199,6 @@ pub(super) fn adapt(given: &Given, folder: &Path) -> Result<Adapted, Failure> {
 }
 
 fn adapt_to(given: &Given, [origin, companion]: [SocketAddr; 2], folder: &Path) -> Result<Adapted, Failure> {
-    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder: folder.to_owned() };
+    let lab = Lab::new(origin, companion, folder.to_owned());
     given.adapt(&lab).map_err(Failure::bad_input)
 }
