@@ -10,7 +10,7 @@ use crate::schema;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateCommand {
-    /// Print the JSON schema of a study file or of a result
+    /// Print the JSON schema of a study file or of results
     Schema(SchemaArguments),
     /// Print shell completions
     Completions(CompletionsArguments),
@@ -25,7 +25,7 @@ pub(crate) enum GenerateCommand {
 Examples:
   hoptax generate schema                                the names of all
   hoptax generate schema study-file > study-file.json   for editors that validate study files
-  hoptax generate schema load                           the result of `hoptax load --json`
+  hoptax generate schema report                         of all results, each in `$defs`: `load` of `hoptax load`
 
 Exit codes:
   0  success

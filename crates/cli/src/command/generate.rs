@@ -17,8 +17,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
     let text = match &arguments.of {
         None => schema::names().join("\n"),
         Some(name) => {
-            let schema = schema::named(name);
-            let schema = schema.ok_or_else(|| Failure::bad_input(format!("`{name}` has no schema")))?;
+            let schema = schema::named(name).map_err(Failure::bad_input)?;
             format!("{schema:#}")
         }
     };
