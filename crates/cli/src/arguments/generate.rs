@@ -25,7 +25,7 @@ pub(crate) enum GenerateCommand {
 Examples:
   hoptax generate schema                                the names of all
   hoptax generate schema study-file > study-file.json   for editors that validate study files
-  hoptax generate schema report                         of all results, each in `$defs`: `load` of `hoptax load`
+  hoptax generate schema report                         all results: `load` in it is that of `load --json`
 
 Exit codes:
   0  success
