@@ -25,7 +25,7 @@ pub(crate) enum GenerateCommand {
 Examples:
   hoptax generate schema                                the names of all
   hoptax generate schema study-file > study-file.json   for editors that validate study files
-  hoptax generate schema report                         all results: `load` in it is that of `load --json`
+  hoptax generate schema report                         all results, each kind in `$defs`
 
 Exit codes:
   0  success
