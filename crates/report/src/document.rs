@@ -8,7 +8,6 @@ use std::path::Path;
 use hoptax_checks::about::{self, About};
 use hoptax_result::{Finding, Program, Severity, Verdict};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::chart::{Chart, Differences};
@@ -119,12 +118,6 @@ pub(crate) enum Block {
     Chart(Box<Chart>),
     /// A part for outputs of text alone: a page says the same in its head or by a chart.
     TextOnly(Box<Block>),
-}
-
-/// The JSON Schema of documents.
-pub fn schema() -> serde_json::Value {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings.into_generator().into_root_schema_for::<Document>().to_value()
 }
 
 impl Document {
