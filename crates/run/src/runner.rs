@@ -63,6 +63,7 @@ pub use folders::FILES;
 use host_waits::HostWaits;
 pub use live::{Live, with_live};
 use meter::Meter;
+pub use origins::{ClientCertificates, tls_flags};
 pub use perf::ProfileError;
 pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
 use subjects::Subjects;

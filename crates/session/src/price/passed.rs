@@ -1,12 +1,12 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
-use super::variants::{NameError, named};
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stated};
 use hoptax_bootstrap::{Adapted, Listener, Problem, Replacement};
 use hoptax_functions::Catalogue;
 
 use super::PriceSettings;
+use super::named::{NameError, named};
 use crate::failure::Failure;
 
 /// A listener with its request and the parts that the request passes.

@@ -1,14 +1,15 @@
 //! Describes the listeners of a configuration, and their tries, as text.
 
-use super::variants::{Answers, activity};
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
 use hoptax_text::secrets::is_name;
 
 use super::Listed;
+use super::activity::activity;
 use super::order::lacking;
 use super::tries::{Tried, Tries};
+use super::try_out::Answers;
 
 /// Describes a configuration: the kind of its file, the listeners with their requests and parts, and all replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
