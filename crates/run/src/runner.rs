@@ -15,7 +15,7 @@ mod ends;
 mod error;
 mod external;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod folders;
 mod given;
 mod happenings;

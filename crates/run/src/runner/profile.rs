@@ -202,17 +202,14 @@ fn sample(stack: Stack) -> Sample {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_plan::file;
     use hoptax_plan::plan::Plan;
 
     use super::*;
+    use crate::runner::fixture::plan_of;
 
     /// A study under one load.
     fn plan(load: &str) -> Plan {
-        let text = format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, {load}}}]\n");
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+        plan_of(&format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, {load}}}]\n"))
     }
 
     #[test]
