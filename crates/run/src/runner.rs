@@ -16,7 +16,6 @@ mod error;
 mod external;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod folders;
 mod given;
 mod happenings;
 mod host_waits;
@@ -34,7 +33,6 @@ mod spread;
 mod statistics;
 mod subject;
 mod subjects;
-mod surroundings;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -59,13 +57,13 @@ use hoptax_subject::envoy::release::Envoy;
 
 use crate::event::Event;
 pub use error::{ArmError, RunError};
-pub use folders::FILES;
 use host_waits::HostWaits;
 pub use live::{Live, with_live};
 use meter::Meter;
 pub use origins::{ClientCertificates, tls_flags};
 pub use perf::ProfileError;
 pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
+pub use specification::FILES;
 use subjects::Subjects;
 
 /// Inputs of a run besides its plan: programs, placement and switches.

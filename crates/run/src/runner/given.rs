@@ -7,8 +7,7 @@ use hoptax_subject::envoy::process::{ProxyError, ProxySpec, Source};
 use hoptax_subject::lab::{Lab, PeerNames};
 
 use super::ArmError;
-use super::folders::FILES;
-use super::surroundings::Surroundings;
+use super::specification::{FILES, Surroundings};
 
 /// The names that given configurations expect in the certificates of origin and generator.
 pub(super) fn peer_names(plan: &Plan) -> PeerNames {

@@ -1,7 +1,8 @@
-//! Specification of a proxy of an arm: its configuration, its processors and its folder.
+//! Specification of a proxy of an arm: its surroundings, its configuration, its processors and its folder.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use hoptax_functions::{Context, Tls};
 use hoptax_host::link::Link;
@@ -9,11 +10,40 @@ use hoptax_plan::file::Protocol;
 use hoptax_plan::plan::{Arm, Hop, Place, Plan};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::ProxySpec;
-use hoptax_subject::lab::{GENERATOR, ORIGIN};
+use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 
-use super::folders::FILES;
-use super::surroundings::Surroundings;
 use super::{ArmError, Setting, given};
+
+/// The folder of an arm that its function writes to.
+pub const FILES: &str = "files";
+
+/// Surroundings of an Envoy of an arm: its folder, its processors, and the processes that it connects to.
+pub(super) struct Surroundings<'a> {
+    /// Inputs of the run.
+    pub(super) setting: &'a Setting<'a>,
+    /// The folder of the proxy.
+    pub(super) directory: PathBuf,
+    /// The address that it listens at.
+    pub(super) listen: IpAddr,
+    /// The processors that it may use.
+    pub(super) processors: &'a [u32],
+    /// The addresses of the next hop.
+    pub(super) next: Vec<SocketAddr>,
+    /// The address of the companion, if one was started.
+    pub(super) companion: Option<SocketAddr>,
+    /// The certificates of the round; none if no connection uses TLS.
+    pub(super) lab: Option<&'a Lab>,
+}
+
+/// The folder of a copy of an arm.
+pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
+    setting.directory.join("arms").join(arm.folder(copy))
+}
+
+/// The folder of one proxy in that of its arm.
+pub(super) fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
+    if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
+}
 
 /// The processors of a proxy. The two ends of a link are two machines.
 pub(super) fn processors_of(

@@ -23,11 +23,9 @@ use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{Ends, networks};
 use super::error::{in_arm, missing};
-use super::folders::{FILES, folder, hop_folder};
 use super::origins::{start_companion, start_origins};
 use super::running::Running;
-use super::specification::{processors_of, spec};
-use super::surroundings::Surroundings;
+use super::specification::{FILES, Surroundings, folder, hop_folder, processors_of, spec};
 use super::unloading::ActiveProxy;
 use super::{RunError, Setting, given, refusal};
 use crate::provenance::{Names, envoy_hash, file_hash};

@@ -10,12 +10,10 @@ use hoptax_host::processors::Placement;
 use hoptax_plan::request::requests_sha256;
 
 use super::fixture;
-use super::folders::folder;
 use super::running::Running;
-use super::specification::proxy_spec;
+use super::specification::{Surroundings, folder, proxy_spec};
 use super::subject::Subject;
 use super::subjects::Subjects;
-use super::surroundings::Surroundings;
 use crate::provenance::{Names, envoy_hash};
 
 /// The configuration hash of each arm and the hashes of its requests, in the given folder and with ports from
