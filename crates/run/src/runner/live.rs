@@ -110,7 +110,7 @@ impl Live<'_> {
         }
         let ends = Ends { link: None, network: subject.network.as_deref() };
         let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;
-        let result = result.map_err(|error| in_arm(planned.arm)(error.into()))?;
+        let result = result.map_err(in_arm(planned.arm))?;
         let settle_ns = settle(&result).max(AFTER_CLOSING).as_nanos() as u64;
         clock::sleep_until(now_ns().saturating_add(settle_ns), || stop.load(Ordering::Relaxed));
         if !stop.load(Ordering::Relaxed) {

@@ -172,8 +172,7 @@ impl<'p> Subjects<'p> {
                     let directory = hop_folder(folder(setting, arm, copy_number), arm, hop);
                     if let Some(front) = hop.proxy.front() {
                         let start = || front.start(&directory, (listen, 0).into(), &next, &processors);
-                        let live =
-                            ends.at_servers(is_near, start)?.map_err(|error| in_arm(arm)(error.into()))?;
+                        let live = ends.at_servers(is_near, start)?.map_err(in_arm(arm))?;
                         let names = names.with(live.address, "OWN");
                         copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
                         let start_cpu_us = cpu_us(&live)?;
@@ -196,8 +195,7 @@ impl<'p> Subjects<'p> {
                         spec.configure()?;
                         spec.start()
                     };
-                    let started =
-                        ends.at_servers(is_near, start)?.map_err(|error| in_arm(arm)(error.into()))?;
+                    let started = ends.at_servers(is_near, start)?.map_err(in_arm(arm))?;
                     copy.configurations.push(envoy_hash(&spec, &names)?);
                     files.push(spec.directory.join(FILES));
                     of_copy.push((at, spec, started));
@@ -268,7 +266,7 @@ impl<'p> Subjects<'p> {
         }
         for &planned in subjects {
             for proxy in &mut self.running(planned)?.subject.proxies {
-                proxy.check().map_err(|error| in_arm(planned.arm)(error.into()))?;
+                proxy.check().map_err(in_arm(planned.arm))?;
             }
         }
         Ok(())
