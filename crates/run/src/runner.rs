@@ -217,7 +217,9 @@ fn all_rounds(
             on_event(&Event::Sizing);
             capacities = meter.capacities(&mut subjects, stop)?;
         }
-        meter.set_once(&capacities, &answers);
+        // They are measured once, before the first round.
+        meter.record.capacities.clone_from(&capacities);
+        meter.record.answers.clone_from(&answers);
         let mut slicing = Slicing {
             meter: &mut meter,
             subjects: &mut subjects,
@@ -269,7 +271,7 @@ impl Slicing<'_, '_> {
             self.subjects.check(&block.subjects)?;
         }
         // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
-        for (block, subject) in host_waits::lost(blocks, self.meter.slices()) {
+        for (block, subject) in host_waits::lost(blocks, &self.meter.record.slices) {
             if !self.host_waits.has_time_for(block) {
                 break;
             }

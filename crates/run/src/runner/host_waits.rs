@@ -118,6 +118,19 @@ impl HostWaits {
         self.allowance = self.allowance.saturating_sub(length);
         has_time
     }
+
+    /// Returns true if there is time to repeat a slice of a block.
+    pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
+        self.allowance > block.load.slice
+    }
+
+    /// Returns true if the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
+    fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
+        let is_delayed = !self.shares_processors && was_delayed(slice);
+        self.seen.0 += 1;
+        self.seen.1 += u32::from(is_delayed);
+        is_delayed && self.seen.1 <= MAX_DELAYED_REPEATS.max(self.seen.0 / 4)
+    }
 }
 
 /// [`FIRST_WAIT`], or the time of all planned slices or the patience of the plan if that is shorter.
@@ -143,21 +156,6 @@ pub(super) fn lost<'a, 'p>(
     };
     let of_block = |block: &'a Block<'p>| block.subjects.iter().map(move |subject| (block, *subject));
     blocks.iter().flat_map(of_block).filter(|(block, subject)| is_lost(block, *subject)).collect()
-}
-
-impl HostWaits {
-    /// Returns true if there is time to repeat a slice of a block.
-    pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
-        self.allowance > block.load.slice
-    }
-
-    /// Returns true if the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
-    fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
-        let is_delayed = !self.shares_processors && was_delayed(slice);
-        self.seen.0 += 1;
-        self.seen.1 += u32::from(is_delayed);
-        is_delayed && self.seen.1 <= MAX_DELAYED_REPEATS.max(self.seen.0 / 4)
-    }
 }
 
 #[cfg(test)]

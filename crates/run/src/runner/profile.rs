@@ -38,7 +38,7 @@ impl Meter<'_> {
     pub(super) fn profile(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
         let counters = Counters::of_this_machine(stop);
         let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
-        plan::shuffle(self.plan, self.round(), &mut order);
+        plan::shuffle(self.plan, self.record.round, &mut order);
         for running in order.into_iter().filter(|running| running.planned.copy == 0) {
             let proxies: Vec<u32> = running.subject.proxies.iter().map(Proxy::id).collect();
             // A plan without loads has nothing to profile.
@@ -58,7 +58,7 @@ impl Meter<'_> {
                 running.last = Some(Last { reading: after, slice: None });
             }
             self.freezer.freeze(&proxies)?;
-            self.record_profile(running.planned.arm_number, profile);
+            self.record.profiles.insert(running.planned.arm_number, profile);
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Meter<'_> {
         for sample in &found {
             *layers_ns.entry(layer_of(sample).to_owned()).or_default() += sample.cpu_ns;
         }
-        let stacks = directory.join(format!("round-{}.folded", self.round()));
+        let stacks = directory.join(format!("round-{}.folded", self.record.round));
         fs::write(&stacks, Folded::new(&found).text())?;
         Ok(RoundProfile { requests, cpu_ns, sampler, layers_ns, ..RoundProfile::default() })
     }
@@ -136,9 +136,9 @@ impl Meter<'_> {
     /// The release of requests to the arm with this index under a load, as in the slices of the round: at another rate, a proxy spends its time on
     /// other layers, and their shares would not be those of the CPU time that the slices measured.
     fn release(&self, arm: usize, load: NumberedLoad<'_>) -> Release {
-        let rate = rate_of(self.slices(), arm, load.number);
+        let rate = rate_of(&self.record.slices, arm, load.number);
         // All arms with the same rate get the same release times.
-        let seed = self.plan.seed ^ (u64::from(self.round()) << 32);
+        let seed = self.plan.seed ^ (u64::from(self.record.round) << 32);
         release_of(&load, rate, seed)
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn search(
     }
 
     // The last trial may wait for its last responses.
-    let left = time.left_before(trials.timeout());
+    let left = time.left_before(trials.spec.timeout);
     let range = range_of(options, near.unwrap_or(Near::closed_loop(closed_loop_rate)), left);
     let searched = match near {
         Some(_) => OnRange { range, settings, each, sweep, time, say }.search(&mut trials, interrupt)?,
@@ -105,7 +105,7 @@ pub(super) fn search(
         fastest_mode,
         goals: searched.found,
         evidence: evidence(options.preset, settings.width),
-        arrivals: trials.arrivals().to_string(),
+        arrivals: trials.arrivals.to_string(),
         min_rate: range.min,
         max_rate: range.max,
         closed_loop_rate,
@@ -163,8 +163,8 @@ impl OnRange<'_> {
     fn search(&self, trials: &mut Trials<'_>, interrupt: &Interrupt) -> Result<Searched, Failure> {
         let Self { range, settings, time, say, .. } = self;
         let note = |text: &str| say(Update::Note(text));
-        let goals = common::goals(trials.objectives().len(), self.each);
-        let objectives = trials.objectives().to_vec();
+        let goals = common::goals(trials.objectives.len(), self.each);
+        let objectives = trials.objectives.clone();
         let mut search = self.begin(&objectives, &goals)?;
         let expected = time.elapsed() + search.expected_duration();
         let sweep_time = sweep::duration(settings.sweep_trial, settings.warmup);
@@ -173,7 +173,7 @@ impl OnRange<'_> {
             "search from {} to {} requests/s, {} arrivals{}: about {}, at most {}",
             rate(range.min),
             rate(range.max),
-            trials.arrivals(),
+            trials.arrivals,
             if self.sweep { ", then a sweep" } else { "" },
             seconds(expected + sweep_time),
             seconds(time.budget + sweep_time)

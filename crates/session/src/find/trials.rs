@@ -29,9 +29,11 @@ pub(super) type SendLoad<'a> = Box<dyn FnMut(&TrialSpec) -> Result<LoadResult, T
 pub(super) struct Trials<'a> {
     send_load: SendLoad<'a>,
     /// Objectives that are tried on each trial.
-    objectives: Vec<Objective>,
-    spec: TrialSpec,
-    arrivals: Arrivals,
+    pub(super) objectives: Vec<Objective>,
+    /// All trials are like this one, but for rate and duration.
+    pub(super) spec: TrialSpec,
+    /// The arrival process of all trials.
+    pub(super) arrivals: Arrivals,
     /// Time that the server settles after a trial that failed.
     settle: Duration,
     limits: &'a thresholds::Limits,
@@ -70,26 +72,6 @@ impl<'a> Trials<'a> {
     pub(super) fn aim_at(&mut self, objective: Objective) {
         self.objectives.insert(0, objective);
         self.spec = recording(self.spec.clone(), &self.objectives);
-    }
-
-    /// Returns the objectives that are tried on each trial.
-    pub(super) fn objectives(&self) -> &[Objective] {
-        &self.objectives
-    }
-
-    /// The arrival process of all trials.
-    pub(super) fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
-    }
-
-    /// The least time before the record of a trial.
-    pub(super) fn warmup(&self) -> Duration {
-        self.spec.warmup
-    }
-
-    /// Returns the time limit of the last responses of a trial.
-    pub(super) fn timeout(&self) -> Duration {
-        self.spec.timeout
     }
 
     /// A closed loop, not judged; None if it was interrupted.

@@ -207,7 +207,7 @@ fn lab(
     Ok(Lab {
         servers,
         seconds,
-        deaf: deaf.map_or(other, Deaf::address),
+        deaf: deaf.map_or(other, |deaf| deaf.address),
         other,
         authority: tls.certificates.authority(),
         certificate: tls.certificates.certificate(ORIGIN),

@@ -2,7 +2,7 @@
 
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stated};
-use hoptax_bootstrap::{Adapted, Listener, Problem, Replacement};
+use hoptax_bootstrap::{Adapted, Listener, Problem};
 use hoptax_functions::Catalogue;
 
 use super::PriceSettings;
@@ -31,11 +31,6 @@ impl Listed {
     /// The parts of the listener that has the most.
     pub fn most_parts(&self) -> usize {
         self.listeners.iter().map(|one| one.parts.len()).max().unwrap_or_default()
-    }
-
-    /// Replacements of parts of the configuration that a lab cannot provide.
-    pub(super) fn replacements(&self) -> &[Replacement] {
-        &self.adapted.replacements
     }
 }
 

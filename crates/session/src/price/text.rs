@@ -13,7 +13,7 @@ use super::try_out::Answers;
 
 /// Describes a configuration: the kind of its file, the listeners with their requests and parts, and all replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
-    let replacements = listed.replacements();
+    let replacements = &listed.adapted.replacements;
     let mut text = described.map_or_else(String::new, |what| format!("Configuration {what}\n\n"));
     for passed in &listed.listeners {
         text += &format!("Listener {} ({})\n", passed.listener.name, passed.listener.address);

@@ -116,7 +116,7 @@ impl Laboratory<'_> {
             of_each: self.began.elapsed() / count as u32,
             passed: passed.clone(),
             lacking: self.lacking.clone(),
-            replacements: self.listed.replacements().to_vec(),
+            replacements: self.listed.adapted.replacements.clone(),
             whole,
             answers,
             parts,
