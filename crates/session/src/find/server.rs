@@ -7,11 +7,11 @@ use hoptax_load::Arrivals;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_report::live;
 use hoptax_report::numbers::rate;
-use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FoundGoal, Sweep};
+use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FindTrial, FoundGoal, Sweep};
 use hoptax_stats::search::{Ending, Limits, Search, Step};
 
 use super::common::{
-    self, Near, Tried, criteria, evidence, found, measured, names, progress, range_of, refusal, seconds,
+    self, Near, Tried, criteria, evidence, found, known_rate, names, progress, range_of, refusal, seconds,
     trial_text,
 };
 use super::options::{LOWEST_RATE, Options, Settings, Time};
@@ -111,7 +111,7 @@ pub(super) fn search(
         closed_loop_rate,
         budget_s: time.budget.as_secs_f64(),
         took_s: time.elapsed().as_secs_f64(),
-        trials: searched.tried.into_iter().map(|tried| tried.trial).collect(),
+        trials: searched.trials,
         sweep: searched.sweep,
         plan,
     };
@@ -126,7 +126,7 @@ pub(super) fn search(
 #[derive(Debug, Default)]
 struct Searched {
     found: Vec<FoundGoal>,
-    tried: Vec<Tried>,
+    trials: Vec<FindTrial>,
     sweep: Option<Sweep>,
     /// True if the next trial did not fit into the budget.
     is_out_of_time: bool,
@@ -195,7 +195,7 @@ impl OnRange<'_> {
             let swept = sweep::run(trials, highest, settings.warmup, settings.sweep_trial, *say);
             (sweep, failure) = (Some(swept.result), swept.failure);
         }
-        Ok(Searched { found, tried, sweep, is_out_of_time, failure })
+        Ok(Searched { found, trials: tried, sweep, is_out_of_time, failure })
     }
 
     fn begin(&self, objectives: &[Objective], goals: &[Vec<usize>]) -> Result<Search, Failure> {
@@ -224,13 +224,8 @@ impl Shown {
     /// The state of the search after this many trials, of which a part runs now.
     fn state(&self, search: &Search, trials: usize, now: String) -> live::Search {
         let results = search.results();
-        let known = self.of_goals.iter().zip(&results).map(|(of, result)| live::KnownRate {
-            of: of.clone(),
-            holds: result.lower,
-            fails: result.upper,
-            min: self.range.min,
-            max: self.range.max,
-        });
+        let known =
+            self.of_goals.iter().zip(&results).map(|(of, result)| known_rate(of, result, &self.range));
         live::Search {
             trials: trials as u64,
             now,
@@ -252,20 +247,20 @@ fn run_trials(
     trials: &mut Trials<'_>,
     shown: &Shown,
     say: Say<'_>,
-) -> Result<(Vec<Tried>, Option<Failure>), Failure> {
+) -> Result<(Vec<FindTrial>, Option<Failure>), Failure> {
     let mut tried = Vec::new();
     while let Step::Trial(planned) = search.next() {
         say(Update::Search(&shown.state(search, tried.len(), trial_text(&planned))));
-        let one = match trials.run(&planned) {
+        let Tried { trial, measured } = match trials.run(&planned) {
             Ok(Some(one)) => one,
             Ok(None) => break,
             Err(error) if tried.is_empty() => return Err(error),
             Err(error) => return Ok((tried, Some(error))),
         };
-        search.record(&planned, measured(&one));
-        say(Update::Trial(&one.trial));
-        say(Update::Note(&progress(&one.trial, search)));
-        tried.push(one);
+        search.record(&planned, measured);
+        say(Update::Trial(&trial));
+        say(Update::Note(&progress(&trial, search)));
+        tried.push(trial);
     }
     Ok((tried, None))
 }

@@ -12,7 +12,7 @@ use hoptax_host::clock::{self, now_ns};
 use hoptax_load::trial::{TrialError, TrialSpec};
 use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{FindTrial, LoadResult, TriedObjective};
-use hoptax_stats::search::Planned;
+use hoptax_stats::search::{Measured, Planned, Sample};
 
 use super::common::{Tried, limits_processes, recording, unless_interrupted};
 use super::options::Options;
@@ -168,7 +168,7 @@ pub(super) fn judged(
     limits: &thresholds::Limits,
 ) -> Tried {
     let tried = try_all(objectives, &result);
-    let samples = objectives.iter().map(|objective| objective.sample(&result)).collect();
+    let samples: Vec<Sample> = objectives.iter().map(|objective| objective.sample(&result)).collect();
     let (planned_requests, answered, answered_rate) =
         (result.book.planned, result.book.answered, answered_rate(&result));
     judge_load(&mut result, limits);
@@ -182,6 +182,7 @@ pub(super) fn judged(
     }
     let mut seen = HashSet::new();
     limits_of_failed.retain(|one| seen.insert(one.clone()));
+    let measured = Measured { took, samples: limits_of_failed.is_empty().then_some(samples) };
     let trial = FindTrial {
         rate: planned.load,
         warmup_s: planned.warmup.as_secs_f64(),
@@ -194,7 +195,7 @@ pub(super) fn judged(
         generator_limits: limits_of_failed,
         account: result.body.account,
     };
-    Tried { trial, samples }
+    Tried { trial, measured }
 }
 
 /// Says that a closed loop of this length got no response, and names the failures that it saw.

@@ -1,6 +1,5 @@
 //! Opens a store, and puts runs in.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,17 +44,6 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             create(path)?;
-        }
-        Self::open_existing(path)
-    }
-
-    /// Opens a store that exists.
-    ///
-    /// # Errors
-    /// As [`Self::open`], and when there is none.
-    fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        if let Err(error) = fs::metadata(path) {
-            return Err(StoreError::file("open", path, error));
         }
         let lock = lock_file(path)?;
         lock.lock_shared().map_err(|error| StoreError::file("lock", path, error))?;
@@ -264,16 +252,15 @@ impl Store {
 
 /// The file that locks a store. It is another file because SQLite loses its own locks when a process closes the store's file.
 pub(crate) fn lock_file(path: &Path) -> Result<File, StoreError> {
-    let path = beside(path, "lock");
+    let path = with_suffix(path, ".lock");
     let opened = File::options().create(true).truncate(false).write(true).open(&path);
     opened.map_err(|error| StoreError::file("open", &path, error))
 }
 
-/// The path of a file beside a store: `store.sqlite.ENDING`.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".");
-    name.push(ending);
+/// The path of a file beside a store: its own, and this at its end.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
     PathBuf::from(name)
 }
 
