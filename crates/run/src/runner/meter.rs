@@ -14,7 +14,6 @@ use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Arm, Block, NumberedLoad, Plan};
 use hoptax_plan::record::{RoundRecord, SliceRecord};
-use hoptax_subject::envoy::process::Proxy;
 
 use super::busy::{Loaded, busy};
 use super::error::missing;
@@ -288,11 +287,7 @@ impl<'a> Meter<'a> {
 
     /// Thaws the proxies of a subject, and finds the processes of a server that already ran. Returns the ids of the proxies.
     fn wake(&mut self, subject: &mut Subject, arm: &Arm) -> Result<Vec<u32>, RunError> {
-        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-        self.freezer.thaw(&proxies)?;
-        if !proxies.is_empty() {
-            thread::sleep(SETTLED_AFTER);
-        }
+        let proxies = subject.thaw(&mut self.freezer)?;
         if subject.account.is_some() {
             // They may have changed since.
             subject.account = external::account(arm)?;

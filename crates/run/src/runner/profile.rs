@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use hoptax_host::freeze::SETTLED_AFTER;
 use hoptax_host::sampler::{Function, Sampler, Stack};
 use hoptax_load::{Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Load, NumberedLoad};
@@ -16,7 +15,6 @@ use hoptax_plan::profile::folded::Folded;
 use hoptax_plan::profile::{Frame, Sample, layer_of, samples};
 use hoptax_plan::record::SliceRecord;
 use hoptax_result::RoundProfile;
-use hoptax_subject::envoy::process::Proxy;
 
 use super::error::in_arm;
 use super::meter::{Meter, SETTLE};
@@ -40,14 +38,12 @@ impl Meter<'_> {
         let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
         plan::shuffle(self.plan, self.record.round, &mut order);
         for running in order.into_iter().filter(|running| running.planned.copy == 0) {
-            let proxies: Vec<u32> = running.subject.proxies.iter().map(Proxy::id).collect();
+            let has_proxies = !running.subject.proxies.is_empty();
             // A plan without loads has nothing to profile.
-            let Some(load) = self.plan.cpu_load_of(running.planned.arm).filter(|_| !proxies.is_empty())
-            else {
+            let Some(load) = self.plan.cpu_load_of(running.planned.arm).filter(|_| has_proxies) else {
                 continue;
             };
-            self.freezer.thaw(&proxies)?;
-            thread::sleep(SETTLED_AFTER);
+            let proxies = running.subject.thaw(&mut self.freezer)?;
             self.open(&mut running.subject, running.planned.arm, load, stop)?;
             let mut profile = self.profile_subject(running, load, &proxies, stop)?;
             match self.count_subject(running, load, &counters, &proxies, stop)? {
