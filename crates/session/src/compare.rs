@@ -229,6 +229,7 @@ mod tests {
     use hoptax_result::ArmKind;
 
     use super::*;
+    use crate::study_text::tests::plan_of;
 
     fn text(given: &[&str]) -> String {
         let given: Vec<String> = given.iter().map(ToString::to_string).collect();
@@ -237,8 +238,7 @@ mod tests {
     }
 
     fn plan(subjects: &[&str]) -> Plan {
-        let (file, positions) = hoptax_plan::file::read("compare.yaml", &text(subjects)).unwrap();
-        Plan::new(&file, &positions, crate::library::catalogue().unwrap()).unwrap()
+        plan_of(&text(subjects))
     }
 
     #[test]

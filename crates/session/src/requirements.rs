@@ -104,14 +104,8 @@ fn missing_commands(plan: &Plan, folder: &Path, search_path: &OsStr) -> Vec<Stri
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use hoptax_functions::Catalogue;
-
     use super::*;
-
-    fn plan_of(text: &str) -> Plan {
-        let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
-    }
+    use crate::study_text::tests::plan_of;
 
     #[test]
     fn a_missing_program_is_named_with_its_package_only_for_a_plan_that_needs_it() {
