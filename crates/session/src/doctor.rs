@@ -8,7 +8,6 @@ use std::path::Path;
 use hoptax_host::accounting::counts_cpu_time;
 use hoptax_host::limits;
 use hoptax_host::machine::judgement::{others, should_never_halt, slow_wake_ups, steal};
-use hoptax_host::machine::probe;
 use hoptax_host::namespace::Namespace;
 use hoptax_host::usable::usable_processors;
 use hoptax_result::{Ability, Diagnosis, Environment, LimitReason, MachineProbe, Program, counted, grouped};
@@ -18,6 +17,7 @@ use hoptax_subject::program::in_search_path;
 use crate::environment;
 use crate::failure::Failure;
 use crate::library;
+use crate::machine::probe;
 use crate::placement::placement;
 use crate::requirements::may_sample_kernel;
 
@@ -71,8 +71,7 @@ pub fn diagnose() -> Result<Diagnosis, Failure> {
 
 fn facts() -> Result<Facts, Failure> {
     let placement = placement()?;
-    let machine = probe(&placement)
-        .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))?;
+    let machine = probe(&placement, false)?;
     let search_path = env::var_os("PATH").unwrap_or_default();
     let has = |program: &str| in_search_path(program, &search_path).is_some();
     let of_root = library::built_in()?.into_iter().filter(|study| study.needs_root);
