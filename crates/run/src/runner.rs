@@ -146,23 +146,15 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, earlier: Earlier, control: &mut C
     // On a machine that was restarted since, that moment may not be representable.
     let began = now.checked_sub(Duration::from_secs_f64(earlier.elapsed_s.max(0.0))).unwrap_or(now);
     let mut rounds = earlier.rounds;
-    let ending = match run_rounds(plan, setting, began, control, &mut rounds) {
+    let measured =
+        at_callers_end(plan, setting, |link| all_rounds(plan, setting, link, began, control, &mut rounds));
+    let ending = match measured {
         // An error after a request to stop is a consequence of it.
         _ if control.stop.load(Ordering::Relaxed) => Ending::Interrupted,
         Ok(()) => Ending::Complete,
         Err(error) => Ending::Failed(error),
     };
     Outcome { rounds, ending, wall_s: began.elapsed().as_secs_f64() }
-}
-
-fn run_rounds(
-    plan: &Plan,
-    setting: &Setting<'_>,
-    began: Instant,
-    control: &mut Control<'_>,
-    rounds: &mut Vec<RoundRecord>,
-) -> Result<(), RunError> {
-    at_callers_end(plan, setting, |link| all_rounds(plan, setting, link, began, control, rounds))
 }
 
 /// Creates the link of a plan, if it has one, and calls `work` on this thread at its near end, pinned to the processor of the
