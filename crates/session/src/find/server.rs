@@ -38,10 +38,11 @@ pub struct Server {
 }
 
 /// The rate that a search is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Goal {
     /// The highest at which the objectives hold.
+    #[default]
     Objectives,
     /// The highest at which response times stay in their fastest mode, and the objectives, if any, hold.
     FastestMode,
