@@ -40,14 +40,6 @@ pub(super) fn listed(
     settings: &PriceSettings<'_>,
     catalogue: &Catalogue,
 ) -> Result<Listed, Failure> {
-    Ok(Listed { listeners: passed(&adapted, settings, catalogue)?, adapted })
-}
-
-fn passed(
-    adapted: &Adapted,
-    settings: &PriceSettings<'_>,
-    catalogue: &Catalogue,
-) -> Result<Vec<Passed>, Failure> {
     let headers = headers(settings, catalogue)?;
     if adapted.listeners.is_empty() {
         return Err(Failure::bad_input(format!(
@@ -57,15 +49,16 @@ fn passed(
         )));
     }
     let meant = adapted.named_listeners(settings.listener).map_err(Failure::bad_input)?;
-    let mut all: Vec<Passed> = meant.iter().map(|one| passed_of(adapted, one, settings, &headers)).collect();
-    for one in &mut all {
+    let mut listeners: Vec<Passed> =
+        meant.iter().map(|one| passed_of(&adapted, one, settings, &headers)).collect();
+    for one in &mut listeners {
         let parts = std::mem::take(&mut one.parts);
         one.parts = with_joined_tags(parts, most_tags(settings.without));
     }
     if !settings.without.is_empty() {
-        keep(&mut all, settings.without, catalogue)?;
+        keep(&mut listeners, settings.without, catalogue)?;
     }
-    Ok(all)
+    Ok(Listed { listeners, adapted })
 }
 
 /// The headers of the request: those that functions need which stand for parts, before the user's own.
