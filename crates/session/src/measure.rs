@@ -269,9 +269,8 @@ fn measure_on_this_thread(
     let trials = Trials { plan: &plan, setting: &setting, limits: &limits, interrupt, say };
     let ran = trials::run(&trials, rounds.earlier, clocked, &mut written);
     flames::write(&plan, &directory, say);
-    let stacks = flames::Stacks::of(&plan, &directory);
-    let mut result = judged_result(plan, &manifest, environment, &ran, &limits);
-    stacks.add_to(&mut result);
+    let mut result = judged_result(&plan, &manifest, environment, &ran, &limits);
+    flames::add_to(&mut result, &plan, &directory);
     let problems = write_all(&directory, &result);
     for problem in &problems {
         say(Update::Problem(problem));
