@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_functions::Tls;
-use hoptax_load::{self, ClientConfig, RequestSpec, Target, Traffic};
+use hoptax_load::{ClientConfig, RequestSpec, Target, Traffic};
 use hoptax_plan::plan::{Arm, Load, Plan, USUAL_BYTES};
 use hoptax_plan::request::{Request, expected_statuses};
 use hoptax_result::Answer;
