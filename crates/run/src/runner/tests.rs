@@ -11,7 +11,7 @@ use hoptax_plan::request::requests_sha256;
 
 use super::fixture;
 use super::running::Running;
-use super::specification::{Surroundings, folder, proxy_spec};
+use super::specification::{Surroundings, folder, spec};
 use super::subject::Subject;
 use super::subjects::Subjects;
 use crate::provenance::{Names, envoy_hash};
@@ -40,7 +40,7 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
                 companion,
                 lab: None,
             };
-            proxy_spec(arm, arm.chain.place_of(None).unwrap(), around).unwrap()
+            spec(&plan, arm, arm.chain.place_of(None).unwrap(), around).unwrap()
         });
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
