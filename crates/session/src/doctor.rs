@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::library;
 use crate::machine::probe;
 use crate::placement::placement;
-use crate::requirements::may_sample_kernel;
+use crate::requirements::{COUNTS_NO_CPU_TIME, may_sample_kernel};
 
 /// Connections that a measurement rarely exceeds: ports of one address to one server are 28,000 by default.
 const MANY_CONNECTIONS: u64 = 28_000;
@@ -178,9 +178,7 @@ fn no_proxy(facts: &Facts) -> Vec<LimitReason> {
 fn cpu(facts: &Facts, no_proxy: &[LimitReason]) -> Vec<LimitReason> {
     let mut reasons = no_proxy.to_vec();
     if !facts.counts_cpu_time {
-        let text = "this kernel does not count the CPU time of threads: turn it on with `sysctl kernel.task_delayacct=1`, or use a \
-                    kernel with CONFIG_SCHEDSTATS";
-        reasons.push(LimitReason::new("the kernel counts no CPU time", text));
+        reasons.push(LimitReason::new("the kernel counts no CPU time", COUNTS_NO_CPU_TIME));
     }
     reasons
 }

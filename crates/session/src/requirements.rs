@@ -15,6 +15,10 @@ use hoptax_subject::program::in_search_path;
 
 use crate::failure::Failure;
 
+/// The reason why CPU time cannot be measured, and the remedy.
+pub(crate) const COUNTS_NO_CPU_TIME: &str = "this kernel does not count the CPU time of threads: turn it on with \
+                                             `sysctl kernel.task_delayacct=1`, or use a kernel with CONFIG_SCHEDSTATS";
+
 /// Fails with all requirements of a plan that are missing, and with advice. `folder` is that of the study file.
 ///
 /// # Errors
@@ -23,11 +27,7 @@ pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     let search_path = env::var_os("PATH").unwrap_or_default();
     let mut problems = missing(plan, &search_path);
     if !counts_cpu_time().unwrap_or(false) {
-        problems.push(
-            "this kernel does not count the CPU time of threads: turn it on with `sysctl kernel.task_delayacct=1`, or use a kernel with \
-             CONFIG_SCHEDSTATS"
-                .to_owned(),
-        );
+        problems.push(COUNTS_NO_CPU_TIME.to_owned());
     }
     problems.extend(missing_commands(plan, folder, &search_path));
     let has_networks = plan.link.is_some() || plan.arms.iter().any(|arm| arm.network.is_some());
