@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Result as SqlResult, TransactionBehavior, params};
+use rusqlite::types::FromSql;
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Params, Result as SqlResult, TransactionBehavior, params,
+};
 
 use crate::run_files::RESULT;
 use crate::store::StoreError;
@@ -97,11 +100,7 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub(crate) fn find(&self, described: &Described) -> Result<Option<i64>, StoreError> {
-        let found = self
-            .connection
-            .prepare_cached("SELECT id FROM runs WHERE identity = ?1")
-            .and_then(|mut select| select.query_row([&described.identity], |row| row.get(0)).optional());
-        self.at(found)
+        self.one("SELECT id FROM runs WHERE identity = ?1", [&described.identity])
     }
 
     /// The files of a run, by path.
@@ -131,19 +130,14 @@ impl Store {
     pub fn result_bytes(&self, run: i64) -> Result<Option<u64>, StoreError> {
         let sql = "SELECT length(contents.bytes) FROM files JOIN contents ON contents.id = files.content \
              WHERE files.run = ?1 AND files.path = ?2";
-        let found = self.connection.prepare_cached(sql).and_then(|mut select| {
-            select.query_row(params![run, RESULT], |row| row.get::<_, i64>(0)).optional()
-        });
-        Ok(self.at(found)?.map(i64::cast_unsigned))
+        Ok(self.one::<i64>(sql, params![run, RESULT])?.map(i64::cast_unsigned))
     }
 
     /// One file of a run; none if it has no such file.
     fn document(&self, run: i64, path: &str) -> Result<Option<String>, StoreError> {
-        let found = self
-            .connection
-            .prepare_cached("SELECT content FROM files WHERE run = ?1 AND path = ?2")
-            .and_then(|mut select| select.query_row(params![run, path], |row| row.get(0)).optional());
-        self.at(found)?.map(|content| self.text(content)).transpose()
+        let sql = "SELECT content FROM files WHERE run = ?1 AND path = ?2";
+        let content: Option<i64> = self.one(sql, params![run, path])?;
+        content.map(|content| self.text(content)).transpose()
     }
 
     /// The paths of the files of a run.
@@ -219,6 +213,12 @@ impl Store {
 
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// The only value that a query selects; none if it selects no row.
+    pub(crate) fn one<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<Option<T>, StoreError> {
+        let select = self.connection.prepare_cached(sql);
+        self.at(select.and_then(|mut select| select.query_row(values, |row| row.get(0)).optional()))
     }
 
     /// An outcome of SQLite as one of this store.

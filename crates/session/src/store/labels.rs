@@ -1,6 +1,6 @@
 //! Labels of runs, and finding a run by its number or its label.
 
-use rusqlite::{Connection, OptionalExtension, Result as SqlResult};
+use rusqlite::{Connection, Result as SqlResult};
 
 use crate::store::{Store, StoreError};
 
@@ -10,8 +10,8 @@ impl Store {
     /// # Errors
     /// When there is none, or several runs have the label.
     pub fn resolve(&self, run: &str) -> Result<i64, StoreError> {
-        if let Some(id) =
-            run.parse().ok().map(|id: i64| self.at(exists(self.connection(), id))).transpose()?.flatten()
+        if let Ok(id) = run.parse::<i64>()
+            && let Some(id) = self.one("SELECT id FROM runs WHERE id = ?1", [id])?
         {
             return Ok(id);
         }
@@ -52,10 +52,6 @@ impl Store {
 /// Adds a label to a run.
 pub(crate) fn add(connection: &Connection, run: i64, label: &str) -> SqlResult<()> {
     connection.execute("INSERT OR IGNORE INTO labels (label, run) VALUES (?1, ?2)", (label, run)).map(drop)
-}
-
-fn exists(connection: &Connection, run: i64) -> SqlResult<Option<i64>> {
-    connection.query_row("SELECT id FROM runs WHERE id = ?1", [run], |row| row.get(0)).optional()
 }
 
 /// The runs with a label, in their order.
