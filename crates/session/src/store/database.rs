@@ -169,11 +169,7 @@ impl Store {
         if let Some(run) = self.at(contents::run_without_files(&self.connection))? {
             self.files(run)?;
         }
-        let ids = self
-            .connection
-            .prepare("SELECT id FROM contents")
-            .and_then(|mut select| select.query_map([], |row| row.get(0))?.collect::<SqlResult<Vec<i64>>>());
-        let ids = self.at(ids)?;
+        let ids: Vec<i64> = self.all("SELECT id FROM contents", [])?;
         for id in &ids {
             self.bytes(*id)?;
         }
@@ -219,6 +215,12 @@ impl Store {
     pub(crate) fn one<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<Option<T>, StoreError> {
         let select = self.connection.prepare_cached(sql);
         self.at(select.and_then(|mut select| select.query_row(values, |row| row.get(0)).optional()))
+    }
+
+    /// The values of the only column that a query selects.
+    pub(crate) fn all<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<Vec<T>, StoreError> {
+        let select = self.connection.prepare_cached(sql);
+        self.at(select.and_then(|mut select| select.query_map(values, |row| row.get(0))?.collect()))
     }
 
     /// An outcome of SQLite as one of this store.

@@ -15,7 +15,7 @@ impl Store {
         {
             return Ok(id);
         }
-        let found = self.at(labelled(self.connection(), run))?;
+        let found: Vec<i64> = self.all("SELECT run FROM labels WHERE label = ?1 ORDER BY run", [run])?;
         match found.as_slice() {
             [one] => Ok(*one),
             [] => Err(StoreError::NoRun { path: self.path().to_owned(), run: run.to_owned() }),
@@ -52,10 +52,4 @@ impl Store {
 /// Adds a label to a run.
 pub(crate) fn add(connection: &Connection, run: i64, label: &str) -> SqlResult<()> {
     connection.execute("INSERT OR IGNORE INTO labels (label, run) VALUES (?1, ?2)", (label, run)).map(drop)
-}
-
-/// The runs with a label, in their order.
-fn labelled(connection: &Connection, label: &str) -> SqlResult<Vec<i64>> {
-    let mut select = connection.prepare_cached("SELECT run FROM labels WHERE label = ?1 ORDER BY run")?;
-    select.query_map([label], |row| row.get(0))?.collect()
 }
