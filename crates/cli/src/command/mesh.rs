@@ -204,18 +204,18 @@ fn measure(
 ) -> Result<Code, Failure> {
     use hoptax_mesh::evidence::STUDY;
     use hoptax_report::documents;
-    use hoptax_session::{Update, elsewhere};
+    use hoptax_session::{Update, run_folder, write_outputs};
 
     use crate::interrupt;
 
-    let folder = elsewhere::folder(out, STUDY, force)?;
+    let folder = run_folder::for_pods(out, STUDY, force)?;
     let interrupt = interrupt::listen()?;
     let measured = hoptax_mesh::measure(plan, context, limits, &interrupt, &print::say);
     let result = measured.inspect_err(|_| {
         // Nothing is in it yet, unless it was there before.
         let _ = fs::remove_dir(&folder);
     })?;
-    let problems = elsewhere::write(&folder, &result);
+    let problems = write_outputs(&folder, &result);
     for problem in &problems {
         print::say(Update::Problem(problem));
     }

@@ -4,16 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use hoptax_host::clock::{self, now_ns};
-use hoptax_host::freeze::{Freezer, SETTLED_AFTER};
+use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Answer, Environment, LoadResult};
-use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
 use super::error::{in_arm, missing};
@@ -103,14 +101,10 @@ impl Live<'_> {
                 .map(Accounted::Processes),
             ..TrialSpec::new((*spec.traffic).clone())
         });
-        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-        self.freezer.thaw(&proxies)?;
-        if !proxies.is_empty() {
-            thread::sleep(SETTLED_AFTER);
-        }
+        let proxies = subject.thaw(&mut self.freezer)?;
         let ends = Ends { link: None, network: subject.network.as_deref() };
         let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;
-        let result = result.map_err(|error| in_arm(planned.arm)(error.into()))?;
+        let result = result.map_err(in_arm(planned.arm))?;
         let settle_ns = settle(&result).max(AFTER_CLOSING).as_nanos() as u64;
         clock::sleep_until(now_ns().saturating_add(settle_ns), || stop.load(Ordering::Relaxed));
         if !stop.load(Ordering::Relaxed) {

@@ -14,6 +14,7 @@ use hoptax_host::reserved_port::ReservedPort;
 use hoptax_load::TargetError;
 use hoptax_load::trial::TrialError;
 use hoptax_origin::{Call, Calls};
+use hoptax_run::runner::FILES;
 use hoptax_subject::envoy::bootstrap::INGRESS;
 use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
@@ -24,8 +25,6 @@ use crate::graph::proxy::{ConfigurationError, OUTBOUND, Outbound, configuration}
 
 /// All processes listen here.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// The folder of a proxy that its functions write to.
-const FILES: &str = "files";
 
 /// Conditions of a run besides its plan: programs, folder and processors.
 #[derive(Clone, Debug)]
