@@ -53,7 +53,7 @@ metrics, and early ends.")]
 #[command(arg = usual::help_all(), group = ArgGroup::new("senders"))]
 pub(crate) struct LoadArguments {
     #[command(flatten)]
-    traffic: TrafficArguments,
+    pub(crate) traffic: TrafficArguments,
     /// Requests per second, at most 10,000,000; without a rate, a closed loop sends as fast as possible
     #[arg(short = 'q', long, value_name = "RATE", value_parser = values::rate, help_heading = SCHEDULE)]
     rate: Option<f64>,
