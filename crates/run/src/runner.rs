@@ -40,6 +40,7 @@ mod tests;
 mod timeline;
 mod top_down;
 mod traffic;
+mod trials;
 mod unloading;
 
 use std::fs;
@@ -66,6 +67,7 @@ use meter::Meter;
 pub use perf::ProfileError;
 pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
 use subjects::Subjects;
+pub use trials::{run_trial, trial_on};
 
 /// Inputs of a run besides its plan: programs, placement and switches.
 #[derive(Clone, Debug)]
