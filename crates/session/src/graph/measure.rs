@@ -89,10 +89,7 @@ pub fn measure(
     drop(awake);
     // An error after an interrupt is a consequence of it.
     interrupt.check()?;
-    let rounds = rounds.map_err(|error| {
-        let kept = folder.keep();
-        Failure::environment(format!("{error}\nthe logs of all processes are in `{}`", kept.display()))
-    })?;
+    let rounds = rounds.map_err(|error| Failure::environment(error).with_logs(folder))?;
     let mut result = summary::result(&plan, spec, rounds, environment, settings.limits);
     result.check = predicted.map(|predicted| check::check(&result, &predicted));
     Ok(result)
