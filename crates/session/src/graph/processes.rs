@@ -232,21 +232,13 @@ impl<'p> Processes<'p> {
     pub(crate) fn counted(&self) -> Result<Vec<Counted>, GraphError> {
         let mut all = Vec::new();
         for RunningProxy { service, planned, proxy, .. } in &self.proxies {
-            let proofs = proofs(planned);
             let requests = format!("http.{INGRESS}.downstream_rq_total");
-            let patterns: Vec<String> =
-                std::iter::once(requests).chain(proofs.iter().map(|(_, proof)| proof.name.clone())).collect();
+            let proofs = proofs(planned).into_iter().map(|(_, proof)| proof.name);
+            let patterns: Vec<String> = std::iter::once(requests).chain(proofs).collect();
             let stated = proxy.statistics(&patterns).map_err(of_proxy(service))?;
             let mut values = stated.unwrap_or_default().into_iter();
             let requests = values.next().ok_or_else(|| GraphError::Statistics((*service).to_owned()))?;
-            all.push(Counted {
-                requests,
-                proofs: proofs
-                    .into_iter()
-                    .zip(values)
-                    .map(|((of, proof), value)| (of, proof, value))
-                    .collect(),
-            });
+            all.push(Counted { requests, proofs: values.collect() });
         }
         Ok(all)
     }
@@ -265,12 +257,12 @@ impl<'p> Processes<'p> {
 pub(crate) struct Counted {
     /// Requests to it.
     pub(crate) requests: u64,
-    /// Statistics that show its functions at work: the function, the condition, and the value.
-    pub(crate) proofs: Vec<(String, Proof, u64)>,
+    /// Values of its [`proofs`].
+    pub(crate) proofs: Vec<u64>,
 }
 
 /// Returns the statistics that show the functions of a proxy at work, each with its function.
-fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
+pub(crate) fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
     let named = |functions: &Composition| -> Vec<(String, Proof)> {
         functions.proofs().into_iter().map(|(component, proof)| (component.name.clone(), proof)).collect()
     };

@@ -21,7 +21,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use crate::graph::plan::RunPlan;
-use crate::graph::processes::{Counted, GraphError, Processes};
+use crate::graph::processes::{Counted, GraphError, Processes, proofs};
 
 /// Connections to the entry, as in the studies that predictions are learned from.
 pub(crate) const CONNECTIONS: usize = 32;
@@ -193,8 +193,9 @@ fn recorded(
 /// The functions that no statistic shows at work.
 fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String> {
     let mut found = Vec::new();
-    for ((_, service, _), (before, after)) in plan.proxies().zip(before.iter().zip(after)) {
-        for ((function, proof, before), (.., after)) in before.proofs.iter().zip(&after.proofs) {
+    for ((_, service, proxy), (before, after)) in plan.proxies().zip(before.iter().zip(after)) {
+        let values = before.proofs.iter().zip(&after.proofs);
+        for ((function, proof), (before, after)) in proofs(proxy).into_iter().zip(values) {
             if let Some(why) = proof.failure(*before, *after) {
                 found.push(format!("`{function}` at the proxy of `{}`: {why}", service.name));
             }
@@ -205,7 +206,7 @@ fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::{Catalogue, Proof};
+    use hoptax_functions::Catalogue;
     use hoptax_result::{LoadHistograms, sample};
 
     use super::*;
@@ -264,10 +265,8 @@ services: [{name: a, functions: [jwt]}]
 ";
         let plan =
             read("one.yaml", text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
-        let counted = |value: u64| {
-            let proof = Proof { name: "http.ingress.jwt_authn.allowed".to_owned(), above: None };
-            vec![Counted { requests: value, proofs: vec![("jwt".to_owned(), proof, value)] }]
-        };
+        // It has one proof, which must change.
+        let counted = |value: u64| vec![Counted { requests: value, proofs: vec![value] }];
         assert!(unproven(&plan, &counted(3), &counted(4)).is_empty());
         let found = unproven(&plan, &counted(3), &counted(3));
         assert!(found.len() == 1 && found[0].contains("`jwt` at the proxy of `a`"), "{found:?}");
