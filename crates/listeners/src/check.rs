@@ -62,6 +62,17 @@ pub struct Promise {
     pub trial: Result<Box<dyn Trial>, String>,
 }
 
+impl Promise {
+    /// A promise with its trial; without one if an obstacle is in its way.
+    fn new(about: PromiseKind, said: String, obstacle: Option<String>, trial: impl Trial + 'static) -> Self {
+        let trial: Result<Box<dyn Trial>, String> = match obstacle {
+            Some(why) => Err(why),
+            None => Ok(Box::new(trial)),
+        };
+        Self { about, said, trial }
+    }
+}
+
 /// Trial of a promise.
 pub trait Trial: fmt::Debug + Send + Sync {
     /// Returns the procedure that tries the promise.

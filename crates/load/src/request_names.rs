@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn get(url: &str) -> Target {
-        Target::new(url, "GET", Vec::new(), Vec::new()).unwrap()
+        Target::get(url).unwrap()
     }
 
     fn names(targets: &[Target]) -> Option<RequestNames> {

@@ -1,5 +1,6 @@
 //! The few numbers of a result that a page shows in a row under its answer.
 
+use hoptax_result::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,14 +29,26 @@ impl Headline {
     }
 
     /// The headline of a void result, without its number, which is not to be used.
-    #[must_use]
-    pub(crate) fn withheld(self, why: &str) -> Self {
+    fn withheld(self, why: &str) -> Self {
         let unit = match &self.value {
             Cell::Quantity(quantity) => quantity.unit,
             Cell::Empty | Cell::Text(_) => "",
         };
         Self::number(self.name, Quantity::unknown(why, unit), None)
     }
+}
+
+/// The headlines of a result with this verdict, each without its number if that is void.
+pub(crate) fn unless_void(
+    verdict: Verdict,
+    all: Vec<Headline>,
+    why: impl FnOnce() -> String,
+) -> Vec<Headline> {
+    if verdict != Verdict::Void {
+        return all;
+    }
+    let why = why();
+    all.into_iter().map(|one| one.withheld(&why)).collect()
 }
 
 #[cfg(test)]

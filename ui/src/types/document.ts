@@ -1,4 +1,4 @@
-// Made of schemas/document.json by `make ui`. Do not edit.
+// Made of schemas/openapi.json by `make ui`. Do not edit.
 
 /**
  * A cell.

@@ -3,11 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use hoptax_cluster::job::Pull;
 use hoptax_session::awake::NeverHalt;
 use hoptax_session::thresholds;
 use hoptax_session::{EnvoyChoice, Options};
 
 use super::values;
+
+/// The words for when nodes pull an image.
+pub(crate) const PULLS: [(&str, Pull); 3] =
+    [("always", Pull::Always), ("if-not-present", Pull::IfNotPresent), ("never", Pull::Never)];
 
 /// Options of every command that starts proxies and measures them.
 #[derive(Debug, Args)]
@@ -135,4 +140,12 @@ impl JsonArguments {
     pub(crate) fn file(&self) -> Option<&Path> {
         self.json.as_deref()
     }
+}
+
+/// The store of a command.
+#[derive(Debug, Args)]
+pub(crate) struct StoreChoice {
+    /// Store to use
+    #[arg(long = "store", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }

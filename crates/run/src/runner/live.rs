@@ -4,15 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use hoptax_host::freeze::{Freezer, SETTLED_AFTER};
+use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::trial::TrialSpec;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Answer, Environment, LoadResult};
-use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
 use super::error::{in_arm, missing};
@@ -94,14 +92,10 @@ impl Live<'_> {
             seed: self.plan.seed,
             ..trial_on(subject.processes().collect(), (*spec.traffic).clone(), self.setting)
         });
-        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-        self.freezer.thaw(&proxies)?;
-        if !proxies.is_empty() {
-            thread::sleep(SETTLED_AFTER);
-        }
+        let proxies = subject.thaw(&mut self.freezer)?;
         let ends = Ends { link: None, network: subject.network.as_deref() };
         let result = ends.at_callers(|| run_trial(&spec, settle, environment, stop))?;
-        let (result, _) = result.map_err(|error| in_arm(planned.arm)(error.into()))?;
+        let (result, _) = result.map_err(in_arm(planned.arm))?;
         if !stop.load(Ordering::Relaxed) {
             self.subjects.check(&[planned])?;
             self.freezer.freeze(&proxies)?;

@@ -174,7 +174,6 @@ fn times(round: &GraphRound, condition: GraphCondition) -> Option<Times> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hdrhistogram::Histogram;
     use hoptax_load::encoded::encode;
     use hoptax_result::GraphRoundProxy;
     use rand::SeedableRng;
@@ -185,7 +184,7 @@ pub(crate) mod tests {
 
     /// A slice with these response times and CPU times, us.
     fn slice(condition: GraphCondition, times_us: &[f64], cpu_us: &[f64]) -> GraphSlice {
-        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        let mut histogram = hoptax_load::histogram();
         for us in times_us {
             histogram.record((us * 1e3) as u64).unwrap();
         }

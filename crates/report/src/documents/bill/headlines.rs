@@ -1,21 +1,18 @@
 //! The headline numbers of a bill: what the whole costs in each unit, and its most expensive part.
 
-use hoptax_result::{BillResult, CostMeasure, Interval, Place, Severity, Verdict};
+use hoptax_result::{BillResult, CostMeasure, Interval, Place, Severity};
 
 use super::reason;
-use crate::headline::Headline;
+use crate::headline::{Headline, unless_void};
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
 
 /// The headlines.
 pub(super) fn headlines(result: &BillResult) -> Vec<Headline> {
-    let all = of_numbers(result);
-    if result.verdict != Verdict::Void {
-        return all;
-    }
-    let failed = result.findings.iter().find(|finding| finding.severity == Severity::Fail);
-    let why = failed.map_or("the study is void", |finding| finding.message.as_str());
-    all.into_iter().map(|one| one.withheld(why)).collect()
+    unless_void(result.verdict, of_numbers(result), || {
+        let failed = result.findings.iter().find(|finding| finding.severity == Severity::Fail);
+        failed.map_or("the study is void", |finding| finding.message.as_str()).to_owned()
+    })
 }
 
 fn of_numbers(result: &BillResult) -> Vec<Headline> {
@@ -64,7 +61,7 @@ fn most_expensive(result: &BillResult) -> Headline {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, BoundOf, Bounds, Finding, Measured};
+    use hoptax_result::{Bound, BoundOf, Bounds, Finding, Measured, Verdict};
 
     use super::super::bill;
     use super::*;

@@ -5,7 +5,7 @@ use hoptax_result::{FailOnOutcome, Finding, LoadResult, Loop, Severity, Stated};
 use super::cells::rate;
 use super::quantity;
 use crate::headline::Headline;
-use crate::numbers::grouped;
+use crate::numbers::count;
 use crate::quantity::{Form, Quantity};
 use crate::table::Cell;
 
@@ -86,7 +86,7 @@ fn unanswered(result: &LoadResult) -> Headline {
     }
     let lacking = all.saturating_sub(book.answered);
     let share = 100.0 * lacking as f64 / all as f64;
-    let note = format!("{} of {} requests", grouped(lacking as f64, 0), grouped(all as f64, 0));
+    let note = format!("{} of {} requests", count(lacking), count(all));
     Headline::number(NAME, Quantity::point(share, "%", Form::Level), Some(note))
 }
 

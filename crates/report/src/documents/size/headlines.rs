@@ -1,21 +1,16 @@
 //! The headline numbers of a sized graph: cores, the time that its proxies add, the rate of its first bottleneck, memory and money.
 
-use hoptax_result::{PredictedTime, SizeResult, Verdict};
+use hoptax_result::{PredictedTime, SizeResult};
 
 use super::{amount, cores, no_latency, predicted, usable};
-use crate::headline::Headline;
+use crate::headline::{Headline, unless_void};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
 use crate::table::Cell;
 
 /// The headlines.
 pub(super) fn headlines(result: &SizeResult) -> Vec<Headline> {
-    let all = of_numbers(result);
-    if result.verdict != Verdict::Void {
-        return all;
-    }
-    let why = usable(result);
-    all.into_iter().map(|one| one.withheld(&why)).collect()
+    unless_void(result.verdict, of_numbers(result), || usable(result))
 }
 
 fn of_numbers(result: &SizeResult) -> Vec<Headline> {
@@ -51,9 +46,10 @@ fn of_numbers(result: &SizeResult) -> Vec<Headline> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::Verdict;
+
     use super::super::size;
     use super::super::tests::sized;
-    use super::*;
     use crate::headline::tests::texts;
 
     #[test]

@@ -1,11 +1,11 @@
 //! The headline numbers of a study: what plain proxying takes, what an arm adds at most, how many costs are clear, and how wide the
 //! intervals are.
 
-use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult, Verdict};
+use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult};
 
 use super::{above_zero, at_load, functions, stated_and_clear};
-use crate::findings::{self, FindingGroup, listed};
-use crate::headline::Headline;
+use crate::findings::{self, FindingGroup, checks};
+use crate::headline::{Headline, unless_void};
 use crate::numbers::counted;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{Row, arm_level, baselines, unit_name};
@@ -14,13 +14,10 @@ use crate::table::Cell;
 
 /// The headlines. None without a compared arm, as in a timeline, whose first table is about the phases of each arm.
 pub(super) fn headlines(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
-    let all = of_costs(result, rows);
-    if result.verdict != Verdict::Void {
-        return all;
-    }
-    let failed = findings::failed(result);
-    let why = failed.first().map_or_else(|| "the study is void".to_owned(), FindingGroup::message);
-    all.into_iter().map(|one| one.withheld(&why)).collect()
+    unless_void(result.verdict, of_costs(result, rows), || {
+        let failed = findings::failed(result);
+        failed.first().map_or_else(|| "the study is void".to_owned(), FindingGroup::message)
+    })
 }
 
 fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
@@ -75,10 +72,8 @@ fn withheld_by(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> S
     let load = result.plan.usual_load_name(&arm.id, measure);
     let place = Place { arm: &arm.id, compared_with: None, load, measure: measure.measure() };
     let findings = result.findings.iter().filter(|one| one.withholds_number_or_vague_level(&place));
-    let mut checks: Vec<&str> = findings.map(|finding| finding.id.as_str()).collect();
-    checks.sort_unstable();
-    checks.dedup();
-    if checks.is_empty() { "not measured".to_owned() } else { format!("withheld by {}", listed(&checks)) }
+    let checks = checks(findings.map(|finding| finding.id.as_str()));
+    checks.map_or_else(|| "not measured".to_owned(), |checks| format!("withheld by {checks}"))
 }
 
 /// The most that an arm adds in a measure. Without any interval, the bounds of one arm, or the checks that withhold its cost.
@@ -139,7 +134,7 @@ fn half_width(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Finding, Interval, Measure, Measured, Severity};
+    use hoptax_result::{Finding, Interval, Measure, Measured, Severity, Verdict};
 
     use super::super::study;
     use super::*;
