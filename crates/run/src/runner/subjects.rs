@@ -279,23 +279,11 @@ impl<'p> Subjects<'p> {
 
     /// Ends connections, then proxies, then origins; does nothing if they have ended already.
     fn end_all(&mut self) -> Result<(), RunError> {
-        let mut proxies: Vec<Proxy> =
-            std::mem::take(&mut self.all).into_iter().flat_map(|running| running.subject.proxies).collect();
-        for proxy in &mut proxies {
-            proxy.ask_to_end().map_err(|error| RunError::System(io::Error::other(error)))?;
-        }
-        for proxy in proxies {
-            proxy.end().map_err(|error| RunError::System(io::Error::other(error)))?;
-        }
-        let mut origins: Vec<OriginProcess> =
-            std::mem::take(&mut self.origins).into_iter().chain(self.companion.take()).collect();
-        for origin in &mut origins {
-            origin.ask_to_end()?;
-        }
-        for origin in origins {
-            origin.end()?;
-        }
-        Ok(())
+        let all = std::mem::take(&mut self.all).into_iter();
+        let proxies = all.flat_map(|running| running.subject.proxies);
+        Proxy::end_all(proxies.collect()).map_err(io::Error::other)?;
+        let origins = std::mem::take(&mut self.origins).into_iter().chain(self.companion.take());
+        Ok(OriginProcess::end_all(origins.collect())?)
     }
 }
 

@@ -132,7 +132,7 @@ impl ArmsOfStudy {
             _ if interrupt.is_requested() => (turns.finish(FindEnd::Interrupt), None),
             Ok(ended_by) => (turns.finish(ended_by), None),
             // A proxy may end under overload. The trials before that are the result.
-            Err(failure) => (turns.finish(FindEnd::Failure), Some(with_logs(&failure, folder))),
+            Err(failure) => (turns.finish(FindEnd::Failure), Some(failure.with_logs(folder))),
         };
         drop(awake);
         let Some(searched) = searched else { return Err(failure.unwrap_or_else(Failure::interrupted)) };
@@ -226,12 +226,6 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
         seconds(expected(plan, options, budget)),
         seconds(budget)
     )
-}
-
-/// Keeps the logs of the processes for the user, and names them in the error.
-fn with_logs(failure: &Failure, folder: tempfile::TempDir) -> Failure {
-    let kept = folder.keep();
-    failure.with(format!("\nthe logs of all processes are in `{}`", kept.display()))
 }
 
 fn result(
