@@ -16,10 +16,10 @@ use hoptax_session::find::{
     ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Preset, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
-use hoptax_session::{EnvoyChoice, StudyText, thresholds};
+use hoptax_session::{StudyText, thresholds};
 
 use super::Arguments;
-use crate::arguments::shared::{JsonArguments, OfflineArguments, ThresholdArguments};
+use crate::arguments::shared::{EnvoyArguments, JsonArguments, ThresholdArguments};
 use crate::arguments::traffic::{CHECKS, TrafficArguments};
 use crate::arguments::{usual, values};
 use crate::exit::{Code, Failure};
@@ -60,6 +60,7 @@ Exit codes:
 docs/guide/find.md describes the method, the presets and the objectives.")]
 #[command(
     arg = usual::help_all(),
+    mut_arg("envoy", |envoy| envoy.requires("arms")),
     override_usage = "hoptax find --slo <OBJECTIVE>... [OPTIONS] <URL>...\n       hoptax find --goal <GOAL> [OPTIONS] <URL>..."
 )]
 pub(crate) struct FindArguments {
@@ -76,16 +77,14 @@ pub(crate) struct FindArguments {
     ///
     /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
     /// open loop of the study, or of its first load if it has none. Options that describe requests, connections or servers are refused.
+    /// --envoy and --dry-run are for such a search alone.
     #[arg(long, value_name = "ARMS", value_parser = arms, help_heading = SEARCH)]
     arms: Option<Arms>,
     /// Print the arms of the search and how long it takes, without starting anything
     #[arg(long, requires = "arms", help_heading = SEARCH)]
     dry_run: bool,
-    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH, for --arms
-    #[arg(long, value_name = "VERSION|PATH", requires = "arms", help_heading = SEARCH)]
-    envoy: Option<String>,
     #[command(flatten, next_help_heading = SEARCH)]
-    offline: OfflineArguments,
+    envoy: EnvoyArguments,
     /// Find the rate of each objective by itself, in one search [default: one rate that holds all]
     #[arg(long, help_heading = SEARCH)]
     each: bool,
@@ -206,7 +205,7 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
         max_rate: arguments.max_rate,
         budget: arguments.budget,
         limits,
-        envoy: EnvoyChoice { named: arguments.envoy.as_deref(), is_offline: arguments.offline.is_set },
+        envoy: arguments.envoy.choice(),
         never_halt: arguments.traffic.awake.never_halt,
     }
 }
@@ -239,7 +238,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     let source = study(arguments)?;
     let study = StudyText::named(source)?;
     let overrides = TrafficOverrides {
-        seed: given.seed.then_some(arguments.traffic.seed),
+        seed: given.seed.then_some(arguments.traffic.seed.number),
         arrivals: arguments.arrivals.clone(),
     };
     let arms = ArmsOfStudy::new(study, ids, overrides, &print::say)?;

@@ -12,7 +12,7 @@ use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_session::thresholds;
 
-use crate::arguments::shared::{JsonArguments, PULLS, ThresholdArguments};
+use crate::arguments::shared::{JsonArguments, OutArguments, PULLS, SeedArguments, ThresholdArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -72,7 +72,7 @@ pub(crate) struct MeshArguments {
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = values::whole::<u32>(1..=10_000))]
     connections: u32,
     /// Number of rounds, each with new pods
-    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = values::whole::<u32>(2..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = values::rounds)]
     rounds: u32,
     /// Length of a slice [default: 30s, or more where rare readings of CPU time need it]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
@@ -80,9 +80,8 @@ pub(crate) struct MeshArguments {
     /// Warm-up before each slice
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     warmup: Duration,
-    /// Seed of the order of slices
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArguments,
     /// Node of the origins [default: that of the first one]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -95,9 +94,8 @@ pub(crate) struct MeshArguments {
     /// Print the rights and the manifests as YAML, and make nothing
     #[arg(long)]
     dry_run: bool,
-    /// Run folder [default: a new one in `runs`]
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArguments,
     /// Overwrite the study of the run folder
     #[arg(long)]
     force: bool,
@@ -115,7 +113,7 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
-    let place = (arguments.out.as_deref(), arguments.force);
+    let place = (arguments.out.folder(), arguments.force);
     measure(
         &plan,
         &limits,
@@ -149,7 +147,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         rounds: arguments.rounds,
         slice: arguments.slice,
         warmup: arguments.warmup,
-        seed: arguments.seed,
+        seed: arguments.seed.number,
         nodes: [arguments.node.clone(), arguments.caller_node.clone()],
         cpu_time: arguments.cpu_time,
     };

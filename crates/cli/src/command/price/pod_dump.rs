@@ -52,7 +52,7 @@ impl Given {
                 folder.map_err(|error| Failure::environment(format!("cannot create a folder: {error}")))?;
             Self { path: keep(folder.path())?, run_folder: None, temporary: Some(folder) }
         } else {
-            let folder = Configuration::create_run_folder(arguments.run.out.as_deref())?;
+            let folder = Configuration::create_run_folder(arguments.run.out.folder())?;
             Self { path: keep(&folder)?, run_folder: Some(folder), temporary: None }
         };
         let container = admin.container.map(|name| format!("container `{name}`, ")).unwrap_or_default();
