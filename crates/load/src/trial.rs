@@ -206,7 +206,7 @@ fn workers(spec: &TrialSpec) -> usize {
     spec.workers.clamp(1, max_workers)
 }
 
-/// What the recordings of a worker keep beside counts and times.
+/// The state that the recordings of a worker keep beside counts and times.
 struct Kept {
     connections: usize,
     seed: u64,

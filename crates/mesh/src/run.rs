@@ -37,7 +37,7 @@ use sending::{answers, send};
 /// The time between two looks at an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What is needed all the time.
+/// The cluster, the interrupt and the listener, which each step needs.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     cluster: &'a Cluster,

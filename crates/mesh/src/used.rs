@@ -23,7 +23,7 @@ pub struct Poll {
     pub gone: BTreeSet<Container>,
 }
 
-/// What a container, or several that are shared together, used in some time.
+/// The use of a processor by a container, or by several that are shared together, in some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
     /// The share of a processor.
@@ -34,7 +34,7 @@ pub struct Used {
     pub limit: Option<LimitPeriods>,
 }
 
-/// What a container used between the first and the last reading that its node took in this time, seconds since 1970. None if it took fewer
+/// The use of a container between the first and the last reading that its node took in this time, seconds since 1970. None if it took fewer
 /// than two, and if the container ended or was restarted between them: its counter began again, though it may have passed its old value since.
 pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Option<Used> {
     let is_within = |pair: &&[Poll]| pair[0].asked_s >= from_s && pair[1].answered_s <= to_s;

@@ -119,7 +119,7 @@ pub(crate) struct Teller<'a> {
 /// A study that measures.
 struct Measuring {
     course: Course,
-    /// What it did at the last step.
+    /// Its work at the last step.
     told: String,
     told_at: Option<Instant>,
 }

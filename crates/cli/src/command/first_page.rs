@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::command::{Arguments, parsed};
 
-    /// What a command line that asks for help prints.
+    /// The text that a command line prints which asks for help.
     fn help(line: &[&str]) -> String {
         parsed(line.iter().copied()).unwrap_err().to_string()
     }

@@ -157,7 +157,7 @@ impl Pods {
         images
     }
 
-    /// What the proxies of the pods of each arm used of a processor in all this time, by the index of the arm.
+    /// The share of a processor that the proxies of the pods of each arm used in all this time, by the index of the arm.
     pub(super) fn idle(&self, polls: &[Poll]) -> BTreeMap<usize, f64> {
         self.arms.iter().enumerate().filter_map(|(index, arm)| Some((index, arm.idle(polls)?))).collect()
     }
@@ -184,7 +184,7 @@ impl Pods {
         };
         let all: Vec<(String, [String; 2])> = self.arms.iter().map(of).collect();
         for ArmPods { namespace, origin, running, .. } in self.arms {
-            // What is left ends by its deadline, and goes with its namespace.
+            // A pod that is left ends by its deadline, and goes with its namespace.
             let _ = running.end();
             let name = origin.name();
             let _ = context.cluster.remove(
@@ -259,7 +259,7 @@ impl ArmPods {
         shares.filter(|shares| !shares.is_empty()).map(|shares| shares.iter().sum())
     }
 
-    /// What its proxies used in this time, seconds since 1970, in their order.
+    /// The use of its proxies in this time, seconds since 1970, in their order.
     pub(super) fn proxies_used(
         &self,
         polls: &[Poll],
@@ -276,7 +276,7 @@ impl ArmPods {
         self.ways.iter().map(of).collect()
     }
 
-    /// What its origin used in this time.
+    /// The use of its origin in this time.
     pub(super) fn origin_used(&self, polls: &[Poll], (from_s, to_s): (f64, f64)) -> Option<Used> {
         used(polls, &self.container_of_origin(), from_s, to_s)
     }

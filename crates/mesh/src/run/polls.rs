@@ -147,7 +147,7 @@ impl Sampler {
     }
 }
 
-/// What shared proxies used without load.
+/// The use of shared proxies without load.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     /// The shares of a processor in each round, by what is shared; none where it is not known.
@@ -167,7 +167,7 @@ impl Idle {
         }
     }
 
-    /// What was used in the last round; none if it is not known.
+    /// The share in the last round; none if it is not known.
     pub(super) fn last(&self, shared: &Shared) -> Option<f64> {
         self.rounds.get(&key(shared))?.last().copied().flatten()
     }
@@ -183,7 +183,7 @@ impl Idle {
     }
 }
 
-/// What is shared: its namespace, the beginning of the names of its pods, and its container. A pod may have two containers that are shared.
+/// A shared proxy: its namespace, the beginning of the names of its pods, and its container. A pod may have two containers that are shared.
 type Key = [String; 3];
 
 fn key(Shared { namespace, pods, container }: &Shared) -> Key {
@@ -208,8 +208,8 @@ pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Contain
     all.filter(|container| is_of(shared, container)).cloned().collect()
 }
 
-/// What shared proxies used in this time. None if there is none, if that of one is not known, and if one came or went meanwhile: what it used
-/// in a part of the time is not what it used in all of it. Periods of limits are known if those of all are.
+/// The use of shared proxies in this time. None if there is none, if that of one is not known, and if one came or went meanwhile: its use
+/// in a part of the time is not that in all of it. Periods of limits are known if those of all are.
 pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<Used> {
     let is_within = |poll: &&Poll| poll.asked_s >= from_s && poll.answered_s <= to_s;
     let mut within = polls.iter().filter(is_within);
