@@ -14,7 +14,6 @@ use hoptax_stats::half_width_for_limit;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
-use crate::library;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
 use crate::run_folder;
@@ -88,7 +87,7 @@ fn by_candidate(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let (name, text) = library::read(settings.study)?;
+    let StudyText { name, text, folder } = StudyText::named(settings.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
     check_limits(&given, settings.limits).map_err(Failure::bad_input)?;
     let absolute = |config: &str| {
@@ -102,7 +101,7 @@ fn by_candidate(
     }
     // Relative paths in a study file start at its folder; a built-in study has none.
     let is_built_in = name != settings.study;
-    let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
+    let folder_of_study = if is_built_in { env::temp_dir() } else { folder };
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
     let folder = run_folder::path_of(settings.folder, &side_by_side.file.name);

@@ -15,6 +15,7 @@ use include_dir::{Dir, include_dir};
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
+use crate::study_text::StudyText;
 
 /// The built-in catalogue of functions.
 ///
@@ -40,11 +41,11 @@ pub(crate) fn graph(name: &str) -> Option<&'static str> {
     STUDIES.get_file(format!("graphs/{name}.yaml"))?.contents_utf8()
 }
 
-/// File name and text of a study: `study` is a path or the name of a built-in study.
+/// A study file: `study` is a path or the name of a built-in study.
 ///
 /// # Errors
 /// When there is neither.
-pub fn read(study: &str) -> Result<(String, String), Failure> {
+pub(crate) fn read(study: &str) -> Result<StudyText, Failure> {
     let path = Path::new(study);
     let is_path = study.contains('/') || path.extension().is_some() || path.is_file();
     if !is_path {
@@ -53,18 +54,22 @@ pub fn read(study: &str) -> Result<(String, String), Failure> {
     }
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::bad_input(format!("cannot read the study file `{study}`: {error}")))?;
-    Ok((study.to_owned(), text))
+    Ok(StudyText { name: study.to_owned(), text, folder: folder(study) })
 }
 
-/// File name and text of a built-in study.
+/// A built-in study.
 ///
 /// # Errors
 /// When there is none with this name.
-pub(crate) fn read_built_in(study: &str) -> Result<(String, String), Failure> {
+pub(crate) fn read_built_in(study: &str) -> Result<StudyText, Failure> {
     let names = names();
     let file = names.iter().find(|name| *name == study).map(|name| format!("{name}.yaml"));
     let text = file.as_ref().and_then(|file| STUDIES.get_file(file)).and_then(|file| file.contents_utf8());
-    file.zip(text.map(str::to_owned)).ok_or_else(|| {
+    let found = file.zip(text).map(|(name, text)| {
+        let folder = folder(&name);
+        StudyText { name, text: text.to_owned(), folder }
+    });
+    found.ok_or_else(|| {
         let hint = hoptax_text::nearest::hint(study, names.iter().map(String::as_str));
         Failure::bad_input(format!(
             "unknown study `{study}`{hint}\n`hoptax study list` lists the built-in studies"
@@ -98,8 +103,8 @@ fn listed(plans: &[(String, Plan)]) -> String {
 pub(crate) fn plans() -> Result<Vec<(String, Plan)>, Failure> {
     let catalogue = catalogue()?;
     let entry = |name: String| {
-        let (file, text) = read_built_in(&name).ok()?;
-        Some((name, Plan::read(&file, &text, catalogue).ok()?))
+        let file = read_built_in(&name).ok()?;
+        Some((name, Plan::read(&file.name, &file.text, catalogue).ok()?))
     };
     Ok(names().into_iter().filter_map(entry).collect())
 }
@@ -227,9 +232,9 @@ mod tests {
         assert!(names().contains(&"quick".to_owned()));
         for name in names() {
             let Some((_, plan)) = planned().iter().find(|(of, _)| *of == name) else {
-                let (file, text) = read(&name).unwrap();
+                let StudyText { name, text, .. } = read(&name).unwrap();
                 let (study, positions) =
-                    hoptax_plan::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
+                    hoptax_plan::file::read(&name, &text).unwrap_or_else(|error| panic!("{error}"));
                 let error = Plan::new(&study, &positions, catalogue().unwrap()).unwrap_err();
                 panic!("{error}");
             };
@@ -255,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_built_in_study_is_no_file_whatever_its_name_is() {
-        assert!(read_built_in("quick").unwrap().1.contains("arms"));
+        assert!(read_built_in("quick").unwrap().text.contains("arms"));
         for name in ["/etc/passwd", "../Cargo.toml", "Cargo.toml", "graphs/boutique", "quick.yaml", ""] {
             let refused = read_built_in(name).unwrap_err().to_string();
             assert!(refused.contains("unknown study"), "{name}: {refused}");

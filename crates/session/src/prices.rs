@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn built_in(study: &str) -> (StudyFile, Plan) {
-        let (name, text) = library::read(study).unwrap();
+        let StudyText { name, text, .. } = StudyText::named(study).unwrap();
         let (study, positions) = file::read(&name, &text).unwrap();
         let plan = Plan::new(&study, &positions, library::catalogue().unwrap()).unwrap();
         (study, plan)

@@ -22,9 +22,7 @@ impl StudyText {
     /// # Errors
     /// When there is no file with this path and no built-in study with this name.
     pub fn named(study: &str) -> Result<Self, Failure> {
-        let (name, text) = library::read(study)?;
-        let folder = library::folder(&name);
-        Ok(Self { name, text, folder })
+        library::read(study)
     }
 
     /// A built-in study by its name. Never opens a file, so the name may come from a stranger.
@@ -32,8 +30,6 @@ impl StudyText {
     /// # Errors
     /// When no built-in study has this name.
     pub fn built_in(study: &str) -> Result<Self, Failure> {
-        let (name, text) = library::read_built_in(study)?;
-        let folder = library::folder(&name);
-        Ok(Self { name, text, folder })
+        library::read_built_in(study)
     }
 }

@@ -113,12 +113,12 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
-    let place = (arguments.out.folder(), arguments.force);
     measure(
         &plan,
         &limits,
         arguments.kube_context.as_deref(),
-        place,
+        arguments.out.folder(),
+        arguments.force,
         arguments.json.file(),
         &again(arguments),
     )
@@ -196,7 +196,8 @@ fn measure(
     plan: &Plan,
     limits: &Limits,
     context: Option<&str>,
-    (out, force): (Option<&Path>, bool),
+    out: Option<&Path>,
+    force: bool,
     json: Option<&Path>,
     again: &str,
 ) -> Result<Code, Failure> {
@@ -232,7 +233,8 @@ fn measure(
     _: &Plan,
     _: &Limits,
     _: Option<&str>,
-    _: (Option<&Path>, bool),
+    _: Option<&Path>,
+    _: bool,
     _: Option<&Path>,
     _: &str,
 ) -> Result<Code, Failure> {

@@ -54,8 +54,8 @@ fn page(name: &str, plan: &Plan, results: &[ResultPage]) -> Result<String, Failu
     text += &row(["arm", "content"]);
     text += &row(["---", "---"]);
     text.extend(plan.arms.iter().map(|arm| row([&cell(&code(&arm.id)), &cell(&arm.summary)])));
-    let (_, file) = library::read_built_in(name)?;
-    Ok(text + &format!("\n## File\n\n```yaml\n{}\n```\n", file.trim_end()))
+    let file = library::read_built_in(name)?;
+    Ok(text + &format!("\n## File\n\n```yaml\n{}\n```\n", file.text.trim_end()))
 }
 
 /// The pages of results, sorted by their paths. Without any, no study has a link to one.
