@@ -125,6 +125,14 @@ pub(crate) struct SeedArguments {
     pub(crate) number: u64,
 }
 
+/// The cluster that a command speaks with.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArguments {
+    /// Context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kube_context: Option<String>,
+}
+
 /// Handling of idle processors.
 #[derive(Debug, Args)]
 pub(crate) struct AwakeArguments {

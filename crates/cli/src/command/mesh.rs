@@ -12,7 +12,9 @@ use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_session::thresholds;
 
-use crate::arguments::shared::{JsonArguments, OutArguments, PULLS, SeedArguments, ThresholdArguments};
+use crate::arguments::shared::{
+    ClusterArguments, JsonArguments, OutArguments, PULLS, SeedArguments, ThresholdArguments,
+};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -47,9 +49,8 @@ Exit codes:
   4    the result is void
   130  interrupted; complete rounds are kept")]
 pub(crate) struct MeshArguments {
-    /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME")]
-    kube_context: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// Mesh that is installed in the cluster, or a function of one; repeatable, or separated by commas
     #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN))]
     meshes: Vec<&'static str>,
@@ -116,7 +117,7 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
     measure(
         &plan,
         &limits,
-        arguments.kube_context.as_deref(),
+        arguments.cluster.kube_context.as_deref(),
         arguments.out.folder(),
         arguments.force,
         arguments.json.file(),
@@ -180,7 +181,7 @@ fn again(arguments: &MeshArguments) -> String {
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
     let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
     let given = [
-        ("--kube-context", &arguments.kube_context),
+        ("--kube-context", &arguments.cluster.kube_context),
         ("--node", &arguments.node),
         ("--caller-node", &arguments.caller_node),
     ];

@@ -15,7 +15,7 @@ use hoptax_session::price::{
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
 
 use self::pod_dump::Given;
-use crate::arguments::shared::{BudgetArguments, RunArguments};
+use crate::arguments::shared::{BudgetArguments, ClusterArguments, RunArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -131,13 +131,13 @@ const POD: &str = "Pod";
 
 /// The pod whose Envoy is priced.
 #[derive(Debug, Args)]
+#[command(mut_arg("kube_context", |context| context.requires("pod").conflicts_with("config").help_heading(POD)))]
 pub(crate) struct PodArguments {
     /// Instead of CONFIG, the dump of the Envoy in this pod of Kubernetes
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config", help_heading = POD)]
     pod: Option<PodName>,
-    /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
-    kube_context: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// Container of the proxy [default: a known one, such as `istio-proxy` or `consul-dataplane`]
     #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
     container: Option<String>,

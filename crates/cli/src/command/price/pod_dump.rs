@@ -79,10 +79,10 @@ impl Given {
 
 /// Takes the dump of a pod.
 fn take(pod: &PodName, arguments: &PodArguments) -> Result<Dump, Failure> {
-    let PodArguments { pod: _, kube_context, container, admin_port } = arguments;
+    let PodArguments { pod: _, cluster, container, admin_port } = arguments;
     let source = DumpSource {
         pod,
-        context: kube_context.as_deref(),
+        context: cluster.kube_context.as_deref(),
         container: container.as_deref(),
         admin_port: *admin_port,
     };
