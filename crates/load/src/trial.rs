@@ -105,7 +105,7 @@ pub fn run_with_cpu_times(
     let workers = workers(spec);
     let ready = connect(spec, workers, stop)?;
     let lookups = lookups(&spec.traffic)?;
-    let clock = clock::cost_and_step_back_ns();
+    let clock = clock::quality();
     let account = spec.account.as_ref().map(Account::begin).transpose()?;
     let start_ns = spec.start.as_ref().map_or_else(|| now_ns() + SETTLE_NS, Start::at_ns);
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
@@ -192,8 +192,8 @@ pub fn run_with_cpu_times(
             .share_since(&pressure, finished_ns.saturating_sub(pressure_from_ns) as f64 / 1e3)
             .filter(|_| !spec.never_halted),
         throttled: pressure_after.throttled_since(&pressure),
-        clock_read_ns: clock.0,
-        clock_step_back_ns: clock.1,
+        clock_read_ns: clock.reading_ns,
+        clock_step_back_ns: clock.step_back_ns,
         workers: uses,
     };
     let of = |recording: &Recording| recording.book.answered + recording.warmup_responses;
@@ -216,7 +216,7 @@ fn workers(spec: &TrialSpec) -> usize {
     spec.workers.clamp(1, max_workers)
 }
 
-/// What the recordings of a worker keep beside counts and times.
+/// The state that the recordings of a worker keep beside counts and times.
 struct Kept {
     connections: usize,
     seed: u64,

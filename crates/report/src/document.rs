@@ -48,7 +48,7 @@ pub struct Document {
     pub(crate) sections: Vec<Section>,
     /// The page with all details; none until it is written.
     pub(crate) page: Option<String>,
-    /// What the first screen on a terminal says to be in the details.
+    /// The content of the details, as the first screen on a terminal names it.
     #[serde(skip)]
     pub(crate) only_in_details: Option<&'static str>,
     /// The command that prints it with all details, without measuring again; none until it is in a file.

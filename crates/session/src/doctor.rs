@@ -1,4 +1,4 @@
-//! What this machine can and cannot measure, from what studies ask of it before they begin: its probe, programs, privileges, limits.
+//! The diagnosis of this machine, from what studies ask of it before they begin: its probe, programs, privileges, limits.
 //! It takes about a second, and installs nothing.
 
 use std::collections::BTreeSet;
@@ -183,7 +183,7 @@ fn cpu(facts: &Facts, no_proxy: &[LimitReason]) -> Vec<LimitReason> {
     reasons
 }
 
-/// What limits every measurement: others on the processors, and the speed of these.
+/// The limits of every measurement: others on the processors, and the speed of these.
 fn of_host(facts: &Facts) -> Vec<LimitReason> {
     let machine = &facts.machine;
     let mut reasons = Vec::new();

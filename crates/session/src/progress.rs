@@ -12,6 +12,15 @@ use crate::update::Update;
 
 pub use plain::PlainLines;
 
+/// Numbers of slices.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceCount {
+    /// The slices that are done.
+    pub done: u64,
+    /// All slices.
+    pub all: u64,
+}
+
 /// The progress of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -74,15 +83,15 @@ impl Progress {
 
     /// The state for a view, at this moment, with the costs so far.
     pub fn view<'a>(&self, at: Instant, so_far: Option<&'a CostsSoFar>) -> Study<'a> {
-        let (done, all) = self.slices();
+        let SliceCount { done, all } = self.slices();
         Study { now: self.now(), done_share: done as f64 / all.max(1) as f64, left: self.left(at), so_far }
     }
 
     /// The slices that are done, and all slices; those of the current round if the number of rounds is not known.
-    pub fn slices(&self) -> (u64, u64) {
+    pub fn slices(&self) -> SliceCount {
         match self.rounds {
-            Some(_) => (self.done, self.all()),
-            None => (self.done_of_round(), self.slices_per_round),
+            Some(_) => SliceCount { done: self.done, all: self.all() },
+            None => SliceCount { done: self.done_of_round(), all: self.slices_per_round },
         }
     }
 

@@ -956,7 +956,7 @@ export interface WaterfallPart {
   kind: string;
   cost: Quantity1;
   /**
-   * What it adds to each of the other numbers of the whole; none where that is not known.
+   * Its addition to each of the other numbers of the whole; none where that is not known.
    */
   also: (Quantity | null)[];
 }

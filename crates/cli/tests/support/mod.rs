@@ -122,7 +122,7 @@ impl Guarded {
         signal(self.0.id(), name);
     }
 
-    /// What it said on stderr until its end.
+    /// Its stderr until its end.
     pub(crate) fn stderr(&mut self) -> String {
         io::read_to_string(self.0.stderr.take().unwrap()).unwrap()
     }
