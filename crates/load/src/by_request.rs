@@ -8,9 +8,9 @@ use hdrhistogram::Histogram;
 use hoptax_result::Book;
 
 use crate::batches::Batches;
+use crate::by_key::add_by_key;
 use crate::distribution::{Distribution, histogram};
 use crate::division::{Division, LastLookup};
-use crate::recording::add_by_key;
 use crate::request_names::RequestNames;
 
 /// The requests of one name.

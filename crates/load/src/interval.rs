@@ -12,10 +12,10 @@ use hdrhistogram::Histogram;
 use hoptax_host::clock::now_ns;
 use hoptax_result::{IntervalTimes, LoadInterval};
 
+use crate::by_key::add_by_key;
 use crate::distribution::histogram;
 use crate::in_flight::InFlight;
 use crate::log::Outcome;
-use crate::recording::add_by_key;
 
 /// Receiver and length of the intervals of a trial.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 //! averaged.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{BodyBytes, Book, LatencySet, Reasons};
 use hoptax_wire::ERROR_CODES;
 use rustix::io::Errno;
 
+use crate::by_key::add_by_key;
 use crate::by_request::ByRequest;
 use crate::connection::Closing;
 use crate::course::Course;
@@ -38,16 +38,6 @@ impl Unsent {
             Self::Late => "late",
             Self::End => "end",
         }
-    }
-}
-
-/// Adds the values of a map to those of another, by key.
-pub(crate) fn add_by_key<K: Ord + Clone, V: Default + for<'a> AddAssign<&'a V>>(
-    ours: &mut BTreeMap<K, V>,
-    theirs: &BTreeMap<K, V>,
-) {
-    for (key, value) in theirs {
-        *ours.entry(key.clone()).or_default() += value;
     }
 }
 

@@ -10,8 +10,8 @@ use hoptax_host::processors::Placement;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::machine::probe;
 use crate::placement::placement;
+use crate::probe::probe;
 use crate::update::{Say, Update};
 
 /// When idle processors are kept from halting.

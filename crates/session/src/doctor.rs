@@ -17,8 +17,8 @@ use hoptax_subject::program::in_search_path;
 use crate::environment;
 use crate::failure::Failure;
 use crate::library;
-use crate::machine::probe;
 use crate::placement::placement;
+use crate::probe::probe;
 use crate::requirements::{COUNTS_NO_CPU_TIME, may_sample_kernel};
 
 /// Connections that a measurement rarely exceeds: ports of one address to one server are 28,000 by default.

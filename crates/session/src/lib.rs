@@ -36,6 +36,7 @@ pub mod pages;
 mod placement;
 pub mod price;
 pub mod prices;
+mod probe;
 pub mod progress;
 mod rates;
 mod recorder;

@@ -14,7 +14,6 @@ use include_dir::{Dir, include_dir};
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::study_text::StudyText;
 
 /// The built-in catalogue of functions.
 ///
@@ -82,8 +81,9 @@ fn listed(plans: &[(String, Plan)]) -> String {
 pub(crate) fn plans() -> Result<Vec<(String, Plan)>, Failure> {
     let catalogue = catalogue()?;
     let entry = |name: String| -> Result<(String, Plan), Failure> {
-        let (study, positions) = StudyText::built_in(&name)?.parsed()?;
-        Ok((name, Plan::new(&study, &positions, catalogue).map_err(Failure::bad_input)?))
+        let plan =
+            Plan::read(&format!("{name}.yaml"), study(&name)?, catalogue).map_err(Failure::bad_input)?;
+        Ok((name, plan))
     };
     names().into_iter().map(entry).collect()
 }

@@ -6,7 +6,6 @@ use hoptax_host::awake::Awake;
 use hoptax_host::child;
 use hoptax_host::limits;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
-use hoptax_host::machine::{self as host};
 use hoptax_host::processors::Placement;
 use hoptax_plan::plan::Plan;
 use hoptax_plan::suit;
@@ -15,6 +14,7 @@ use hoptax_result::{MachineProbe, MachineSpeeds, counted, grouped};
 use crate::awake::{self, NeverHalt};
 use crate::failure::Failure;
 use crate::manifest::Manifest;
+use crate::probe::probe;
 use crate::update::{Say, Update};
 
 pub use hoptax_host::child::ChildLimits;
@@ -88,12 +88,6 @@ pub(crate) fn speeds(
     let factor = if is_smoke { SMOKE_FACTOR } else { 1.0 };
     hoptax_tools::calibrate::speeds(placement, factor, seed.unwrap_or(1), Some(&awake::keep_awake), &never)
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
-}
-
-/// Probes the machine. In a study of seconds, the whole probe would take longer than the study.
-pub(crate) fn probe(placement: &Placement, is_short: bool) -> Result<MachineProbe, Failure> {
-    let probed = if is_short { host::probe_briefly(placement) } else { host::probe(placement) };
-    probed.map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))
 }
 
 /// True if a new study keeps its processors from halting.

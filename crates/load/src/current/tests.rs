@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::batches::BATCHES;
+use crate::by_key::add_by_key;
 use crate::by_request::ByRequest;
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::division::Division;
 use crate::failure::Failure;
-use crate::recording::add_by_key;
 use crate::request_names::RequestNames;
 use crate::target::Target;
 

@@ -6,9 +6,9 @@ use hoptax_result::{Book, Histogram, NamedRequests, RequestHistograms};
 
 use super::batches;
 use super::sums::{Part, add_to, moments};
+use crate::by_key::add_by_key;
 use crate::distribution::histogram;
 use crate::named_requests::Named;
-use crate::recording::add_by_key;
 
 /// The rows of a result, and their histograms.
 pub(super) type Rows = (Vec<NamedRequests>, BTreeMap<String, RequestHistograms>);

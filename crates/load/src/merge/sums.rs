@@ -9,10 +9,10 @@ use hoptax_result::{
 };
 
 use super::Run;
+use crate::by_key::add_by_key;
 use crate::distribution::{Moments, histogram, summary};
 use crate::encoded::{decode, encode};
 use crate::handshakes::supported;
-use crate::recording::add_by_key;
 use crate::times::Times;
 
 /// A run with everything that a merge needs.

@@ -133,15 +133,18 @@ pub(super) fn name_of(entry: &ArmEntry) -> String {
 }
 
 impl Planned<'_> {
-    /// The conditions requested for an arm with its own `at`, in front of this application; none for the origin. Impossible conditions of
-    /// the study are left out: they are reported once, where the study states them.
+    /// The conditions requested for an arm with its own `at`, in front of this application; none for the origin.
     fn requested(&self, at: &ConditionsSection, application: Option<&Application>) -> Vec<Requested> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
         let usual_connections = closed.map(|load| u64::from(load.connections));
         let all = Requested::all(&self.file.conditions, at, usual_connections).into_iter();
-        all.map(|one| one.with_application(application, self.application.as_ref()))
-            .filter(|one| !one.is_of_study() || points::plain(BASELINE, one).is_ok())
-            .collect()
+        all.map(|one| one.with_application(application, self.application.as_ref())).collect()
+    }
+
+    /// The possible ones of [`Self::requested`]. Impossible conditions of the study are reported once, where the study states them.
+    fn possible(&self, at: &ConditionsSection, application: Option<&Application>) -> Vec<Requested> {
+        let is_reported = |one: &Requested| one.is_of_study() && points::plain(BASELINE, one).is_err();
+        self.requested(at, application).into_iter().filter(|one| !is_reported(one)).collect()
     }
 
     /// Adds the arms of an entry, whose place in the file is `pointer`, and those that they are compared with. Returns the
@@ -178,7 +181,7 @@ impl Planned<'_> {
             _ => false,
         };
         let mut messages = Vec::new();
-        for requested in self.requested(&at, self.application.as_ref()) {
+        for requested in self.possible(&at, self.application.as_ref()) {
             let added = match name.as_str() {
                 BASELINE => {
                     points::plain(BASELINE, &requested).map_err(|message| vec![message]).map(|resolved| {

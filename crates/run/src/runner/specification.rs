@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use hoptax_functions::{Context, Tls};
 use hoptax_host::link::Link;
+use hoptax_plan::configurations;
 use hoptax_plan::file::Protocol;
-use hoptax_plan::plan::{Arm, Hop, Place, Plan};
+use hoptax_plan::plan::{Arm, GivenConfig, Hop, Place, Plan};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
-use hoptax_subject::envoy::process::ProxySpec;
+use hoptax_subject::envoy::process::{ProxySpec, Source};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 
-use super::{ArmError, Setting, given};
+use super::{ArmError, Setting};
 
 /// The folder of an arm that its function writes to.
 pub const FILES: &str = "files";
@@ -75,7 +76,7 @@ pub(super) fn spec(
 ) -> Result<ProxySpec, ArmError> {
     let hop = place.hop;
     let source = match (&hop.given, around.lab) {
-        (Some(config), Some(lab)) => given::source(plan, config, lab, &around)?,
+        (Some(config), Some(lab)) => given(plan, config, lab, &around)?,
         _ => generated(arm, place, &around)?.into(),
     };
     let Surroundings { setting, directory, processors, .. } = around;
@@ -89,6 +90,21 @@ pub(super) fn spec(
         processors: processors.to_vec(),
         generation: None,
     })
+}
+
+/// Writes the files of a given configuration, and returns the configuration as it is adapted to this machine.
+fn given(plan: &Plan, given: &GivenConfig, lab: &Lab, around: &Surroundings<'_>) -> Result<Source, ArmError> {
+    let configuration = plan.configurations.get(&given.path).map_err(ArmError::Given)?;
+    let origin = around.next.first().copied().unwrap_or(configurations::ORIGIN);
+    // Without a companion, the plan has made sure that no address of the configuration leads to it.
+    let companion = around.companion.unwrap_or(configurations::COMPANION);
+    let place = hoptax_bootstrap::Lab::new(origin, companion, around.directory.join(FILES));
+    let unusable = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
+    let user = configuration.given.with(&given.replaced);
+    let user = user.map_err(|missing| ArmError::Given(configurations::no_such_nodes(&missing)))?;
+    let adapted = user.adapt(&place).map_err(|error| unusable(&error))?;
+    user.write_files(&adapted, lab.certificates()).map_err(|error| unusable(&error))?;
+    Ok(Source::Given { bootstrap: adapted.without(&given.without), listener: given.listener.clone() })
 }
 
 /// A generated configuration.

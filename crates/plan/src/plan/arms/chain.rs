@@ -50,7 +50,7 @@ impl Planned<'_> {
             return problems;
         }
         let mut messages = Vec::new();
-        for requested in self.requested(&at, application.as_ref()) {
+        for requested in self.possible(&at, application.as_ref()) {
             for network in &networks {
                 let added = self.chain_in(network.as_ref(), index, entry, &resolved, &requested);
                 messages.extend(added.err().into_iter().flatten());

@@ -45,7 +45,7 @@ impl Planned<'_> {
             Ok(at) => at,
             Err(message) => return vec![(format!("{pointer}/protocol"), message)],
         };
-        for requested in self.requested(&at, self.application.as_ref()) {
+        for requested in self.possible(&at, self.application.as_ref()) {
             let added = self.external_at(&requested, index, entry, &external, &request);
             problems.extend(placed(pointer, added.err().into_iter().flatten().collect()));
         }
