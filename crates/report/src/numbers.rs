@@ -2,7 +2,7 @@
 
 use hoptax_result::Interval;
 
-pub(crate) use hoptax_result::{count, counted, grouped, percent, signed};
+pub(crate) use hoptax_result::{count, counted, grouped, percent, signed, ungrouped};
 
 /// The mark of a difference whose sign is not supported.
 pub const UNCERTAIN_SIGN: &str = " ?";
@@ -67,6 +67,12 @@ pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))
 }
 
+/// A number with at most two decimals, without those at its end that are zero.
+pub(crate) fn short(value: f64) -> String {
+    let text = grouped(value, 2);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A time in us, with a decimal place if it is short.
 pub(crate) fn us(us: f64) -> String {
     grouped(us, usize::from(us.abs() < 1000.0))
@@ -127,9 +133,9 @@ pub(crate) fn or_dash(text: Option<String>) -> String {
 /// A time in words: `23 s`, `4 min`, `3.3 h`.
 pub fn duration(seconds: f64) -> String {
     match seconds.max(0.0) {
-        short if short < 90.0 => format!("{short:.0} s"),
-        middling if middling < 5_400.0 => format!("{:.0} min", middling / 60.0),
-        long => format!("{:.1} h", long / 3_600.0),
+        short if short < 90.0 => format!("{} s", grouped(short, 0)),
+        middling if middling < 5_400.0 => format!("{} min", grouped(middling / 60.0, 0)),
+        long => format!("{} h", grouped(long / 3_600.0, 1)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{CarryError, Price, PriceMade, PricedMachine, PricesResult};
 
-use crate::numbers::{counted, decimals, difference, ends, grouped, level, or_dash, signed};
+use crate::numbers::{counted, decimals, difference, ends, grouped, level, or_dash, percent, signed};
 use crate::rows::in_percent;
 use crate::table::Table;
 
@@ -42,13 +42,13 @@ fn machine(machine: &PricedMachine) -> String {
 /// Errors of carried prices where the truth is known.
 fn error(error: &CarryError) -> String {
     format!(
-        "{} functions carried between {} known machines were off by {:.0} % at the median; the intervals here are a factor of {} both ways \
-         and cover {:.0} % of other functions on such machines",
+        "{} functions carried between {} known machines were off by {} at the median; the intervals here are a factor of {} both ways \
+         and cover {} % of other functions on such machines",
         error.functions,
         error.machines,
-        error.median_share * 100.0,
+        percent(error.median_share, 0),
         grouped(error.factor, 2),
-        (error.confidence * 100.0).floor()
+        grouped((error.confidence * 100.0).floor(), 0)
     )
 }
 

@@ -20,6 +20,11 @@ pub fn grouped(value: f64, decimals: usize) -> String {
     if value < 0.0 && !is_zero { format!("-{grouped}") } else { grouped }
 }
 
+/// Formats a number without commas, for what programs read: command lines, coordinates and values of other formats.
+pub fn ungrouped(value: f64, decimals: usize) -> String {
+    format!("{value:.decimals$}")
+}
+
 /// As [`grouped`], with a sign also for what is not negative, for differences.
 pub fn signed(value: f64, decimals: usize) -> String {
     let text = grouped(value, decimals);

@@ -1,5 +1,6 @@
 //! The document of a check of a listeners file: the promises that Envoy keeps and breaks, listener by listener.
 
+use crate::numbers::grouped;
 use hoptax_result::{
     CheckedListener, CheckedPromise, ListenersCheckResult, PromiseKind, PromiseOutcome, counted,
 };
@@ -129,7 +130,7 @@ fn table(result: &ListenersCheckResult) -> Table {
     listeners.sort_by_key(|one| std::cmp::Reverse(broken(one)));
     let row = |one: &&CheckedListener| {
         let mut cells: Vec<Cell> = PromiseKind::ALL.iter().map(|kind| cell(one, *kind)).collect();
-        cells.push(Cell::words(format!("{:.1} s", one.took_us as f64 / 1e6)));
+        cells.push(Cell::words(format!("{} s", grouped(one.took_us as f64 / 1e6, 1))));
         Row::new(&one.name, cells)
     };
     // A broken promise is shown on any terminal.

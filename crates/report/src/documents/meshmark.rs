@@ -5,7 +5,7 @@ mod charts;
 use hoptax_result::{MeshMarkArm, MeshMarkResult};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
-use crate::numbers::grouped;
+use crate::numbers::{grouped, percent};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
@@ -46,8 +46,8 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
                 .to_owned(),
             format!(
                 "value for cost: requests for each second of CPU time that the arm adds to the one that it is compared with, \
-                 1,000,000 / (added us per request), with its interval of {:.0} %",
-                100.0 * result.confidence
+                 1,000,000 / (added us per request), with its interval of {}",
+                percent(result.confidence, 0)
             ),
         ],
     ));

@@ -5,7 +5,7 @@ mod charts;
 use hoptax_result::{PricesResult, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
-use crate::numbers::{ends, level, percent_difference, signed};
+use crate::numbers::{ends, grouped, level, percent_difference, signed};
 use crate::prices::{lines, not_carried, table};
 
 /// The document of prices.
@@ -57,7 +57,10 @@ fn answer(result: &PricesResult) -> Vec<String> {
     };
     let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
     let error = here.error.as_ref().map(|error| {
-        format!("On known machines, nearly all carried prices were off by at most {:.2} times", error.factor)
+        format!(
+            "On known machines, nearly all carried prices were off by at most {} times",
+            grouped(error.factor, 2)
+        )
     });
     let highest = result.prices.iter().find_map(|price| Some((price, price.here_us?)));
     let highest = highest.map(|(price, us)| {

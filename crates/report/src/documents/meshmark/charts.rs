@@ -1,5 +1,6 @@
 //! The charts of the index `MeshMark` and of value for cost: each arm under each load.
 
+use crate::numbers::percent;
 use hoptax_result::MeshMarkArm;
 
 use super::value;
@@ -15,7 +16,7 @@ pub(super) fn charts(arms: &[&MeshMarkArm]) -> Option<Section> {
     let values = Intervals::new("value for cost", axis, values);
     let mark = |arm: &&MeshMarkArm| {
         let of_arm = Quantity::point(arm.mean?, "", Form::Level);
-        let left = |share: Option<f64>| Some(format!("{:.1} %", 100.0 * share?));
+        let left = |share: Option<f64>| Some(percent(share?, 1));
         let row = IntervalRow::measured(name(arm), of_arm);
         let left = left(arm.cpu_mue).zip(left(arm.memory_mue));
         Some(match left {
