@@ -373,9 +373,9 @@ mod tests {
         assert_eq!((severity, arm.as_deref()), (Severity::Warn, Some("pod-network")));
         assert!(message.ends_with("the caller in 15 periods"), "{message}");
         let (.., message) = judged(None, 2).unwrap();
-        assert!(message.ends_with("the origin in 10 of 1000 periods"), "{message}");
+        assert!(message.ends_with("the origin in 10 of 1,000 periods"), "{message}");
         let (.., message) = judged(Some(1), 2).unwrap();
-        assert!(message.ends_with("the caller in 5 periods; the origin in 10 of 1000 periods"), "{message}");
+        assert!(message.ends_with("the caller in 5 periods; the origin in 10 of 1,000 periods"), "{message}");
     }
 
     #[test]

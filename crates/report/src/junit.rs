@@ -1,6 +1,5 @@
 //! A gate as JUnit XML, which CI systems show as tests: one test case for each limit of each arm.
 
-use crate::numbers::ungrouped;
 use std::io;
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult};
@@ -8,6 +7,7 @@ use quick_xml::Writer;
 use quick_xml::events::BytesText;
 
 use crate::gate::sentence;
+use crate::numbers::ungrouped;
 
 /// The gate as JUnit XML. An exceeded limit is a failure; an undecided or unknown one is skipped, with the reason.
 ///

@@ -9,7 +9,6 @@ mod load;
 mod search;
 mod study;
 
-use crate::numbers::grouped;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style as CellStyle};
@@ -20,6 +19,7 @@ pub use search::{KnownRate, Search};
 pub use study::{CostsSoFar, Study};
 
 use crate::Style;
+use crate::numbers::grouped;
 
 /// The longest bar of a share, in columns.
 const LONGEST_BAR: usize = 40;

@@ -1,7 +1,8 @@
 //! The probe of the machine in words.
 
-use crate::numbers::{grouped, percent};
 use hoptax_result::{MachineProbe, WakeUps};
+
+use crate::numbers::{grouped, percent};
 
 /// The slowest median over all processors and kinds of wake-ups, us; none without wake-ups.
 fn slowest_us(wake_ups: &[WakeUps]) -> Option<f64> {

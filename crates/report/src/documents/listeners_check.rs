@@ -1,6 +1,5 @@
 //! The document of a check of a listeners file: the promises that Envoy keeps and breaks, listener by listener.
 
-use crate::numbers::grouped;
 use hoptax_result::{
     CheckedListener, CheckedPromise, ListenersCheckResult, PromiseKind, PromiseOutcome, counted,
 };
@@ -8,6 +7,7 @@ use hoptax_result::{
 use crate::document::{Document, Section};
 use crate::environment;
 use crate::next::Next;
+use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 
 /// Broken promises that the answer names; the others are details.

@@ -1,11 +1,11 @@
 //! The charts of the index `MeshMark` and of value for cost: each arm under each load.
 
-use crate::numbers::percent;
 use hoptax_result::MeshMarkArm;
 
 use super::value;
 use crate::chart::{Chart, IntervalRow, Intervals, Scale};
 use crate::document::Section;
+use crate::numbers::percent;
 use crate::quantity::{Form, Quantity};
 
 /// Both charts; those without a number are left out.
