@@ -40,6 +40,7 @@ mod mesh_istio;
 mod mesh_istio_functions;
 mod multiplexed;
 mod network;
+mod numbers;
 mod overload;
 mod page;
 mod pod;
