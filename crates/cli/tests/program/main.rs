@@ -30,6 +30,7 @@ mod imports;
 mod interchange;
 mod intervals;
 mod lint;
+mod lists;
 mod load;
 mod load_ends;
 mod merge;
