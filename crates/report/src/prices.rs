@@ -57,19 +57,19 @@ pub(crate) fn table(result: &PricesResult) -> Table {
     let is_carried = result.here.is_some();
     let row = |price: &Price| {
         let share = price.listed_share.as_ref().map(in_percent);
-        let listed = [&share, &price.listed_us];
-        let mut cells = listed.map(|one| or_dash(one.as_ref().map(difference))).to_vec();
+        let here = price.here_us.as_ref();
+        let here = [here.map(|us| signed(us.estimate, decimals(us.half_width()))), here.map(ends)];
+        let listed = [&share, &price.listed_us].map(|one| one.as_ref().map(difference));
+        let here = here.into_iter().filter(|_| is_carried);
+        let mut cells: Vec<String> = here.chain(listed).map(or_dash).collect();
         if is_carried {
-            let here = price.here_us.as_ref();
-            cells.push(or_dash(here.map(|us| signed(us.estimate, decimals(us.half_width())))));
-            cells.push(or_dash(here.map(ends)));
             let why = price.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
             cells.push(format!("{}{why}", price.made.words()));
         }
         (price.id.clone(), cells)
     };
     let columns: &[&str] = if is_carried {
-        &["function", "listed %", "listed us", "here us", "interval", "source"]
+        &["function", "here us", "interval", "listed %", "listed us", "source"]
     } else {
         &["function", "%", "us"]
     };

@@ -8,6 +8,9 @@ use crate::document::{Document, Judgement, Next, Section};
 use crate::numbers::{ends, grouped, level, percent_difference, signed};
 use crate::prices::{lines, not_carried, table};
 
+/// Rows on the first screen, the line for the rest among them: the most expensive functions are what prices are read for first.
+const MOST_ROWS: usize = 12;
+
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {
     let mut document = Document::new("predict prices", "", answer(result));
@@ -17,6 +20,7 @@ pub fn prices(result: &PricesResult) -> Document {
     let all = table(result);
     document.table =
         Some(order.fold(all, |table, (heading, priority)| table.with_priority(heading, priority)));
+    document.most_rows = Some(MOST_ROWS);
     document.plots.extend(charts::charts(result));
     document.notes.extend(result.here.as_ref().and_then(|_| not_carried(result)));
     let usable = match result.verdict {
