@@ -10,7 +10,7 @@ use hoptax_wire::{Client, ClientProtocol, Encoded};
 
 /// The limit of the session. It is stated again here, so that a change of one without the other is found.
 const MAX_COOKIES: usize = 50;
-/// What fits into one frame of HTTP/2 beside the rest of a response.
+/// The size that fits into one frame of HTTP/2 beside the rest of a response.
 const MAX_VALUE_BYTES: usize = 16_000;
 
 /// A response of HTTP/2 whose only header is `Set-Cookie`, on a stream.

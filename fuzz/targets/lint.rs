@@ -31,7 +31,7 @@ fuzz_target!(|input: (&str, &str)| {
         }
     }
     let result = LintResult::new((), output::body(vec![output::file("envoy.yaml", &linted, &read.unread)]));
-    // What is written is read again, and shown.
+    // A text that is written is read again, and shown.
     let text = serde_json::to_string(&result).expect("JSON");
     let again: LintResult = serde_json::from_str(&text).expect("the same result");
     assert_eq!(result, again);

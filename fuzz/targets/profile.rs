@@ -1,4 +1,4 @@
-//! What perf prints: samples, stacks and counters, with arbitrary text.
+//! The output of perf: samples, stacks and counters, with arbitrary text.
 
 #![cfg_attr(feature = "run", no_main)]
 

@@ -1,4 +1,4 @@
-//! What a load sends: URLs, headers and bodies with placeholders from files of strangers, and traces.
+//! The requests of a load: URLs, headers and bodies with placeholders from files of strangers, and traces.
 
 #![cfg_attr(feature = "run", no_main)]
 

@@ -110,6 +110,6 @@ callbacks! {
     append_body = append_body(envoy: *mut c_void, part: u32, bytes: Buffer) -> bool;
     /// Removes bytes from the start of a part of a body.
     drain_body = drain_body(envoy: *mut c_void, part: u32, length: usize) -> bool;
-    /// Whether an earlier filter buffered the body, so that the received part is the buffered part.
+    /// True if an earlier filter buffered the body, so that the received part is the buffered part.
     received_is_buffered = received_buffered_request_body(envoy: *mut c_void) -> bool;
 }

@@ -105,8 +105,6 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::sync::Barrier;
 
     use hoptax_tasks::plans::{Grant, Plan};

@@ -1,4 +1,4 @@
-// What a reader has chosen on the page, as the part of its address behind the hash: a link to the page is a link to the view.
+// The choices of a reader on the page, as the part of its address behind the hash: a link to the page is a link to the view.
 
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";

@@ -29,7 +29,7 @@ pub const LISTENING: &str = "listening on http://";
 /// The prefix of the line with the address that the data plane asks for pulls.
 pub const USAGE: &str = "usage on http://";
 
-/// What the application is started with.
+/// The settings that the application is started with.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The address for clients.
@@ -38,7 +38,7 @@ pub struct Settings {
     pub usage_listen: SocketAddr,
     /// Where its key and its storage are.
     pub data: Data,
-    /// Whether it refuses pulls beyond the plan itself. Otherwise it leaves this to the data plane, and only records them.
+    /// True if it refuses pulls beyond the plan itself. Otherwise it leaves this to the data plane, and only records them.
     pub enforce: bool,
 }
 

@@ -26,7 +26,7 @@ const LOG_LINES: usize = 8;
 /// The cluster with the address that states the pulls of accounts.
 const USAGE_CLUSTER: &str = "usage";
 
-/// What enforces the plans.
+/// The mechanism that enforces the plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mechanism {
     /// A WebAssembly filter in Envoy.

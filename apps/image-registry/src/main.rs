@@ -21,7 +21,7 @@ struct Arguments {
     /// Folder of the key and the storage; created if there is none
     #[arg(long, value_name = "FOLDER", default_value = "runs/image-registry")]
     folder: PathBuf,
-    /// What refuses pulls beyond the plan
+    /// The side that refuses pulls beyond the plan
     #[arg(long, value_enum, default_value = "proxy")]
     enforced_by: Enforcement,
     /// Serve an account and an image that `hoptax study image-registry` knows, from memory instead of FOLDER
@@ -32,7 +32,7 @@ struct Arguments {
     pulls_per_minute: u32,
 }
 
-/// What refuses pulls beyond the plan.
+/// The side that refuses pulls beyond the plan.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Enforcement {
     /// A proxy in front of the application, which only records pulls

@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The longest time of an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// What is asked.
+/// A question, a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
@@ -192,7 +192,7 @@ mod tests {
         digit.repeat(64)
     }
 
-    /// What a reader of two containers says to these questions, one after the other over one line.
+    /// The answers of a reader of two containers to these questions, one after the other over one line.
     fn asked(questions: &[Vec<String>]) -> Vec<Answer> {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {

@@ -78,8 +78,6 @@ pub fn write(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -150,8 +150,6 @@ fn limit(params: &mut CertificateParams, seconds: i64) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -50,7 +50,7 @@ pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
     let is_judged_again = |finding: &Finding| load::OF_MERGED.iter().any(|check| check.id == finding.id);
     result.findings.retain(|finding| !is_judged_again(finding));
     bound_as_parts(result, limits);
-    // Those of the whole stand before those of its parts, and a lost agent, which is about all numbers, before all others.
+    // Findings about the whole stand before those about its parts, and a lost agent, which is about all numbers, before all others.
     result.findings.splice(..0, judged);
     result
         .findings

@@ -62,7 +62,13 @@ Exit codes:
 
 /// Measures the cost of hops and functions of a service mesh, and reports whether the numbers can be trusted
 #[derive(Debug, Parser)]
-#[command(name = "hoptax", version, help_template = first_page::template(), after_help = AFTER_HELP)]
+#[command(
+    name = "hoptax",
+    version,
+    arg = first_page::help_all(),
+    help_template = first_page::template(),
+    after_help = AFTER_HELP
+)]
 pub(crate) struct Arguments {
     /// Print all details of a result, such as the times of each request of a load, not its first screen alone
     #[arg(long, global = true)]
@@ -226,7 +232,7 @@ where
     T: Into<OsString> + Clone,
 {
     let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
-    let mut command = usual::shown(Arguments::command(), &line);
+    let mut command = first_page::shown(usual::shown(Arguments::command(), &line), &line);
     if line.iter().any(|word| word == "--no-color") {
         // The help and errors of clap, which knows the variable alone.
         command = command.color(clap::ColorChoice::Never);

@@ -6,6 +6,7 @@ mod exit;
 mod interrupt;
 mod print;
 mod progress;
+mod schema;
 mod token_file;
 
 use std::env;

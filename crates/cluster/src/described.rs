@@ -111,13 +111,13 @@ pub(crate) struct Why {
     pub(crate) exit_code: i64,
 }
 
-/// What a container waits for.
+/// The event that a container waits for.
 pub(crate) enum WaitsFor {
     /// It is on the way.
     Start,
     /// Its image. The node tries again after the first failure, which may have been that of a busy registry.
     Image { is_certain: bool },
-    /// What may not come.
+    /// Anything else, which may not come.
     Other,
 }
 
@@ -127,7 +127,7 @@ impl Status {
         self.message.as_deref().map(|message| format!(": {}", short(message))).unwrap_or_default()
     }
 
-    /// What the scheduler says of a pod that no node takes.
+    /// The message of the scheduler about a pod that no node takes.
     pub(crate) fn unscheduled(&self) -> Option<String> {
         let is_refused = |condition: &&Condition| {
             condition.kind == "PodScheduled"
@@ -139,7 +139,7 @@ impl Status {
 }
 
 impl Why {
-    /// What a container that waits so waits for.
+    /// The event that a container with this reason waits for.
     pub(crate) fn waits_for(&self) -> WaitsFor {
         match self.reason.as_str() {
             "" | "ContainerCreating" | "PodInitializing" => WaitsFor::Start,

@@ -105,7 +105,7 @@ pub struct AgentJob {
     pub memory_mib: u32,
     /// The pods that agents keep off, as far as targets are known.
     pub avoided: Vec<Avoided>,
-    /// What its pods have beside.
+    /// The additions to its pods.
     pub dress: Dress,
 }
 

@@ -12,7 +12,7 @@ use hoptax_result::LimitPeriods;
 
 /// The metric of CPU time, a counter.
 const CPU_TIME: &str = "container_cpu_usage_seconds_total";
-/// Those of the limit of a container, which only a container with a limit has.
+/// The metrics of the limit of a container, which only a container with a limit has.
 const PERIODS: &str = "container_cpu_cfs_periods_total";
 const THROTTLED: &str = "container_cpu_cfs_throttled_periods_total";
 const THROTTLED_S: &str = "container_cpu_cfs_throttled_seconds_total";
@@ -39,7 +39,7 @@ pub struct Reading {
     pub cpu_s: f64,
     /// Periods of its CPU limit since its start; none where they are not known, and of a container without a limit.
     pub limit: Option<LimitPeriods>,
-    /// Those of the limit of its pod, which kubelets do not tell.
+    /// Periods of the limit of its pod, which kubelets do not tell.
     pub limit_of_pod: Option<LimitPeriods>,
 }
 

@@ -131,8 +131,8 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, String> 
     }
     let (known_answer, known_cpu_us) = match file.known_answer {
         None => (None, None),
-        Some(KnownAnswerFile { response_p50_us: Some(response_p50_us), cpu_us: None }) => {
-            (Some(KnownAnswer { response_p50_us }), None)
+        Some(KnownAnswerFile { response_p50_us: Some((low_us, high_us)), cpu_us: None }) => {
+            (Some(KnownAnswer { response_p50_low_us: low_us, response_p50_high_us: high_us }), None)
         }
         Some(KnownAnswerFile { response_p50_us: None, cpu_us: Some(cpu_us) }) => (None, Some(cpu_us)),
         Some(_) => return Err("its `known_answer` needs either `response_p50_us` or `cpu_us`".to_owned()),

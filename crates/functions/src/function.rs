@@ -247,8 +247,10 @@ impl Request {
 /// The known response time of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
-    /// Lower and upper limit of the cost at the median of response time, us.
-    pub response_p50_us: (u64, u64),
+    /// Lower limit of the cost at the median of response time, us.
+    pub response_p50_low_us: u64,
+    /// Its upper limit.
+    pub response_p50_high_us: u64,
 }
 
 /// The environment that a fragment is rendered for.

@@ -33,18 +33,27 @@ pub fn thread_cpu_ns() -> u64 {
     used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
 }
 
-/// The cost of one clock reading, nanoseconds, and the largest backward step in 1,000 readings, nanoseconds, which must be 0.
-pub fn cost_and_step_back_ns() -> (f64, u64) {
+/// The quality of the clock.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockQuality {
+    /// The cost of one reading, nanoseconds.
+    pub reading_ns: f64,
+    /// The largest backward step, nanoseconds, which must be 0.
+    pub step_back_ns: u64,
+}
+
+/// Measures the clock by 1,000 readings.
+pub fn quality() -> ClockQuality {
     const READINGS: usize = 1_000;
-    let (mut last_ns, mut back_ns) = (now_ns(), 0);
+    let (mut last_ns, mut step_back_ns) = (now_ns(), 0);
     let mut costs_ns = [0; READINGS];
     for cost_ns in &mut costs_ns {
         let read_ns = now_ns();
         *cost_ns = read_ns.saturating_sub(last_ns);
-        back_ns = back_ns.max(last_ns.saturating_sub(read_ns));
+        step_back_ns = step_back_ns.max(last_ns.saturating_sub(read_ns));
         last_ns = read_ns;
     }
-    (undisturbed_mean(&mut costs_ns), back_ns)
+    ClockQuality { reading_ns: undisturbed_mean(&mut costs_ns), step_back_ns }
 }
 
 /// The mean without the largest hundredth: other work interrupts a few readings, for milliseconds each.
@@ -135,8 +144,8 @@ mod tests {
 
     #[test]
     fn the_clock_is_cheap_and_does_not_step_back() {
-        let (cost_ns, back_ns) = cost_and_step_back_ns();
-        assert!(cost_ns > 0.0 && cost_ns < 1e6, "{cost_ns}");
-        assert_eq!(back_ns, 0);
+        let ClockQuality { reading_ns, step_back_ns } = quality();
+        assert!(reading_ns > 0.0 && reading_ns < 1e6, "{reading_ns}");
+        assert_eq!(step_back_ns, 0);
     }
 }

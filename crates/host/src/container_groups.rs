@@ -65,7 +65,7 @@ pub struct Counters {
     pub cpu_ns: u64,
     /// Periods of the CPU limit of the container since its start; none if the kernel does not count them.
     pub limit: Option<LimitPeriods>,
-    /// Those of the limit of its pod, which may have one of its own.
+    /// Periods of the limit of its pod, which may have one of its own.
     pub limit_of_pod: Option<LimitPeriods>,
 }
 

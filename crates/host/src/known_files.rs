@@ -31,7 +31,7 @@ pub fn cache_folder() -> Option<PathBuf> {
 /// then on. A fact that cannot be kept is found each time.
 ///
 /// # Errors
-/// Those of `find`.
+/// When `find` fails.
 pub fn fact<E>(path: &Path, name: &str, find: impl FnOnce() -> Result<String, E>) -> Result<String, E> {
     match cache_folder() {
         Some(folder) => fact_in(&folder.join("hoptax").join("files"), path, name, SystemTime::now(), find),

@@ -18,7 +18,7 @@ use hoptax_stats::median;
 
 use crate::accounting::{ProcessorReading, TaskUse, ThreadAccount, processor_ticks, ticks_between};
 use crate::awake::Awake;
-use crate::clock::cost_and_step_back_ns;
+use crate::clock;
 use crate::handover::HandoverProbe;
 use crate::processors::Placement;
 use own_use::{OwnUse, add, on_each};
@@ -66,7 +66,7 @@ fn probe_for(
     let began = Instant::now();
     let probed = probed(placement);
     let first_ticks = processor_ticks()?;
-    let (clock_read_ns, _) = cost_and_step_back_ns();
+    let clock_read_ns = clock::quality().reading_ns;
 
     let mut own = OwnUse::new();
     let halting = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;

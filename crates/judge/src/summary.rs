@@ -240,8 +240,8 @@ fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
     // Functions of the catalogue were rendered when it was loaded.
     let cpu_us = only.and_then(|only| only.function.known_cpu_us(&only.knobs).ok().flatten());
     (!known.is_empty() || cpu_us.is_some()).then(|| KnownAnswer {
-        response_p50_low_us: sum(|known| known.response_p50_us.0),
-        response_p50_high_us: only.and_then(|_| sum(|known| known.response_p50_us.1)),
+        response_p50_low_us: sum(|known| known.response_p50_low_us),
+        response_p50_high_us: only.and_then(|_| sum(|known| known.response_p50_high_us)),
         cpu_us,
     })
 }

@@ -8,7 +8,7 @@ mod node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-pub(crate) use self::cluster::{Cluster, OLD_OPTIONS};
+pub(crate) use self::cluster::{Address, Cluster, OLD_OPTIONS};
 use self::index::Index;
 pub(crate) use self::index::Places;
 pub(crate) use self::node::Node;
@@ -226,8 +226,8 @@ impl<'a> Proxy<'a> {
     /// The connection managers of this proxy that a cluster leads back to, at a port of the same machine.
     pub(crate) fn own_managers(&self, cluster: &Cluster<'a>) -> Vec<usize> {
         let addresses = cluster.addresses();
-        let own = addresses.iter().filter(|(_, host, _)| is_loopback(host));
-        own.filter_map(|(_, _, port)| self.by_port.get(port)).flatten().copied().collect()
+        let own = addresses.iter().filter(|address| is_loopback(address.host));
+        own.filter_map(|address| self.by_port.get(&address.port)).flatten().copied().collect()
     }
 
     /// The routes of the connection managers of this proxy that a route leads back to.

@@ -102,7 +102,7 @@ impl Distribution {
         summary(&self.histogram(), self.moments(), censored)
     }
 
-    /// What its histogram does not have.
+    /// The numbers that its histogram does not have.
     pub(crate) fn moments(&self) -> Moments {
         Moments {
             overflow: self.overflow,

@@ -17,7 +17,7 @@ pub(crate) struct Named {
     pub(crate) failures: BTreeMap<String, u64>,
     /// Response times. There are none of service.
     pub(crate) times: Times,
-    /// What the histogram of response time does not have.
+    /// The numbers that the histogram of response time does not have.
     pub(crate) response: Moments,
     /// The same of response time without the delays of the generator.
     pub(crate) without_generator: Moments,

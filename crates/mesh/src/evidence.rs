@@ -132,7 +132,7 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
 }
 
 fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
-    // What callers saw of the hypervisor below their node, in ticks of a processor.
+    // The time that the hypervisor below the node of callers took, in ticks of a processor.
     let ticks = |of: fn(&Generator) -> f64| {
         let all = round.slices.iter().map(|slice| of(&slice.load.generator) * TICKS_PER_SECOND);
         all.sum::<f64>().round() as u64
@@ -227,7 +227,7 @@ mod tests {
     use crate::plan::tests::plan;
     use crate::used::Used;
 
-    /// What a container used that took this share of a processor.
+    /// The use of a container that took this share of a processor.
     fn used(share: f64) -> Used {
         Used { share, seconds: 20.0, limit: None }
     }

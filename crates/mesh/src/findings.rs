@@ -116,7 +116,7 @@ fn idle(measured: &Measured) -> Vec<Finding> {
     measured.source.idle.iter().map(of).collect()
 }
 
-/// What sidecars take without requests is in their cost, and what shared proxies take is not, so a table of both needs it.
+/// The idle use of sidecars is in their cost, and that of shared proxies is not, so a table of both needs it.
 fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of = |(index, share): (&usize, &f64)| {
         let arm = &plan.arms[*index];
@@ -138,7 +138,7 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
 
 /// A proxy reads and writes each request and each response, which alone takes longer than this.
 const LEAST_US: f64 = 2.0;
-/// What proxies do without load differs by this share of it from time to time: two sidecars of Istio took 0.42 to 0.51 % of a processor.
+/// The use of proxies without load differs by this share of it from time to time: two sidecars of Istio took 0.42 to 0.51 % of a processor.
 const IDLE_DIFFERS: f64 = 0.1;
 
 /// A mesh that takes no CPU time for requests is not on their way: the pods are not enrolled, or the port is excepted.

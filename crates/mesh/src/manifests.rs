@@ -134,7 +134,7 @@ impl Plan {
         text
     }
 
-    /// What the owner of the cluster asks first, as comments.
+    /// Answers to the first questions of the owner of the cluster, as comments.
     fn preface(&self) -> String {
         let Asked { rate, connections, rounds, cpu_time, .. } = &self.asked;
         let readers = if *cpu_time == CpuTime::Kubelet {

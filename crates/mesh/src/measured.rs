@@ -1,4 +1,4 @@
-//! What was measured: slices in rounds, the proxies that they went through, and the source of CPU times.
+//! The measurement itself: slices in rounds, the proxies that they went through, and the source of CPU times.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::used::Used;
 /// The source of CPU times, and the slices that it needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {
-    /// What reads them.
+    /// Their reader.
     pub from: CpuTimeSource,
     /// The reason why they are from there; none if nothing is against the first choice.
     pub why: Option<String>,
@@ -19,9 +19,9 @@ pub struct Source {
     pub slice_s: f64,
     /// The shortest time between the two readings that a CPU time is from, seconds; none without any.
     pub shortest_s: Option<f64>,
-    /// What shared proxies used of a processor without load, by their name, which is subtracted; the mean over rounds.
+    /// The share of a processor that shared proxies used without load, by their name, which is subtracted; the mean over rounds.
     pub idle: BTreeMap<String, f64>,
-    /// What the proxies of the pods of an arm used of a processor before the first load, by the index of the arm. It is in the costs.
+    /// The share of a processor that the proxies of the pods of an arm used before the first load, by the index of the arm. It is in the costs.
     pub idle_of_own: BTreeMap<usize, f64>,
 }
 
@@ -43,11 +43,11 @@ pub struct Slice {
     pub arm: usize,
     /// Its start, seconds since that of the measurement.
     pub began_s: f64,
-    /// What the caller recorded.
+    /// The result of the caller.
     pub load: LoadResult,
-    /// What each proxy used, in the order of the proxies of the arm; none where it is not known.
+    /// The use of each proxy, in the order of the proxies of the arm; none where it is not known.
     pub proxies: Vec<Option<Used>>,
-    /// What the origin used.
+    /// The use of the origin.
     pub origin: Option<Used>,
 }
 

@@ -21,7 +21,7 @@ pub const POD_NETWORK: &str = "pod-network";
 /// The port of the origin in a network of pods.
 pub const PORT: u16 = 8080;
 
-/// What is measured, as it is asked for.
+/// The measurement that is asked for.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The meshes and functions of them, in their order.
@@ -51,7 +51,7 @@ pub struct Asked {
 /// The plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is asked for.
+    /// The measurement that is asked for.
     pub asked: Asked,
     /// The arms, in the order of results.
     pub arms: Vec<Arm>,
@@ -70,7 +70,7 @@ pub struct Arm {
     pub port: u16,
     /// True if its pods have the network of their nodes.
     pub has_host_network: bool,
-    /// What its namespace and its pods need.
+    /// The needs of its namespace and its pods.
     pub template: Template,
 }
 

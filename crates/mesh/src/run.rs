@@ -24,7 +24,7 @@ use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
 use crate::source::{CpuTime, SETTLING, quiet_s, slice_s, usual_slice_s};
 use crate::template::Shared;
-use crate::used::{Poll, longest_gap_s};
+use crate::used::{Poll, Span, longest_gap_s};
 use kubelets::Kubelets;
 use lab::{Lab, node, version};
 use patience::{PATIENCE, Trouble};
@@ -37,7 +37,7 @@ use sending::{answers, send};
 /// The time between two looks at an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What is needed all the time.
+/// The cluster, the interrupt and the listener, which each step needs.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     cluster: &'a Cluster,
@@ -146,9 +146,9 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             let (load, polls) = (load?, polls?);
             context.interrupt.check()?;
             let from_s = load.recorded_from_unix_s.unwrap_or_default();
-            let recorded_s = (from_s, from_s + load.recorded_s);
-            let proxies = arm.proxies_used(&polls, recorded_s, &idle);
-            let origin = arm.origin_used(&polls, recorded_s);
+            let recorded = Span { from_s, to_s: from_s + load.recorded_s };
+            let proxies = arm.proxies_used(&polls, recorded, &idle);
+            let origin = arm.origin_used(&polls, recorded);
             let source = &mut measured.source;
             let seconds = proxies.iter().flatten().map(|used| used.seconds);
             source.shortest_s = seconds.chain(source.shortest_s).reduce(f64::min);

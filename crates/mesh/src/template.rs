@@ -31,13 +31,13 @@ pub struct Template {
     /// The mesh in a few words.
     #[serde(default)]
     pub summary: String,
-    /// What its namespace has.
+    /// Labels and annotations of its namespace.
     #[serde(default)]
     pub namespace: Marks,
-    /// What the pod of the origin has.
+    /// The additions to the pod of the origin.
     #[serde(default)]
     pub origin: Side,
-    /// What the pod of the caller has.
+    /// The additions to the pod of the caller.
     #[serde(default)]
     pub caller: Side,
     /// The URL of the origin, as the caller names it. `{{ address }}` stands for the address of its pod, `{{ namespace }}` for its namespace.
@@ -63,7 +63,7 @@ pub struct Template {
 pub struct Proof {
     /// Its path.
     pub path: String,
-    /// What is expected of the answer, in the words of `hoptax load --expect`.
+    /// The expected answer, in the words of `hoptax load --expect`.
     pub expect: String,
 }
 
@@ -120,7 +120,7 @@ impl Template {
         Ok(template)
     }
 
-    /// What a text has itself.
+    /// The template of a text alone, without the one that it extends.
     fn own(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str(text).map_err(|error| error.to_string())
     }
@@ -205,7 +205,7 @@ impl Proof {
         self.expectation().map(drop)
     }
 
-    /// What is expected of the answer.
+    /// The expected answer.
     ///
     /// # Errors
     /// When it is no expectation.

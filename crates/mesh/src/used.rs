@@ -23,7 +23,7 @@ pub struct Poll {
     pub gone: BTreeSet<Container>,
 }
 
-/// What a container, or several that are shared together, used in some time.
+/// The use of a processor by a container, or by several that are shared together, in some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
     /// The share of a processor.
@@ -34,9 +34,23 @@ pub struct Used {
     pub limit: Option<LimitPeriods>,
 }
 
-/// What a container used between the first and the last reading that its node took in this time, seconds since 1970. None if it took fewer
-/// than two, and if the container ended or was restarted between them: its counter began again, though it may have passed its old value since.
-pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Option<Used> {
+/// A span of time, seconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Its start.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+}
+
+impl Span {
+    /// All time.
+    pub const ALL: Self = Self { from_s: 0.0, to_s: f64::INFINITY };
+}
+
+/// The use of a container between the first and the last reading that its node took in this span. None if it took fewer than two, and if the
+/// container ended or was restarted between them: its counter began again, though it may have passed its old value since.
+pub fn used(polls: &[Poll], container: &Container, Span { from_s, to_s }: Span) -> Option<Used> {
     let is_within = |pair: &&[Poll]| pair[0].asked_s >= from_s && pair[1].answered_s <= to_s;
     let within: Vec<&[Poll]> = polls.windows(2).filter(is_within).collect();
     if within.iter().any(|pair| pair[1].gone.contains(container)) {
@@ -114,7 +128,7 @@ mod tests {
     #[test]
     fn a_container_is_measured_between_readings_that_were_taken_meanwhile() {
         let polls = polls(60);
-        let used = |from_s: f64, to_s: f64| used(&polls, &container(), from_s, to_s);
+        let used = |from_s: f64, to_s: f64| used(&polls, &container(), Span { from_s, to_s });
         // Readings at 10, 20, 30, 40 and 50 s; that of 0 s was there before.
         assert_eq!(used(100.0, 160.0), Some(between(20.0, 40.0)));
         assert!((used(100.0, 160.0).unwrap().share - 0.5).abs() < 1e-9);
@@ -122,7 +136,7 @@ mod tests {
         assert_eq!(used(109.5, 160.0), Some(between(15.0, 30.0)));
         assert_eq!(used(100.0, 149.0), Some(between(15.0, 30.0)));
         assert_eq!(used(100.0, 119.0), None, "one reading");
-        assert_eq!(super::used(&polls, &Container::default(), 100.0, 160.0), None);
+        assert_eq!(super::used(&polls, &Container::default(), Span { from_s: 100.0, to_s: 160.0 }), None);
     }
 
     #[test]
@@ -132,7 +146,7 @@ mod tests {
             for poll in polls.iter_mut().skip(20).take(10) {
                 poll.readings.values_mut().for_each(change);
             }
-            super::used(&polls, &container(), 100.0, 160.0)
+            super::used(&polls, &container(), Span { from_s: 100.0, to_s: 160.0 })
         };
         // Readings of 10, 20, 30 and 40 s.
         assert_eq!(used(|_| ()), Some(between(15.0, 30.0)));
@@ -149,7 +163,7 @@ mod tests {
                 poll.readings.clear();
                 poll.gone.insert(container());
             }
-            super::used(&polls, &container(), 105.0, 145.0)
+            super::used(&polls, &container(), Span { from_s: 105.0, to_s: 145.0 })
         };
         // It went after the slice, and in it, when it had two readings.
         assert_eq!(used(46), Some(between(15.0, 30.0)));
@@ -164,7 +178,7 @@ mod tests {
             for (poll, second) in polls.iter_mut().zip(0..) {
                 poll.readings.values_mut().for_each(|reading| change(reading, second / 10 * 10));
             }
-            super::used(&polls, &container(), 100.0, 160.0).unwrap().limit
+            super::used(&polls, &container(), Span { from_s: 100.0, to_s: 160.0 }).unwrap().limit
         };
         let limit = |periods, throttled, throttled_s| LimitPeriods { periods, throttled, throttled_s };
         assert_eq!(used(|_, _| ()), None);
@@ -195,9 +209,15 @@ mod tests {
     fn a_reading_after_an_answer_without_the_container_may_be_an_old_one() {
         let mut polls = polls(50);
         polls[15].readings.clear();
-        assert_eq!(used(&polls, &container(), 100.0, 160.0), Some(between(15.0, 30.0)));
+        assert_eq!(
+            used(&polls, &container(), Span { from_s: 100.0, to_s: 160.0 }),
+            Some(between(15.0, 30.0))
+        );
         // The reading of 10 s is in the next answer, and was taken before.
-        assert_eq!(used(&polls, &container(), 115.0, 160.0), Some(between(10.0, 20.0)));
+        assert_eq!(
+            used(&polls, &container(), Span { from_s: 115.0, to_s: 160.0 }),
+            Some(between(10.0, 20.0))
+        );
     }
 
     #[test]

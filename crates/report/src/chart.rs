@@ -332,7 +332,7 @@ pub(crate) struct WaterfallPart {
     pub(crate) kind: String,
     /// Its cost.
     pub(crate) cost: Quantity,
-    /// What it adds to each of the other numbers of the whole; none where that is not known.
+    /// Its addition to each of the other numbers of the whole; none where that is not known.
     pub(crate) also: Vec<Option<Quantity>>,
 }
 

@@ -8,7 +8,6 @@ use std::path::Path;
 use hoptax_checks::about::{self, About};
 use hoptax_result::{Finding, Program, Severity, Verdict};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::chart::{Chart, Differences};
@@ -49,10 +48,11 @@ pub struct Document {
     pub(crate) sections: Vec<Section>,
     /// The page with all details; none until it is written.
     pub(crate) page: Option<String>,
-    /// The most rows of its table on the first screen on a terminal, the line for the rest among them; none for as many as there is room for.
+    /// The most rows of its table on the first screen on a terminal, the line for the rest among them; none for as many as there is room
+    /// for.
     #[serde(skip)]
     pub(crate) most_rows: Option<usize>,
-    /// What the first screen on a terminal says to be in the details.
+    /// The content of the details, as the first screen on a terminal names it.
     #[serde(skip)]
     pub(crate) only_in_details: Option<&'static str>,
     /// The command that prints it with all details, without measuring again; none until it is in a file.
@@ -122,12 +122,6 @@ pub(crate) enum Block {
     Chart(Box<Chart>),
     /// A part for outputs of text alone: a page says the same in its head or by a chart.
     TextOnly(Box<Block>),
-}
-
-/// The JSON Schema of documents.
-pub fn schema() -> serde_json::Value {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings.into_generator().into_root_schema_for::<Document>().to_value()
 }
 
 impl Document {

@@ -13,11 +13,19 @@ fn slowest_us(wake_ups: &[WakeUps]) -> Option<f64> {
 /// Median wake-ups above this are mentioned, us; it is about the CPU time of a request.
 const SLOW_US: f64 = 15.0;
 
+/// The slowest medians of wake-ups with and without halting, us.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shortened {
+    pub(crate) halting_us: f64,
+    pub(crate) never_halted_us: f64,
+}
+
 /// Wake-up times with and without halting, if wake-ups are slow and the latter at least halves them.
-pub(crate) fn slow_wake_ups_shortened(machine: &MachineProbe) -> Option<(f64, f64)> {
+pub(crate) fn slow_wake_ups_shortened(machine: &MachineProbe) -> Option<Shortened> {
     let halting_us = slowest_us(&machine.halting)?;
     let never_halted_us = slowest_us(machine.never_halted.as_ref()?)?;
-    (halting_us > SLOW_US && 2.0 * never_halted_us <= halting_us).then_some((halting_us, never_halted_us))
+    (halting_us > SLOW_US && 2.0 * never_halted_us <= halting_us)
+        .then_some(Shortened { halting_us, never_halted_us })
 }
 
 /// The result of the probe, and a note if the processors were kept from being halted; none if there is nothing
@@ -74,7 +82,8 @@ mod tests {
 
     #[test]
     fn short_wake_ups_need_no_spinner() {
-        assert_eq!(slow_wake_ups_shortened(&fixture::machine(42.0, 5.0)), Some((42.0, 5.0)));
+        let shortened = Shortened { halting_us: 42.0, never_halted_us: 5.0 };
+        assert_eq!(slow_wake_ups_shortened(&fixture::machine(42.0, 5.0)), Some(shortened));
         assert_eq!(slow_wake_ups_shortened(&fixture::machine(10.0, 2.0)), None);
         assert_eq!(slow_wake_ups_shortened(&fixture::machine(42.0, 30.0)), None);
     }

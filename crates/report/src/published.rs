@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// What is said about a published rate beside a measured one.
+    /// The words about a published rate beside a measured one.
     fn beside(value: f64, measured: &Interval) -> &'static str {
         agreement(&published("lua", value).rounding_interval(), measured)
     }

@@ -1,4 +1,4 @@
-//! What a machine can and cannot measure, as `hoptax trust doctor` finds it. It is no result: nothing is measured but the machine.
+//! Diagnosis: the abilities and limits of a machine, as `hoptax trust doctor` finds it. It is no result: nothing is measured but the machine.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct Ability {
     pub extent: Extent,
     /// The reasons that exclude or limit it, the most important first; empty if it has no limit.
     pub reasons: Vec<LimitReason>,
-    /// What holds where it has no limit, in a few words; may be empty.
+    /// A remark that holds where it has no limit, in a few words; may be empty.
     pub note: String,
 }
 

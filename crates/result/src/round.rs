@@ -92,7 +92,7 @@ pub struct Sample {
 pub struct LimitPeriods {
     /// Periods of the limit, usually of 100 ms, in which the group had work; 0 without a limit.
     pub periods: u64,
-    /// Those of them in which the limit stopped it.
+    /// The periods among them in which the limit stopped it.
     pub throttled: u64,
     /// Time for which it was stopped, summed over processors, seconds.
     pub throttled_s: f64,

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -117,7 +117,7 @@ pub(crate) fn now() -> String {
 /// Does work that waits for a disk or for names, beside the thread that serves.
 ///
 /// # Errors
-/// Those of the work.
+/// When the work fails.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -24,7 +24,7 @@ const MOST_PARTS: usize = 100;
 /// The time in which the last try has to begin, in budgets of the bill. Tries of most configurations take a small part of one.
 const MOST_BUDGETS_OF_TRIES: u32 = 2;
 
-/// What a bill is of, within its bounds.
+/// The configuration and the request of a bill, within its bounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Priced {
     /// Its name for people. It stands in places of the result, so it has no letters that JSON would escape.

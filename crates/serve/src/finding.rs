@@ -16,7 +16,7 @@ use crate::working::{OfJob, Teller};
 pub(crate) struct Search {
     /// Requests, servers and connections; the rate is searched for.
     pub(crate) load: Load,
-    /// What must hold at the rate.
+    /// The objectives that must hold at the rate.
     pub(crate) objectives: Vec<Objective>,
     /// How narrow the interval of the rate should be.
     pub(crate) preset: Preset,

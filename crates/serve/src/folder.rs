@@ -9,7 +9,7 @@ use tempfile::TempDir;
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// What clients read for the run folder.
+    /// The word that clients read for the run folder.
     pub(crate) const SHOWN: &'static str = "FOLDER";
 
     /// Creates it.

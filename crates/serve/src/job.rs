@@ -66,7 +66,7 @@ pub(crate) enum Kind {
     Find,
     /// A built-in study: `hoptax study`.
     Study,
-    /// What a configuration costs: `hoptax price`.
+    /// A bill of a configuration: `hoptax price`.
     Bill,
 }
 

@@ -26,7 +26,7 @@ const REST: &str = "`hoptax runs list --details` prints all";
 /// A page, under a policy that lets it ask this server.
 type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
-/// What every page is told.
+/// The facts that every page is told.
 fn told(app: &App) -> Served<'static> {
     Served { api: BASE, allows_bills: app.allows_bills, run: None, exports: &[], compared: &[] }
 }

@@ -3,12 +3,12 @@
 use axum::http::HeaderValue;
 use hoptax_report::render::html;
 
-/// That of the pages, which start loads and follow jobs.
+/// The policy of the pages, which start loads and follow jobs.
 pub(crate) fn of_pages() -> HeaderValue {
     with_frame(&html::served_policy())
 }
 
-/// That of every other response.
+/// The policy of every other response.
 pub(crate) fn of_others() -> HeaderValue {
     with_frame(html::policy())
 }

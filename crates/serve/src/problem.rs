@@ -23,7 +23,7 @@ pub(crate) struct Problem {
 /// The body of a response that is no success.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ErrorBody {
-    /// What failed, why, and what to do.
+    /// The failure, its cause, and what to do.
     pub(crate) error: String,
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_report::documents::{self, TextTable};
 use hoptax_result::Verdict;
-use hoptax_session::progress::Progress as Course;
+use hoptax_session::progress::{Progress as Course, SliceCount};
 use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update};
 
 use crate::app::{App, now};
@@ -119,7 +119,7 @@ pub(crate) struct Teller<'a> {
 /// A study that measures.
 struct Measuring {
     course: Course,
-    /// What it did at the last step.
+    /// Its work at the last step.
     told: String,
     told_at: Option<Instant>,
 }
@@ -133,7 +133,7 @@ impl Measuring {
             return None;
         }
         (self.told, self.told_at) = (doing, Some(at));
-        let (done, all) = self.course.slices();
+        let SliceCount { done, all } = self.course.slices();
         Some(Step { done, all, line: self.course.line(at) })
     }
 }

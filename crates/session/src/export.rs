@@ -82,14 +82,14 @@ pub fn text_in(to: Format, result: &str) -> Result<String, String> {
     }
 }
 
-/// Those of [`TEXT_FORMATS`] that the result of this text has. Little of the text is read.
+/// The formats among [`TEXT_FORMATS`] that the result of this text has. Little of the text is read.
 pub fn text_formats_of(result: &str) -> Vec<Format> {
-    /// What of a load its distributions are made of.
+    /// The fields of a load that its distributions are made of.
     #[derive(Deserialize)]
     struct Load {
         histograms: Option<IgnoredAny>,
     }
-    /// What of a study its documents of SMP are made of.
+    /// The fields of a study that its documents of SMP are made of.
     #[derive(Deserialize)]
     struct Study {
         arms: Vec<Arm>,

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use hoptax_subject::envoy::release::ReleaseError;
+use tempfile::TempDir;
 
 /// Kind of a failure, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,12 @@ impl Failure {
     #[must_use]
     pub fn with(&self, more: impl fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{}{more}", self.message) }
+    }
+
+    /// Keeps the logs of the processes in `folder` for the user, and names them.
+    #[must_use]
+    pub(crate) fn with_logs(&self, folder: TempDir) -> Self {
+        self.with(format!("\nthe logs of all processes are in `{}`", folder.keep().display()))
     }
 }
 

@@ -16,24 +16,19 @@ use crate::{library, prices};
 /// # Errors
 /// When the catalogue cannot be read.
 pub fn list() -> Result<String, Failure> {
-    let catalogue = library::catalogue()?;
+    let families = by_family(library::catalogue()?).into_iter().map(|(name, functions)| {
+        let functions: String = functions.into_iter().map(as_text).collect();
+        format!("{name}:\n{functions}")
+    });
+    Ok(families.collect::<Vec<_>>().join("\n"))
+}
+
+/// The functions of each family, in the order of families and ids.
+pub(crate) fn by_family(catalogue: &Catalogue) -> Vec<(&'static str, Vec<&Function>)> {
     let mut functions: Vec<&Function> = catalogue.iter().collect();
     functions.sort_by(|a, b| (a.family, &a.id).cmp(&(b.family, &b.id)));
-    let mut text = String::new();
-    for family in functions.chunk_by(|a, b| a.family == b.family) {
-        for (place, function) in family.iter().enumerate() {
-            if place == 0 {
-                let _ = writeln!(
-                    text,
-                    "{}{}:",
-                    if text.is_empty() { "" } else { "\n" },
-                    function.family.as_str()
-                );
-            }
-            text += &as_text(function);
-        }
-    }
-    Ok(text)
+    let families = functions.chunk_by(|a, b| a.family == b.family);
+    families.filter_map(|family| Some((family.first()?.family.as_str(), family.to_vec()))).collect()
 }
 
 fn as_text(function: &Function) -> String {

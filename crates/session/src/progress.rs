@@ -12,6 +12,15 @@ use crate::update::Update;
 
 pub use plain::PlainLines;
 
+/// Numbers of slices.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceCount {
+    /// The slices that are done.
+    pub done: u64,
+    /// All slices.
+    pub all: u64,
+}
+
 /// The progress of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -49,13 +58,7 @@ impl Progress {
         match update {
             Update::Rounds(rounds) => self.rounds = *rounds,
             Update::Event(event) => self.on_event(event, now),
-            Update::Note(_)
-            | Update::Problem(_)
-            | Update::Begins { .. }
-            | Update::SoFar { .. }
-            | Update::Ends
-            | Update::Search(_)
-            | Update::Trial(_) => {}
+            _ => {}
         }
     }
 
@@ -63,39 +66,32 @@ impl Progress {
         if matches!(event, Event::SliceEnded { .. } | Event::CourseEnded) {
             self.measuring_since.get_or_insert(now);
         }
+        match event {
+            Event::RoundBegan { round } => self.round = Some(*round),
+            Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
+            Event::CourseEnded => self.done += 1,
+            _ => {}
+        }
         self.activity = match event {
             Event::Starting => "starting processes",
             Event::Sizing => "measuring the capacity of each arm",
             Event::Profiling => "taking profiles",
             Event::Waiting => "waiting: the hypervisor has moved the processors apart",
-            Event::RoundBegan { .. }
-            | Event::SliceEnded { .. }
-            | Event::CourseEnded
-            | Event::RoundEnded { .. } => "",
+            _ => "",
         };
-        match event {
-            Event::RoundBegan { round } => self.round = Some(*round),
-            Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
-            Event::CourseEnded => self.done += 1,
-            Event::Starting
-            | Event::Sizing
-            | Event::Waiting
-            | Event::Profiling
-            | Event::RoundEnded { .. } => {}
-        }
     }
 
     /// The state for a view, at this moment, with the costs so far.
     pub fn view<'a>(&self, at: Instant, so_far: Option<&'a CostsSoFar>) -> Study<'a> {
-        let (done, all) = self.slices();
+        let SliceCount { done, all } = self.slices();
         Study { now: self.now(), done_share: done as f64 / all.max(1) as f64, left: self.left(at), so_far }
     }
 
     /// The slices that are done, and all slices; those of the current round if the number of rounds is not known.
-    pub fn slices(&self) -> (u64, u64) {
+    pub fn slices(&self) -> SliceCount {
         match self.rounds {
-            Some(_) => (self.done, self.all()),
-            None => (self.done_of_round(), self.slices_per_round),
+            Some(_) => SliceCount { done: self.done, all: self.all() },
+            None => SliceCount { done: self.done_of_round(), all: self.slices_per_round },
         }
     }
 

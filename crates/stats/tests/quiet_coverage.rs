@@ -115,7 +115,7 @@ fn lognormal(machine: &mut Machine, spread: f64) -> f64 {
     (spread * machine.normal()).exp()
 }
 
-/// What all processes of a round have in common.
+/// The state that all processes of a round have in common.
 #[derive(Clone, Copy)]
 struct Common {
     level_ns: f64,

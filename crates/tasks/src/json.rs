@@ -18,8 +18,6 @@ pub fn rewrite_json(body: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
 

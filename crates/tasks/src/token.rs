@@ -78,8 +78,6 @@ pub fn is_valid_token(token: &[u8], now_s: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use proptest::prelude::*;
 
     use super::*;

@@ -163,7 +163,7 @@ pub(crate) struct Quantile<'a> {
     /// Its time, us.
     pub(crate) us: &'a mut Option<f64>,
     /// Its lower bound, us.
-    at_least_us: &'a mut Option<f64>,
+    pub(crate) at_least_us: &'a mut Option<f64>,
 }
 
 /// The quantiles of results.

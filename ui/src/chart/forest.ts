@@ -263,7 +263,7 @@ export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number
   const length = high - low > 0 ? high - low : 1;
   const [lowest, highest] = [Math.min(low, ...shown.map((row) => row.low)), Math.max(high, ...shown.map((row) => row.high))];
   if (isBent) {
-    // What is small on a bent axis is not small as a share of its length.
+    // A length that is small on a bent axis is not small as a share of its length.
     return bent([Math.max(lowest, low * (1 + BEYOND) - 2 * zone), Math.min(highest, high * 1.6)], zone, range);
   }
   const beyond = Math.max(BEYOND * length, Number.isFinite(half) ? USUAL * half : 0);

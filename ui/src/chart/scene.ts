@@ -1,4 +1,4 @@
-// What a chart looks like, as data: charts are pure functions from data and a width to a scene, which one component draws.
+// A chart as data: charts are pure functions from data and a width to a scene, which one component draws.
 
 import type { Extent } from "./range";
 import type { Tick } from "./scale";

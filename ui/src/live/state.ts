@@ -1,4 +1,4 @@
-// What the page knows of the job that it shows: events in, state out, without a browser.
+// The state of the job that the page shows: events in, state out, without a browser.
 
 import type { Job } from "../types/api";
 import { isEnd, type News } from "./api";

@@ -399,7 +399,7 @@ export interface CostsSoFar {
  */
 export interface ErrorBody {
   /**
-   * What failed, why, and what to do.
+   * The failure, its cause, and what to do.
    */
   error: string;
 }

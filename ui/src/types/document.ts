@@ -1,4 +1,4 @@
-// Made of schemas/document.json by `make ui`. Do not edit.
+// Made of schemas/openapi.json by `make ui`. Do not edit.
 
 /**
  * A cell.
@@ -956,7 +956,7 @@ export interface WaterfallPart {
   kind: string;
   cost: Quantity1;
   /**
-   * What it adds to each of the other numbers of the whole; none where that is not known.
+   * Its addition to each of the other numbers of the whole; none where that is not known.
    */
   also: (Quantity | null)[];
 }

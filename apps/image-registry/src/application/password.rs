@@ -18,7 +18,7 @@ pub(crate) fn hash(password: &str) -> Result<String, Error> {
     Ok(Argon2::default().hash_password(password.as_bytes(), &salt)?.to_string())
 }
 
-/// Whether a password has this hash; false without a hash.
+/// True if a password has this hash; false without a hash.
 pub(crate) fn is_right(password: &str, stored: Option<&str>) -> bool {
     let text = stored.unwrap_or_else(|| OF_NOBODY.as_str());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

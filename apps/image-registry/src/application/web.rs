@@ -106,7 +106,7 @@ async fn page() -> impl IntoResponse {
     ([(CONTENT_SECURITY_POLICY, PAGE_POLICY)], Html(include_str!("page.html")))
 }
 
-/// What an account is created with, and what opens a session.
+/// The name and the password that an account is created with, and that open a session.
 #[derive(Deserialize)]
 struct Credentials {
     name: String,
@@ -258,7 +258,7 @@ async fn images(State(application): Shared) -> Answer<Json<Vec<ImageView>>> {
     Ok(Json(images.into_iter().map(|(name, bytes)| ImageView { name, bytes }).collect()))
 }
 
-/// What the token of a request grants. The data plane has verified it already; the application needs the account, and does not rely
+/// The grant in the token of a request. The data plane has verified it already; the application needs the account, and does not rely
 /// on being behind a proxy.
 fn granted(application: &Application, headers: &HeaderMap) -> Answer<(Grant, i64)> {
     let header = headers.get(&application.rules.token_header).map(HeaderValue::as_bytes);
@@ -275,7 +275,7 @@ async fn pull(State(application): Shared, Path(name): Path<String>, headers: Hea
     let admission = if application.enforce {
         store.record(account, limit, now_s())?
     } else {
-        // What the data plane has admitted is recorded even beyond the plan.
+        // A pull that the data plane has admitted is recorded even beyond the plan.
         let recorded = store.record(account, u32::MAX, now_s())?;
         let pulls = recorded.limit - recorded.remaining;
         Admission { limit, remaining: limit.saturating_sub(pulls), ..recorded }
@@ -316,7 +316,7 @@ async fn pulls(State(application): Shared, Path((account, minute)): Path<(i64, u
 const NAME_RULE: &str =
     "A name has 1 to 64 characters of a to z, 0 to 9, . - _ and begins with a letter or a digit.";
 
-/// Whether a text is valid as the name of an account or an image.
+/// True if a text is valid as the name of an account or an image.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_valid = |byte: u8| is_plain(byte) || matches!(byte, b'.' | b'-' | b'_');

@@ -18,7 +18,7 @@ const POLL: Duration = Duration::from_millis(100);
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// What enforces the plans
+    /// The mechanism that enforces the plans
     #[arg(long, value_enum, default_value = "wasm")]
     mechanism: Mechanism,
     /// Address of the proxy; port 0 takes a free one

@@ -60,7 +60,7 @@ impl Configuration {
         // A control plane may have other ways to name the list.
         self.lacks_clusters |=
             !is_dump && self.tree.pointer("/dynamic_resources/cds_resources_locator").is_some();
-        // What was placed may refer to more.
+        // Files that were placed may refer to more.
         if is_changed {
             references = self.references();
         }

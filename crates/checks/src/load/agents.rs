@@ -48,9 +48,8 @@ fn known(agent: &Agent) -> String {
 
 /// The meaning of that for the numbers of the result.
 fn meaning(agents: &Agents, agent: &Agent) -> String {
-    let (with_share, merged) = agents.shares_and_merged();
-    let others = counted(merged as u64, "agent");
-    let lacking = 100.0 / with_share.max(1) as f64;
+    let others = counted(agents.merged() as u64, "agent");
+    let lacking = 100.0 / agents.shares().max(1) as f64;
     let rate = agent.planned_rate.map_or_else(String::new, |rate| format!(" ({}/s)", grouped(rate, 0)));
     format!(
         "Counts and rates are those of {others}: {lacking} % of the plan{rate} is missing. Response times are under the \

@@ -25,7 +25,7 @@ pub(crate) fn bound_rows(result: &mut LoadResult, limits: &Limits) {
             }
             is_only_bounded |= is_late && quantile.name == "p50";
         }
-        // What has no median has no mean and no extremes either.
+        // Requests without a median have no mean and no extremes either.
         if is_too_few(row.response.count, 0.5, limits) {
             is_only_bounded = true;
             (row.bounds.min_us, row.bounds.mean_us, row.bounds.max_us) = (None, None, None);

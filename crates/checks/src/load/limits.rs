@@ -90,7 +90,7 @@ pub(super) struct Lengthened {
 /// The quantiles of response time that the generator may have lengthened by more than a little.
 pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<Lengthened> {
     let judge = |name: String, (value, without): (Option<f64>, Option<f64>)| {
-        let (us, limit_us) = added_by_generator(value?, without?, limits)?;
+        let Added { us, limit_us } = added_by_generator(value?, without?, limits)?;
         Some(Lengthened { name, us, limit_us })
     };
     let (mut response, mut without) = (result.latency.response, result.without_generator.unwrap_or_default());
@@ -107,13 +107,18 @@ pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<Lengthened
     found
 }
 
-/// The part of a time that may be a delay of the generator, and its limit, us; None if it is within the limit. `without` is the time
-/// without it.
-pub(super) fn added_by_generator(value_us: f64, without_us: f64, limits: &Limits) -> Option<(f64, f64)> {
+/// The part of a time that may be a delay of the generator.
+pub(super) struct Added {
+    us: f64,
+    limit_us: f64,
+}
+
+/// The part of a time that may be a delay of the generator; None if it is within its limit. `without_us` is the time without it.
+pub(super) fn added_by_generator(value_us: f64, without_us: f64, limits: &Limits) -> Option<Added> {
     let limit_us =
         limits.value(&thresholds::OWN_LAG_US).max(limits.value(&thresholds::OWN_LAG_SHARE) * value_us);
-    let added_us = value_us - without_us;
-    (added_us > limit_us).then_some((added_us, limit_us))
+    let us = value_us - without_us;
+    (us > limit_us).then_some(Added { us, limit_us })
 }
 
 /// Leaves bounds of the quantiles of response and service time with these names, also of the requests of each name.

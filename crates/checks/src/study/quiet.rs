@@ -98,7 +98,7 @@ fn few(result: &StudyResult, share: f64, limits: &Limits) -> Option<Finding> {
 struct Shares {
     own: f64,
     others: f64,
-    /// What the numbers of slices tell of their difference; none without evidence by round.
+    /// Their difference by the numbers of slices; none without evidence by round.
     slices: Option<ShareDifference>,
 }
 
@@ -157,7 +157,7 @@ mod tests {
         let of =
             |share: f64| move |result: &mut StudyResult| result.arms[2].loads[1].quiet_share = Some(share);
         let quiet = ["+lua fixed-rate ResponseQuietP99", "lua fixed-rate ResponseQuietP99"];
-        // Those of the baseline have 80 %.
+        // Slices of the baseline have 80 %.
         assert_eq!(fired("quiet-slices", of(0.71)).0, None);
         assert_eq!(fired("quiet-slices", of(0.49)).0, Some(Severity::Info));
         assert_eq!(withheld(of(0.49)), quiet);

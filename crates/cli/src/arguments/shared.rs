@@ -1,6 +1,7 @@
 //! Options that several commands share, each written once.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_cluster::job::Pull;
@@ -70,15 +71,66 @@ pub(crate) struct OfflineArguments {
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// Number of rounds [default: 12, or that of a study file]
-    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
+    #[arg(long, value_name = "NUMBER", value_parser = values::rounds)]
     pub(crate) rounds: Option<u32>,
-    /// Run folder [default: a new one in `runs`]
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: OutArguments,
     #[command(flatten)]
     pub(crate) measure: MeasureArguments,
     #[command(flatten)]
     pub(crate) json: JsonArguments,
+}
+
+/// Where a study is kept.
+#[derive(Debug, Args)]
+pub(crate) struct OutArguments {
+    /// Run folder [default: a new one in `runs`]
+    #[arg(id = "out", short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    folder: Option<PathBuf>,
+}
+
+impl OutArguments {
+    /// The folder; none if it was not given.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+}
+
+/// The time of a measurement, instead of a number of rounds.
+#[derive(Debug, Args)]
+pub(crate) struct BudgetArguments {
+    /// Time to measure: as many complete rounds as fit, at least two; of a bill, its tries and its second study included
+    ///
+    /// With --resume, the additional time.
+    #[arg(id = "budget", long = "budget", value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) time: Option<Duration>,
+}
+
+/// The time of a measurement that ends when it decides.
+#[derive(Debug, Args)]
+pub(crate) struct DecisionArguments {
+    /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time
+    ///
+    /// They are if they reach, to each side, at most a fifth of the change, or half of the margin of a comparison, or a third of
+    /// the smallest limit of a gate. A change near a limit stays undecided. Limits on other measures are not waited for.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
+    pub(crate) until_decided: Option<Duration>,
+}
+
+/// The seed of what is random.
+#[derive(Debug, Args)]
+pub(crate) struct SeedArguments {
+    /// Seed of all random choices: orders, arrivals, delays
+    #[arg(id = "seed", long = "seed", value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) number: u64,
+}
+
+/// The cluster that a command speaks with.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArguments {
+    /// Context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kube_context: Option<String>,
 }
 
 /// Handling of idle processors.

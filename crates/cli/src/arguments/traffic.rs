@@ -16,7 +16,7 @@ use hoptax_session::load::{
 };
 
 use super::security::SecurityArguments;
-use super::shared::AwakeArguments;
+use super::shared::{AwakeArguments, SeedArguments};
 use super::values::{self, ProtocolChoice};
 
 /// Ends the heading of an earlier group, which clap would otherwise continue.
@@ -154,9 +154,8 @@ pub(crate) struct TrafficArguments {
     /// Number of worker threads
     #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024), help_heading = NONE)]
     pub(crate) workers: u32,
-    /// Seed of all random choices
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = NONE)]
-    pub(crate) seed: u64,
+    #[command(flatten, next_help_heading = NONE)]
+    pub(crate) seed: SeedArguments,
     /// Request method
     #[arg(short = 'X', long, default_value = "GET", help_heading = REQUESTS)]
     pub(crate) method: String,
@@ -226,7 +225,7 @@ impl From<&TrafficArguments> for Load {
             },
             tls: (&arguments.security).into(),
             account: arguments.account.clone(),
-            seed: arguments.seed,
+            seed: arguments.seed.number,
         }
     }
 }

@@ -159,6 +159,11 @@ where
     }
 }
 
+/// A number of rounds of a study.
+pub(crate) fn rounds(text: &str) -> Result<u32, String> {
+    whole::<u32>(2..=1000)(text)
+}
+
 /// A price above 0.
 pub(crate) fn price(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -234,7 +239,6 @@ mod tests {
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10,000,000"));
         assert!(rate("2k").unwrap_err().ends_with(": write `2000` for `2k`"));
-        let rounds = whole::<u32>(2..=1000);
         assert_eq!((rounds("2"), rounds("1000")), (Ok(2), Ok(1000)));
         assert_eq!(rounds("0").unwrap_err(), "it must be a whole number, at least 2 and at most 1,000");
         assert_eq!(whole::<u64>(1..)("-1").unwrap_err(), "it must be a whole number, at least 1");

@@ -4,7 +4,7 @@ use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::calibrate::calibrate;
 
-use crate::arguments::shared::{AwakeArguments, JsonArguments};
+use crate::arguments::shared::{AwakeArguments, JsonArguments, SeedArguments};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
 
@@ -21,9 +21,8 @@ pub(crate) struct CalibrateArguments {
     /// Run six times as long, for higher quantiles
     #[arg(long)]
     full: bool,
-    /// Seed of arrivals and delays
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArguments,
     #[command(flatten)]
     awake: AwakeArguments,
     #[command(flatten)]
@@ -35,7 +34,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     let CalibrateArguments { full, seed, awake, json } = arguments;
     let interrupt = interrupt::listen()?;
     let result = progress::stepwise(|on_step, say| {
-        calibrate(*full, *seed, awake.never_halt, on_step, &interrupt, say)
+        calibrate(*full, seed.number, awake.never_halt, on_step, &interrupt, say)
     })?;
     print::document_or_json(json.file(), &result, || documents::calibration(&result))?;
     Ok(Code::Success)

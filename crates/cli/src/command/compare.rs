@@ -1,7 +1,6 @@
 //! `hoptax compare`: measures subjects side by side, and decides if they differ.
 
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Args;
 use hoptax_judge::precision::percent;
@@ -10,8 +9,7 @@ use hoptax_report::documents;
 use hoptax_result::{Body, Report};
 use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
 
-use crate::arguments::shared::RunArguments;
-use crate::arguments::values;
+use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
 
@@ -52,11 +50,8 @@ pub(crate) struct CompareArguments {
     /// Equivalence margin, as a percentage of the first subject
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     margin: f64,
-    /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time
-    ///
-    /// They are if they reach at most half of the margin, or a fifth of the difference, to each side.
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
-    until_decided: Option<Duration>,
+    #[command(flatten)]
+    decision: DecisionArguments,
     #[command(flatten)]
     run: RunArguments,
 }
@@ -67,9 +62,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     let settings = ComparisonSettings {
         subjects: &arguments.subjects,
         margin_share: arguments.margin,
-        until_decided: arguments.until_decided,
+        until_decided: arguments.decision.until_decided,
         rounds: run.rounds,
-        folder: run.out.as_deref(),
+        folder: run.out.folder(),
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;

@@ -1,12 +1,11 @@
 //! `hoptax find`: finds the highest rate at which a server, or each of several arms of a study, holds objectives.
 
-use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::Arrivals;
@@ -16,10 +15,9 @@ use hoptax_session::find::{
     ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Preset, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
-use hoptax_session::{EnvoyChoice, StudyText, thresholds};
+use hoptax_session::{StudyText, thresholds};
 
-use super::Arguments;
-use crate::arguments::shared::{JsonArguments, OfflineArguments, ThresholdArguments};
+use crate::arguments::shared::{EnvoyArguments, JsonArguments, ThresholdArguments};
 use crate::arguments::traffic::{CHECKS, TrafficArguments};
 use crate::arguments::{usual, values};
 use crate::exit::{Code, Failure};
@@ -60,9 +58,12 @@ Exit codes:
 docs/guide/find.md describes the method, the presets and the objectives.")]
 #[command(
     arg = usual::help_all(),
+    mut_arg("envoy", |envoy| envoy.requires("arms")),
     override_usage = "hoptax find --slo <OBJECTIVE>... [OPTIONS] <URL>...\n       hoptax find --goal <GOAL> [OPTIONS] <URL>..."
 )]
 pub(crate) struct FindArguments {
+    #[command(flatten)]
+    given: Given,
     /// Objective that must hold, for example `p99<5ms`: one or more, unless --goal is given
     ///
     /// Metrics are those of `hoptax load --fail-on` that describe the server, with `<` or `<=`. Percentiles and `errors` count
@@ -76,16 +77,14 @@ pub(crate) struct FindArguments {
     ///
     /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
     /// open loop of the study, or of its first load if it has none. Options that describe requests, connections or servers are refused.
+    /// --envoy and --dry-run are for such a search alone.
     #[arg(long, value_name = "ARMS", value_parser = arms, help_heading = SEARCH)]
     arms: Option<Arms>,
     /// Print the arms of the search and how long it takes, without starting anything
     #[arg(long, requires = "arms", help_heading = SEARCH)]
     dry_run: bool,
-    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH, for --arms
-    #[arg(long, value_name = "VERSION|PATH", requires = "arms", help_heading = SEARCH)]
-    envoy: Option<String>,
     #[command(flatten, next_help_heading = SEARCH)]
-    offline: OfflineArguments,
+    envoy: EnvoyArguments,
     /// Find the rate of each objective by itself, in one search [default: one rate that holds all]
     #[arg(long, help_heading = SEARCH)]
     each: bool,
@@ -151,7 +150,7 @@ fn arms(text: &str) -> Result<Arms, String> {
 const WITH_ARMS: &str = "objectives arms dry_run envoy offline preset max_rate min_rate budget arrivals thresholds \
                          urls seed never_halt json";
 
-/// Options of `hoptax find` that a command line states.
+/// The options that a command line states. They are the first field of the arguments: the others take their values out of the matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Given {
     /// The options that do not apply to a search on arms, as they are written.
@@ -160,32 +159,39 @@ pub(crate) struct Given {
     seed: bool,
 }
 
-impl Given {
-    /// Reads the options from a valid command line.
-    fn on_line<T: Into<OsString> + Clone>(line: impl IntoIterator<Item = T>) -> Self {
-        let mut command = Arguments::command();
-        let Ok(matches) = command.try_get_matches_from_mut(line) else { return Self::default() };
-        let (Some(find), Some(matches)) =
-            (command.find_subcommand("find"), matches.subcommand_matches("find"))
-        else {
-            return Self::default();
-        };
-        // Building the command adds `--help`, which has no matches.
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        // Flags that print the help have no matches.
         let is_given = |id: &str| {
             matches!(matches.try_contains_id(id), Ok(true))
                 && matches.value_source(id) == Some(ValueSource::CommandLine)
         };
-        let given = find.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
-        let applies = |argument: &clap::Arg| {
-            argument.is_global_set() || WITH_ARMS.split(' ').any(|id| id == argument.get_id().as_str())
-        };
-        let others = given.filter(|argument| !applies(argument));
-        Self {
+        let find = FindArguments::augment_args(Command::new("find"));
+        let others = find.get_arguments().filter(|argument| {
+            let id = argument.get_id().as_str();
+            is_given(id) && !WITH_ARMS.split(' ').any(|applies| applies == id)
+        });
+        Ok(Self {
             not_with_arms: others
                 .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
                 .collect(),
             seed: is_given("seed"),
-        }
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
     }
 }
 
@@ -206,7 +212,7 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
         max_rate: arguments.max_rate,
         budget: arguments.budget,
         limits,
-        envoy: EnvoyChoice { named: arguments.envoy.as_deref(), is_offline: arguments.offline.is_set },
+        envoy: arguments.envoy.choice(),
         never_halt: arguments.traffic.awake.never_halt,
     }
 }
@@ -234,12 +240,11 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
 
 /// Searches on the arms with these ids.
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
-    let given = Given::on_line(env::args_os());
-    check_options(arguments, &given)?;
+    check_options(arguments)?;
     let source = study(arguments)?;
     let study = StudyText::named(source)?;
     let overrides = TrafficOverrides {
-        seed: given.seed.then_some(arguments.traffic.seed),
+        seed: arguments.given.seed.then_some(arguments.traffic.seed.number),
         arrivals: arguments.arrivals.clone(),
     };
     let arms = ArmsOfStudy::new(study, ids, overrides, &print::say)?;
@@ -267,11 +272,12 @@ fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
 }
 
 /// Refuses options that do not apply to a search on arms.
-fn check_options(arguments: &FindArguments, given: &Given) -> Result<(), Failure> {
-    if !given.not_with_arms.is_empty() {
+fn check_options(arguments: &FindArguments) -> Result<(), Failure> {
+    let not_with_arms = &arguments.given.not_with_arms;
+    if !not_with_arms.is_empty() {
         return Err(Failure::bad_input(format!(
             "`{}` cannot be combined with --arms: the study states requests, connections and servers, and all objectives hold together",
-            given.not_with_arms.join("`, `")
+            not_with_arms.join("`, `")
         )));
     }
     if arguments.min_rate.is_some_and(|rate| rate < LOWEST_RATE) {
@@ -330,6 +336,7 @@ fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::{self, parsed};
 
     #[test]
     fn arms_are_separated_by_commas_outside_of_braces() {
@@ -345,9 +352,11 @@ mod tests {
     #[test]
     fn options_of_requests_are_recognised_as_given_and_defaults_are_not() {
         let of = |more: &[&str]| {
-            Given::on_line(
-                [&["hoptax", "find", "--slo", "p99<5ms", "--arms", "a,b", "quick"][..], more].concat(),
-            )
+            let line = [&["hoptax", "find", "--slo", "p99<5ms", "--arms", "a,b", "quick"][..], more].concat();
+            match parsed(line).unwrap().command {
+                command::Command::Find(arguments) => arguments.given,
+                other => panic!("{other:?}"),
+            }
         };
         assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
         assert_eq!(of(&["--details", "--quiet", "--no-color"]), Given::default());

@@ -1,7 +1,6 @@
 //! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with what it would replace, or against stored runs.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_judge::gate::{Candidate, Limit};
@@ -10,7 +9,7 @@ use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{GateResult, Verdict};
 use hoptax_session::gate::{Against, GateSettings, Gated, measure};
 
-use crate::arguments::shared::RunArguments;
+use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -69,12 +68,8 @@ pub(crate) struct GateArguments {
     /// A change that the candidate must not exceed, such as `cpu>+3%`; repeatable
     #[arg(long, value_name = "LIMIT", required = true)]
     fail_on: Vec<Limit>,
-    /// Measure until the intervals of CPU time are narrow enough for its limits, for at most this time
-    ///
-    /// They are if they reach at most a third of the smallest limit, or a fifth of the change, to each side. A change near the limit
-    /// stays undecided. Limits on other measures are not waited for.
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
-    until_decided: Option<Duration>,
+    #[command(flatten)]
+    decision: DecisionArguments,
     #[command(flatten)]
     run: RunArguments,
     /// Write the outcome as Markdown to a file, for a job summary
@@ -101,8 +96,8 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
         against,
         limits: &arguments.fail_on,
         rounds: run.rounds,
-        until_decided: arguments.until_decided,
-        folder: run.out.as_deref(),
+        until_decided: arguments.decision.until_decided,
+        folder: run.out.folder(),
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;

@@ -6,19 +6,15 @@ use std::{fs, io};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory, Subcommand, ValueHint};
 use clap_complete::Shell;
-use hoptax_predict::size::graph::GraphFile;
-use hoptax_report::documents::KINDS;
-use hoptax_result::LoadInterval;
 use hoptax_session::pages as book;
-use serde_json::Value;
 
 use super::Arguments;
 use crate::exit::{Code, Failure};
-use crate::print;
+use crate::{print, schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateCommand {
-    /// Print the JSON schema of a study file or of a result
+    /// Print the JSON schema of a study file or of results
     Schema(SchemaArguments),
     /// Print shell completions
     Completions(CompletionsArguments),
@@ -33,14 +29,14 @@ pub(crate) enum GenerateCommand {
 Examples:
   hoptax generate schema                                the names of all
   hoptax generate schema study-file > study-file.json   for editors that validate study files
-  hoptax generate schema load                           the result of `hoptax load --json`
+  hoptax generate schema report                         all results, each kind in `$defs`
 
 Exit codes:
   0  success
   2  no such schema")]
 pub(crate) struct SchemaArguments {
     /// Name of a schema [default: list all names]
-    #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(schema_names()))]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(schema::names()))]
     of: Option<String>,
 }
 
@@ -96,39 +92,12 @@ pub(super) fn run(command: &GenerateCommand) -> Result<Code, Failure> {
     }
 }
 
-/// A name with the function that makes its schema.
-type NamedSchema = (&'static str, fn() -> Value);
-
-/// The files that hoptax reads and writes which are no results.
-const FILES: [NamedSchema; 7] = [
-    ("study-file", hoptax_plan::file::schema),
-    ("listeners", hoptax_listeners::schema),
-    ("listeners-status", hoptax_supervisor::status::schema),
-    ("document", hoptax_report::document::schema),
-    ("openapi", hoptax_serve::openapi),
-    ("load-interval", || schemars::schema_for!(LoadInterval).to_value()),
-    ("size-graph", || schemars::schema_for!(GraphFile).to_value()),
-];
-
-/// The names of all schemas.
-fn schema_names() -> Vec<&'static str> {
-    FILES.iter().map(|(name, _)| *name).chain(KINDS.iter().map(|kind| kind.name)).collect()
-}
-
-/// The schema with this name; none if no file or result has it.
-fn schema_named(name: &str) -> Option<Value> {
-    let of_file = || FILES.iter().find(|(file, _)| *file == name).map(|(_, schema)| schema());
-    let of_kind = || KINDS.iter().find(|kind| kind.name == name).map(|kind| (kind.schema)().to_value());
-    of_file().or_else(of_kind)
-}
-
 /// `hoptax generate schema`.
 fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
     let text = match &arguments.of {
-        None => schema_names().join("\n"),
+        None => schema::names().join("\n"),
         Some(name) => {
-            let schema = schema_named(name);
-            let schema = schema.ok_or_else(|| Failure::bad_input(format!("`{name}` has no schema")))?;
+            let schema = schema::named(name).map_err(Failure::bad_input)?;
             format!("{schema:#}")
         }
     };
@@ -226,10 +195,10 @@ mod tests {
     fn schemas_in_the_repository_match_the_types() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
         let mut files = BTreeSet::new();
-        for name in schema_names() {
+        for name in schema::names() {
             let file = format!("{name}.json");
             let kept = fs::read_to_string(folder.join(&file)).unwrap_or_default();
-            let made = format!("{:#}", schema_named(name).unwrap());
+            let made = format!("{:#}", schema::named(name).unwrap());
             assert!(kept.trim_end() == made, "schemas/{file} is outdated: run `make schemas`");
             files.insert(file.into());
         }

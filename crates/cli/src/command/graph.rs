@@ -10,7 +10,7 @@ use hoptax_session::graph::{GraphRunSettings, RunSpec, file, measure};
 use hoptax_session::results::read_run;
 use hoptax_session::thresholds;
 
-use crate::arguments::shared::{JsonArguments, MeasureArguments};
+use crate::arguments::shared::{JsonArguments, MeasureArguments, SeedArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print};
@@ -56,7 +56,7 @@ pub(crate) struct GraphRunArguments {
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
     from: Vec<PathBuf>,
     /// Number of rounds; each starts all processes again
-    #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = values::whole::<u32>(2..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = values::rounds)]
     rounds: u32,
     /// Slices in a round, with proxies and as many without
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = values::whole::<u32>(1..=1000))]
@@ -64,9 +64,8 @@ pub(crate) struct GraphRunArguments {
     /// Recorded time of a slice, after a warm-up of 0.5 s
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::duration)]
     slice: Duration,
-    /// Seed of arrivals and orders
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArguments,
     #[command(flatten)]
     measure: MeasureArguments,
     #[command(flatten)]
@@ -119,7 +118,7 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
             rounds: arguments.rounds,
             slices: arguments.slices,
             slice: arguments.slice,
-            seed: arguments.seed,
+            seed: arguments.seed.number,
         },
         results: &results,
         envoy: arguments.measure.envoy.choice(),

@@ -53,7 +53,7 @@ metrics, and early ends.")]
 #[command(arg = usual::help_all(), group = ArgGroup::new("senders"))]
 pub(crate) struct LoadArguments {
     #[command(flatten)]
-    traffic: TrafficArguments,
+    pub(crate) traffic: TrafficArguments,
     /// Requests per second, at most 10,000,000; without a rate, a closed loop sends as fast as possible
     #[arg(short = 'q', long, value_name = "RATE", value_parser = values::rate, help_heading = SCHEDULE)]
     rate: Option<f64>,
@@ -139,8 +139,8 @@ pub(crate) struct LoadArguments {
     hlog: Option<PathBuf>,
     /// Print a line of JSON for every interval while the load runs; the table then goes to stderr
     ///
-    /// A line has the rate, counts, failures by kind, response times and send lags of its interval (`hoptax generate schema
-    /// load-interval`). The last line also has the verdict on the whole load.
+    /// A line has the rate, counts, failures by kind, response times and send lags of its interval (`load-interval` in
+    /// `hoptax generate schema report`). The last line also has the verdict on the whole load.
     #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = OUTPUT)]
     every: Option<Duration>,
     /// Write the result to a file in `OpenMetrics` text format, which Prometheus reads

@@ -12,7 +12,9 @@ use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_session::thresholds;
 
-use crate::arguments::shared::{JsonArguments, PULLS, ThresholdArguments};
+use crate::arguments::shared::{
+    ClusterArguments, JsonArguments, OutArguments, PULLS, SeedArguments, ThresholdArguments,
+};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -47,9 +49,8 @@ Exit codes:
   4    the result is void
   130  interrupted; complete rounds are kept")]
 pub(crate) struct MeshArguments {
-    /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME")]
-    kube_context: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// Mesh that is installed in the cluster, or a function of one; repeatable, or separated by commas
     #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN))]
     meshes: Vec<&'static str>,
@@ -72,7 +73,7 @@ pub(crate) struct MeshArguments {
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = values::whole::<u32>(1..=10_000))]
     connections: u32,
     /// Number of rounds, each with new pods
-    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = values::whole::<u32>(2..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = values::rounds)]
     rounds: u32,
     /// Length of a slice [default: 30s, or more where rare readings of CPU time need it]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
@@ -80,9 +81,8 @@ pub(crate) struct MeshArguments {
     /// Warm-up before each slice
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     warmup: Duration,
-    /// Seed of the order of slices
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArguments,
     /// Node of the origins [default: that of the first one]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -95,9 +95,8 @@ pub(crate) struct MeshArguments {
     /// Print the rights and the manifests as YAML, and make nothing
     #[arg(long)]
     dry_run: bool,
-    /// Run folder [default: a new one in `runs`]
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArguments,
     /// Overwrite the study of the run folder
     #[arg(long)]
     force: bool,
@@ -115,12 +114,12 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
-    let place = (arguments.out.as_deref(), arguments.force);
     measure(
         &plan,
         &limits,
-        arguments.kube_context.as_deref(),
-        place,
+        arguments.cluster.kube_context.as_deref(),
+        arguments.out.folder(),
+        arguments.force,
         arguments.json.file(),
         &again(arguments),
     )
@@ -149,7 +148,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         rounds: arguments.rounds,
         slice: arguments.slice,
         warmup: arguments.warmup,
-        seed: arguments.seed,
+        seed: arguments.seed.number,
         nodes: [arguments.node.clone(), arguments.caller_node.clone()],
         cpu_time: arguments.cpu_time,
     };
@@ -182,7 +181,7 @@ fn again(arguments: &MeshArguments) -> String {
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
     let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
     let given = [
-        ("--kube-context", &arguments.kube_context),
+        ("--kube-context", &arguments.cluster.kube_context),
         ("--node", &arguments.node),
         ("--caller-node", &arguments.caller_node),
     ];
@@ -198,24 +197,25 @@ fn measure(
     plan: &Plan,
     limits: &Limits,
     context: Option<&str>,
-    (out, force): (Option<&Path>, bool),
+    out: Option<&Path>,
+    force: bool,
     json: Option<&Path>,
     again: &str,
 ) -> Result<Code, Failure> {
     use hoptax_mesh::evidence::STUDY;
     use hoptax_report::documents;
-    use hoptax_session::{Update, elsewhere};
+    use hoptax_session::{Update, run_folder, write_outputs};
 
     use crate::interrupt;
 
-    let folder = elsewhere::folder(out, STUDY, force)?;
+    let folder = run_folder::for_pods(out, STUDY, force)?;
     let interrupt = interrupt::listen()?;
     let measured = hoptax_mesh::measure(plan, context, limits, &interrupt, &print::say);
     let result = measured.inspect_err(|_| {
         // Nothing is in it yet, unless it was there before.
         let _ = fs::remove_dir(&folder);
     })?;
-    let problems = elsewhere::write(&folder, &result);
+    let problems = write_outputs(&folder, &result);
     for problem in &problems {
         print::say(Update::Problem(problem));
     }
@@ -234,7 +234,8 @@ fn measure(
     _: &Plan,
     _: &Limits,
     _: Option<&str>,
-    _: (Option<&Path>, bool),
+    _: Option<&Path>,
+    _: bool,
     _: Option<&Path>,
     _: &str,
 ) -> Result<Code, Failure> {

@@ -18,6 +18,7 @@ use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
+use crate::arguments::shared::SeedArguments;
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print};
@@ -63,9 +64,8 @@ pub(crate) struct OriginArguments {
     /// File with the default response; SIGHUP makes the origin read it again
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "default")]
     default_file: Option<PathBuf>,
-    /// Seed of random delays, errors and closes
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArguments,
     /// Server certificate, PEM; connections that begin with TLS are then accepted too, and HTTP/3 is served on UDP
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "key")]
     cert: Option<PathBuf>,
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
             None => arguments.default.clone(),
         },
         tables: arguments.tables.clone(),
-        seed: arguments.seed,
+        seed: arguments.seed.number,
         tls,
         tcp_request_bytes: arguments.tcp_request_size,
         secrets: match &arguments.secrets {
@@ -184,8 +184,12 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
     };
     let text = fs::read_to_string(file).map_err(|error| refused("cannot be read", &error))?;
     let calls: Calls = serde_json::from_str(&text).map_err(|error| refused("are none", &error))?;
-    let OriginArguments { listen, seed, .. } = *arguments;
-    let options = CallingOptions { listen, default_query: arguments.default.clone(), calls, seed };
+    let options = CallingOptions {
+        listen: arguments.listen,
+        default_query: arguments.default.clone(),
+        calls,
+        seed: arguments.seed.number,
+    };
     let origin = CallingOrigin::bind(&options).map_err(|error| match error {
         OriginError::Default(_) | OriginError::Call(_) => Failure::bad_input(error),
         _ => Failure::environment(error),

@@ -3,7 +3,6 @@
 mod pod_dump;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
@@ -16,7 +15,7 @@ use hoptax_session::price::{
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
 
 use self::pod_dump::Given;
-use crate::arguments::shared::RunArguments;
+use crate::arguments::shared::{BudgetArguments, ClusterArguments, RunArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -73,6 +72,7 @@ Exit codes:
   3    a requirement is missing, such as Envoy, memory or a port
   4    the study is void
   130  interrupted; --resume continues the bill")]
+#[command(mut_arg("budget", |budget| budget.conflicts_with("rounds")))]
 pub(crate) struct PriceArguments {
     /// Envoy bootstrap or `/config_dump`, YAML or JSON; or use --pod
     #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
@@ -115,11 +115,8 @@ pub(crate) struct PriceArguments {
     /// Price of a processor core for an hour, in any currency
     #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "rate")]
     price_per_core_hour: Option<f64>,
-    /// Time of the bill, tries and a second study included, instead of a number of rounds; a study has at least two
-    ///
-    /// With --resume, the additional time.
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
-    budget: Option<Duration>,
+    #[command(flatten)]
+    budget: BudgetArguments,
     #[command(flatten)]
     run: RunArguments,
     /// Continue an interrupted or killed bill in its run folder, with the same configuration and the same options
@@ -134,13 +131,13 @@ const POD: &str = "Pod";
 
 /// The pod whose Envoy is priced.
 #[derive(Debug, Args)]
+#[command(mut_arg("kube_context", |context| context.requires("pod").conflicts_with("config").help_heading(POD)))]
 pub(crate) struct PodArguments {
     /// Instead of CONFIG, the dump of the Envoy in this pod of Kubernetes
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config", help_heading = POD)]
     pod: Option<PodName>,
-    /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
-    kube_context: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// Container of the proxy [default: a known one, such as `istio-proxy` or `consul-dataplane`]
     #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
     container: Option<String>,
@@ -184,9 +181,9 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
         // Before the tries, which take seconds.
         run_folder::read(folder)?;
     }
-    let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(arguments.run.out.as_deref());
+    let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(arguments.run.out.folder());
     let folder = Configuration::create_run_folder(folder)?;
-    let budget = arguments.budget.map(Budget::begin);
+    let budget = arguments.budget.time.map(Budget::begin);
     let interrupt = interrupt::listen()?;
     match price(arguments, &configuration, &folder, budget, &interrupt) {
         // An error after an interrupt is a consequence of it.

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Arg, Args, ValueHint};
 use hoptax_predict::prices::listed;
 use hoptax_report::documents;
 use hoptax_report::render::markdown;
 use hoptax_result::StudyResult;
+use hoptax_session::Options;
 use hoptax_session::prices::{measure_anchors, prices_on_this_machine, published};
 use hoptax_session::results::read_run;
-use hoptax_session::{EnvoyChoice, Options, thresholds};
 
-use crate::arguments::shared::{JsonArguments, OfflineArguments};
+use crate::arguments::shared::{EnvoyArguments, JsonArguments, ThresholdArguments};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
 
@@ -32,6 +32,7 @@ Exit codes:
   3    a requirement is missing, such as Envoy or memory
   4    the measurement on this machine is void, or shares no function with the list
   130  interrupted")]
+#[command(mut_arg("envoy", of_measurement), mut_arg("thresholds", of_measurement))]
 pub(crate) struct PricesArguments {
     /// Predict the costs on this machine; measures plain proxying and a few functions in about a minute
     #[arg(long)]
@@ -42,21 +43,20 @@ pub(crate) struct PricesArguments {
     /// Use this study result, measured on this machine, instead of measuring now
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "here")]
     measured: Option<PathBuf>,
-    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    #[arg(long, value_name = "VERSION|PATH", requires = "here", conflicts_with = "measured")]
-    envoy: Option<String>,
     #[command(flatten)]
-    offline: OfflineArguments,
-    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
-    ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = thresholds::parse, requires = "here", conflicts_with = "measured")]
-    thresholds: Vec<(String, f64)>,
+    envoy: EnvoyArguments,
+    #[command(flatten)]
+    checks: ThresholdArguments,
     /// Print Markdown
     #[arg(long)]
     markdown: bool,
     #[command(flatten)]
     json: JsonArguments,
+}
+
+/// An option that only a measurement now has.
+fn of_measurement(option: Arg) -> Arg {
+    option.requires("here").conflicts_with("measured")
 }
 
 /// Runs the command.
@@ -80,8 +80,8 @@ fn anchors(arguments: &PricesArguments) -> Result<StudyResult, Failure> {
         return read_run(path);
     }
     let options = Options {
-        envoy: EnvoyChoice { named: arguments.envoy.as_deref(), is_offline: arguments.offline.is_set },
-        thresholds: &arguments.thresholds,
+        envoy: arguments.envoy.choice(),
+        thresholds: &arguments.checks.thresholds,
         ..Options::default()
     };
     let interrupt = interrupt::listen()?;

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_judge::comparison::with_named;
@@ -16,7 +15,7 @@ use hoptax_session::{
     run_folder, store,
 };
 
-use crate::arguments::shared::MeasureArguments;
+use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -50,20 +49,16 @@ pub(crate) struct StudyArguments {
     /// Study file, or name of a built-in study; `list` lists these with their questions, durations and needs
     #[arg(value_name = "FILE|NAME", default_value = "quick", value_hint = ValueHint::FilePath)]
     study: String,
-    /// Run folder for the results [default: runs/NAME-TIME]
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArguments,
     /// Number of rounds, instead of the study file's; a maximum with --budget or --until
     ///
     /// Each round starts all processes again. With --resume, the new total: `--resume runs/quick-1 --rounds 30` adds rounds to a
     /// study with fewer than 30.
-    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
+    #[arg(long, value_name = "NUMBER", value_parser = values::rounds)]
     rounds: Option<u32>,
-    /// Measuring time; the study runs as many complete rounds as fit, at least two
-    ///
-    /// With --resume, the additional time.
-    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
-    budget: Option<Duration>,
+    #[command(flatten)]
+    budget: BudgetArguments,
     /// Measure until nearly all CPU costs are known to within this percentage of their baseline's CPU time
     ///
     /// The study examines the widths of its intervals after 8, 10, 13, 17, ... rounds. It ends when 95 of 100 intervals are narrow
@@ -127,7 +122,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         return print::list(&library::list()?).map(|()| Code::Success);
     }
     if !arguments.combine.is_empty() {
-        let (folders, out) = (&arguments.combine, arguments.out.as_deref());
+        let (folders, out) = (&arguments.combine, arguments.out.folder());
         show_combined(sittings::combine_given(folders, out, arguments.force, &print::say)?)?;
         return Ok(Code::Success);
     }
@@ -136,7 +131,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let options = Options {
         length: RequestedLength {
             rounds: arguments.rounds,
-            budget: arguments.budget,
+            budget: arguments.budget.time,
             until: arguments.until,
         },
         seed: arguments.seed,
@@ -154,7 +149,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         Some(folder) => Place::Resumed(folder),
         None => Place::New {
             text: StudyText::named(&arguments.study)?,
-            folder: arguments.out.as_deref(),
+            folder: arguments.out.folder(),
             force: arguments.force,
         },
     };

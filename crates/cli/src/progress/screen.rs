@@ -64,7 +64,7 @@ fn up(lines: usize) -> String {
 mod tests {
     use super::*;
 
-    /// What a terminal shows after these bytes: it understands what a screen writes.
+    /// The lines of a terminal after these bytes: it understands what a screen writes.
     fn shown(bytes: &[u8]) -> Vec<String> {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let (mut lines, mut row, mut column) = (vec![String::new()], 0, 0);

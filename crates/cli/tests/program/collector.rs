@@ -222,7 +222,7 @@ fn a_collector_reads_what_the_result_says() {
     let (next, passed_on) = receiver(ACCEPTS);
     let collector = Collector::start(&next);
     // The program takes any status but those of success, and a partial success, for a refusal.
-    let sent = collector.send(&file, "/v1/metrics").succeeded();
+    collector.send(&file, "/v1/metrics").succeeded();
     let passed_on: Value = serde_json::from_str(&passed_on.join().unwrap().1).unwrap();
 
     // The collector drops fields that it does not know, so it knows each that was sent.

@@ -185,7 +185,7 @@ fn counted_by_kubelet(is_over: &AtomicBool) -> BTreeMap<(String, String), f64> {
 
 /// CPU time of Envoy before its first request, and in all the time without requests, seconds.
 const BESIDE_REQUESTS_S: f64 = 1.0;
-/// What Envoy got beside the slice of 20 s: the warm-up of 3 s, and the requests until it answered.
+/// Requests that Envoy got, as a multiple of those in the slice of 20 s: the warm-up of 3 s and the requests until it answered are more.
 const BESIDE_SLICE: f64 = 1.5;
 
 #[test]

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{assert_narrow, root, run};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::support::{assert_narrow, misfits, report_schema, root, run};
 
 /// Examples are unit tests: rustdoc would compile each crate once more to run those of its documentation.
 #[test]
@@ -60,8 +63,15 @@ fn has_example(text: &str) -> bool {
 #[test]
 fn schemas_completions_and_man_pages_are_printed_or_written() {
     let schema: serde_json::Value =
-        serde_json::from_str(&run(["generate", "schema", "bill"]).stdout).unwrap();
-    assert!(schema["properties"]["parts"].is_object(), "{schema}");
+        serde_json::from_str(&run(["generate", "schema", "report"]).stdout).unwrap();
+    assert!(schema["$defs"]["bill"]["properties"]["parts"].is_object(), "{schema}");
+    let of_kind = run(["generate", "schema", "bill"]);
+    assert_eq!(of_kind.code, Some(2));
+    assert!(
+        of_kind.stderr.contains("study-file, listeners, size-graph, report, openapi"),
+        "{}",
+        of_kind.stderr
+    );
     assert!(run(["generate", "completions", "bash"]).stdout.contains("hoptax"));
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(["generate", "man", folder.path().to_str().unwrap()]).code, Some(0));
@@ -69,27 +79,51 @@ fn schemas_completions_and_man_pages_are_printed_or_written() {
     assert!(page.is_ok_and(|page| page.contains(".TH")));
 }
 
+/// Asserts that a result fits the schema of its kind and the one of all, and is refused by both as one of another format or with a field
+/// that it does not know.
+fn assert_fits_as_itself(result: &Value, of_all: &Validator) {
+    let format = result["format"].as_str().unwrap();
+    let (name, _) = format.strip_prefix("hoptax.").unwrap().split_once('/').unwrap();
+    assert!(
+        misfits(name, result).is_empty() && of_all.is_valid(result),
+        "{format}: {:?}",
+        misfits(name, result)
+    );
+    let other = if name == "load" { "hoptax.study/3" } else { "hoptax.load/2" };
+    let changes =
+        [("format", json!(other)), ("format", json!(format!("{format}0"))), ("colour", json!("red"))];
+    for (field, value) in changes {
+        let mut changed = result.clone();
+        changed[field] = value;
+        assert!(!misfits(name, &changed).is_empty(), "{format} as {name}: {field}");
+        assert!(!of_all.is_valid(&changed), "{format}: {field}");
+    }
+}
+
+#[test]
+fn a_result_is_valid_as_one_of_its_own_format_alone() {
+    let of_all = jsonschema::validator_for(&report_schema()).unwrap();
+    for kind in ["load", "study", "find", "lint", "prices"] {
+        let file = root().join(format!("crates/report/recorded/{kind}.json"));
+        assert_fits_as_itself(&serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap(), &of_all);
+    }
+}
+
 /// A help line that begins a list entry; deeper indentation continues the entry above.
 fn entry(line: &str) -> Option<&str> {
     line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))
 }
 
+/// Unit tests read the help of each command, and its examples.
 #[test]
 fn help_shows_examples_and_exit_codes() {
     let page = run(["--help"]).stdout;
-    assert!(page.contains("130  interrupted"));
+    assert!(page.contains("\nExamples:\n") && page.contains("130  interrupted"));
     let (_, groups) = page.split_once("\n\nMeasure:\n").unwrap();
     let (groups, _) = groups.split_once("\n\nOptions:\n").unwrap();
     let commands: Vec<&str> =
         groups.lines().filter_map(entry).filter_map(|rest| rest.split(' ').next()).collect();
-    assert!(
-        commands.len() <= 16 && commands.contains(&"study") && commands.contains(&"functions"),
-        "{commands:?}"
-    );
-    for command in commands {
-        let help = run([command, "--help"]).stdout;
-        assert!(help.contains("Examples:"), "{command}");
-    }
+    assert!(commands.len() <= 13 && commands.contains(&"study"), "{commands:?}");
 }
 
 #[test]

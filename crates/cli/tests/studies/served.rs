@@ -142,7 +142,7 @@ fn a_study_shows_its_steps_and_ends_with_its_processes_when_it_is_stopped() {
     assert!(job["step"]["line"].as_str().unwrap().starts_with("round 1"), "{job}");
     assert!(job["step"]["all"].as_u64() > job["step"]["done"].as_u64(), "{job}");
     assert!(has_line(&job, "study `anchors`"), "{job}");
-    // What a job starts fills neither the disk, nor the table of open files, nor the memory.
+    // The processes of a job fill neither the disk, nor the table of open files, nor the memory.
     let processes = served.process.children();
     for (name, most) in [
         ("Max file size", 1 << 30),

@@ -122,7 +122,7 @@ impl Guarded {
         signal(self.0.id(), name);
     }
 
-    /// What it said on stderr until its end.
+    /// Its stderr until its end.
     pub(crate) fn stderr(&mut self) -> String {
         io::read_to_string(self.0.stderr.take().unwrap()).unwrap()
     }
@@ -304,22 +304,34 @@ pub(crate) fn assert_modules(folder: &str, main: &str) {
     }
 }
 
-/// The validator of a schema of `schemas/`. Compiling one takes long, so it is kept.
-fn validator(schema: &str) -> Arc<Validator> {
+/// The schema of all outputs, as it is kept.
+pub(crate) fn report_schema() -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(root().join("schemas/report.json")).unwrap()).unwrap()
+}
+
+/// The validator of the outputs whose format has this name. Compiling one takes long, so it is kept.
+fn validator(name: &str) -> Arc<Validator> {
     static KEPT: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let compile = || {
-        let text = fs::read_to_string(root().join("schemas").join(format!("{schema}.json"))).unwrap();
-        Arc::new(jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap())
+        let mut schema = report_schema();
+        // With the alternatives of all formats, an error would only say that none of them fits.
+        schema.as_object_mut().unwrap().remove("oneOf");
+        schema["$ref"] = format!("#/$defs/{name}").into();
+        Arc::new(jsonschema::validator_for(&schema).unwrap())
     };
-    Arc::clone(kept.entry(schema.to_owned()).or_insert_with(compile))
+    Arc::clone(kept.entry(name.to_owned()).or_insert_with(compile))
 }
 
-/// Parses a JSON text and validates it against a schema of `schemas/`.
-pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
-    let validator = validator(schema);
+/// What is wrong with a value as an output whose format has this name.
+pub(crate) fn misfits(name: &str, value: &serde_json::Value) -> Vec<String> {
+    validator(name).iter_errors(value).map(|error| error.to_string()).collect()
+}
+
+/// Parses a JSON text and validates it as an output whose format has this name.
+pub(crate) fn checked(name: &str, text: &str) -> serde_json::Value {
     let value: serde_json::Value = serde_json::from_str(text).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    let errors = misfits(name, &value);
     assert!(errors.is_empty(), "{errors:?}");
     value
 }

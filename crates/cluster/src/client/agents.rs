@@ -140,12 +140,12 @@ impl Running {
         (0..self.shared.job.agents as usize).map(of).collect()
     }
 
-    /// What the cluster said of each agent at last.
+    /// The agents, as the cluster described each at last.
     pub fn agents(&self) -> Vec<Agent> {
         self.agents.borrow().clone()
     }
 
-    /// What the cluster says of pods that do not come, or are lost, a sentence each. None if it was taken before.
+    /// News of the cluster about pods that do not come, or are lost, a sentence each. None if it was taken before.
     pub fn take_news(&mut self) -> Option<mpsc::Receiver<String>> {
         self.news.take()
     }

@@ -246,7 +246,7 @@ mod tests {
             pod.is_of_round(now)
         };
         assert!(is_of_round(json!({"name": "origin-1", "creationTimestamp": "2026-01-02T03:07:00Z"})));
-        // Those of a killed measurement end by their deadline.
+        // Pods of a killed measurement end by their deadline.
         assert!(!is_of_round(json!({"name": "origin-1", "creationTimestamp": "2026-01-02T03:05:00Z"})));
         assert!(is_of_round(json!({
             "name": "origin-1",

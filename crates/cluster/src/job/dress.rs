@@ -1,4 +1,4 @@
-//! What a pod has beside what it is made for: the labels, annotations and containers of a mesh, the network of its node, a node of its own.
+//! The additions to a pod beside its own purpose: the labels, annotations and containers of a mesh, the network of its node, a node of its own.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::on_nodes;
 
-/// What is added to a pod.
+/// The additions to a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dress {
     /// More labels.

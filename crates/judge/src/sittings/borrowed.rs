@@ -63,7 +63,7 @@ pub(super) fn apply(combined: &mut StudyResult, costs: &Costs) {
 enum Source<'a> {
     /// Those under a load.
     Load(&'a str),
-    /// Those of the arms themselves whose numbers are taken from this load, which borrow from those of the other arms under it, too.
+    /// The costs of the arms themselves whose numbers are taken from this load, which borrow from those of the other arms under it, too.
     Usual(Option<&'a str>),
 }
 

@@ -66,8 +66,6 @@ fn held(round: &RoundRecord, arm: usize, limit: f64) -> BTreeMap<usize, f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use hoptax_load::{Distribution, Recording};
     use hoptax_result::Book;
 

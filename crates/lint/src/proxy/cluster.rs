@@ -27,6 +27,14 @@ pub(crate) struct Cluster<'a> {
     pub(crate) has_routes: bool,
 }
 
+/// The address of an endpoint.
+pub(crate) struct Address<'a> {
+    /// Its node.
+    pub(crate) socket: Node<'a>,
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+}
+
 impl<'a> Cluster<'a> {
     /// Returns the view of a cluster's node.
     pub(super) fn new(node: Node<'a>, has_routes: bool) -> Self {
@@ -66,12 +74,12 @@ impl<'a> Cluster<'a> {
         localities.iter().flat_map(|locality| locality.items("/lb_endpoints")).collect()
     }
 
-    /// The host and the port of each endpoint.
-    pub(crate) fn addresses(&self) -> Vec<(Node<'a>, &'a str, u16)> {
+    /// The address of each endpoint.
+    pub(crate) fn addresses(&self) -> Vec<Address<'a>> {
         let address = |endpoint: &Node<'a>| {
             let socket = endpoint.get("/endpoint/address/socket_address")?;
             let port = socket.number("/port_value").unwrap_or_default() as u16;
-            Some((socket.clone(), socket.text("/address"), port))
+            Some(Address { host: socket.text("/address"), port, socket })
         };
         self.endpoints().iter().filter_map(address).collect()
     }
@@ -80,7 +88,7 @@ impl<'a> Cluster<'a> {
     pub(crate) fn is_behind_one_name(&self) -> bool {
         let addresses = self.addresses();
         let is_name = |host: &str| host.parse::<std::net::IpAddr>().is_err() && host != "localhost";
-        self.is_dns() && addresses.len() == 1 && addresses.iter().all(|(_, host, _)| is_name(host))
+        self.is_dns() && addresses.len() == 1 && addresses.iter().all(|address| is_name(address.host))
     }
 
     /// Returns the node with its options of HTTP: their own message, or the cluster itself, as in old releases. Envoy ignores all options

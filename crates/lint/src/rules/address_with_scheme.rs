@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use crate::found::Found;
-use crate::proxy::Proxy;
+use crate::proxy::{Address, Proxy};
 use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
-        for (socket, host, _) in cluster.addresses() {
+        for Address { socket, host, .. } in cluster.addresses() {
             // A resolver of its own may read any text.
             if !socket.has("/resolver_name") && !is_host(host) {
                 found.push(socket.found(

@@ -18,9 +18,9 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes) {
         let has_socket =
             cluster.node.has("/transport_socket") || cluster.node.has("/transport_socket_matches");
-        let plain = cluster.addresses().into_iter().find(|(_, _, port)| *port == 443);
-        if let Some((socket, ..)) = plain.filter(|_| !has_socket) {
-            found.push(socket.found(
+        let plain = cluster.addresses().into_iter().find(|address| address.port == 443);
+        if let Some(address) = plain.filter(|_| !has_socket) {
+            found.push(address.socket.found(
                 "/port_value",
                 format!("requests to cluster `{}` go to port 443 without TLS", cluster.name()),
             ));

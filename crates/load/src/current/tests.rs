@@ -84,7 +84,7 @@ const END_NS: u64 = 20_000;
 struct Played {
     target: usize,
     intended_ns: u64,
-    /// What becomes of it.
+    /// Its outcome.
     end: u8,
     took_ns: u64,
 }

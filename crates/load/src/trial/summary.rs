@@ -253,7 +253,7 @@ fn histograms(all: &Recording, times: &Times) -> LoadHistograms {
     }
 }
 
-/// What the first recordings of all workers have, taken from them and merged; None if they do not have it.
+/// A part of the first recordings of all workers, taken from them and merged; None if they do not have it.
 fn joined<T>(
     recordings: &mut [Vec<Recording>],
     take: impl Fn(&mut Recording) -> Option<Box<T>>,

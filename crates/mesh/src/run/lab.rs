@@ -84,7 +84,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// Those of these names that listed objects have.
+/// The names among these that listed objects have.
 fn still_there(names: &[String], listed: &[Value]) -> Vec<String> {
     let is_listed = |name: &&String| {
         listed.iter().any(|object| object["metadata"]["name"].as_str() == Some(name.as_str()))

@@ -12,7 +12,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// Whether it has lasted so long now. It begins now, unless it is there already.
+    /// True if it has lasted so long now. It begins now, unless it is there already.
     pub(super) fn has_lasted(&mut self, now: Instant, patience: Duration) -> bool {
         let since = *self.since.get_or_insert(now);
         now.saturating_duration_since(since) >= patience

@@ -18,7 +18,7 @@ pub(super) struct Placed {
     pub(super) id: Option<String>,
 }
 
-/// What is shared in any arm.
+/// The shared proxies of all arms.
 pub(super) fn all_shared(plan: &Plan) -> impl Iterator<Item = &Shared> {
     plan.arms.iter().flat_map(|arm| &arm.template.shared)
 }
@@ -46,7 +46,7 @@ pub(super) fn shared(plan: &Plan, nodes: &[String], cluster: &Cluster) -> Result
     Ok(found.into_values().collect())
 }
 
-/// Those of these pods. One that is not ready uses CPU time as well.
+/// The shared proxies among these pods. One that is not ready uses CPU time as well.
 fn of_pods(pods: &[Pod], shared: &Shared, nodes: &[String]) -> Vec<Placed> {
     let of = |pod: &Pod| {
         let node = pod.node().filter(|node| nodes.iter().any(|other| other == node))?;
@@ -63,7 +63,7 @@ fn of_pods(pods: &[Pod], shared: &Shared, nodes: &[String]) -> Vec<Placed> {
     pods.iter().filter_map(of).collect()
 }
 
-/// What is shared, and a node that has none of it; none if each node has one of each.
+/// A shared proxy, and a node that has none of it; none if each node has one of each.
 pub(super) fn absent<'a>(
     plan: &'a Plan,
     nodes: &'a [String],

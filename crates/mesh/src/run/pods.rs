@@ -20,7 +20,7 @@ use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
 use crate::target::target;
 use crate::template::{Proof, Shared, Side};
-use crate::used::{Poll, Used, used};
+use crate::used::{Poll, Span, Used, used};
 
 /// The time between two looks at a pod.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -157,7 +157,7 @@ impl Pods {
         images
     }
 
-    /// What the proxies of the pods of each arm used of a processor in all this time, by the index of the arm.
+    /// The share of a processor that the proxies of the pods of each arm used in all this time, by the index of the arm.
     pub(super) fn idle(&self, polls: &[Poll]) -> BTreeMap<usize, f64> {
         self.arms.iter().enumerate().filter_map(|(index, arm)| Some((index, arm.idle(polls)?))).collect()
     }
@@ -184,7 +184,7 @@ impl Pods {
         };
         let all: Vec<(String, [String; 2])> = self.arms.iter().map(of).collect();
         for ArmPods { namespace, origin, running, .. } in self.arms {
-            // What is left ends by its deadline, and goes with its namespace.
+            // A pod that is left ends by its deadline, and goes with its namespace.
             let _ = running.end();
             let name = origin.name();
             let _ = context.cluster.remove(
@@ -252,33 +252,28 @@ impl ArmPods {
     /// The share of a processor that the proxies of its pods used in all this time; none without any, and if one is not known.
     pub(super) fn idle(&self, polls: &[Poll]) -> Option<f64> {
         let of = |way: &Way| match way {
-            Way::Own(container) => Some(used(polls, container, 0.0, f64::INFINITY).map(|used| used.share)),
+            Way::Own(container) => Some(used(polls, container, Span::ALL).map(|used| used.share)),
             Way::Shared(_) => None,
         };
         let shares: Option<Vec<f64>> = self.ways.iter().filter_map(of).collect();
         shares.filter(|shares| !shares.is_empty()).map(|shares| shares.iter().sum())
     }
 
-    /// What its proxies used in this time, seconds since 1970, in their order.
-    pub(super) fn proxies_used(
-        &self,
-        polls: &[Poll],
-        (from_s, to_s): (f64, f64),
-        idle: &Idle,
-    ) -> Vec<Option<Used>> {
+    /// The use of its proxies in this span, in their order.
+    pub(super) fn proxies_used(&self, polls: &[Poll], span: Span, idle: &Idle) -> Vec<Option<Used>> {
         let of = |way: &Way| match way {
-            Way::Own(container) => used(polls, container, from_s, to_s),
+            Way::Own(container) => used(polls, container, span),
             Way::Shared(shared) => {
-                let used = shared_use(polls, shared, (from_s, to_s))?;
+                let used = shared_use(polls, shared, span)?;
                 Some(Used { share: used.share - idle.last(shared)?, ..used })
             }
         };
         self.ways.iter().map(of).collect()
     }
 
-    /// What its origin used in this time.
-    pub(super) fn origin_used(&self, polls: &[Poll], (from_s, to_s): (f64, f64)) -> Option<Used> {
-        used(polls, &self.container_of_origin(), from_s, to_s)
+    /// The use of its origin in this span.
+    pub(super) fn origin_used(&self, polls: &[Poll], span: Span) -> Option<Used> {
+        used(polls, &self.container_of_origin(), span)
     }
 }
 

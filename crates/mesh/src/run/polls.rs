@@ -20,7 +20,7 @@ use super::{Context, of_cluster};
 use crate::plan::Plan;
 use crate::source::every;
 use crate::template::Shared;
-use crate::used::{Poll, Used, used};
+use crate::used::{Poll, Span, Used, used};
 
 /// The time between two looks at whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -147,7 +147,7 @@ impl Sampler {
     }
 }
 
-/// What shared proxies used without load.
+/// The use of shared proxies without load.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     /// The shares of a processor in each round, by what is shared; none where it is not known.
@@ -161,13 +161,13 @@ impl Idle {
         for (key, shared) in all {
             let containers = containers_of(polls, shared);
             let are_all = needed.iter().all(|one| !is_of(shared, one) || containers.contains(one));
-            let used = shared_use(polls, shared, (0.0, f64::INFINITY)).filter(|_| are_all);
+            let used = shared_use(polls, shared, Span::ALL).filter(|_| are_all);
             let share = used.map(|used| used.share);
             self.rounds.entry(key).or_default().push(share);
         }
     }
 
-    /// What was used in the last round; none if it is not known.
+    /// The share in the last round; none if it is not known.
     pub(super) fn last(&self, shared: &Shared) -> Option<f64> {
         self.rounds.get(&key(shared))?.last().copied().flatten()
     }
@@ -183,7 +183,7 @@ impl Idle {
     }
 }
 
-/// What is shared: its namespace, the beginning of the names of its pods, and its container. A pod may have two containers that are shared.
+/// A shared proxy: its namespace, the beginning of the names of its pods, and its container. A pod may have two containers that are shared.
 type Key = [String; 3];
 
 fn key(Shared { namespace, pods, container }: &Shared) -> Key {
@@ -208,10 +208,10 @@ pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Contain
     all.filter(|container| is_of(shared, container)).cloned().collect()
 }
 
-/// What shared proxies used in this time. None if there is none, if that of one is not known, and if one came or went meanwhile: what it used
-/// in a part of the time is not what it used in all of it. Periods of limits are known if those of all are.
-pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<Used> {
-    let is_within = |poll: &&Poll| poll.asked_s >= from_s && poll.answered_s <= to_s;
+/// The use of shared proxies in this span. None if there is none, if that of one is not known, and if one came or went meanwhile: its use
+/// in a part of the time is not that in all of it. Periods of limits are known if those of all are.
+pub(super) fn shared_use(polls: &[Poll], shared: &Shared, span: Span) -> Option<Used> {
+    let is_within = |poll: &&Poll| poll.asked_s >= span.from_s && poll.answered_s <= span.to_s;
     let mut within = polls.iter().filter(is_within);
     let first = within.next()?;
     let last = within.next_back()?;
@@ -222,8 +222,7 @@ pub(super) fn shared_use(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, 
     if !containers.iter().all(is_all_the_time) {
         return None;
     }
-    let all: Option<Vec<Used>> =
-        containers.iter().map(|container| used(polls, container, from_s, to_s)).collect();
+    let all: Option<Vec<Used>> = containers.iter().map(|container| used(polls, container, span)).collect();
     let all = all.filter(|all| !all.is_empty())?;
     let limits: Option<Vec<LimitPeriods>> = all.iter().map(|one| one.limit).collect();
     Some(Used {
@@ -277,7 +276,7 @@ mod tests {
     }
 
     fn share(polls: &[Poll]) -> Option<f64> {
-        shared_use(polls, &shared(), (0.0, f64::INFINITY)).map(|used| used.share)
+        shared_use(polls, &shared(), Span::ALL).map(|used| used.share)
     }
 
     #[test]
@@ -356,7 +355,7 @@ mod tests {
         }
         // Each of the two was read often enough.
         for node in ["b", "c"] {
-            assert!(used(&polls, &on_node(node), 0.0, f64::INFINITY).is_some(), "{node}");
+            assert!(used(&polls, &on_node(node), Span::ALL).is_some(), "{node}");
         }
         assert_eq!(share(&polls), None);
     }

@@ -106,7 +106,7 @@ impl Readers {
         context.cluster.make(&made.manifest(owner), Some(namespace.as_str())).map_err(Unread::Refused)?;
         let found = Self::found(made, own, plan, context);
         if found.is_err() {
-            // What is left goes with the round.
+            // A DaemonSet that is left goes with the round.
             let _ = context.cluster.remove(
                 &format!("/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}"),
                 &format!("remove DaemonSet `{name}`"),
@@ -210,7 +210,7 @@ impl Readers {
 }
 
 impl NodeReader {
-    /// What it answers. A line that fails is not used again.
+    /// Its answer. A line that fails is not used again.
     fn ask(&mut self, cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, Counters>, Refused> {
         let doing = format!("reach the reader on node `{}`", self.node);
         let mut line = match self.line.take() {
@@ -243,7 +243,7 @@ impl Waiting {
         Self { until: now + ARRIVAL, trouble: Trouble::default() }
     }
 
-    /// Whether to wait no longer.
+    /// True if nobody waits any longer.
     fn is_over(&mut self, not_yet: &NotYet, now: Instant) -> bool {
         let is_over = if let Some(patience) = not_yet.patience {
             self.trouble.has_lasted(now, patience)

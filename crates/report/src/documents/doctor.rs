@@ -58,7 +58,7 @@ fn row(ability: &Ability) -> Row {
     Row::new(ability.measurements, vec![Cell::words(possible), because])
 }
 
-/// What excludes or limits measurements and what to do about it, each reason once.
+/// The reasons that exclude or limit measurements, and what to do about each, once.
 fn reasons(diagnosis: &Diagnosis) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for reason in diagnosis.abilities.iter().flat_map(|ability| &ability.reasons) {

@@ -276,7 +276,7 @@ mod tests {
             ("proxy pinned to CPU", |one| one.proxy_cpus = vec![1]),
             ("generator and origin pinned to CPU", |one| one.generator_cpus = vec![0]),
         ];
-        // What one of the results does not state is no difference.
+        // A fact that one of the results does not state is no difference.
         let not_stated = ["clock source", "proxy pinned to CPU", "generator and origin pinned to CPU"];
         for (name, change) in changes {
             let mut environment = machine();

@@ -48,7 +48,7 @@ fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
 #[derive(Clone)]
 struct Times {
     own_us: Vec<f64>,
-    /// Those of the arm that it is compared with.
+    /// The times of the arm that it is compared with.
     compared_us: Vec<f64>,
 }
 

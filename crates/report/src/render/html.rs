@@ -19,7 +19,7 @@ const CONNECT: &str = "; connect-src 'self'";
 /// The element that the page is drawn in. Its attributes say what the page is told.
 const ROOT: &str = "<div id=\"page\"";
 
-/// What a server tells its page. The page of a file is told nothing, so it asks nobody.
+/// The facts that a server tells its page. The page of a file is told nothing, so it asks nobody.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'a> {
     /// The path of the API, without a slash at its end.

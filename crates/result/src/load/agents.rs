@@ -18,14 +18,21 @@ pub struct Agents {
 impl Agents {
     /// The agents that had a share of the load and did not report it, so that what they sent is not known exactly.
     pub fn lost(&self) -> impl Iterator<Item = &Agent> {
-        self.all.iter().filter(|agent| agent.index.is_some() && agent.outcome.is_lost())
+        self.with_share().filter(|agent| agent.outcome.is_lost())
     }
 
-    /// The agents that had a share of the load, and those of them whose part is in the result.
-    pub fn shares_and_merged(&self) -> (usize, usize) {
-        let with_share = || self.all.iter().filter(|agent| agent.index.is_some());
-        let merged = with_share().filter(|agent| agent.outcome == AgentOutcome::Merged);
-        (with_share().count(), merged.count())
+    /// The number of agents that had a share of the load.
+    pub fn shares(&self) -> usize {
+        self.with_share().count()
+    }
+
+    /// The number of those whose part is in the result.
+    pub fn merged(&self) -> usize {
+        self.with_share().filter(|agent| agent.outcome == AgentOutcome::Merged).count()
+    }
+
+    fn with_share(&self) -> impl Iterator<Item = &Agent> {
+        self.all.iter().filter(|agent| agent.index.is_some())
     }
 }
 

@@ -61,7 +61,7 @@ pub struct LoadHistograms {
     /// of their end.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phases: BTreeMap<RequestPhase, Vec<Option<Histogram>>>,
-    /// Those of the requests of each name, as in `by_request` of the result.
+    /// The histograms of the requests of each name, as in `by_request` of the result.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_request: BTreeMap<String, RequestHistograms>,
 }

@@ -12,7 +12,8 @@ use crate::Verdict;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadInterval {
-    /// `hoptax.load-interval/1`.
+    /// Name and version of this format.
+    #[schemars(extend("const" = LoadInterval::FORMAT))]
     pub format: String,
     /// Wall-clock time of its end, seconds since 1970.
     pub unix_s: f64,

@@ -1,6 +1,6 @@
 //! States in one sentence which numbers of a load's result may be used.
 
-use super::{Agents, Imported, Known, LoadResult, TimeOf};
+use super::{Imported, Known, LoadResult, TimeOf};
 use crate::{Stated, Verdict};
 
 /// Usability of a number of a result.
@@ -21,16 +21,15 @@ impl LoadResult {
         }
         let counts = [("counts".to_owned(), self.counts()), ("rates".to_owned(), self.rates())];
         let numbers: Vec<(String, State)> = counts.into_iter().chain(self.times()).collect();
-        let lacking =
-            self.agents.as_ref().map(Agents::shares_and_merged).filter(|(all, merged)| merged < all);
+        let lacking = self.agents.as_ref().filter(|agents| agents.merged() < agents.shares());
         let (one, several) = match (&self.imported, lacking) {
             // Nobody judged the run of another tool.
             (Some(_), _) => {
                 ("is as the tool reports it".to_owned(), "are as the tool reports them".to_owned())
             }
             // They are sound as numbers of these agents, and not as those of the load.
-            (None, Some((all, merged))) => {
-                let agents = format!("{merged} of {all} agents");
+            (None, Some(agents)) => {
+                let agents = format!("{} of {} agents", agents.merged(), agents.shares());
                 (format!("is that of {agents}"), format!("are those of {agents}"))
             }
             (None, None) => ("is sound".to_owned(), "are sound".to_owned()),

@@ -49,7 +49,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn value(&mut self, value: &mut Value, schema: &'a Value, place: &str) {
-        // What fits nowhere is refused when it is read.
+        // A value that fits nowhere is refused when it is read.
         let Some(schema) = self.chosen(value, schema) else { return };
         match value {
             Value::Object(fields) => self.object(fields, schema, place),

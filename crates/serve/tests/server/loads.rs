@@ -1,4 +1,4 @@
-//! What becomes of a load: its events, its run, its stop, and the end of the server while it runs.
+//! The course of a load: its events, its run, its stop, and the end of the server while it runs.
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};

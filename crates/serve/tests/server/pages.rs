@@ -1,4 +1,4 @@
-//! What the pages of the server are told and may ask, which pages in files are not and may not.
+//! Pages of the server know its API and may ask it; pages in files do not, and may not.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What strangers and their pages may not do.
+//! The limits of strangers and their pages.
 
 use std::io;
 

@@ -88,9 +88,9 @@ impl Load {
 /// The lengths of a load by its schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
-    /// That of the warm-up.
+    /// The length of the warm-up.
     pub warmup: Duration,
-    /// That of the record, if it does not end with its last request.
+    /// The length of the record, if it does not end with its last request.
     pub record: Duration,
 }
 

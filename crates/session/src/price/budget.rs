@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hoptax_plan::plan::copies_for;
 use hoptax_result::{StudyResult, StudyRound};
 
-use super::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, SLICE};
+use super::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, SLICE};
 use crate::estimate::{PROXY_S, SLICE_OVERHEAD_S};
 
 /// Share of the time left that the first study gets if a second one may follow. The second has more arms, those of pairs, but measures

@@ -1,18 +1,19 @@
 //! Describes the listeners of a configuration, and their tries, as text.
 
-use super::variants::{Answers, activity};
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
 use hoptax_text::secrets::is_name;
 
 use super::Listed;
+use super::activity::activity;
 use super::order::lacking;
 use super::tries::{Tried, Tries};
+use super::try_out::Answers;
 
 /// Describes a configuration: the kind of its file, the listeners with their requests and parts, and all replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
-    let replacements = listed.replacements();
+    let replacements = &listed.adapted.replacements;
     let mut text = described.map_or_else(String::new, |what| format!("Configuration {what}\n\n"));
     for passed in &listed.listeners {
         text += &format!("Listener {} ({})\n", passed.listener.name, passed.listener.address);

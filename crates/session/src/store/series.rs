@@ -82,7 +82,7 @@ fn stated(row: &Row<'_>, column: usize) -> SqlResult<Option<String>> {
     Ok(Some(row.get::<_, String>(column)?).filter(|text| !text.is_empty()))
 }
 
-/// What the points of a series have in common.
+/// The fields that the points of a series have in common.
 fn key(series: &HistorySeries) -> ([&str; 2], [Option<&str>; 4], Option<u64>) {
     let HistorySeries { name, machine, arm, compared_with, load, proxy, quiet_wait_share, .. } = series;
     let stated = [arm, compared_with, load, proxy].map(|text| text.as_deref());

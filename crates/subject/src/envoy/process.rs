@@ -443,13 +443,16 @@ impl Proxy {
         })
     }
 
-    /// Asks it to end without waiting, so that many can end in parallel.
+    /// Asks all of them to end, and waits until they have, all at once.
     ///
     /// # Errors
-    /// When the kernel does not report whether it is still running.
-    pub fn ask_to_end(&mut self) -> Result<(), ProxyError> {
-        let path = self.child.log().to_owned();
-        self.child.terminate().map_err(|source| ProxyError::File { path, source })
+    /// When the kernel does not report whether one is still running, or its exit status.
+    pub fn end_all(mut all: Vec<Self>) -> Result<(), ProxyError> {
+        for Self { child, .. } in &mut all {
+            let path = child.log().to_owned();
+            child.terminate().map_err(|source| ProxyError::File { path, source })?;
+        }
+        all.into_iter().try_for_each(Self::end)
     }
 
     /// Asks it to end and waits until it has.

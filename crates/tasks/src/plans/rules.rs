@@ -133,8 +133,6 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use proptest::collection::vec;
     use proptest::prelude::*;
 

@@ -53,8 +53,6 @@ impl Grant {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use base64::Engine;
     use base64::prelude::BASE64_URL_SAFE_NO_PAD;
     use proptest::prelude::*;

@@ -28,7 +28,8 @@ pub(super) fn outcomes(book: &Book) -> [(&'static str, u64); 5] {
 /// histograms must name them.
 pub(super) fn unstated(latency: &Latency, requested: &[Percentile]) -> (String, String) {
     let mut latency = *latency;
-    let mut all = quantiles(&mut latency).map(|(percentile, us, bound)| (percentile, *us, *bound)).to_vec();
+    let usual = quantiles(&mut latency).into_iter().map(|one| (one.percentile, *one.us, *one.at_least_us));
+    let mut all: Vec<(f64, Option<f64>, Option<f64>)> = usual.collect();
     all.extend(requested.iter().map(|one| (one.percentile, one.response_us, one.response_at_least_us)));
     all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
     all.dedup_by_key(|(percentile, ..)| *percentile);

@@ -234,7 +234,7 @@ fn a_limit_that_throttled_a_proxy_leaves_upper_bounds_of_the_times_of_its_arm() 
     });
     for measure in [P50, P99] {
         assert_eq!(level(&result, 2, measure), Some((Some(0.0), Some(500.0))));
-        // What it is compared with takes 500 us at most.
+        // The arm that it is compared with takes 500 us at most.
         assert_eq!(cost(&result, 2, measure), Some((Some(-500.0), Some(500.0))));
         assert_eq!(result.arms[2].bounds.cost(measure).unwrap().by, ["throttled"]);
     }

@@ -11,13 +11,14 @@ use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
 
 use super::{LoadArguments, Outputs};
-use crate::arguments::shared::PULLS;
+use crate::arguments::shared::{ClusterArguments, PULLS};
 use crate::arguments::values;
 use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
 
 /// Agents in pods of a cluster.
 #[derive(Debug, Args)]
+#[command(mut_arg("kube_context", |context| context.requires("agent_pods")))]
 pub(crate) struct AgentPodArguments {
     /// Have this many agents in pods of a Kubernetes cluster send the load
     ///
@@ -25,9 +26,8 @@ pub(crate) struct AgentPodArguments {
     /// rights that needs. URLs are as pods of the cluster reach them.
     #[arg(long, value_name = "NUMBER", group = "senders", conflicts_with = "every", requires_all = ["namespace", "agent_image"], value_parser = values::whole::<u32>(1..=MOST_AGENTS))]
     pub(super) agent_pods: Option<u32>,
-    /// Context of the kubeconfig, for --agent-pods [default: its current one]
-    #[arg(long, value_name = "NAME", requires = "agent_pods")]
-    kube_context: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// Namespace of the pods of agents, which has to exist
     #[arg(long, value_name = "NAME", requires = "agent_pods")]
     namespace: Option<Namespace>,
@@ -80,7 +80,7 @@ pub(super) fn sent(
         print::result(&job.shown())?;
         return Ok(Code::Success);
     }
-    send(sending, arguments.of_pods.kube_context.as_deref(), job, least as usize, outputs)
+    send(sending, arguments.of_pods.cluster.kube_context.as_deref(), job, least as usize, outputs)
 }
 
 /// The Job of the agents of a load.

@@ -52,7 +52,7 @@ impl Given {
                 folder.map_err(|error| Failure::environment(format!("cannot create a folder: {error}")))?;
             Self { path: keep(folder.path())?, run_folder: None, temporary: Some(folder) }
         } else {
-            let folder = Configuration::create_run_folder(arguments.run.out.as_deref())?;
+            let folder = Configuration::create_run_folder(arguments.run.out.folder())?;
             Self { path: keep(&folder)?, run_folder: Some(folder), temporary: None }
         };
         let container = admin.container.map(|name| format!("container `{name}`, ")).unwrap_or_default();
@@ -79,10 +79,10 @@ impl Given {
 
 /// Takes the dump of a pod.
 fn take(pod: &PodName, arguments: &PodArguments) -> Result<Dump, Failure> {
-    let PodArguments { pod: _, kube_context, container, admin_port } = arguments;
+    let PodArguments { pod: _, cluster, container, admin_port } = arguments;
     let source = DumpSource {
         pod,
-        context: kube_context.as_deref(),
+        context: cluster.kube_context.as_deref(),
         container: container.as_deref(),
         admin_port: *admin_port,
     };

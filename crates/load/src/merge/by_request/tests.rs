@@ -112,7 +112,7 @@ fn requests_that_may_be_among_the_others_of_a_run_are_so_in_all() {
         run_of("a.json", &[("GET /a", vec![1; 5]), ("GET /b", vec![2; 3]), ("others", vec![3; 2])]),
         run_of("b.json", &[("GET /a", vec![1; 7]), ("GET /c", vec![2; 4])]),
     ]);
-    // Those of `/c` may be among the others of the first run. The second has no others, so it has no `/b`.
+    // Requests for `/c` may be among the others of the first run. The second has no others, so it has no `/b`.
     assert_eq!(rows(&result), [("GET /a", 12), ("GET /b", 3), ("others", 6)]);
     assert_eq!(result.by_request[2].response.count, 6);
 }

@@ -8,7 +8,7 @@ use crate::table::Table;
 
 /// The agents that the requests of the answer are of, if the parts of others are not in the result: ` of 2 of 3 agents`.
 pub(super) fn incomplete(agents: &Agents) -> Option<String> {
-    let (all, merged) = agents.shares_and_merged();
+    let (all, merged) = (agents.shares(), agents.merged());
     (merged < all).then(|| format!(" of {merged} of {all} agents"))
 }
 
@@ -49,7 +49,7 @@ pub(super) fn section(agents: &Agents) -> Section {
         .with_words(&["outcome", "node"])
         .with_priority("throttled", u8::MAX);
     let mut section = Section::of_table(table);
-    if agents.shares_and_merged().0 > 1 {
+    if agents.shares() > 1 {
         let start = Block::Note(format!(
             "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
             us(agents.start_error_us)

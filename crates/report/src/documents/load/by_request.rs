@@ -28,7 +28,7 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
 /// Which requests are the others.
 fn others(result: &LoadResult) -> Option<String> {
     let (name, most) = (NamedRequests::OTHERS, NamedRequests::MOST);
-    // What one run counts among its others cannot be told apart.
+    // Requests that one run counts among its others cannot be told apart.
     let of_runs =
         result.merged.as_ref().map_or("", |_| " A name that one run counts among its others is so in all.");
     has_others(result).then(|| {
@@ -92,7 +92,7 @@ fn row(of: &NamedRequests) -> Row {
     Row::new(of.name.clone(), cells)
 }
 
-/// What became of the requests without an answer.
+/// The outcomes of the requests without an answer.
 fn not_answered(of: &NamedRequests) -> Cell {
     let text = |number: u64, what: &str| format!("{} {what}", count(number));
     let failures = of.failures.iter().map(|(kind, count)| text(*count, kind));

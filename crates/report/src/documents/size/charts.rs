@@ -77,7 +77,7 @@ struct Other {
     factor: f64,
     /// The number with all functions; none if it is not predicted.
     whole: fn(&SizeResult) -> Option<Interval>,
-    /// What is saved without a function; none if it is not known.
+    /// The saving without a function; none if it is not known.
     saved: fn(&SizedFunction) -> Option<Interval>,
     /// The price of a unit of the result for an hour.
     price: fn(&SizeMoney) -> Option<f64>,
@@ -189,7 +189,7 @@ fn name(function: &SizedFunction) -> String {
     format!("{}: {}{side}", function.service, function.function)
 }
 
-/// What is left without functions. The errors of what each saves are not independent of that of the whole, so that half-widths are added,
+/// The rest without functions. The errors of what each saves are not independent of that of the whole, so that half-widths are added,
 /// which is never too narrow.
 fn without(whole: &Interval, functions: &[&SizedFunction]) -> Interval {
     let all = functions.iter().map(|function| &function.saved_cores);

@@ -50,7 +50,6 @@ mod tests {
 
     use super::super::size;
     use super::super::tests::sized;
-    use super::*;
     use crate::headline::tests::texts;
 
     #[test]

@@ -48,7 +48,7 @@ fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
     all
 }
 
-/// What the arm takes that others are compared with.
+/// The measure of the arm that others are compared with.
 fn plain(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Headline {
     let is_of_cpu = measure == CostMeasure::CpuUs;
     let (load, per) = if is_of_cpu {

@@ -30,7 +30,7 @@ fn sentence(result: &StudyResult, row: &Row<'_>, at: &str) -> Option<String> {
     (!parts.is_empty()).then(|| format!("`{}` {}", row.arm.id, parts.join(", and ")))
 }
 
-/// What an arm adds in a measure, as far as it is known; none if it is not measured.
+/// The cost that an arm adds in a measure, as far as it is known; none if it is not measured.
 fn added(row: &Row<'_>, measure: CostMeasure) -> Option<String> {
     match row.cost(measure) {
         Cell::Quantity(Quantity { basis: Basis::Unknown(checks), .. }) => {

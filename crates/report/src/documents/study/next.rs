@@ -5,7 +5,7 @@ use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
 use crate::findings::is_open_ended;
 use crate::next::{Next, word};
 use crate::numbers::{counted, grouped};
-use crate::probe;
+use crate::probe::{self, Shortened};
 
 /// With fewer rounds than this, the first advice is to measure more.
 const FEW_ROUNDS: u32 = 5;
@@ -47,7 +47,8 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
     }
     let is_void = result.verdict == Verdict::Void;
     let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
-    if let Some((halting_us, never_halted_us)) = helped.filter(|_| is_void && !plan.never_halted) {
+    if let Some(Shortened { halting_us, never_halted_us }) = helped.filter(|_| is_void && !plan.never_halted)
+    {
         let by = result.machine.as_ref().and_then(|machine| machine.never_halted_by);
         let purpose = format!(
             "a wake-up takes {halting_us} us here, and {never_halted_us} us if processors do not halt",

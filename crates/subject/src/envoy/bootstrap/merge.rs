@@ -70,7 +70,7 @@ impl<'a> Merge<'a> {
                 (None, wanted) => message[key] = wanted.clone(),
                 (Some(plain), wanted) if plain == wanted => {}
                 (Some(plain @ Value::Object(_)), Value::Object(wanted)) => {
-                    self.merge(&path, plain, wanted)?
+                    self.merge(&path, plain, wanted)?;
                 }
                 (Some(plain), wanted) => {
                     let stated = self.replaces.iter().find(|stated| **stated == path);

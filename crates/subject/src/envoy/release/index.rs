@@ -1,4 +1,4 @@
-//! What a package index answers about a project: its files, as JSON or as HTML.
+//! The answer of a package index about a project: its files, as JSON or as HTML.
 //!
 //! Source: the simple API of package indexes, in JSON (PEP 691) and in HTML (PEP 503).
 

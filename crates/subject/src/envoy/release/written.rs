@@ -19,7 +19,7 @@ impl WriteError {
         Self { path: path.to_owned(), cause }
     }
 
-    /// What makes it of the error of an operation on this path.
+    /// A function that makes it of the error of an operation on this path.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::new(path, cause)
     }

@@ -32,7 +32,7 @@ pub(super) fn without_user(address: &str) -> (String, Option<&str>) {
     (format!("{scheme}//{host}{path}"), Some(user))
 }
 
-/// What is shown of an address: its user is a secret, and its query may be one.
+/// The part of an address that is shown: its user is a secret, and its query may be one.
 pub(super) fn shown(address: &str) -> String {
     let (mut address, _) = without_user(address);
     address.truncate(address.find(['?', '#']).unwrap_or(address.len()));

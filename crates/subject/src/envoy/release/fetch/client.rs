@@ -131,7 +131,7 @@ fn explained(error: &ureq::Error) -> (String, &'static str) {
     }
 }
 
-/// What to do about a status.
+/// Advice about a status.
 fn advice(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => CREDENTIALS,

@@ -25,7 +25,7 @@ pub enum FetchError {
     /// The certificate authorities that a variable or a file names cannot be read.
     #[error("{setting} names certificate authorities that cannot be read: `{}`: {cause}", path.display())]
     Authorities {
-        /// What names them.
+        /// The variable or the file that names them.
         setting: &'static str,
         /// Their path.
         path: PathBuf,
@@ -48,17 +48,17 @@ pub enum FetchError {
         address: String,
         /// The cause.
         cause: String,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
-    /// What was answered is no page of an index.
+    /// An answer is no page of an index.
     #[error(
         "{page} is no page of a package index: {cause}\ncheck the address of the index: PIP_INDEX_URL, or `index-url` in pip.conf"
     )]
     Page {
         /// The page.
         page: String,
-        /// What is wrong with it.
+        /// Its fault.
         cause: String,
     },
     /// An answer is larger than what is read of strangers.
@@ -104,7 +104,7 @@ pub enum FetchError {
         page: String,
         /// The hash that the index states.
         stated: String,
-        /// That of the file.
+        /// The hash of the file.
         found: String,
     },
     /// The file cannot be written.

@@ -11,11 +11,11 @@ use super::error::FetchError;
 /// Time between two looks at whether the task has ended, and whether it should.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a task returns. Once `stop` is set, nobody waits for it: the flag that it is given is then set, too, and it ends with the next piece
-/// that it reads, or with its time limit.
+/// The value that a task returns. Once `stop` is set, nobody waits for it: the flag that it is given is then set, too, and it ends with the
+/// next piece that it reads, or with its time limit.
 ///
 /// # Errors
-/// Those of the task, and when `stop` is set before it returns.
+/// When the task fails, and when `stop` is set before it returns.
 pub(super) fn interruptible<T: Send + 'static>(
     stop: &AtomicBool,
     task: impl FnOnce(&AtomicBool) -> Result<T, FetchError> + Send + 'static,

@@ -40,7 +40,7 @@ pub(crate) struct Source {
 /// Certificate authorities that are trusted instead of those of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authorities {
-    /// What names them.
+    /// The variable or the file that names them.
     pub(crate) setting: &'static str,
     /// A file in PEM, or a folder of such files.
     pub(crate) path: PathBuf,
@@ -68,7 +68,7 @@ impl Source {
             ("`cert` in pip.conf", configured("cert")),
             ("REQUESTS_CA_BUNDLE", variable("REQUESTS_CA_BUNDLE")),
         ];
-        // Those of SSL_CERT_FILE and SSL_CERT_DIR count as the system's.
+        // Authorities of SSL_CERT_FILE and SSL_CERT_DIR count as the system's.
         let authorities =
             named.into_iter().find_map(|(setting, path)| Some(Authorities { setting, path: path?.into() }));
         let proxy = proxy(variable)?;

@@ -3,7 +3,7 @@
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::Activity;
 
-use crate::price::variants::try_out::Answers;
+use crate::price::try_out::Answers;
 
 /// Tells if a part acted on the requests to the whole. `without` has the responses to the same requests without the part; None if that
 /// could not be tried.
@@ -33,7 +33,7 @@ mod tests {
     use hoptax_result::Answer;
 
     use super::*;
-    use crate::price::variants::variant::tests::part;
+    use crate::price::variant::tests::part;
 
     fn answers(moved: &[(&str, u64)]) -> Answers {
         let statistics = moved.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect();

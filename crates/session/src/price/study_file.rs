@@ -9,7 +9,7 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
 use serde_json::{Map, Value, json};
 
-use crate::price::variants::variant::Variant;
+use crate::price::variant::Variant;
 
 /// Name of the study.
 pub(crate) const STUDY: &str = "price";

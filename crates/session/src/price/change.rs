@@ -14,8 +14,8 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Catalogue, Context, Fragment, Function, FunctionCall, Knobs};
 use serde_json::{Map, Value};
 
-use crate::price::variants::named::{NameError, named};
-use crate::price::variants::variant::Variant;
+use crate::price::named::{NameError, named};
+use crate::price::variant::Variant;
 
 /// Replacement of a part that is removed.
 const NOTHING: &str = "nothing";
@@ -182,7 +182,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::price::variants::variant::tests::part;
+    use crate::price::variant::tests::part;
 
     fn changed(text: &str) -> Result<Changed, String> {
         let parts = [
