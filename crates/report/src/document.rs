@@ -48,6 +48,10 @@ pub struct Document {
     pub(crate) sections: Vec<Section>,
     /// The page with all details; none until it is written.
     pub(crate) page: Option<String>,
+    /// The most rows of its table on the first screen on a terminal, the line for the rest among them; none for as many as there is room
+    /// for.
+    #[serde(skip)]
+    pub(crate) most_rows: Option<usize>,
     /// The content of the details, as the first screen on a terminal names it.
     #[serde(skip)]
     pub(crate) only_in_details: Option<&'static str>,

@@ -9,7 +9,9 @@ use hoptax_lint::{self as rules, ALL, Allowances, Finding, Linted, Rule, Severit
 use hoptax_predict::prices::listed;
 use hoptax_report::documents::at_load;
 use hoptax_report::sarif;
-use hoptax_result::{CostMeasure, Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict};
+use hoptax_result::{
+    CostMeasure, Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict, grouped,
+};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::yaml::file;
 use serde_json::Value;
@@ -144,14 +146,18 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
         let baseline = study.arm(&study.plan.baseline).zip(study.arm(&price.id));
         let plain =
             baseline.and_then(|(plain, arm)| study.level_of_reference(arm, plain, CostMeasure::CpuUs));
-        let plain =
-            plain.map_or_else(String::new, |us| format!(", beside {:.1} us of plain proxying", us.estimate));
+        let plain = plain.map_or_else(String::new, |us| {
+            format!(", beside {} us of plain proxying", grouped(us.estimate, 1))
+        });
         // A function costs more or less by how busy the proxy is.
         let load = study.plan.cpu_load_of(&price.id);
         let load = load.map_or_else(String::new, |load| format!(" {}", at_load(load)));
         let cost = format!(
-            "{estimate:.1} us ({low:.1} to {high:.1}) of CPU time per request{load}{plain}, by `{}`",
-            price.id
+            "{estimate} us ({low} to {high}) of CPU time per request{load}{plain}, by `{}`",
+            price.id,
+            estimate = grouped(estimate, 1),
+            low = grouped(low, 1),
+            high = grouped(high, 1)
         );
         Some((price.id.clone(), cost))
     };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
-use hoptax_result::{RunsBody, RunsResult};
+use hoptax_result::{RunsBody, RunsResult, grouped};
 use hoptax_session::store::{
     self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all, since,
 };
@@ -244,8 +244,10 @@ fn collect(choice: &StoreChoice) -> Result<(), Failure> {
     let [before, after] = [before_bytes, after_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
     let store = path(choice)?;
     print::result(&format!(
-        "{}: {verified} contents verified, {before:.1} MiB before, {after:.1} MiB now",
-        store.display()
+        "{}: {verified} contents verified, {before} MiB before, {after} MiB now",
+        store.display(),
+        before = grouped(before, 1),
+        after = grouped(after, 1)
     ))
 }
 

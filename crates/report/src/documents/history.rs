@@ -85,7 +85,7 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
                 change.map(|change| since(series, change)).into(),
                 Cell::words(series.points.len().to_string()),
                 change.and_then(|change| release(series, change)).into(),
-                change.map(|change| format!("{:.3}", change.chance)).into(),
+                change.map(|change| grouped(change.chance, 3)).into(),
                 Cell::words(&series.machine),
             ],
         )
@@ -192,10 +192,11 @@ fn line(series: &HistorySeries, change: &HistoryChange) -> String {
     let to = ends().filter(|end| end > point).min().unwrap_or(series.points.len());
     let of = |from: usize, to: usize| series.points.get(from..to).unwrap_or_default();
     format!(
-        "{verb}{size} on {}{proxy}, from {} to {} (chance {chance:.3})",
+        "{verb}{size} on {}{proxy}, from {} to {} (chance {chance})",
         since(series, change),
         level(series, of(from, *point)),
         level(series, of(*point, to)),
+        chance = grouped(*chance, 3)
     )
 }
 

@@ -16,8 +16,8 @@ pub(super) fn runs(merged: &Merged) -> Table {
         let percentile =
             |of: f64| cell(run.response.known(&run.bounds, TimeOf::Percentile(of)), run.response.count);
         let cells = vec![
-            format!("{:.1}", run.recorded_from_unix_s - first_s),
-            format!("{:.1}", run.recorded_s),
+            grouped(run.recorded_from_unix_s - first_s, 1),
+            grouped(run.recorded_s, 1),
             grouped(run.connections.into(), 0),
             run.rate.achieved.map_or("withheld".to_owned(), rate),
             percentile(50.0),
