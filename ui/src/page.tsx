@@ -12,7 +12,7 @@ import { Menu } from "./menu";
 import { ANSWER, headingId, isShown, partsOf, tableTitle } from "./parts";
 import { SearchedTable } from "./search";
 import { TableView } from "./table";
-import { capitalised, sentence, unbroken, VERDICTS, Words } from "./text";
+import { capitalised, inert, sentence, VERDICTS, Words } from "./text";
 import { chooseTheme, theme } from "./theme";
 import type { CheckText, Document, FindingText, Section } from "./types/document";
 import { PageView, useView, type View } from "./view";
@@ -42,7 +42,7 @@ export function Page({ document: result, served }: PageProps) {
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">
           <p class="soft">
-            hoptax <b>{result.subject}</b>
+            hoptax <b>{inert(result.subject)}</b>
           </p>
           <ThemeSwitch />
         </div>
@@ -52,11 +52,11 @@ export function Page({ document: result, served }: PageProps) {
           </p>
         )}
         <h1 id={headingId(ANSWER)} tabIndex={-1}>
-          {first === undefined ? result.subject : <Words text={unbroken(sentence(first))} />}
+          {first === undefined ? result.subject : <Words text={sentence(first)} />}
         </h1>
         {others.map((one) => (
           <p key={one} class="answer">
-            <Words text={unbroken(sentence(capitalised(one)))} />
+            <Words text={sentence(capitalised(one))} />
           </p>
         ))}
         {result.headlines.length > 0 && <Headlines headlines={result.headlines} />}
@@ -72,7 +72,7 @@ export function Page({ document: result, served }: PageProps) {
         <ChecksWithoutFinding checks={result.checks_without_finding} />
         {result.next && (
           <p class="next">
-            Next: <code>{result.next.command}</code> {result.next.purpose}.
+            Next: <Words text={`\`${result.next.command}\` ${result.next.purpose}.`} />
           </p>
         )}
       </header>

@@ -3,7 +3,7 @@
 import { useContext } from "preact/hooks";
 import { csv, fileName, keep } from "./csv";
 import { nextOrder, ordered, orderOf, withOrder, type Order } from "./order";
-import { bare, capitalised, VERDICTS, Words } from "./text";
+import { bare, capitalised, Name, VERDICTS, Words } from "./text";
 import type { Cell, Row, Table } from "./types/document";
 import { PageView } from "./view";
 
@@ -35,9 +35,12 @@ function reason(cell: Cell): string | undefined {
   return why === undefined ? undefined : `not known: ${why}`;
 }
 
+/** Words of a cell with more letters are on several lines rather than in a wide column. */
+const LONG_WORDS = 26;
+
 function cellClass(cell: Cell, isText: boolean): string {
   if (isText) {
-    return "words";
+    return cellText(cell).length > LONG_WORDS ? "words long" : "words";
   }
   if (isNearZero(cell)) {
     return "near";
@@ -108,7 +111,7 @@ export function Grid({ table, choosing }: TableProps) {
             <tr key={place}>
               <th scope="row">
                 {choosing && <ChoiceOf row={row} names={table.names} choosing={choosing} />}
-                {row.page ? <a href={row.page}>{row.name}</a> : <Words text={row.name} />}
+                {row.page ? <a href={row.page}>{row.name}</a> : <Name text={row.name} />}
                 {row.summary !== "" && (
                   <small>
                     <Words text={row.summary} />

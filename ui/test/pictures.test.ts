@@ -111,7 +111,7 @@ describe("a heat map", () => {
   test("says what a cell has, and names both axes", () => {
     const scene = heat(DATA, WIDTH);
     expect(scene.marks[1]?.values[0]).toMatch(/^1 of 1,000,000 responses/);
-    expect(of(scene, "text", "axis").map((text) => text.text)).toEqual(["response time, us", "time, s"]);
+    expect(of(scene, "text", "axis").map((text) => text.text)).toEqual(["response time, us; logarithmic", "time, s"]);
   });
 
   test("over a range has what is in it, on scales of its own", () => {
