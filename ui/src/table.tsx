@@ -35,12 +35,15 @@ function reason(cell: Cell): string | undefined {
   return why === undefined ? undefined : `not known: ${why}`;
 }
 
-/** Words of a cell with more letters are on several lines rather than in a wide column. */
-const LONG_WORDS = 26;
+/** Words of a cell with more letters are on several lines on a narrow screen, and with more than the second on any. */
+const LINES = [12, 26] as const;
+/** Rows with longer names need room for those. */
+const BRIEF = 12;
 
 function cellClass(cell: Cell, isText: boolean): string {
   if (isText) {
-    return cellText(cell).length > LONG_WORDS ? "words long" : "words";
+    const { length } = cellText(cell);
+    return length > LINES[1] ? "words long" : length > LINES[0] ? "words middle" : "words";
   }
   if (isNearZero(cell)) {
     return "near";
@@ -95,9 +98,10 @@ export function Grid({ table, choosing }: TableProps) {
   const name = fileName(table.title);
   const order = orderOf(view, name);
   const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
+  const isBrief = table.rows.every((row) => row.summary === "" && row.name.length <= BRIEF);
   return (
     <div class="scroll" role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
-      <table>
+      <table class={isBrief ? "brief" : ""}>
         <thead>
           <tr>
             <Heading heading={table.names} column={0} order={order} choose={choose} />

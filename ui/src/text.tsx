@@ -43,7 +43,7 @@ export function sentence(text: string): string {
   return /[.:!?]$/.test(text) ? text : `${text}.`;
 }
 
-/** With a capital, unless it begins with a name, such as that of a file, or of an arm before a colon. */
+/** With a capital, unless it begins with a name, such as that of a file. */
 export function capitalised(text: string): string {
-  return /^[a-z]+([ ,;]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /^[a-z]+([ ,;:]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bare, capitalised, inert, unbroken } from "../src/text";
+import { bare, inert, unbroken } from "../src/text";
 
 test("names where no element can be have no marks of code", () => {
   expect(bare("busy of `gateway`, `cart`")).toBe("busy of gateway, cart");
@@ -14,13 +14,4 @@ test("a number of a sentence is on one line with its interval and its unit", () 
 test("letters that nobody sees are written out, and lines and columns stay", () => {
   expect(inert("a\tb\n\u001b[31mred\u0007 \u009b0m \u202eevil\u2066 é … ±")).toBe("a\tb\n\\u{1b}[31mred\\u{7} \\u{9b}0m \\u{202e}evil\\u{2066} é … ±");
   expect(bare("`a\u001b`")).toBe("a\\u{1b}");
-});
-
-test("a name at the begin of a sentence keeps its letters", () => {
-  expect(["only bounds are known", "jwt: 64 % of its responses", "edge.yaml:2: it names a file", "withheld"].map(capitalised)).toEqual([
-    "Only bounds are known",
-    "jwt: 64 % of its responses",
-    "edge.yaml:2: it names a file",
-    "Withheld",
-  ]);
 });

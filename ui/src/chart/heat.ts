@@ -34,14 +34,17 @@ export function heat(data: Heat, width: number, chosen?: Range): Scene {
     shapes.push(tickText(tick, bottom + 16, width));
   }
   const marks: Mark[] = [];
+  const total = (column: Heat["columns"][number]) => Math.max(1, column.bins.reduce((sum, bin) => sum + bin.count, 0));
+  const most = (column: Heat["columns"][number]) => Math.max(0, ...column.bins.map((bin) => bin.count)) / total(column);
+  const highestShare = Math.max(Number.MIN_VALUE, ...columns.map(most));
   for (const column of columns) {
-    const all = column.bins.reduce((sum, bin) => sum + bin.count, 0);
+    const all = total(column);
     const [from, to] = [x.at(column.from), x.at(column.to)];
     for (const bin of column.bins) {
-      const share = bin.count / Math.max(1, all);
+      const share = bin.count / all;
       const [high, low] = [y.at(bin.to), y.at(bin.from)];
       // The root lets rare times be seen beside frequent ones.
-      const opacity = FAINTEST + (1 - FAINTEST) * Math.sqrt(share);
+      const opacity = FAINTEST + (1 - FAINTEST) * Math.sqrt(share / highestShare);
       shapes.push({ kind: "rect", x: from, y: high, width: Math.max(1, to - from - 0.5), height: Math.max(1, low - high), of: "cell", opacity });
       marks.push({
         x: (from + to) / 2,
