@@ -3,7 +3,7 @@
 import { useContext } from "preact/hooks";
 import { csv, fileName, keep } from "./csv";
 import { nextOrder, ordered, orderOf, withOrder, type Order } from "./order";
-import { bare, capitalised, Name, VERDICTS, Words } from "./text";
+import { bare, capitalised, Name, SHORT, VERDICTS, Words } from "./text";
 import type { Cell, Row, Table } from "./types/document";
 import { PageView } from "./view";
 
@@ -36,9 +36,7 @@ function reason(cell: Cell): string | undefined {
 }
 
 /** Words of a cell with more letters are on several lines on a narrow screen, and with more than the second on any. */
-const LINES = [12, 26] as const;
-/** Rows with longer names need room for those. */
-const BRIEF = 12;
+const LINES = [SHORT, 26] as const;
 
 function cellClass(cell: Cell, isText: boolean): string {
   if (isText) {
@@ -98,7 +96,7 @@ export function Grid({ table, choosing }: TableProps) {
   const name = fileName(table.title);
   const order = orderOf(view, name);
   const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
-  const isBrief = table.rows.every((row) => row.summary === "" && row.name.length <= BRIEF);
+  const isBrief = table.rows.every((row) => row.summary === "" && row.name.length <= SHORT);
   return (
     <div class="scroll" role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
       <table class={isBrief ? "brief" : ""}>

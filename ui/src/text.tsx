@@ -14,9 +14,12 @@ function withOptions(text: string) {
   return parts.length === 1 ? text : parts.map((part, place) => (place % 2 === 1 ? <span key={place} class="option">{part}</span> : part));
 }
 
+/** A name with at most so many letters is on one line. */
+export const SHORT = 12;
+
 /** A name, which breaks where its parts begin and not within them. */
 export function Name({ text }: { text: string }) {
-  const parts = text.includes("`") ? [] : text.split(/(?<=[/.,_])(?=[a-z])|(?=\{|:\d)/i);
+  const parts = text.includes("`") || text.length <= SHORT ? [] : text.split(/(?<=[/.,_])(?=[a-z])|(?=\{|:\d)/i);
   return parts.length < 2 ? <Words text={text} /> : <>{parts.flatMap((part, place) => [place > 0 && <wbr key={place} />, inert(part)])}</>;
 }
 
@@ -35,7 +38,7 @@ export function inert(text: string): string {
 
 /** A text whose numbers are on one line with their intervals and units. */
 export function unbroken(text: string): string {
-  return text.replace(/(\d) (±|%|[mun]?s\b|[kMG]i?B\b)/g, "$1\u00a0$2");
+  return text.replace(/(\d) (?=±|%|[mun]?s\b|[kMG]i?B\b)|([≥≤]) (?=\d)/g, "$1$2\u00a0");
 }
 
 /** A sentence with its full stop. */

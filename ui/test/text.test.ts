@@ -9,6 +9,7 @@ test("a number of a sentence is on one line with its interval and its unit", () 
   const spaces = (text: string) => unbroken(text).replaceAll("\u00a0", "_");
   expect(spaces("It takes 146.4 ±3.1 us and +43.2 ±1.9 % (5 of 12 arms)")).toBe("It takes 146.4_±3.1_us and +43.2_±1.9_% (5 of 12 arms)");
   expect(spaces("63 MiB in 422 s, 5 shops")).toBe("63_MiB in 422_s, 5 shops");
+  expect(spaces("p99 ≥ 134 us")).toBe("p99 ≥_134_us");
 });
 
 test("letters that nobody sees are written out, and lines and columns stay", () => {
