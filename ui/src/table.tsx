@@ -84,7 +84,7 @@ export function TableView({ table, choosing }: TableProps) {
 /** A button that keeps rows as a CSV file. */
 export function KeepCsv({ name, rows }: { name: string; rows: () => string[][] }) {
   return (
-    <button type="button" class="quiet" onClick={() => keep(`${fileName(name)}.csv`, "text/csv", bare(csv(rows())))}>
+    <button type="button" class="quiet" onClick={() => keep(`${fileName(name)}.csv`, "text/csv", csv(rows()))}>
       Save as CSV
     </button>
   );
