@@ -96,7 +96,7 @@ export function Grid({ table, choosing }: TableProps) {
   const name = fileName(table.title);
   const order = orderOf(view, name);
   const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
-  const isBrief = table.rows.every((row) => row.summary === "" && row.name.length <= SHORT);
+  const isBrief = table.names.length <= 2 * SHORT && table.rows.every((row) => row.summary === "" && row.name.length <= SHORT);
   return (
     <div class="scroll" role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
       <table class={isBrief ? "brief" : ""}>

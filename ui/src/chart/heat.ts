@@ -57,5 +57,5 @@ export function heat(data: Heat, width: number, chosen?: Range): Scene {
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
   shapes.push({ kind: "text", x: 0, y: TOP - 16, text: `${data.y}; ${y.note}`, of: "axis" });
   shapes.push({ kind: "text", x: (left + right) / 2, y: HEIGHT - 8, text: data.x, of: "axis", anchor: "middle" });
-  return { width, height: HEIGHT, shapes, marks, near: "both", legend: [], extent: { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value) => `${plain(value)} s` } };
+  return { width, height: HEIGHT, shapes, marks, near: "both", legend: [], extent: { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value) => `${Number.isInteger(value) ? grouped(value, 0) : plain(value)} s` } };
 }
