@@ -20,7 +20,7 @@ export const SHORT = 12;
 /** A name, which breaks where its parts begin and not within them. */
 export function Name({ text }: { text: string }) {
   const parts = text.includes("`") || text.length <= SHORT ? [] : text.split(/(?<=[/.,_])(?=[a-z])|(?=\{|:\d)/i);
-  return parts.length < 2 ? <Words text={text} /> : <>{parts.flatMap((part, place) => [place > 0 && <wbr key={place} />, inert(part)])}</>;
+  return parts.length < 2 ? <Words text={text} /> : <span>{parts.flatMap((part, place) => [place > 0 && <wbr key={place} />, inert(part)])}</span>;
 }
 
 /** Text without the marks of its code, where no element can be: in drawings, names of controls and files. */
