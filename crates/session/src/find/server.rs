@@ -205,7 +205,7 @@ impl OnRange<'_> {
             )));
         }
         Search::new(&criteria(objectives), goals, self.range)
-            .map_err(|error| refusal(&error, "--budget leaves no time for one trial"))
+            .map_err(|error| refusal(&error, "--budget leaves no time for one trial, after a closed loop and with --timeout for the last responses"))
     }
 }
 
