@@ -37,7 +37,7 @@ pub(crate) struct RunListenersArguments {
     #[command(flatten)]
     pub(crate) envoy: EnvoyArguments,
     /// Where the status is served; whoever reaches it can read it
-    #[arg(long, value_name = "ADDRESS", default_value = STATUS)]
+    #[arg(long, value_name = "ADDRESS", default_value = STATUS, value_parser = hoptax_host::scoped::socket_address)]
     pub(crate) status_address: SocketAddr,
 }
 
@@ -57,7 +57,7 @@ Exit codes:
   3  nothing answers at the address")]
 pub(crate) struct StatusArguments {
     /// The address of the status of `hoptax listeners run`
-    #[arg(value_name = "ADDRESS", default_value = STATUS)]
+    #[arg(value_name = "ADDRESS", default_value = STATUS, value_parser = hoptax_host::scoped::socket_address)]
     pub(crate) address: SocketAddr,
     #[command(flatten)]
     pub(crate) json: JsonArguments,

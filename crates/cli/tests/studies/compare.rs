@@ -100,7 +100,11 @@ fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
 fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
     let ran = run(["compare", "baseline", "jtw"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("unknown function `jtw`"), "{}", ran.stderr);
+    assert_eq!(ran.stderr, "hoptax: unknown function `jtw`; did you mean `jwt`?\n");
+    let ran = run(["compare", "/nowhere/old.yaml", "/nowhere/old.yaml+jtw"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let missing = "there is no file `/nowhere/old.yaml` to read a configuration from";
+    assert!(ran.stderr.matches(missing).count() == 1 && ran.stderr.contains("`jtw`"), "{}", ran.stderr);
 }
 
 /// One of its subjects is a server that already runs, which it leaves alone.
