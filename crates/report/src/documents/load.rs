@@ -92,7 +92,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let book = &result.book;
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
     let requests = if let Some(imported) = &result.imported {
-        imported::accounts(result, imported).join("; ")
+        imported::answer(result, imported)
     } else {
         // A closed loop plans no requests: it sends the next when one is answered.
         let (all, planned) = match result.plan.loop_ {
