@@ -100,9 +100,13 @@ fn answer(result: &LoadResult) -> Vec<String> {
             Loop::Closed => (book.sent, ""),
         };
         let arrivals = heading::arrivals(result).unwrap_or_default();
-        let of_agents = result.agents.as_ref().and_then(agents::incomplete).unwrap_or_default();
+        let of_parts = match &result.agents {
+            Some(agents) => agents::incomplete(agents),
+            None => result.merged.as_ref().and_then(merged::incomplete),
+        };
+        let of_parts = of_parts.unwrap_or_default();
         format!(
-            "{} of {}{planned} requests{of_agents} were answered{rate}{arrivals}",
+            "{} of {}{planned} requests{of_parts} were answered{rate}{arrivals}",
             count(book.answered),
             count(all)
         )
