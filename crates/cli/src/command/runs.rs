@@ -93,6 +93,16 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
 
 /// Prints the runs beside each other, of which the first is the reference.
 fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
+    // Labels have no slash, and seldom the ending of results.
+    let is_file = |name: &&String| {
+        name.contains('/')
+            || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
+    };
+    if let Some(file) = names.iter().find(is_file) {
+        return Err(Failure::bad_input(format!(
+            "`{file}` is no run of the store: `hoptax runs import {file}` puts it there and prints its number"
+        )));
+    }
     let ids = with_store(choice, |store| {
         names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()
     })?;
