@@ -40,8 +40,7 @@ fuzz_target!(|values: Vec<Vec<u8>>| {
     let mut http1 = Some(Client::new(&ClientProtocol::Http1, &[].into()));
     http2.keep_cookies();
     http1.as_mut().unwrap().keep_cookies();
-    let fields =
-        [(":method", "GET"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let fields = [(":method", "GET"), (":path", "/")];
     let (request, plain) =
         (Encoded::http2(&fields, b""), Encoded::plain(b"GET / HTTP/1.1\r\n\r\n".to_vec(), false));
     let mut server = Server::default();

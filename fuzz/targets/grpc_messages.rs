@@ -24,8 +24,7 @@ fuzz_target!(|input: (u8, Vec<Vec<u8>>)| {
     client.time_messages(messages);
     let mut server = Server::streaming(|_| true);
     let message = framed(b"hop");
-    let fields =
-        [(":method", "POST"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let fields = [(":method", "POST"), (":path", "/")];
     let request = Encoded::http2(&fields, &message);
     let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
     client.open(&mut to_server);

@@ -13,7 +13,7 @@ fuzz_target!(|input: (&str, &str)| {
     let _ = dump_of(200, text.as_bytes().to_vec());
     assert!(readings(text).keys().all(|container| !container.pod.is_empty()));
     let Ok(name) = "shop/cart".parse::<PodName>() else { return };
-    let missing = Missing::of(message, Request::Read);
+    let missing = Missing::from_message(message, Request::Read);
     let lines = |user| rule(&name, user).lines().count();
     assert_eq!(lines(missing.user.as_deref()), lines(None));
     assert_eq!(lines(Some(message)), lines(None));

@@ -1,17 +1,22 @@
-// Writes src/types/ from the schemas of the program, so that the page reads and asks what the program writes and takes.
+// Writes src/types/ from the OpenAPI document of the program, so that the page reads and asks what the program writes and takes.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { compile } from "json-schema-to-typescript";
 
-/** All files of types, each with the schema that it is made of. */
+/** All files of types, each with the function that makes its schema of the OpenAPI document. */
 export const files = [
-  { target: new URL("../src/types/document.ts", import.meta.url), name: "Document", from: "schemas/document.json", schema: (text) => text },
-  { target: new URL("../src/types/api.ts", import.meta.url), name: "Api", from: "schemas/openapi.json", schema: ofApi },
+  { target: new URL("../src/types/document.ts", import.meta.url), name: "Document", schema: ofDocument },
+  { target: new URL("../src/types/api.ts", import.meta.url), name: "Api", schema: ofApi },
 ];
 
-/** The part of the OpenAPI document that the page uses, as one schema. */
-function ofApi(text) {
-  const here = JSON.parse(JSON.stringify(text).replaceAll("#/components/schemas/", "#/$defs/"));
+/** The schema of the document of a result, which the API offers, too. */
+function ofDocument(here) {
+  const { Document, ...$defs } = here.components.schemas;
+  return { ...Document, title: "Document", $defs };
+}
+
+/** The parts of the API that the page uses, as one schema. */
+function ofApi(here) {
   const parameter = (path, name) => {
     const { schema, description } = here.paths[path].get.parameters.find((one) => one.name === name);
     return { ...schema, description };
@@ -40,12 +45,12 @@ function ofApi(text) {
 }
 
 /** The types of one file, as source. */
-export function types({ name, from, schema }) {
-  const text = JSON.parse(readFileSync(new URL(`../../${from}`, import.meta.url), "utf8"));
-  return compile(schema(text), name, {
+export function types({ name, schema }) {
+  const text = readFileSync(new URL("../../schemas/openapi.json", import.meta.url), "utf8");
+  return compile(schema(JSON.parse(text.replaceAll("#/components/schemas/", "#/$defs/"))), name, {
     ignoreMinAndMaxItems: true,
     additionalProperties: false,
-    bannerComment: `// Made of ${from} by \`make ui\`. Do not edit.`,
+    bannerComment: "// Made of schemas/openapi.json by `make ui`. Do not edit.",
     format: true,
     style: { printWidth: 140 },
   });

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_functions::{CodeFile, Fragment};
 use hoptax_host::child::{Child, ChildSpec};
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
+use hoptax_subject::envoy::bootstrap::ProxyPlan;
 use hoptax_subject::envoy::process::{ProxyError, ProxySpec};
 use hoptax_subject::envoy::release::{Envoy, ReleaseError};
 use serde_json::{Value, json};
@@ -147,16 +147,8 @@ impl ApplicationProcess {
         let key = application::key_text(&self.folder).map_err(file_error(&key_file))?;
         let directory = std::path::absolute(&self.folder).map_err(file_error(&self.folder))?.join("proxy");
         fs::create_dir_all(&directory).map_err(file_error(&directory))?;
-        let plan = ProxyPlan {
-            admin_port: 0,
-            listen,
-            origins: vec![self.address],
-            fragment: Some(fragment(mechanism, &key, &directory, self.usage_address)),
-            codec: Codec::Http1,
-            downstream: None,
-            upstream: None,
-            watched: None,
-        };
+        let fragment = Some(fragment(mechanism, &key, &directory, self.usage_address));
+        let plan = ProxyPlan { fragment, ..ProxyPlan::plain(listen, vec![self.address]) };
         Ok(ProxySpec {
             envoy: Envoy::usual()?,
             directory,

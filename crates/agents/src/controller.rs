@@ -124,7 +124,7 @@ pub async fn run(
     let Asked { sending, agents, news, advice, token, least, is_watched } = asked;
     let least = least.max(1);
     check_names(&agents, least)?;
-    let planned = SentLoad::of(sending)?;
+    let planned = SentLoad::from_sending(sending)?;
     planned.check_agents(least)?;
     let lengths = sending.schedule.lengths()?;
     let token = token.map(|token| ShownToken(token.secret().to_owned()));

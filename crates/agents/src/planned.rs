@@ -87,8 +87,7 @@ pub struct SentLoad {
     duration_ns: Option<u64>,
     count: Option<u64>,
     warmup_ns: Option<u64>,
-    /// As [`chosen`] states it.
-    never_halt: Option<bool>,
+    never_halt: NeverHalt,
     percentiles: Vec<f64>,
     max_error_share: Option<f64>,
 }
@@ -118,7 +117,7 @@ impl SentLoad {
     ///
     /// # Errors
     /// When it has what agents do not have: files, processes or addresses of this machine; all of it.
-    pub fn of(sending: &Sending<'_>) -> Result<Self, Failure> {
+    pub fn from_sending(sending: &Sending<'_>) -> Result<Self, Failure> {
         let alone = of_this_machine(sending);
         if !alone.is_empty() {
             return Err(Failure::bad_input(format!(
@@ -169,7 +168,7 @@ impl SentLoad {
             protocol: protocol.map(|protocol| protocol.to_string()),
             method: method.clone(),
             headers: headers.clone(),
-            body: PlannedBody::of(body)?,
+            body: PlannedBody::from_body(body)?,
             keeps_cookies: *keeps_cookies,
             response_bytes: *response_bytes,
             timeout_ns: ns(*timeout),
@@ -193,7 +192,7 @@ impl SentLoad {
             duration_ns: duration.map(ns),
             count: *count,
             warmup_ns: warmup.map(ns),
-            never_halt: chosen(*never_halt),
+            never_halt: *never_halt,
             percentiles: percentiles.iter().copied().chain(of_conditions).collect(),
             max_error_share: *max_error_share,
         })
@@ -314,11 +313,7 @@ impl SentLoad {
     }
 
     pub(crate) fn never_halt(&self) -> NeverHalt {
-        match self.never_halt {
-            None => NeverHalt::Auto,
-            Some(true) => NeverHalt::Always,
-            Some(false) => NeverHalt::Never,
-        }
+        self.never_halt
     }
 
     pub(crate) fn percentiles(&self) -> &[f64] {
@@ -331,7 +326,7 @@ impl SentLoad {
 }
 
 impl PlannedBody {
-    fn of(body: &Body) -> Result<Self, Failure> {
+    fn from_body(body: &Body) -> Result<Self, Failure> {
         Ok(match body {
             Body::Empty => Self::Empty,
             Body::Text(text) => Self::Text(text.clone()),
@@ -405,15 +400,6 @@ fn process(arrivals: &ArrivalsOf) -> String {
     match arrivals {
         ArrivalsOf::Process(arrivals) => arrivals.to_string(),
         ArrivalsOf::Trace(_) => Arrivals::Uniform.to_string(),
-    }
-}
-
-/// True and false as the user chose; none for the choice of the agent.
-fn chosen(never_halt: NeverHalt) -> Option<bool> {
-    match never_halt {
-        NeverHalt::Auto => None,
-        NeverHalt::Always => Some(true),
-        NeverHalt::Never => Some(false),
     }
 }
 

@@ -188,18 +188,18 @@ impl Configuration {
             pass(&mut context);
         }
         for pointer in outside_addresses(&context.tree, &lab.folder) {
-            let message = "this address would lead out of the lab; remove it from the configuration";
-            context.problems.push(Problem { place: self.place(&pointer), message: message.to_owned() });
+            context.problem(
+                &pointer,
+                "this address would lead out of the lab; remove it from the configuration",
+            );
         }
         for pointer in finding_clusters(&context.tree) {
             let message =
                 "this cluster would find servers outside of the lab; remove it from the configuration";
-            context.problems.push(Problem { place: self.place(&pointer), message: message.to_owned() });
+            context.problem(&pointer, message);
         }
         for pointer in addresses_of_code(&context.tree, Code::Loaded) {
-            context
-                .problems
-                .push(Problem { place: self.place(&pointer), message: SERVER_OF_CODE.to_owned() });
+            context.problem(&pointer, SERVER_OF_CODE);
         }
         context.sweep_lists();
         let Context { tree, replacements, problems, files, listeners, masks, .. } = context;
@@ -398,18 +398,13 @@ impl Context<'_> {
 
     /// The pointers of all nodes for which `is_meant` holds.
     fn find(&self, is_meant: &dyn Fn(&str, &Value) -> bool) -> Vec<String> {
-        find(&self.tree, is_meant)
+        tree::find(&self.tree, is_meant)
     }
-}
 
-fn find(root: &Value, is_meant: &dyn Fn(&str, &Value) -> bool) -> Vec<String> {
-    let mut found = Vec::new();
-    tree::walk(root, "", &mut |pointer, node| {
-        if is_meant(pointer, node) {
-            found.push(pointer.to_owned());
-        }
-    });
-    found
+    /// The text at a pointer; none if there is none.
+    fn text(&self, pointer: &str) -> Option<String> {
+        self.tree.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
+    }
 }
 
 /// An address as the configuration writes it.

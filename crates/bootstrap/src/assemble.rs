@@ -10,7 +10,7 @@ mod resources;
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_text::yaml::envoy::Tree;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use self::origins::Origins;
 use crate::document::{Document, Source};
@@ -271,11 +271,18 @@ impl Configuration {
 
     /// Appends a resource to a list of `static_resources`.
     fn append(&mut self, list: &str, found: Found) {
-        let statics = object(&mut self.tree, "static_resources");
-        if !statics.get(list).is_some_and(Value::is_array) {
-            tree::set(statics, list, Value::Array(Vec::new()));
+        if !self.tree.is_object() {
+            self.tree = json!({});
         }
-        let length = statics.get(list).and_then(Value::as_array).map_or(0, Vec::len);
+        let statics = &mut self.tree["static_resources"];
+        if !statics.is_object() {
+            *statics = json!({});
+        }
+        let items = &mut statics[list];
+        if !items.is_array() {
+            *items = json!([]);
+        }
+        let length = items.as_array().map_or(0, Vec::len);
         self.graft(&format!("/static_resources/{list}/{length}"), found);
     }
 
@@ -315,16 +322,4 @@ impl Configuration {
     fn remove_key(&mut self, pointer: &str, key: &str) {
         tree::remove(&mut self.tree, &join(pointer, key));
     }
-}
-
-/// The mapping at a key, which is created if it is missing.
-fn object<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
-    if !value.is_object() {
-        *value = Value::Object(serde_json::Map::new());
-    }
-    let entry = &mut value[key];
-    if !entry.is_object() {
-        *entry = Value::Object(serde_json::Map::new());
-    }
-    entry
 }

@@ -182,15 +182,12 @@ fn without_empty(value: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{EDGE, adapted};
-    use crate::parts::parts;
-    use crate::request::derive;
+    use crate::fixture::{EDGE, adapted, passed_parts};
 
     fn between(one: &str, other: &str) -> Differences {
         let [first, second] = [one, other].map(|text| {
             let adapted = adapted(text);
-            let request = derive(&adapted, &adapted.listeners[0]).unwrap();
-            let parts = parts(&adapted, &adapted.listeners[0], &request);
+            let parts = passed_parts(&adapted);
             (adapted, parts)
         });
         differences(

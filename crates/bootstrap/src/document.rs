@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use hoptax_text::yaml::envoy::{self, Node, Tree};
+use hoptax_text::yaml::envoy::{self, Key, Node, Tree};
 use serde_json::Value;
 
 use crate::lines::{Lines, Position};
@@ -106,14 +106,7 @@ impl Document {
 
     /// Keys that a mapping has more than once, each where it is again.
     pub(crate) fn duplicates(&self) -> Vec<(Place, String)> {
-        /// A key that the mapping has already.
-        struct Again {
-            line: u64,
-            /// Its first byte in the text.
-            byte: usize,
-            key: String,
-        }
-        fn walk(tree: &Tree, bytes: &Range<usize>, found: &mut Vec<Again>) {
+        fn walk<'t>(tree: &'t Tree, bytes: &Range<usize>, found: &mut Vec<&'t Key>) {
             // An alias leads to nodes that are elsewhere, where their keys were checked.
             let is_inside = |inner: &Range<usize>| bytes.start <= inner.start && inner.end <= bytes.end;
             match &tree.node {
@@ -128,11 +121,7 @@ impl Document {
                     let mut keys = BTreeSet::new();
                     for (key, value) in entries.iter().filter(|(key, _)| is_inside(&key.bytes)) {
                         if !keys.insert(key.text.as_str()) {
-                            found.push(Again {
-                                line: key.line,
-                                byte: key.bytes.start,
-                                key: key.text.clone(),
-                            });
+                            found.push(key);
                         }
                         walk(value, &value.bytes, found);
                     }
@@ -144,9 +133,9 @@ impl Document {
             walk(tree, &tree.bytes, &mut found);
         }
         let file = &self.source.name;
-        let placed = found.into_iter().map(|Again { line, byte, key }| {
-            let (line, column) = (line + self.source.first_line - 1, self.source.column(byte));
-            (Place { file: file.clone(), line, column, pointer: String::new() }, key)
+        let placed = found.into_iter().map(|key| {
+            let (line, column) = (key.line + self.source.first_line - 1, self.source.column(key.bytes.start));
+            (Place { file: file.clone(), line, column, pointer: String::new() }, key.text.clone())
         });
         placed.collect()
     }

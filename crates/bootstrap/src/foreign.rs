@@ -19,13 +19,11 @@ struct System {
 
 /// The dump of the proxy of a pod whose admin interface listens at a port, which needs no program in the image of the proxy.
 macro_rules! forwarded {
-    ($namespace:literal, $of:literal, $port:literal) => {
+    ($namespace:literal, $port:literal) => {
         concat!(
             "`kubectl -n ",
             $namespace,
-            " port-forward ",
-            $of,
-            " ",
+            " port-forward POD ",
             $port,
             " & sleep 2; curl -s 'http://127.0.0.1:",
             $port,
@@ -35,27 +33,23 @@ macro_rules! forwarded {
 }
 
 const ISTIO: &str = "`istioctl proxy-config all POD.NAMESPACE -o json > dump.json`";
-const ENVOY_GATEWAY: &str = forwarded!("envoy-gateway-system", "POD", "19000");
+const ENVOY_GATEWAY: &str = forwarded!("envoy-gateway-system", "19000");
 
 /// The systems; of several groups that fit, the first counts.
 const SYSTEMS: [System; 17] = [
     System { name: "Istio", group: "istio.io", dump: ISTIO },
     System { name: "Envoy Gateway", group: "gateway.envoyproxy.io", dump: ENVOY_GATEWAY },
-    System { name: "Consul", group: "consul.hashicorp.com", dump: forwarded!("NAMESPACE", "POD", "19000") },
-    System { name: "Contour", group: "projectcontour.io", dump: forwarded!("projectcontour", "POD", "9001") },
-    System {
-        name: "Emissary-ingress",
-        group: "getambassador.io",
-        dump: forwarded!("emissary", "POD", "8001"),
-    },
-    System { name: "kgateway", group: "gateway.kgateway.dev", dump: forwarded!("NAMESPACE", "POD", "19000") },
-    System { name: "Gloo", group: "solo.io", dump: forwarded!("gloo-system", "POD", "19000") },
+    System { name: "Consul", group: "consul.hashicorp.com", dump: forwarded!("NAMESPACE", "19000") },
+    System { name: "Contour", group: "projectcontour.io", dump: forwarded!("projectcontour", "9001") },
+    System { name: "Emissary-ingress", group: "getambassador.io", dump: forwarded!("emissary", "8001") },
+    System { name: "kgateway", group: "gateway.kgateway.dev", dump: forwarded!("NAMESPACE", "19000") },
+    System { name: "Gloo", group: "solo.io", dump: forwarded!("gloo-system", "19000") },
     System {
         name: "Kuma",
         group: "kuma.io",
         dump: "`kumactl inspect dataplane NAME --type config-dump > dump.json`",
     },
-    System { name: "App Mesh", group: "appmesh.k8s.aws", dump: forwarded!("NAMESPACE", "POD", "9901") },
+    System { name: "App Mesh", group: "appmesh.k8s.aws", dump: forwarded!("NAMESPACE", "9901") },
     System {
         name: "Open Service Mesh",
         group: "openservicemesh.io",
@@ -135,29 +129,26 @@ pub(crate) fn problems(source: &Source, documents: &[Tree]) -> Vec<Problem> {
             };
             found.push(at(object.tree, message));
         }
+        if !found.is_empty() {
+            continue;
+        }
         let kind = text_at(document, &["Kind"]).or_else(|| text_at(document, &["kind"]));
-        if found.is_empty() && kind.is_some_and(|kind| CONSUL_KINDS.contains(&kind.as_str())) {
-            found.push(at(document, CONSUL.to_owned()));
-        }
-        if found.is_empty()
-            && text_at(document, &["type"]).is_some()
-            && text_at(document, &["mesh"]).is_some()
-        {
+        let message = if kind.is_some_and(|kind| CONSUL_KINDS.contains(&kind.as_str())) {
+            CONSUL.to_owned()
+        } else if text_at(document, &["type"]).is_some() && text_at(document, &["mesh"]).is_some() {
             let dump = SYSTEMS.iter().find(|system| system.name == "Kuma").map_or("", |kuma| kuma.dump);
-            found.push(at(
-                document,
-                format!("it is a resource of Kuma, no configuration of Envoy; {DUMP}{dump}"),
-            ));
-        }
-        if found.is_empty() && compose(document).is_some() {
-            let message = "it is a file of Docker Compose, and none of its `configs` has a configuration of Envoy as `content`; give the file \
-                           that `configs` or `volumes` of its Envoy name";
-            found.push(at(document, message.to_owned()));
-        }
-        if found.is_empty() && has_list(document, "resources") {
-            let message = "it holds resources that a bootstrap names as a file; give the bootstrap, with this file beside it";
-            found.push(at(document, message.to_owned()));
-        }
+            format!("it is a resource of Kuma, no configuration of Envoy; {DUMP}{dump}")
+        } else if compose(document).is_some() {
+            "it is a file of Docker Compose, and none of its `configs` has a configuration of Envoy as `content`; give the file that \
+             `configs` or `volumes` of its Envoy name"
+                .to_owned()
+        } else if has_list(document, "resources") {
+            "it holds resources that a bootstrap names as a file; give the bootstrap, with this file beside it"
+                .to_owned()
+        } else {
+            continue;
+        };
+        found.push(at(document, message));
     }
     found
 }

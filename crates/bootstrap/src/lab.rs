@@ -17,3 +17,10 @@ pub struct Lab {
     /// The folder for all files that the configuration names.
     pub folder: PathBuf,
 }
+
+impl Lab {
+    /// One with these servers, in which the ports of the proxy are free ones.
+    pub fn new(origin: SocketAddr, companion: SocketAddr, folder: PathBuf) -> Self {
+        Self { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder }
+    }
+}

@@ -49,14 +49,9 @@ const AGGREGATES: [&str; 2] =
 
 /// The pointers of all addresses in a bootstrap that are neither on loopback nor in `folder`: sockets, pipes and URIs.
 pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    tree::walk(bootstrap, "", &mut |pointer, node| {
-        let is_outside = is_address(node) && !is_local(node, folder);
-        if is_outside || is_outside_uri(pointer, node) {
-            found.push(pointer.to_owned());
-        }
-    });
-    found
+    tree::find(bootstrap, &|pointer, node| {
+        is_address(node) && !is_local(node, folder) || is_outside_uri(pointer, node)
+    })
 }
 
 /// The pointers of all clusters in a bootstrap that may find endpoints of their own: those that are neither static nor made of others.

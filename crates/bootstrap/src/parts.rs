@@ -15,7 +15,10 @@ use crate::adapt::{Adapted, Listener, service_clusters};
 use crate::place::Place;
 use crate::request::{DerivedRequest, conditions, connection_manager};
 use crate::statistics::is_matched;
-use crate::tree::{extension_type, is_tls, is_within, items, join, message, sockets, text};
+use crate::tree::{
+    extension_name, extension_type, is_tls, is_within, items, join, last_name, message, pointers, sockets,
+    text,
+};
 
 /// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,11 +119,6 @@ pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -
     finder.found
 }
 
-/// The last key of a pointer that is no index.
-fn key_of(pointer: &str) -> &str {
-    pointer.rsplit('/').find(|token| token.parse::<usize>().is_err()).unwrap_or_default()
-}
-
 /// Pointer from a cluster to its options of HTTP.
 const OPTIONS: &str =
     "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
@@ -148,7 +146,7 @@ impl Finder<'_> {
         pointers.retain(|pointer| self.adapted.has(pointer));
         let Some(first) = pointers.first() else { return };
         let place = self.adapted.place(first);
-        let name = if name.is_empty() { key_of(first) } else { name };
+        let name = if name.is_empty() { last_name(first) } else { name };
         let same = self.found.iter().filter(|part| {
             part.kind == kind && (part.name == name || part.name.starts_with(&format!("{name}#")))
         });
@@ -172,16 +170,12 @@ impl Finder<'_> {
 
     /// A part that is one extension in a list.
     fn extension(&mut self, kind: PartKind, pointer: String, node: &Value, scope: &str) {
-        let name = match text(node, "/name") {
-            "" => extension_type(node),
-            name => name,
-        };
         let mut proof = proof::of_extension(node, scope);
         // The conditions in its settings and in those of the route are more precise than its type.
         if let Some(needs) = conditions::needs(self.adapted, node, self.request) {
             (proof.exercised_by, proof.is_unmet) = (Some(needs.words), needs.is_unmet);
         }
-        self.add(kind, name, vec![pointer], proof);
+        self.add(kind, extension_name(node), vec![pointer], proof);
     }
 
     fn listener_filters(&mut self, listener: &Listener) {
@@ -208,11 +202,8 @@ impl Finder<'_> {
         let Some((socket, node)) = sockets.into_iter().find(|(_, node)| is_tls(node)) else { return };
         // No chain can be chosen by server name in plaintext, so only this one is kept.
         let mut pointers = vec![socket, join(&request.chain, "filter_chain_match")];
-        let chains = items(&self.adapted.tree, &join(&listener.pointer, "filter_chains"));
-        let others = chains
-            .into_iter()
-            .map(|(pointer, _)| pointer)
-            .chain([join(&listener.pointer, "default_filter_chain")]);
+        let chains = self::pointers(&self.adapted.tree, &join(&listener.pointer, "filter_chains"));
+        let others = chains.into_iter().chain([join(&listener.pointer, "default_filter_chain")]);
         pointers.extend(others.filter(|pointer| *pointer != request.chain));
         self.add(PartKind::DownstreamTls, text(node, "/name"), pointers, proof::of_downstream_tls());
     }
@@ -296,7 +287,7 @@ impl Finder<'_> {
     fn other_routes(&mut self, manager: &str, request: &DerivedRequest) {
         let table = join(manager, "route_config");
         let mut others = Vec::new();
-        for (host, _) in items(&self.adapted.tree, &join(&table, "virtual_hosts")) {
+        for host in pointers(&self.adapted.tree, &join(&table, "virtual_hosts")) {
             if !is_within(&request.route, &host) {
                 others.push(host);
                 continue;
@@ -305,8 +296,8 @@ impl Finder<'_> {
             if request.route == host {
                 continue;
             }
-            let routes = items(&self.adapted.tree, &join(&host, "routes"));
-            others.extend(routes.into_iter().map(|(route, _)| route).filter(|route| *route != request.route));
+            let routes = pointers(&self.adapted.tree, &join(&host, "routes"));
+            others.extend(routes.into_iter().filter(|route| *route != request.route));
         }
         let name = text(self.adapted.tree.pointer(&table).unwrap_or(&Value::Null), "/name").to_owned();
         self.add(PartKind::OtherRoutes, &name, others, proof::of_other_routes());
@@ -363,7 +354,7 @@ pub fn with_joined_tags(parts: Vec<Part>, most: usize) -> Vec<Part> {
     }
     let pointers = tags.iter().flat_map(|tag| tag.pointers.iter().cloned()).collect();
     if let Some(first) = tags.into_iter().next() {
-        let name = key_of(TAGS).to_owned();
+        let name = last_name(TAGS).to_owned();
         rest.push(Part { kind: PartKind::StatisticsTags, name, pointers, ..first });
     }
     rest

@@ -33,8 +33,7 @@ pub fn read(
     }
     // A node that cannot be adapted fails in every lab, so any addresses will do.
     let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let (origin, companion, folder) = (server, server, "/lab".into());
-    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder };
+    let lab = Lab::new(server, server, "/lab".into());
     let is_read = configuration.tree.is_object();
     let more = is_read.then(|| configuration.adapt(&lab, &|_| None).err()).flatten();
     Err(Problems::new(unread).joined(more))

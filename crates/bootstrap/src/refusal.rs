@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::adapt::{Adapted, extensions, missing_extension};
 use crate::place::Place;
-use crate::tree::{self, is_within, last_step};
+use crate::tree::{self, is_version, is_within, last_name, last_step};
 
 /// Number of places that are named. The others are only counted.
 const MOST_NAMED: usize = 4;
@@ -209,7 +209,7 @@ fn equal_value(tree: &Value, reason: &str) -> Vec<String> {
             |pointer: &str| is_within(pointer, "/static_resources") && pointer.matches('/').count() == 4;
         let preferences: [&dyn Fn(&str) -> bool; 3] =
             [&|pointer| is_name(pointer) && is_static(pointer), &|pointer| is_name(pointer), &|pointer| {
-                field(pointer).contains(&word)
+                last_name(pointer).contains(&word)
             }];
         for is_preferred in preferences.iter().filter(|_| !word.is_empty()) {
             let preferred: Vec<String> =
@@ -221,12 +221,6 @@ fn equal_value(tree: &Value, reason: &str) -> Vec<String> {
         return found;
     }
     Vec::new()
-}
-
-/// The last step of a pointer that is a field, not the number of an item.
-fn field(pointer: &str) -> &str {
-    let mut steps = pointer.rsplit('/');
-    steps.find(|step| step.parse::<usize>().is_err()).unwrap_or_default()
 }
 
 /// Values that contain a name in the reason, or begin with it if it ends with dots.
@@ -278,20 +272,9 @@ fn named_kind(tree: &Value, reason: &str) -> Vec<String> {
     })
 }
 
-/// True if a step of a message type is its version, such as `v3`.
-fn is_version(step: &str) -> bool {
-    step.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// The pointers of all nodes for which `is_meant` holds.
+/// The pointers of all nodes that are not removed and for which `is_meant` holds.
 fn find(root: &Value, is_meant: &dyn Fn(&str, &Value) -> bool) -> Vec<String> {
-    let mut found = Vec::new();
-    tree::walk(root, "", &mut |pointer, node| {
-        if !node.is_null() && is_meant(pointer, node) {
-            found.push(pointer.to_owned());
-        }
-    });
-    found
+    tree::find(root, &|pointer, node| !node.is_null() && is_meant(pointer, node))
 }
 
 /// The node that Envoy calls number `index` of a list or of a mapping: removed ones do not count. Its step in a pointer, and the

@@ -126,19 +126,16 @@ fn through_tcp(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Derive
     if !extension_type(last).ends_with(".tcp_proxy.v3.TcpProxy") {
         return None;
     }
-    let (method, path) = ("GET".to_owned(), "/".to_owned());
-    let clusters = cluster_names(last.get("typed_config")?);
     let tls = tls(chain);
-    let host = tls.as_ref().and_then(|tls| tls.server_name.clone()).unwrap_or_else(|| HOST.to_owned());
-    let chain = pointer.to_owned();
+    let name = tls.as_ref().and_then(|tls| tls.server_name.clone());
     Some(DerivedRequest {
-        method,
-        path,
-        host,
+        method: "GET".to_owned(),
+        path: "/".to_owned(),
+        host: name.unwrap_or_else(|| HOST.to_owned()),
         tls,
         is_tcp: true,
-        chain,
-        clusters,
+        chain: pointer.to_owned(),
+        clusters: cluster_names(last.get("typed_config")?),
         ..DerivedRequest::default()
     })
 }

@@ -30,8 +30,7 @@ pub fn of_requests(adapted: &Adapted, request: &DerivedRequest) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{EDGE, adapted};
-    use crate::request::derive;
+    use crate::fixture::{EDGE, adapted, request_of};
 
     #[test]
     fn a_wildcard_stands_for_any_text() {
@@ -43,7 +42,7 @@ mod tests {
     fn requests_are_counted_by_the_connection_manager_or_the_tcp_proxy() {
         let of = |text: &str| {
             let adapted = adapted(text);
-            of_requests(&adapted, &derive(&adapted, &adapted.listeners[0]).unwrap())
+            of_requests(&adapted, &request_of(&adapted))
         };
         assert_eq!(of(EDGE).as_deref(), Some("http.edge.downstream_rq_total"));
         let bytes = "static_resources:

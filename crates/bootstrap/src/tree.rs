@@ -113,6 +113,17 @@ pub fn walk<'a>(root: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a 
     step(root, &mut pointer.to_owned(), visit);
 }
 
+/// The pointers of all nodes for which `is_meant` holds.
+pub(crate) fn find(root: &Value, is_meant: &dyn Fn(&str, &Value) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(root, "", &mut |pointer, node| {
+        if is_meant(pointer, node) {
+            found.push(pointer.to_owned());
+        }
+    });
+    found
+}
+
 /// A copy without nulls.
 pub(crate) fn compact(value: &Value) -> Value {
     match value {
@@ -186,6 +197,15 @@ pub(crate) fn set(node: &mut Value, key: &str, value: Value) {
     }
 }
 
+/// Makes those of these entries null that a node has.
+pub(crate) fn clear(node: &mut Value, keys: &[&str]) {
+    for key in keys {
+        if let Some(entry) = node.get_mut(*key) {
+            *entry = Value::Null;
+        }
+    }
+}
+
 /// Appends a resource to a list of `static_resources`, which is created if it is missing.
 pub(crate) fn append(root: &mut Value, list: &str, resource: Value) {
     let is_missing = |node: Option<&Value>| node.is_none_or(Value::is_null);
@@ -204,6 +224,21 @@ pub fn items<'a>(root: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
     let items = root.pointer(pointer).and_then(Value::as_array);
     let items = items.into_iter().flatten().enumerate().filter(|(_, item)| !item.is_null());
     items.map(|(index, item)| (join(pointer, &index.to_string()), item)).collect()
+}
+
+/// The pointers of these items.
+pub(crate) fn pointers(root: &Value, pointer: &str) -> Vec<String> {
+    items(root, pointer).into_iter().map(|(pointer, _)| pointer).collect()
+}
+
+/// The list at a key of a node; an empty one if there is none.
+pub(crate) fn list<'a>(node: &'a Value, key: &str) -> &'a [Value] {
+    node.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// True if a step of a message type is its version: `v3`, `v3alpha`.
+pub(crate) fn is_version(step: &str) -> bool {
+    step.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// The text at `pointer` below a node; empty if there is none.
@@ -240,6 +275,14 @@ pub fn message(configuration: &Value) -> Message<'_> {
             fields: configuration.get("value").unwrap_or(&Value::Null),
         },
         of => Message { of, at: "", fields: configuration },
+    }
+}
+
+/// The name of an extension; its type if it has none.
+pub(crate) fn extension_name(extension: &Value) -> &str {
+    match text(extension, "/name") {
+        "" => extension_type(extension),
+        name => name,
     }
 }
 

@@ -15,12 +15,12 @@ use std::process::ExitCode;
 use hoptax_host::child;
 use hoptax_result::Program;
 
-use arguments::Arguments;
+use command::Arguments;
 use exit::Code;
 
 fn main() -> ExitCode {
     Program::set_commit(option_env!("HOPTAX_COMMIT"));
-    let arguments = arguments::parsed(env::args_os()).unwrap_or_else(|error| error.exit());
+    let arguments = command::parsed(env::args_os()).unwrap_or_else(|error| error.exit());
     let Arguments { details, quiet, no_color, command } = arguments;
     print::set(print::Settings { details, is_quiet: quiet, no_color });
     let outcome = command::run(command);

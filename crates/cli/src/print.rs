@@ -10,7 +10,6 @@ use hoptax_report::document::Document;
 use hoptax_report::live::Room;
 use hoptax_report::render::terminal;
 use hoptax_report::{Style, documents};
-use hoptax_result::{Body, Report};
 use hoptax_session::Update;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -152,9 +151,9 @@ fn text_of(document: &Document) -> String {
 
 /// Prints a document and writes the result to its file as JSON, from which `hoptax runs show` prints the details; if the file is `-`,
 /// prints only the JSON.
-pub(crate) fn document_or_json<T: Body>(
+pub(crate) fn document_or_json(
     json: Option<&Path>,
-    value: &Report<T>,
+    value: &impl Serialize,
     document: impl FnOnce() -> Document,
 ) -> Result<(), Failure> {
     if json != Some(Path::new("-")) {
@@ -170,7 +169,7 @@ pub(crate) fn document_or_json<T: Body>(
 }
 
 /// Writes the JSON to its file, if there is one; `-` is stdout.
-pub(crate) fn write_json<T: Body>(file: Option<&Path>, value: &Report<T>) -> Result<(), Failure> {
+pub(crate) fn write_json(file: Option<&Path>, value: &impl Serialize) -> Result<(), Failure> {
     file.map_or(Ok(()), |path| write_value(path, value))
 }
 

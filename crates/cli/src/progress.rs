@@ -123,7 +123,7 @@ impl Shown {
             (Update::Rounds(_) | Update::Event(_), _) => self.go_on(&update),
             (Update::SoFar { result, .. }, Some(_)) => {
                 if let Some(study) = &mut self.study {
-                    study.so_far = CostsSoFar::of(result);
+                    study.so_far = CostsSoFar::from_result(result);
                 }
                 self.draw(true);
             }

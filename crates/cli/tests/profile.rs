@@ -8,46 +8,41 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use support::{Guarded, Ran, checked, hoptax, ran, run, small_study, wait_until};
+use support::study::{StudyFolder, small_study};
+use support::{Ran, ran, wait_until};
 
 #[test]
 fn layers_of_an_arm_add_up_to_its_cpu_time_and_are_drawn() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    fs::write(&study, format!("{}profile: true\n", small_study("baseline, lua", 2))).unwrap();
-    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let study = profiled("baseline, lua", 2);
     let has_perf = Command::new("perf").arg("--version").output().is_ok();
-    judge(&ran, &out, if has_perf { "perf" } else { "hoptax" });
+    judge(&study, &study.run(), if has_perf { "perf" } else { "hoptax" });
 }
 
 #[test]
 fn without_perf_hoptax_takes_the_samples_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    fs::write(&study, format!("{}profile: true\n", small_study("baseline, lua", 2))).unwrap();
+    let study = profiled("baseline, lua", 2);
     // All that the study needs is installed elsewhere.
-    let arguments = ["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let ran = ran(hoptax().args(arguments).env("PATH", folder.path()));
-    judge(&ran, &out, "hoptax");
-    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    judge(&study, &ran(study.command().env("PATH", study.folder.path())), "hoptax");
+    let result = study.result();
     let findings = result["findings"].as_array().unwrap();
     let absent = findings.iter().find(|finding| finding["id"] == "top-down-absent").unwrap();
     assert!(absent["message"].as_str().unwrap().contains("perf is not installed"), "{absent}");
 }
 
+fn profiled(arms: &str, rounds: u32) -> StudyFolder {
+    StudyFolder::new(&format!("{}profile: true\n", small_study(arms, rounds)))
+}
+
 /// Judges the output and the files of a study with profiles by `sampler`.
-fn judge(ran: &Ran, out: &Path, sampler: &str) {
+fn judge(study: &StudyFolder, ran: &Ran, sampler: &str) {
     if !rustix::process::geteuid().is_root() {
-        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-        assert!(ran.stderr.contains("needs root"), "{}", ran.stderr);
+        ran.fails(3, "needs root");
         eprintln!("not tested: {}", ran.stderr);
         return;
     }
-    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result = checked("study", &result);
+    let (result, out) = (study.result_of(ran), study.out());
     assert_eq!(result["plan"]["rounds_completed"], 2, "{}", ran.stderr);
     for round in result["rounds"].as_array().unwrap() {
         for (arm, values) in round["arms"].as_object().unwrap() {
@@ -97,18 +92,14 @@ fn kill_9_ends_the_profiler_too() {
         eprintln!("not tested: this needs perf and root");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    fs::write(&study, format!("{}profile: true\n", small_study("baseline, same", 25))).unwrap();
-    let mut command = hoptax();
-    command.arg("study").arg(&study).arg("--out").arg(&out).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut running = Guarded(command.spawn().unwrap());
-    let has_profile = |arm: &str| out.join("profiles").join(arm).join("ready").exists();
+    let study = profiled("baseline, same", 25);
+    let mut running = study.start();
+    let has_profile = |arm: &str| study.out().join("profiles").join(arm).join("ready").exists();
     wait_until("a profile", || has_profile("baseline") || has_profile("same"));
     running.signal("KILL");
     running.0.wait().unwrap();
     // Envoy, origins, perf, and the command that perf runs name the folder on their command lines.
-    let name = folder.path().to_str().unwrap();
+    let name = study.folder.path().to_str().unwrap();
     let names_folder = |entry: fs::DirEntry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(name)

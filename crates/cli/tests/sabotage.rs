@@ -135,20 +135,8 @@ fn a_freeze_of_the_server_is_in_the_response_times() {
 #[test]
 fn a_freeze_until_the_end_makes_quantiles_lower_bounds() {
     let _beside = beside();
-    let flags = [
-        "-q",
-        "500",
-        "-d",
-        "2s",
-        "--warmup",
-        "0s",
-        "-c",
-        "1024",
-        "--timeout",
-        "300ms",
-        "--max-error-share",
-        "1",
-    ];
+    let flags = "-q 500 -d 2s --warmup 0s -c 1024 --timeout 300ms --max-error-share 1";
+    let flags: Vec<&str> = flags.split(' ').collect();
     let (found, result) = fired("service=200us&freeze=9s@1s", &flags);
     has(&found, "unfinished");
     let response = &result["latency"]["response"];
@@ -284,6 +272,5 @@ fn a_threshold_that_was_loosened_is_printed_with_the_verdict() {
     let ran = ran(hoptax().args(flags).arg(&url));
     assert!(ran.stdout.contains("with a loosened threshold: steal 0.9 instead of 0.005"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("loosened threshold: drift"), "{}", ran.stdout);
-    let unknown = run(["load", "-q", "100", "--threshold", "speed=1", &url]);
-    assert!(unknown.code == Some(2) && unknown.stderr.contains("no threshold `speed`"), "{}", unknown.stderr);
+    run(["load", "-q", "100", "--threshold", "speed=1", &url]).fails(2, "no threshold `speed`");
 }

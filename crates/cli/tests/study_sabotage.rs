@@ -9,7 +9,7 @@ mod support;
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,7 +32,8 @@ use hoptax_result::{
 use hoptax_run::runner::{self, Control, Earlier, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
-use support::{Guarded, checked, hoptax, program, wait_until};
+use support::study::StudyFolder;
+use support::{Guarded, checked, program, wait_until};
 
 /// Few arms and rounds, and enough responses in the open loop for a p99 if its slices last [`LONG`].
 const STUDY: &str = "\
@@ -74,53 +75,31 @@ fn text(rounds: u32, slice: &str) -> String {
     STUDY.replace("ROUNDS", &rounds.to_string()).replace("SLICE", slice)
 }
 
-/// A study in its own folder.
-struct Study {
-    folder: tempfile::TempDir,
+/// Starts a study that may say more than fits into a pipe.
+fn start(study: &StudyFolder) -> Guarded {
+    Guarded(study.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
-impl Study {
-    fn new(rounds: u32, slice: &str) -> Self {
-        Self::from_text(&text(rounds, slice))
-    }
+/// Waits for the end of a study, and reads its result.
+fn end(study: &StudyFolder, mut running: Guarded) -> Disturbed {
+    let ended = running.0.wait().unwrap().code();
+    let text = fs::read_to_string(study.out().join("result.json")).unwrap();
+    checked("study", &text);
+    let result: StudyResult = serde_json::from_str(&text).unwrap();
+    let expected = match (&result.plan.ended_early, result.verdict) {
+        (Some(_), _) => 130,
+        (None, Verdict::Void) => 4,
+        (None, _) => 0,
+    };
+    assert_eq!(ended, Some(expected), "{:#?}", result.findings);
+    Disturbed::new(result)
+}
 
-    fn from_text(text: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("study.yaml"), text).unwrap();
-        Self { folder }
-    }
-
-    fn out(&self) -> PathBuf {
-        self.folder.path().join("out")
-    }
-
-    fn start(&self) -> Guarded {
-        let mut command = hoptax();
-        command.arg("study").arg(self.folder.path().join("study.yaml")).arg("--out").arg(self.out());
-        Guarded(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    /// Waits for the end of a study, and reads its result.
-    fn end(&self, mut running: Guarded) -> Disturbed {
-        let ended = running.0.wait().unwrap().code();
-        let text = fs::read_to_string(self.out().join("result.json")).unwrap();
-        checked("study", &text);
-        let result: StudyResult = serde_json::from_str(&text).unwrap();
-        let expected = match (&result.plan.ended_early, result.verdict) {
-            (Some(_), _) => 130,
-            (None, Verdict::Void) => 4,
-            (None, _) => 0,
-        };
-        assert_eq!(ended, Some(expected), "{:#?}", result.findings);
-        Disturbed::new(result)
-    }
-
-    /// A complete round.
-    fn round(&self, number: usize) -> Option<RoundRecord> {
-        let text = fs::read_to_string(self.out().join(format!("rounds/{number}.json"))).ok()?;
-        let kept: serde_json::Value = serde_json::from_str(&text).ok()?;
-        Some(serde_json::from_value(kept["record"].clone()).unwrap())
-    }
+/// A complete round.
+fn round(study: &StudyFolder, number: usize) -> Option<RoundRecord> {
+    let text = fs::read_to_string(study.out().join(format!("rounds/{number}.json"))).ok()?;
+    let kept: serde_json::Value = serde_json::from_str(&text).ok()?;
+    Some(serde_json::from_value(kept["record"].clone()).unwrap())
 }
 
 /// The place of a number in the result.
@@ -168,6 +147,14 @@ impl Disturbed {
     /// The numbers that a check withholds.
     fn withheld_by(&self, id: &str) -> Vec<&Spot> {
         self.withheld.iter().filter(|spot| spot.by.iter().any(|by| by == id)).collect()
+    }
+
+    /// Asserts that this check fails the result, and withholds only numbers for which `is_meant` is true.
+    #[track_caller]
+    fn fails_only(&self, id: &str, is_meant: impl Fn(&Spot) -> bool) {
+        let has_failed = self.findings(id).any(|finding| finding.severity == Severity::Fail);
+        assert!(has_failed, "{:#?}", self.finding_texts());
+        assert!(self.withheld_by(id).into_iter().all(is_meant), "{:#?}", self.withheld);
     }
 
     /// Asserts that this check withholds a number; on a busy machine, other checks may too.
@@ -264,13 +251,10 @@ fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let hog = Hog::on(placement.caller()[0], 3);
     let disturbed = Disturbed::new(run_here(folder.path(), &text(ROUNDS, LONG), not_stealing));
     drop(hog);
-    let is_late = disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail);
-    assert!(is_late, "{:#?}", disturbed.finding_texts());
+    disturbed.fails_only("send-lag", |spot| {
+        spot.load.as_deref() == Some("fixed-rate") && Measure::RESPONSES.contains(&spot.measure)
+    });
     disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
-    let others = |spot: &&Spot| {
-        spot.load.as_deref() != Some("fixed-rate") || !Measure::RESPONSES.contains(&spot.measure)
-    };
-    assert!(!disturbed.withheld_by("send-lag").iter().any(others));
     disturbed.keeps_cpu_times("send-lag");
 }
 
@@ -278,18 +262,13 @@ fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
 fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(ROUNDS, SHORT);
+    let study = StudyFolder::new(&text(ROUNDS, SHORT));
     let hog = Hog::on(placement.proxy[0], 1);
-    let disturbed = study.end(study.start());
+    let disturbed = end(&study, start(&study));
     drop(hog);
-    assert!(disturbed.findings("proxy-run-delay").any(|finding| finding.severity == Severity::Fail));
+    disturbed.fails_only("proxy-run-delay", |spot| Measure::TIMED.contains(&spot.measure));
     let delayed: u64 = disturbed.result.arms.iter().map(|arm| arm.slices.delayed).sum();
     assert!(delayed > 0, "slices in which the proxy waited are set aside for times and rates");
-    assert!(
-        disturbed.withheld_by("proxy-run-delay").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
-        "{:#?}",
-        disturbed.withheld
-    );
     disturbed.keeps_cpu_times("proxy-run-delay");
 }
 
@@ -359,8 +338,8 @@ mod long {
     #[ignore = "takes minutes: run by `make test-long`"]
     fn a_generator_stopped_for_a_second_loses_only_that_slice() {
         let _alone = alone();
-        let study = Study::new(1000, SHORT);
-        let running = study.start();
+        let study = StudyFolder::new(&text(1000, SHORT));
+        let running = start(&study);
         let is_stalled = |slice: &&SliceRecord| slice.latest_own_lag_ns > 500_000_000;
         let stood_still = |record: &RoundRecord| record.slices.iter().filter(is_stalled).count();
         // Once per round, until it hits a slice of either loop.
@@ -373,12 +352,12 @@ mod long {
             thread::sleep(Duration::from_secs(1));
             running.signal("CONT");
             let number = rounds.len();
-            wait_until("the round ends", || study.round(number).is_some());
-            rounds.extend(study.round(number));
+            wait_until("the round ends", || round(&study, number).is_some());
+            rounds.extend(round(&study, number));
             assert!(rounds.len() < 30, "it was never stopped while it was to send");
         }
         running.signal("INT");
-        let disturbed = study.end(running);
+        let disturbed = end(&study, running);
         let stalled = |by: &Vec<Disturbance>| by.contains(&Disturbance::Stalled);
         let aside = disturbed
             .result
@@ -406,8 +385,8 @@ mod long {
     #[ignore = "takes minutes: run by `make test-long`"]
     fn timers_that_fire_at_ticks_withhold_times_of_the_open_loop() {
         let _alone = alone();
-        let study = Study::new(ROUNDS, LONG);
-        let mut running = study.start();
+        let study = StudyFolder::new(&text(ROUNDS, LONG));
+        let mut running = start(&study);
         // Simulates a kernel whose timers fire at its tick of 250 Hz: this kernel may be that late with the timers of the
         // generator's thread.
         let threads = format!("/proc/{}/task", running.0.id());
@@ -425,15 +404,10 @@ mod long {
             eprintln!("this user may not change timers: nothing was disturbed");
             return;
         }
-        let disturbed = study.end(running);
-        let is_late = disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail);
-        assert!(is_late, "{:#?}", disturbed.finding_texts());
+        let disturbed = end(&study, running);
+        // A closed loop sets no timers.
+        disturbed.fails_only("send-lag", |spot| spot.load.as_deref() == Some("fixed-rate"));
         disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
-        assert!(
-            disturbed.withheld_by("send-lag").iter().all(|spot| spot.load.as_deref() == Some("fixed-rate")),
-            "a closed loop sets no timers: {:#?}",
-            disturbed.withheld
-        );
         disturbed.keeps_cpu_times("send-lag");
     }
 
@@ -445,9 +419,9 @@ mod long {
         let _alone = alone();
         let Some(placement) = placement() else { return };
         let study = text(ROUNDS, LONG).replace("[baseline, lua]", "[baseline, same, control/delay]");
-        let study = Study::from_text(&study);
+        let study = StudyFolder::new(&study);
         let hog = Hog::on(placement.caller()[0], 1);
-        let disturbed = study.end(study.start());
+        let disturbed = end(&study, start(&study));
         drop(hog);
         let [p50, p90, p99, quiet_p99] = [
             CostMeasure::ResponseP50Us,
@@ -483,16 +457,11 @@ mod long {
         }
         let folder = tempfile::tempdir().unwrap();
         let disturbed = Disturbed::new(run_here(folder.path(), &text(ROUNDS, SHORT), stealing));
-        assert!(disturbed.findings("steal").any(|finding| finding.severity == Severity::Fail));
+        disturbed.fails_only("steal", |spot| Measure::TIMED.contains(&spot.measure));
         for load in ["saturation", "fixed-rate"] {
             disturbed.withholds("steal", "lua", load, Measure::Rate);
         }
         disturbed.withholds("steal", "lua", "fixed-rate", Measure::ResponseP50);
-        assert!(
-            disturbed.withheld_by("steal").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
-            "{:#?}",
-            disturbed.withheld
-        );
         let mut stolen = 0;
         for sample in disturbed.result.rounds.iter().flat_map(|round| &round.samples) {
             let slices =

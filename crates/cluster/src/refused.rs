@@ -349,7 +349,7 @@ fn no_context(wanted: Option<&str>, there: &[String]) -> String {
 }
 
 fn forbidden(context: &str, pod: &PodName, request: Request, said: &str) -> String {
-    let missing = Missing::of(said, request);
+    let missing = Missing::from_message(said, request);
     let rule = rule(pod, missing.user.as_deref());
     ungranted(&missing, (context, pod.namespace()), &format!("the dump of pod `{pod}` needs"), said, &rule)
 }

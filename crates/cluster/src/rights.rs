@@ -41,7 +41,7 @@ impl Missing {
     ///
     /// Its authorizer of rules writes: `User "USER" cannot VERB resource "RESOURCE" in API group "" in the namespace "NAMESPACE"`.
     /// Other reasons to forbid, such as an admission plugin, have other forms.
-    pub fn of(message: &str, request: Request) -> Self {
+    pub fn from_message(message: &str, request: Request) -> Self {
         let resource = match request {
             Request::Read => "pods",
             Request::Forward => "pods/portforward",
@@ -221,8 +221,8 @@ mod tests {
             group: String::new(),
             resource: "pods/portforward".to_owned(),
         };
-        assert_eq!(Missing::of(message, Request::Read), expected);
-        let other = Missing::of("denied by policy", Request::Forward);
+        assert_eq!(Missing::from_message(message, Request::Read), expected);
+        let other = Missing::from_message("denied by policy", Request::Forward);
         let expected = Missing {
             user: None,
             verb: "get".to_owned(),
@@ -230,7 +230,7 @@ mod tests {
             resource: "pods/portforward".to_owned(),
         };
         assert_eq!(other, expected);
-        assert_eq!(Missing::of("denied", Request::Read).resource, "pods");
+        assert_eq!(Missing::from_message("denied", Request::Read).resource, "pods");
     }
 
     /// The documents of a rule, each with its subject or its rules.

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hoptax_text::nearest::suggestion;
-
 use crate::knob::KnobValue;
 
 /// A function id with the knobs that are set. [`Catalogue::resolve`](crate::Catalogue::resolve) checks that the
@@ -17,58 +15,22 @@ pub struct FunctionCall {
     pub knobs: BTreeMap<String, KnobValue>,
 }
 
-/// Reason why a call is invalid.
+/// Reason why a call is invalid: its form, a function or a knob that the catalogue lacks, or a value that a knob does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
-    /// The text does not have the form `id` or `id{knob=value,…}`.
-    #[error("cannot read `{text}` as a function: {why}; write `id` or `id{{knob=value,knob=value}}`")]
-    Malformed {
-        /// The text.
-        text: String,
-        /// The fault, as a part of the message.
-        why: String,
-    },
-    /// The catalogue has no function with this id.
-    #[error("unknown function `{id}`{}", suggestion(.nearest))]
-    UnknownFunction {
-        /// The id.
-        id: String,
-        /// Similar ids, best match first.
-        nearest: Vec<String>,
-    },
-    /// The function has no knob with this name.
-    #[error("function `{id}` has no knob `{knob}`{}", knob_hint(.nearest, .known))]
-    UnknownKnob {
-        /// The id of the function.
-        id: String,
-        /// The name.
-        knob: String,
-        /// Similar knobs, best match first.
-        nearest: Vec<String>,
-        /// Every knob of the function.
-        known: Vec<String>,
-    },
-    /// The knob does not accept this value.
-    #[error("invalid value `{value}` of knob `{knob}` of function `{id}`: it takes {takes}")]
-    KnobValue {
-        /// The id of the function.
-        id: String,
-        /// The name of the knob.
-        knob: String,
-        /// The value.
-        value: String,
-        /// The values that it accepts.
-        takes: String,
-    },
-}
+#[error("{0}")]
+pub struct CallError(pub(crate) String);
 
 impl FunctionCall {
     /// Parses `id` or `id{knob=value,…}`.
     ///
     /// # Errors
-    /// [`CallError::Malformed`] when the text has another form. The catalogue is not consulted.
+    /// When the text has another form. The catalogue is not consulted.
     pub fn parse(text: &str) -> Result<Self, CallError> {
-        let malformed = |why: &str| CallError::Malformed { text: text.to_owned(), why: why.to_owned() };
+        let malformed = |why: &str| {
+            CallError(format!(
+                "cannot read `{text}` as a function: {why}; write `id` or `id{{knob=value,knob=value}}`"
+            ))
+        };
         let (id, inner) = match text.split_once('{') {
             None if text.contains('}') => return Err(malformed("`}` without `{`")),
             None => (text, None),
@@ -109,14 +71,6 @@ impl fmt::Display for FunctionCall {
             write!(f, "{}{name}={value}", if index == 0 { '{' } else { ',' })?;
         }
         if self.knobs.is_empty() { Ok(()) } else { f.write_str("}") }
-    }
-}
-
-fn knob_hint(nearest: &[String], known: &[String]) -> String {
-    match (nearest, known) {
-        (_, []) => "; it has none".to_owned(),
-        ([], known) => format!("; it has `{}`", known.join("`, `")),
-        (nearest, _) => suggestion(nearest),
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use hoptax_text::nearest::nearest;
+use hoptax_text::nearest::{nearest, suggestion};
 use include_dir::{Dir, DirEntry, include_dir};
 
 use crate::call::{CallError, FunctionCall};
-use crate::file::{self, FileError};
+use crate::file;
 use crate::function::Function;
 use crate::knob::Knobs;
 
@@ -27,8 +27,7 @@ pub struct CatalogueError {
     /// The file, relative to the catalogue.
     pub path: String,
     /// The cause.
-    #[source]
-    pub cause: FileError,
+    pub cause: String,
 }
 
 impl Catalogue {
@@ -67,8 +66,8 @@ impl Catalogue {
     /// Everything that is wrong with the call: an unknown function, or each knob that is unknown or out of range.
     pub fn resolve(&self, call: &FunctionCall) -> Result<(&Function, Knobs), Vec<CallError>> {
         let Some(function) = self.get(&call.id) else {
-            let nearest = self.nearest(&call.id).into_iter().map(str::to_owned).collect();
-            return Err(vec![CallError::UnknownFunction { id: call.id.clone(), nearest }]);
+            let hint = suggestion(&self.nearest(&call.id));
+            return Err(vec![CallError(format!("unknown function `{}`{hint}", call.id))]);
         };
         Ok((function, function.knobs_of(call)?))
     }
@@ -102,10 +101,11 @@ fn collect<'a>(directory: &Dir<'a>, files: &mut Vec<(&'a Path, &'a [u8])>) {
 }
 
 /// Reads a file with this id.
-type Reader = fn(&str, &[u8]) -> Result<Function, FileError>;
+type Reader = fn(&str, &[u8]) -> Result<Function, String>;
 
-fn read_file(path: &Path, contents: &[u8], read: Reader) -> Result<Function, FileError> {
-    let id = path.to_str().and_then(|path| path.strip_suffix(".yaml")).ok_or(FileError::Name)?;
+fn read_file(path: &Path, contents: &[u8], read: Reader) -> Result<Function, String> {
+    let id = path.to_str().and_then(|path| path.strip_suffix(".yaml"));
+    let id = id.ok_or("its name does not end in `.yaml`: the catalogue contains only functions")?;
     read(id, contents)
 }
 
@@ -120,7 +120,10 @@ fn header_conflicts(functions: &BTreeMap<String, Function>) -> Vec<CatalogueErro
             if first.request.headers.get(name) != Some(value) {
                 errors.push(CatalogueError {
                     path: format!("{}.yaml", function.id),
-                    cause: FileError::HeaderConflict { header: name.clone(), other: first.id.clone() },
+                    cause: format!(
+                        "its request header `{name}` has another value than that of `{}`: rename one of the two headers",
+                        first.id
+                    ),
                 });
             }
         }
@@ -131,6 +134,7 @@ fn header_conflicts(functions: &BTreeMap<String, Function>) -> Vec<CatalogueErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fragment::Fragment;
     use crate::function::Context;
     use crate::knob::{KnobRange, KnobValue};
 
@@ -147,6 +151,13 @@ mod tests {
             KnobRange::Integer { min, max } => vec![KnobValue::Integer(*min), KnobValue::Integer(*max)],
             KnobRange::Word(choices) => choices.iter().cloned().map(KnobValue::Word).collect(),
         }
+    }
+
+    /// The fragment of a call.
+    fn rendered(call: &str) -> Fragment {
+        let catalogue = Catalogue::load().unwrap_or_else(|errors| panic!("{errors:?}"));
+        let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
+        function.render(&knobs, &Context { directory: "/run/arm".as_ref(), companion: None }).unwrap()
     }
 
     /// The program itself does not render what it does not need.
@@ -166,11 +177,7 @@ mod tests {
         for function in catalogue.iter() {
             for (name, knob) in &function.knobs {
                 for value in ends(&knob.range) {
-                    let call = FunctionCall::parse(&format!("{}{{{name}={value}}}", function.id)).unwrap();
-                    let (_, knobs) = catalogue.resolve(&call).unwrap();
-                    function
-                        .render(&knobs, &Context { directory: "/run/arm".as_ref(), companion: None })
-                        .unwrap();
+                    rendered(&format!("{}{{{name}={value}}}", function.id));
                 }
             }
         }
@@ -178,11 +185,8 @@ mod tests {
 
     #[test]
     fn requests_are_split_by_share_half_and_half_by_default() {
-        let catalogue = Catalogue::load().unwrap();
         for (call, weights) in [("route/weighted", [50, 50]), ("route/weighted{share=1}", [99, 1])] {
-            let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
-            let context = Context { directory: "/run/arm".as_ref(), companion: None };
-            let fragment = function.render(&knobs, &context).unwrap();
+            let fragment = rendered(call);
             let clusters = &fragment.route["route"]["weighted_clusters"]["clusters"];
             assert_eq!([0, 1].map(|index| clusters[index]["weight"].as_u64().unwrap()), weights, "{call}");
         }
@@ -190,11 +194,7 @@ mod tests {
 
     #[test]
     fn as_many_keys_are_listed_as_the_knob_says() {
-        let catalogue = Catalogue::load().unwrap();
-        let call = FunctionCall::parse("api-key{keys=11}").unwrap();
-        let (function, knobs) = catalogue.resolve(&call).unwrap();
-        let context = Context { directory: "/run/arm".as_ref(), companion: None };
-        let fragment = function.render(&knobs, &context).unwrap();
+        let fragment = rendered("api-key{keys=11}");
         let keys = fragment.http_filters[0]["typed_config"]["credentials"].as_array().unwrap();
         let of =
             |number: usize| (keys[number]["key"].as_str().unwrap(), keys[number]["client"].as_str().unwrap());

@@ -193,8 +193,10 @@ impl Composition {
         let mut all = Fragment::default();
         for component in &self.components {
             let own = component.function.render(&component.knobs, context)?;
-            let id = component.function.id.clone();
-            all = all.combine(own).map_err(|why| RenderError::Conflict { id, why })?;
+            let id = &component.function.id;
+            all = all.combine(own).map_err(|why| {
+                RenderError(format!("function `{id}` cannot be combined with those before it: {why}"))
+            })?;
         }
         self.order.arrange(&mut all.http_filters);
         Ok(all)

@@ -24,105 +24,6 @@ const VARIABLES: [&str; 6] = [
 /// Variables of a function that calls the companion.
 const COMPANION: [&str; 2] = ["companion_address", "companion_port"];
 
-/// Fault of a file of the catalogue.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// It is not a function file.
-    #[error("its name does not end in `.yaml`: the catalogue contains only functions")]
-    Name,
-    /// Its bytes are not UTF-8.
-    #[error("it is not UTF-8 text: {0}")]
-    Text(#[from] std::str::Utf8Error),
-    /// It is not YAML, a key is unknown or missing, or a value has the wrong type.
-    #[error("{0}")]
-    Syntax(#[from] Box<serde_saphyr::Error>),
-    /// The id does not match the path.
-    #[error(
-        "its id `{id}` does not match its path: name the file `{id}.yaml` or give it the id `{expected}`"
-    )]
-    Id {
-        /// The id in the file.
-        id: String,
-        /// The id that matches its path.
-        expected: String,
-    },
-    /// A required text is empty.
-    #[error("its {0} is empty")]
-    Empty(&'static str),
-    /// The source is not the address of a page.
-    #[error("its source `{0}` is not an https URL")]
-    Source(String),
-    /// A change names no release.
-    #[error("invalid release `{0}` of a change: write it as `1.40`, in quotes")]
-    Release(String),
-    /// Nothing would show that the function was active.
-    #[error("it has no `proof`: name an Envoy statistic that changes when the function is active")]
-    Proof,
-    /// The known answer has no quantity, or two.
-    #[error("its `known_answer` needs either `response_p50_us` or `cpu_us`")]
-    KnownAnswer,
-    /// There is no origin behind the proxy.
-    #[error("its `upstreams` is 0: set at least one, or remove the key")]
-    Upstreams,
-    /// Header names are compared case-sensitively here, and sent in lower case.
-    #[error("header `{0}` of its request is not in lower case")]
-    HeaderCase(String),
-    /// Two functions exclude each other in a study.
-    #[error(
-        "its request header `{header}` has another value than that of `{other}`: rename one of the two headers"
-    )]
-    HeaderConflict {
-        /// The header.
-        header: String,
-        /// The other function.
-        other: String,
-    },
-    /// The knob's range is missing or ambiguous.
-    #[error("knob `{0}` needs either `min` and `max` or `choices`")]
-    KnobRange(String),
-    /// The default is outside the knob's range.
-    #[error("knob `{knob}` has the default `{default}`, but takes {takes}")]
-    KnobDefault {
-        /// The knob.
-        knob: String,
-        /// Its default.
-        default: KnobValue,
-        /// The values that it accepts.
-        takes: String,
-    },
-    /// A listeners file could not state it.
-    #[error("its `listeners` has `{0}`, which is none of its knobs")]
-    ListenersKnob(String),
-    /// The knob would shadow a variable.
-    #[error("knob `{0}` has the name of a variable of every fragment: rename it")]
-    KnobName(String),
-    /// A point names neither a knob nor a condition of a study.
-    #[error("its points contain `{0}`, which is neither one of its knobs nor `{conditions}`", conditions = NUMBERED_CONDITIONS.join("`, `"))]
-    PointName(String),
-    /// A point that cannot be measured.
-    #[error("its points set `{name}` to `{value}`, but it takes {takes}")]
-    Point {
-        /// The knob or condition.
-        name: String,
-        /// The point.
-        value: KnobValue,
-        /// The values that it accepts.
-        takes: String,
-    },
-    /// Its list of points is empty or has duplicates.
-    #[error("its points of `{0}` are empty or have a duplicate")]
-    PointsRepeat(String),
-    /// A knob that neither the fragment nor the body of the request uses has no effect.
-    #[error("knob `{0}` is used neither in its fragment nor in the body of its request")]
-    KnobUnused(String),
-    /// Rendering the fragment would fail at this name.
-    #[error("its fragment uses `{0}`, which is neither a knob nor a variable")]
-    Undeclared(String),
-    /// The fragment cannot be rendered at the defaults of the knobs.
-    #[error(transparent)]
-    Render(#[from] RenderError),
-}
-
 /// The file of a function, as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -193,31 +94,40 @@ fn one() -> u16 {
 }
 
 /// Parses and checks the file whose path in the catalogue is `expected`, without its suffix.
-pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileError> {
-    let file: FunctionFile = serde_saphyr::from_str(std::str::from_utf8(contents)?).map_err(Box::new)?;
+///
+/// # Errors
+/// The fault of the file.
+pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, String> {
+    let text = std::str::from_utf8(contents).map_err(|error| format!("it is not UTF-8 text: {error}"))?;
+    let file: FunctionFile = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     if file.id != expected {
-        return Err(FileError::Id { id: file.id, expected: expected.to_owned() });
+        return Err(format!(
+            "its id `{id}` does not match its path: name the file `{id}.yaml` or give it the id `{expected}`",
+            id = file.id
+        ));
     }
     if file.summary.trim().is_empty() {
-        return Err(FileError::Empty("summary"));
+        return Err("its summary is empty".to_owned());
     }
     if !file.source.starts_with("https://") {
-        return Err(FileError::Source(file.source));
+        return Err(format!("its source `{}` is not an https URL", file.source));
     }
-    if let Some(change) = file.changes.iter().find(|change| !is_release(&change.release)) {
-        return Err(FileError::Release(change.release.clone()));
+    if let Some(Change { release, .. }) = file.changes.iter().find(|change| !is_release(&change.release)) {
+        return Err(format!("invalid release `{release}` of a change: write it as `1.40`, in quotes"));
     }
     if file.changes.iter().any(|change| change.what.trim().is_empty()) {
-        return Err(FileError::Empty("change"));
+        return Err("its change is empty".to_owned());
     }
     if file.proof.is_empty() {
-        return Err(FileError::Proof);
+        let message = "it has no `proof`: name an Envoy statistic that changes when the function is active";
+        return Err(message.to_owned());
     }
     if file.upstreams == 0 {
-        return Err(FileError::Upstreams);
+        return Err("its `upstreams` is 0: set at least one, or remove the key".to_owned());
     }
+    // Header names are compared case-sensitively here, and sent in lower case.
     if let Some(name) = file.request.headers.keys().find(|name| name.chars().any(char::is_uppercase)) {
-        return Err(FileError::HeaderCase(name.clone()));
+        return Err(format!("header `{name}` of its request is not in lower case"));
     }
     let (known_answer, known_cpu_us) = match file.known_answer {
         None => (None, None),
@@ -225,13 +135,13 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
             (Some(KnownAnswer { response_p50_us }), None)
         }
         Some(KnownAnswerFile { response_p50_us: None, cpu_us: Some(cpu_us) }) => (None, Some(cpu_us)),
-        Some(_) => return Err(FileError::KnownAnswer),
+        Some(_) => return Err("its `known_answer` needs either `response_p50_us` or `cpu_us`".to_owned()),
     };
     let knobs = file
         .knobs
         .into_iter()
-        .map(|(name, knob)| Ok((name.clone(), knob.check(name)?)))
-        .collect::<Result<_, FileError>>()?;
+        .map(|(name, knob)| Ok((name.clone(), knob.check(&name)?)))
+        .collect::<Result<_, String>>()?;
     let mut function = Function {
         id: file.id,
         family: file.family,
@@ -260,7 +170,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     if let InListeners::Fit(stated) = &function.listeners
         && let Some(name) = stated.iter().find(|name| !function.knobs.contains_key(*name))
     {
-        return Err(FileError::ListenersKnob(name.clone()));
+        return Err(format!("its `listeners` has `{name}`, which is none of its knobs"));
     }
     check_points(&function)?;
     let used = check_variables(&function)?;
@@ -272,37 +182,44 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
 /// Reads a file, and renders all of it at the defaults of its knobs. The catalogue is a part of the program, so tests do that for all who
 /// start it.
 #[cfg(test)]
-pub(crate) fn read_and_render(expected: &str, contents: &[u8]) -> Result<Function, FileError> {
+pub(crate) fn read_and_render(expected: &str, contents: &[u8]) -> Result<Function, String> {
     let function = read(expected, contents)?;
     let knobs = function.default_knobs();
-    function.limit(&knobs)?;
-    function.known_cpu_us(&knobs)?;
-    function.application(&knobs)?;
-    function.body(&knobs)?;
-    function.proofs(&knobs)?;
-    let nowhere = crate::function::Context { directory: "/".as_ref(), companion: None };
-    function.render(&knobs, &nowhere)?;
+    let render = || -> Result<(), RenderError> {
+        function.limit(&knobs)?;
+        function.known_cpu_us(&knobs)?;
+        function.application(&knobs)?;
+        function.body(&knobs)?;
+        function.proofs(&knobs)?;
+        let nowhere = crate::function::Context { directory: "/".as_ref(), companion: None };
+        function.render(&knobs, &nowhere).map(drop)
+    };
+    render().map_err(|error| error.to_string())?;
     Ok(function)
 }
 
 /// Each point must be one that a study could request. Values of knobs are checked here, values of conditions where
 /// conditions are checked.
-fn check_points(function: &Function) -> Result<(), FileError> {
+fn check_points(function: &Function) -> Result<(), String> {
     for (name, values) in &function.points {
         let is_repeated = |(index, value)| values.iter().take(index).any(|earlier| earlier == value);
         if values.is_empty() || values.iter().enumerate().any(is_repeated) {
-            return Err(FileError::PointsRepeat(name.clone()));
+            return Err(format!("its points of `{name}` are empty or have a duplicate"));
         }
         let range = match function.knobs.get(name) {
             Some(knob) => knob.range.clone(),
             None if NUMBERED_CONDITIONS.contains(&name.as_str()) => {
                 KnobRange::Integer { min: 0, max: u64::MAX }
             }
-            None => return Err(FileError::PointName(name.clone())),
+            None => {
+                let conditions = NUMBERED_CONDITIONS.join("`, `");
+                return Err(format!(
+                    "its points contain `{name}`, which is neither one of its knobs nor `{conditions}`"
+                ));
+            }
         };
         if let Some(value) = values.iter().find(|value| !range.contains(value)) {
-            let (name, value, takes) = (name.clone(), value.clone(), range.to_string());
-            return Err(FileError::Point { name, value, takes });
+            return Err(format!("its points set `{name}` to `{value}`, but it takes {range}"));
         }
     }
     Ok(())
@@ -310,45 +227,44 @@ fn check_points(function: &Function) -> Result<(), FileError> {
 
 /// A knob that the fragment does not use has no effect, and an undefined variable would fail only when the template
 /// reaches it. Returns the variables that the fragment uses.
-fn check_variables(function: &Function) -> Result<HashSet<String>, FileError> {
+fn check_variables(function: &Function) -> Result<HashSet<String>, String> {
     let environment = environment();
     let template = environment
         .template_from_named_str(&function.id, &function.fragment)
-        .map_err(|source| RenderError::Template { id: function.id.clone(), source })?;
+        .map_err(|error| RenderError::of_template(&function.id, &error).to_string())?;
     let globals: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
     let mut used = template.undeclared_variables(false);
     used.retain(|name| !globals.contains(&name.as_str()));
     if let Some(knob) = function.knobs.keys().find(|knob| VARIABLES.contains(&knob.as_str())) {
-        return Err(FileError::KnobName(knob.clone()));
+        return Err(format!("knob `{knob}` has the name of a variable of every fragment: rename it"));
     }
     let is_elsewhere = |knob: &str| {
         let mut templates = function.application.values().chain(&function.request.body);
         templates.any(|template| template.contains(knob))
     };
     if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob) && !is_elsewhere(knob)) {
-        return Err(FileError::KnobUnused(knob.clone()));
+        return Err(format!("knob `{knob}` is used neither in its fragment nor in the body of its request"));
     }
     let undeclared =
         used.iter().find(|name| !function.knobs.contains_key(*name) && !VARIABLES.contains(&name.as_str()));
     match undeclared {
-        Some(name) => Err(FileError::Undeclared(name.clone())),
+        Some(name) => Err(format!("its fragment uses `{name}`, which is neither a knob nor a variable")),
         None => Ok(used),
     }
 }
 
 impl KnobFile {
-    fn check(self, name: String) -> Result<Knob, FileError> {
+    fn check(self, name: &str) -> Result<Knob, String> {
         let range = match (self.min, self.max, self.choices) {
             (Some(min), Some(max), None) => KnobRange::Integer { min, max },
             (None, None, Some(choices)) => KnobRange::Word(choices),
-            _ => return Err(FileError::KnobRange(name)),
+            _ => return Err(format!("knob `{name}` needs either `min` and `max` or `choices`")),
         };
         if self.summary.trim().is_empty() {
-            return Err(FileError::Empty("knob's summary"));
+            return Err("its knob's summary is empty".to_owned());
         }
         if !range.contains(&self.default) {
-            let takes = range.to_string();
-            return Err(FileError::KnobDefault { knob: name, default: self.default, takes });
+            return Err(format!("knob `{name}` has the default `{}`, but takes {range}", self.default));
         }
         Ok(Knob { default: self.default, range, summary: self.summary })
     }
@@ -367,7 +283,7 @@ mod tests {
         let file: FunctionFile = serde_saphyr::from_str(example).unwrap();
         assert!(!file.summary.is_empty() && file.source.starts_with("https://") && !file.proof.is_empty());
         for knob in file.knobs.into_values() {
-            knob.check("of-the-page".to_owned()).unwrap();
+            knob.check("of-the-page").unwrap();
         }
         // Each key that no default stands for.
         for key in ["id", "family", "summary", "source", "proof"] {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hoptax_text::nearest::nearest;
+use hoptax_text::nearest::{nearest, suggestion};
 use serde::Deserialize;
 
 use crate::REQUEST_PATH;
@@ -260,63 +260,16 @@ pub struct Context<'a> {
     pub companion: Option<SocketAddr>,
 }
 
-/// Reason why a fragment cannot be rendered.
+/// Reason why a fragment, or another template of a function, cannot be rendered.
 #[derive(Debug, thiserror::Error)]
-pub enum RenderError {
-    /// The template does not evaluate.
-    #[error("cannot render the fragment of function `{id}`: {source}")]
-    Template {
-        /// The id of the function.
-        id: String,
-        /// The error of the template engine.
-        source: minijinja::Error,
-    },
-    /// The template does not evaluate to a fragment.
-    #[error("the rendered fragment of function `{id}` is invalid: {source}")]
-    Fragment {
-        /// The id of the function.
-        id: String,
-        /// The parser's error, with line and column of the rendered text.
-        source: Box<serde_saphyr::Error>,
-    },
-    /// The fragment does not fit to those of the functions before it.
-    #[error("function `{id}` cannot be combined with those before it: {why}")]
-    Conflict {
-        /// The id of the function.
-        id: String,
-        /// The reason.
-        why: String,
-    },
-    /// A template does not evaluate to a proof.
-    #[error("the proof `{proof}` of function `{id}` is invalid: {reason}")]
-    Proof {
-        /// The id of the function.
-        id: String,
-        /// The rendered text.
-        proof: String,
-        /// The reason.
-        reason: String,
-    },
-    /// A template does not evaluate to a number of zero or above.
-    #[error("the {what} `{text}` of function `{id}` is not a number")]
-    Number {
-        /// The id of the function.
-        id: String,
-        /// The name of the value.
-        what: &'static str,
-        /// The rendered text.
-        text: String,
-    },
-    /// The directory is not valid UTF-8, so it cannot be written into YAML.
-    #[error(
-        "cannot render the fragment of function `{id}`: the run directory `{directory}` is not valid UTF-8"
-    )]
-    Directory {
-        /// The id of the function.
-        id: String,
-        /// The directory, with invalid parts replaced.
-        directory: String,
-    },
+#[error("{0}")]
+pub struct RenderError(pub(crate) String);
+
+impl RenderError {
+    /// A template of the function with this id does not evaluate.
+    pub(crate) fn of_template(id: &str, error: &minijinja::Error) -> Self {
+        Self(format!("cannot render the fragment of function `{id}`: {error}"))
+    }
 }
 
 impl Function {
@@ -349,12 +302,10 @@ impl Function {
         for (name, value) in &call.knobs {
             match self.knobs.get(name) {
                 None => errors.push(self.unknown_knob(name)),
-                Some(knob) if !knob.range.contains(value) => errors.push(CallError::KnobValue {
-                    id: self.id.clone(),
-                    knob: name.clone(),
-                    value: value.to_string(),
-                    takes: knob.range.to_string(),
-                }),
+                Some(knob) if !knob.range.contains(value) => errors.push(CallError(format!(
+                    "invalid value `{value}` of knob `{name}` of function `{}`: it takes {}",
+                    self.id, knob.range
+                ))),
                 Some(_) => {
                     knobs.0.insert(name.clone(), value.clone());
                 }
@@ -369,8 +320,9 @@ impl Function {
     /// The template does not evaluate with these knobs, or not to a fragment.
     pub fn render(&self, knobs: &Knobs, context: &Context<'_>) -> Result<Fragment, RenderError> {
         let text = self.rendered(knobs, context)?;
-        let mut fragment: Fragment = serde_saphyr::from_str(&text)
-            .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })?;
+        let mut fragment: Fragment = serde_saphyr::from_str(&text).map_err(|error| {
+            RenderError(format!("the rendered fragment of function `{}` is invalid: {error}", self.id))
+        })?;
         fragment.routes = repeated(&fragment.routes);
         repeat_within(&mut fragment.http_filters);
         let files = self.code_files.iter().map(|file| (file.path(context.directory), file.bytes()));
@@ -383,9 +335,12 @@ impl Function {
     /// # Errors
     /// The template does not evaluate with these knobs.
     pub fn rendered(&self, knobs: &Knobs, context: &Context<'_>) -> Result<String, RenderError> {
-        let directory = context.directory.to_str().ok_or_else(|| RenderError::Directory {
-            id: self.id.clone(),
-            directory: context.directory.display().to_string(),
+        let directory = context.directory.to_str().ok_or_else(|| {
+            RenderError(format!(
+                "cannot render the fragment of function `{}`: the run directory `{}` is not valid UTF-8",
+                self.id,
+                context.directory.display()
+            ))
         })?;
         let mut variables = variables(knobs);
         variables.extend([("directory", directory.into()), (PATH, REQUEST_PATH.into())]);
@@ -401,7 +356,7 @@ impl Function {
         }
         environment()
             .render_named_str(&self.id, &self.fragment, variables)
-            .map_err(|source| RenderError::Template { id: self.id.clone(), source })
+            .map_err(|error| RenderError::of_template(&self.id, &error))
     }
 
     /// The proofs of the function with these knobs.
@@ -411,7 +366,9 @@ impl Function {
     pub fn proofs(&self, knobs: &Knobs) -> Result<Vec<Proof>, RenderError> {
         let render = |template: &String| {
             let text = self.rendered_text(template, knobs)?;
-            text.parse().map_err(|reason| RenderError::Proof { id: self.id.clone(), proof: text, reason })
+            text.parse::<Proof>().map_err(|why| {
+                RenderError(format!("the proof `{text}` of function `{}` is invalid: {why}", self.id))
+            })
         };
         self.proof.iter().map(render).collect()
     }
@@ -447,7 +404,8 @@ impl Function {
         let Some(template) = template else { return Ok(None) };
         let text = self.rendered_text(template, knobs)?;
         let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-        number.map(Some).ok_or_else(|| RenderError::Number { id: self.id.clone(), what, text })
+        let error = || RenderError(format!("the {what} `{text}` of function `{}` is not a number", self.id));
+        number.map(Some).ok_or_else(error)
     }
 
     /// The body of its request with these knobs; None for a request without one.
@@ -475,18 +433,16 @@ impl Function {
     fn rendered_text(&self, template: &str, knobs: &Knobs) -> Result<String, RenderError> {
         environment()
             .render_named_str(&self.id, template, variables(knobs))
-            .map_err(|source| RenderError::Template { id: self.id.clone(), source })
+            .map_err(|error| RenderError::of_template(&self.id, &error))
     }
 
     fn unknown_knob(&self, name: &str) -> CallError {
-        CallError::UnknownKnob {
-            id: self.id.clone(),
-            knob: name.to_owned(),
-            nearest: nearest(name, self.knobs.keys().map(String::as_str))
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-            known: self.knobs.keys().cloned().collect(),
-        }
+        let known: Vec<&str> = self.knobs.keys().map(String::as_str).collect();
+        let hint = match (nearest(name, known.iter().copied()).as_slice(), known.as_slice()) {
+            (_, []) => "; it has none".to_owned(),
+            ([], known) => format!("; it has `{}`", known.join("`, `")),
+            (nearest, _) => suggestion(nearest),
+        };
+        CallError(format!("function `{}` has no knob `{name}`{hint}", self.id))
     }
 }

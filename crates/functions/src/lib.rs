@@ -23,7 +23,6 @@ pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use code_file::CodeFile;
 pub use composition::{Component, Composition, Conflict};
-pub use file::FileError;
 pub use filter_order::FilterOrder;
 pub use fragment::{Fragment, KeyExchangeGroup, count, repeat_within, repeated};
 pub use function::{
@@ -39,17 +38,3 @@ pub const NUMBERED_CONDITIONS: [&str; 5] =
 /// The path of every request of a study, unless its load states another. Functions that use the path are rendered
 /// for it.
 pub const REQUEST_PATH: &str = "/hoptax";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_function_is_found_by_its_id_and_rendered_with_its_knobs() {
-        let catalogue = Catalogue::load().unwrap();
-        let call = FunctionCall::parse("route/path{routes=200}").unwrap();
-        let (function, knobs) = catalogue.resolve(&call).unwrap();
-        let context = Context { directory: "/tmp/arm".as_ref(), companion: None };
-        assert_eq!(function.render(&knobs, &context).unwrap().routes.len(), 200);
-    }
-}

@@ -7,7 +7,6 @@ use hoptax_text::nearest;
 use hoptax_text::yaml::envoy;
 
 use crate::finding::Finding;
-use crate::rule::Rule;
 use crate::rules::{ALLOWED_FOR_NO_REASON, ALLOWED_WITHOUT_EFFECT};
 use crate::{ALL, Linted};
 
@@ -70,25 +69,19 @@ fn by_comments(linted: Linted, mut comments: Vec<Comment>, names: &[&str]) -> Li
         }
     }
     for comment in comments {
-        let about: Option<(&'static Rule, String)> = if !comment.is_used {
+        let (rule, message) = if !comment.is_used {
             let hint = if ALL.iter().any(|rule| rule.id == comment.id) {
                 String::new()
             } else {
                 format!(", and there is no rule of this name{}", hint(&comment.id))
             };
-            Some((
-                &ALLOWED_WITHOUT_EFFECT,
-                format!("this comment allows `{}` where it is not found{hint}", comment.id),
-            ))
+            let message = format!("this comment allows `{}` where it is not found{hint}", comment.id);
+            (&ALLOWED_WITHOUT_EFFECT, message)
         } else if comment.reason.is_empty() {
-            Some((
-                &ALLOWED_FOR_NO_REASON,
-                format!("this comment allows `{}` and does not say why", comment.id),
-            ))
+            (&ALLOWED_FOR_NO_REASON, format!("this comment allows `{}` and does not say why", comment.id))
         } else {
-            None
+            continue;
         };
-        let Some((rule, message)) = about else { continue };
         let file = names.get(comment.text).copied().unwrap_or_default();
         linted.findings.push(Finding::of_line(rule, file, comment.text, comment.line, message));
     }

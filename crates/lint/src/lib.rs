@@ -56,9 +56,9 @@ pub fn lint(read: &Partly) -> Linted {
     let proxy = Proxy::new(read);
     let mut findings = Vec::new();
     for rule in ALL {
-        for found in (rule.check)(&proxy) {
-            findings.push(Finding::new(rule, found, &read.configuration));
-        }
+        let mut found = Vec::new();
+        (rule.check)(&proxy, &mut found);
+        findings.extend(found.into_iter().map(|found| Finding::new(rule, found, &read.configuration)));
     }
     let mut linted = allowed::sort_out(findings, &read.configuration);
     linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));

@@ -45,7 +45,7 @@ impl fmt::Display for Refused {
 }
 
 /// A change of the bytes of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Edit {
     bytes: Range<usize>,
     by: String,

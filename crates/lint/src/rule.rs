@@ -20,6 +20,6 @@ pub struct Rule {
     pub cure: &'static str,
     /// The source.
     pub source: &'static str,
-    /// Finds it.
-    pub(crate) check: fn(&Proxy<'_>) -> Vec<Found>,
+    /// Adds where it finds it.
+    pub(crate) check: fn(&Proxy<'_>, &mut Vec<Found>),
 }

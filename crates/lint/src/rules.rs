@@ -57,11 +57,18 @@ mod unknown_secret;
 mod unreachable_route;
 mod unused_cluster;
 
+use crate::found::Found;
 use crate::rule::{Rule, Severity};
+use hoptax_text::nearest;
 
 /// The number of findings of a rule up to which names that are not there get a suggestion. A search among ten thousand names for each of
 /// ten thousand wrong ones would take hours.
 const MOST_SUGGESTED: usize = 20;
+
+/// The suggestion for a name that is not there, beside those `found` before.
+fn hint<'k>(name: &str, known: impl IntoIterator<Item = &'k str>, found: &[Found]) -> String {
+    if found.len() < MOST_SUGGESTED { nearest::hint(name, known) } else { String::new() }
+}
 
 /// All rules, in the order of their names.
 pub static ALL: &[&Rule] = &[
@@ -133,7 +140,7 @@ pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
     why: "The next person cannot tell whether the reason still holds.",
     cure: "Write the reason behind the name of the rule: `# hoptax-lint: allow RULE-ID the reason`.",
     source: "hoptax",
-    check: |_| Vec::new(),
+    check: |_, _| {},
 };
 
 /// A comment, or an entry of a file of allowances, that allows a finding which is not there.
@@ -144,5 +151,5 @@ pub(crate) static ALLOWED_WITHOUT_EFFECT: Rule = Rule {
     why: "It would hide the finding if it came back, long after its reason is gone.",
     cure: "Remove it; or move the comment to the line of the finding or the line above that, and correct the path of the entry.",
     source: "hoptax",
-    check: |_| Vec::new(),
+    check: |_, _| {},
 };

@@ -2,8 +2,6 @@
 //!
 //! In the first, a comment `# here` is on each line of a finding of the rule, or `# next` on the line above, and on no other.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

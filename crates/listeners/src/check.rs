@@ -62,6 +62,17 @@ pub struct Promise {
     pub trial: Result<Box<dyn Trial>, String>,
 }
 
+impl Promise {
+    /// A promise with its trial; without one if an obstacle is in its way.
+    fn new(about: PromiseKind, said: String, obstacle: Option<String>, trial: impl Trial + 'static) -> Self {
+        let trial: Result<Box<dyn Trial>, String> = match obstacle {
+            Some(why) => Err(why),
+            None => Ok(Box::new(trial)),
+        };
+        Self { about, said, trial }
+    }
+}
+
 /// Trial of a promise.
 pub trait Trial: fmt::Debug + Send + Sync {
     /// Returns the procedure that tries the promise.
@@ -144,7 +155,7 @@ fn best(subjects: &[Subject<'_>], does: impl Fn(&Subject<'_>) -> bool) -> Vec<us
 
 fn course(subject: &Subject<'_>) -> Course {
     let Subject { listener, route, cluster, .. } = subject;
-    let request = request::of(&route.matches);
+    let request = request::matching(&route.matches);
     let obstacle = match &request {
         Err(why) => Some(why.clone()),
         Ok(_) if subject.share == 0 => Some("its share of the requests is 0 %".to_owned()),

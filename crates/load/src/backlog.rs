@@ -222,9 +222,7 @@ mod tests {
     const START_NS: u64 = 1_000_000;
 
     fn traffic(hosts: u16) -> Arc<Traffic> {
-        let target = |port: u16| {
-            Target::new(&format!("http://127.0.0.1:{port}/{{random}}"), "GET", Vec::new(), Vec::new())
-        };
+        let target = |port: u16| Target::get(&format!("http://127.0.0.1:{port}/{{random}}"));
         let targets: Vec<Target> = (1..=hosts).map(|port| target(port).unwrap()).collect();
         let weights: Vec<f64> = (1..=hosts).map(f64::from).collect();
         Arc::new(Traffic::by_weight(targets, &weights))

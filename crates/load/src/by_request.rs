@@ -10,6 +10,7 @@ use hoptax_result::Book;
 use crate::batches::Batches;
 use crate::distribution::{Distribution, histogram};
 use crate::division::{Division, LastLookup};
+use crate::recording::add_by_key;
 use crate::request_names::RequestNames;
 
 /// The requests of one name.
@@ -50,12 +51,8 @@ impl Row {
 
     fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
-        for (&reason, count) in &other.unsent {
-            *self.unsent.entry(reason).or_default() += count;
-        }
-        for (&kind, count) in &other.failures {
-            *self.failures.entry(kind).or_default() += count;
-        }
+        add_by_key(&mut self.unsent, &other.unsent);
+        add_by_key(&mut self.failures, &other.failures);
         self.response += &other.response;
         self.without_generator += &other.without_generator;
         if let Some(theirs) = other.pending.as_deref() {

@@ -146,16 +146,15 @@ impl Course {
         self.complete_windows().len() * BATCHES / WINDOWS
     }
 
-    /// Mean number of requests in flight: as observed, and as computed from the total time; and the number of observations of
-    /// the worker with the fewest. None if a worker has no observation.
-    pub(crate) fn in_flight(&self) -> Option<(f64, f64, u64)> {
-        let fewest =
+    /// Mean number of requests in flight, with the observations of the worker that has the fewest. None if a worker has none.
+    pub(crate) fn in_flight(&self) -> Option<hoptax_result::InFlight> {
+        let looks =
             self.in_flight.iter().map(|worker| worker.samples).min().filter(|samples| *samples > 0)?;
         let seen = self.in_flight.iter().map(|worker| worker.sum as f64 / worker.samples as f64).sum();
         let computed = self.in_flight.iter().map(|worker| {
             worker.total_ns as f64 / worker.length_ns.unwrap_or_else(|| self.recorded_ns()).max(1) as f64
         });
-        Some((seen, computed.sum(), fewest))
+        Some(hoptax_result::InFlight { seen, looks, computed: computed.sum() })
     }
 
     /// Response times by batch. A batch has a fixed number of complete windows. There are at least [`BATCHES`] batches if
@@ -297,7 +296,7 @@ mod tests {
         for step in 0..10_000_u64 {
             course.sample(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
         }
-        let (mean, _, _) = course.in_flight().unwrap();
+        let mean = course.in_flight().unwrap().seen;
         assert!((mean - 1.5).abs() < 0.1, "{mean}");
         assert!(course.windows.iter().all(|window| window.connections == Some(4)));
     }
@@ -316,7 +315,7 @@ mod tests {
         };
         let mut all = worker(250_000_000);
         all.merge(worker(1_000_000_000));
-        let (seen, computed, _) = all.in_flight().unwrap();
+        let hoptax_result::InFlight { seen, computed, .. } = all.in_flight().unwrap();
         assert!((seen - 2.0).abs() < 1e-9 && (computed - 2.0).abs() < 1e-9, "{seen} {computed}");
     }
 

@@ -16,7 +16,7 @@ use crate::held_up::HeldUp;
 use crate::in_flight::InFlight;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, Outcome};
-use crate::recording::{Recording, Timestamps, Unsent};
+use crate::recording::{Recording, Unsent};
 use crate::run::{LiveSample, Release, Run};
 use crate::traffic::{Picked, Picker, Traffic};
 
@@ -312,17 +312,7 @@ impl<'a> Current<'a> {
             self.for_intervals(|interval| interval.record_end(outcome, last_byte_ns));
             return self.count_live_error();
         }
-        let timestamps = Timestamps {
-            intended_ns: in_flight.intended_ns,
-            offered_ns: in_flight.offered_ns,
-            started_ns: in_flight.started_ns,
-            connected_ns: in_flight.connected_ns,
-            written_ns: in_flight.written_ns,
-            first_byte_ns: in_flight.first_byte_ns,
-            last_byte_ns,
-            connected: in_flight.connected,
-        };
-        recording.record_response(&timestamps, index, status);
+        recording.record_response(in_flight, last_byte_ns, index, status);
         let InFlight { intended_ns, blocked, .. } = *in_flight;
         let target = in_flight.picked.target;
         if let Some(by_request) = &mut self.first.by_request {
@@ -332,7 +322,7 @@ impl<'a> Current<'a> {
             let service_ns = last_byte_ns.saturating_sub(in_flight.written_ns);
             held_up.read(target, intended_ns, response_ns, service_ns, last_byte_ns, blocked);
         }
-        self.for_intervals(|interval| interval.record_response(&timestamps));
+        self.for_intervals(|interval| interval.record_response(in_flight, last_byte_ns));
         if let Some(live) = &mut self.live {
             live.response.record(response_ns);
             live.send_lag.record(in_flight.written_ns.saturating_sub(in_flight.intended_ns));

@@ -5,7 +5,7 @@ use hoptax_wire::Response;
 use crate::traffic::Picked;
 
 /// A request in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InFlight {
     pub(crate) intended_ns: u64,
     /// Time at which the worker saw that the request was due.

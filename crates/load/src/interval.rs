@@ -13,8 +13,9 @@ use hoptax_host::clock::now_ns;
 use hoptax_result::{IntervalTimes, LoadInterval};
 
 use crate::distribution::histogram;
+use crate::in_flight::InFlight;
 use crate::log::Outcome;
-use crate::recording::Timestamps;
+use crate::recording::add_by_key;
 
 /// Receiver and length of the intervals of a trial.
 #[derive(Clone, Debug)]
@@ -90,12 +91,8 @@ impl Interval {
         self.to_ns = self.to_ns.max(other.to_ns);
         self.sent += other.sent;
         self.answered += other.answered;
-        for (kind, count) in &other.failures {
-            *self.failures.entry(kind.clone()).or_default() += count;
-        }
-        for (reason, count) in &other.unsent {
-            *self.unsent.entry(reason).or_default() += count;
-        }
+        add_by_key(&mut self.failures, &other.failures);
+        add_by_key(&mut self.unsent, &other.unsent);
         self.response += &other.response;
         self.service += &other.service;
         self.send_lag += &other.send_lag;
@@ -107,7 +104,7 @@ impl Interval {
         let started = self.record_started().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let length_s = seconds(self.to_ns.saturating_sub(self.from_ns));
         LoadInterval {
-            format: "hoptax.load-interval/1".to_owned(),
+            format: LoadInterval::FORMAT.to_owned(),
             unix_s: started.as_secs_f64() + seconds(self.to_ns),
             from_s: seconds(self.from_ns),
             to_s: seconds(self.to_ns),
@@ -288,14 +285,15 @@ impl IntervalRecorder {
         self.interval.sent += 1;
     }
 
-    pub(crate) fn record_response(&mut self, timestamps: &Timestamps) {
-        self.advance(timestamps.last_byte_ns);
+    pub(crate) fn record_response(&mut self, request: &InFlight, last_byte_ns: u64) {
+        self.advance(last_byte_ns);
         self.in_flight = self.in_flight.saturating_sub(1);
+        let InFlight { intended_ns, written_ns, .. } = *request;
         let interval = &mut self.interval;
         interval.answered += 1;
-        interval.response.saturating_record(timestamps.last_byte_ns.saturating_sub(timestamps.intended_ns));
-        interval.service.saturating_record(timestamps.last_byte_ns.saturating_sub(timestamps.written_ns));
-        interval.send_lag.saturating_record(timestamps.written_ns.saturating_sub(timestamps.intended_ns));
+        interval.response.saturating_record(last_byte_ns.saturating_sub(intended_ns));
+        interval.service.saturating_record(last_byte_ns.saturating_sub(written_ns));
+        interval.send_lag.saturating_record(written_ns.saturating_sub(intended_ns));
     }
 
     /// Records a request that ended without a valid response, or was not sent.

@@ -8,7 +8,6 @@ mod batches;
 mod by_request;
 mod differences;
 mod refusals;
-mod run;
 mod sums;
 
 use hoptax_result::{
@@ -21,7 +20,14 @@ use crate::encoded::encode;
 use crate::times::{Times, unexpectedly_failed};
 use sums::{Part, moments, sum};
 
-pub use run::Run;
+/// The result of a run that is merged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The file that it was read from.
+    pub file: String,
+    /// Its content.
+    pub result: LoadResult,
+}
 
 /// Merges runs. `left_out` lists those that could not be read; runs whose response times are withheld are added to it. The
 /// result has the findings of the runs, each after the name of its file; `hoptax_checks::judge_merged` sets the verdict.

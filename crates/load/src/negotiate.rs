@@ -18,22 +18,14 @@ use crate::target::Target;
 const OFFERED: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Reason why the handshake failed.
+#[derive(Debug, thiserror::Error)]
 enum NoHandshake {
-    Socket(io::Error),
-    Tls(TlsError),
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error("the server closed the connection")]
     Closed,
-}
-
-impl From<io::Error> for NoHandshake {
-    fn from(error: io::Error) -> Self {
-        Self::Socket(error)
-    }
-}
-
-impl From<TlsError> for NoHandshake {
-    fn from(error: TlsError) -> Self {
-        Self::Tls(error)
-    }
 }
 
 /// Offers HTTP/2 and HTTP/1.1 to the server of a request in one TLS handshake (ALPN, RFC 7301), then closes the connection.

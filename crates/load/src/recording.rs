@@ -2,6 +2,7 @@
 //! averaged.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{BodyBytes, Book, LatencySet, Reasons};
@@ -14,6 +15,7 @@ use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
 use crate::failure::Failure;
 use crate::handshakes::Handshakes;
+use crate::in_flight::InFlight;
 use crate::kernel::Stamps;
 use crate::phases::{PhaseTimesNs, Phases};
 
@@ -39,21 +41,14 @@ impl Unsent {
     }
 }
 
-/// The timestamps of an answered request, nanoseconds on the engine's clock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timestamps {
-    pub(crate) intended_ns: u64,
-    /// Time at which the worker saw that the request was due.
-    pub(crate) offered_ns: u64,
-    /// Time at which it was assigned to a connection: its bytes were written, or a connect was started for it.
-    pub(crate) started_ns: u64,
-    /// Time at which the connection that was opened for it was established.
-    pub(crate) connected_ns: u64,
-    pub(crate) written_ns: u64,
-    pub(crate) first_byte_ns: u64,
-    pub(crate) last_byte_ns: u64,
-    /// True if the connection was opened for this request, not for an earlier one.
-    pub(crate) connected: bool,
+/// Adds the values of a map to those of another, by key.
+pub(crate) fn add_by_key<K: Ord + Clone, V: Default + for<'a> AddAssign<&'a V>>(
+    ours: &mut BTreeMap<K, V>,
+    theirs: &BTreeMap<K, V>,
+) {
+    for (key, value) in theirs {
+        *ours.entry(key.clone()).or_default() += value;
+    }
 }
 
 /// The record of one worker. Recordings of several workers or slices can be merged.
@@ -151,26 +146,16 @@ impl Recording {
     /// keeps its own.
     pub fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
-        for (&reason, count) in &other.unsent {
-            *self.unsent.entry(reason).or_default() += count;
-        }
+        add_by_key(&mut self.unsent, &other.unsent);
         self.max_waiting += other.max_waiting;
         self.waited_ns += other.waited_ns;
         self.warmup_responses += other.warmup_responses;
         self.answered_by_end += other.answered_by_end;
-        for (&failure, count) in &other.failures {
-            *self.failures.entry(failure).or_default() += count;
-        }
+        add_by_key(&mut self.failures, &other.failures);
         self.reasons.merge(&other.reasons);
-        for (&status, count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
-        for (deviation, count) in &other.deviations {
-            *self.deviations.entry(deviation.clone()).or_default() += count;
-        }
-        for (&why, count) in &other.closed {
-            *self.closed.entry(why).or_default() += count;
-        }
+        add_by_key(&mut self.statuses, &other.statuses);
+        add_by_key(&mut self.deviations, &other.deviations);
+        add_by_key(&mut self.closed, &other.closed);
         self.add_body_bytes(other.body_bytes);
         for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
             *ours += theirs;
@@ -178,9 +163,7 @@ impl Recording {
         if let Some(theirs) = &other.without_generator {
             **self.without_generator.get_or_insert_default() += theirs;
         }
-        for (&outcome, theirs) in &other.outcomes {
-            *self.outcomes.entry(outcome).or_default() += theirs;
-        }
+        add_by_key(&mut self.outcomes, &other.outcomes);
         if let Some(theirs) = &other.censored {
             for (ours, theirs) in self.censored().iter_mut().zip(theirs.iter()) {
                 *ours += theirs;
@@ -189,13 +172,9 @@ impl Recording {
         self.handshakes.merge(&other.handshakes);
         self.no_stamps = self.no_stamps.or(other.no_stamps);
         self.stream_limit = self.stream_limit.into_iter().chain(other.stream_limit).min();
-        for (&code, count) in &other.drained {
-            *self.drained.entry(code).or_default() += count;
-        }
+        add_by_key(&mut self.drained, &other.drained);
         if let (Some(ours), Some(theirs)) = (&mut self.by_status, &other.by_status) {
-            for (&status, theirs) in theirs {
-                *ours.entry(status).or_default() += theirs;
-            }
+            add_by_key(ours, theirs);
         }
         if let Some(theirs) = &other.messages {
             **self.messages.get_or_insert_default() += theirs;
@@ -360,33 +339,40 @@ impl Recording {
         }
     }
 
-    pub(crate) fn record_response(&mut self, timestamps: &Timestamps, connection: usize, status: u16) {
+    /// Records the answer to a request on a connection: its times and its status.
+    pub(crate) fn record_response(
+        &mut self,
+        request: &InFlight,
+        last_byte_ns: u64,
+        connection: usize,
+        status: u16,
+    ) {
         self.book.answered += 1;
-        self.last_response_ns = timestamps.last_byte_ns;
-        let lag_ns = timestamps.written_ns.saturating_sub(timestamps.intended_ns);
-        let response_ns = timestamps.last_byte_ns.saturating_sub(timestamps.intended_ns);
+        self.last_response_ns = last_byte_ns;
+        let lag_ns = request.written_ns.saturating_sub(request.intended_ns);
+        let response_ns = last_byte_ns.saturating_sub(request.intended_ns);
         self.response.record(response_ns);
         if let Some(by_status) = &mut self.by_status {
             by_status.entry(status).or_default().record(response_ns);
         }
-        let first_byte_ns = timestamps.first_byte_ns.saturating_sub(timestamps.written_ns);
-        let last_byte_ns = timestamps.last_byte_ns.saturating_sub(timestamps.first_byte_ns);
-        let connect_ns = timestamps.connected_ns.saturating_sub(timestamps.started_ns);
-        let connect_ns = timestamps.connected.then_some(connect_ns);
-        self.service.record(timestamps.last_byte_ns.saturating_sub(timestamps.written_ns));
+        let first_byte_ns = request.first_byte_ns.saturating_sub(request.written_ns);
+        let rest_ns = last_byte_ns.saturating_sub(request.first_byte_ns);
+        let connect_ns = request.connected_ns.saturating_sub(request.started_ns);
+        let connect_ns = request.connected.then_some(connect_ns);
+        self.service.record(last_byte_ns.saturating_sub(request.written_ns));
         self.first_byte.record(first_byte_ns);
-        self.last_byte.record(last_byte_ns);
+        self.last_byte.record(rest_ns);
         self.send_lag.record(lag_ns);
-        self.own_lag.record(timestamps.offered_ns.saturating_sub(timestamps.intended_ns));
+        self.own_lag.record(request.offered_ns.saturating_sub(request.intended_ns));
         if let Some(connect_ns) = connect_ns {
             self.connect.record(connect_ns);
         }
         if let Some(phases) = &mut self.phases {
-            let times = PhaseTimesNs { send_lag: lag_ns, first_byte: first_byte_ns, last_byte: last_byte_ns };
-            phases.record(timestamps.intended_ns, times, connect_ns);
+            let times = PhaseTimesNs { send_lag: lag_ns, first_byte: first_byte_ns, last_byte: rest_ns };
+            phases.record(request.intended_ns, times, connect_ns);
         }
         if let Some(course) = &mut self.course {
-            course.record_response(timestamps.intended_ns, response_ns, connection);
+            course.record_response(request.intended_ns, response_ns, connection);
         }
     }
 }
@@ -395,23 +381,17 @@ impl Recording {
 mod tests {
     use super::*;
 
-    fn timestamps(intended_ns: u64, lag_ns: u64, service_ns: u64) -> Timestamps {
-        Timestamps {
-            intended_ns,
-            written_ns: intended_ns + lag_ns,
-            first_byte_ns: intended_ns + lag_ns + service_ns / 2,
-            offered_ns: intended_ns + lag_ns,
-            started_ns: intended_ns + lag_ns,
-            connected_ns: 0,
-            last_byte_ns: intended_ns + lag_ns + service_ns,
-            connected: false,
-        }
+    fn respond(recording: &mut Recording, intended_ns: u64, lag_ns: u64, service_ns: u64) {
+        let written_ns = intended_ns + lag_ns;
+        let first_byte_ns = written_ns + service_ns / 2;
+        let request = InFlight { intended_ns, written_ns, first_byte_ns, ..InFlight::default() };
+        recording.record_response(&request, written_ns + service_ns, 0, 200);
     }
 
     #[test]
     fn response_service_and_send_lag_are_distinct() {
         let mut recording = Recording::default();
-        recording.record_response(&timestamps(1_000, 2_000_000, 500_000), 0, 200);
+        respond(&mut recording, 1_000, 2_000_000, 500_000);
         let service = recording.service.summary().p50_us.unwrap();
         let response = recording.response.summary().p50_us.unwrap();
         let lag = recording.send_lag.summary().p50_us.unwrap();
@@ -425,12 +405,11 @@ mod tests {
         let (mut together, mut one, mut two) =
             (Recording::default(), Recording::default(), Recording::default());
         for number in 1..1000_u64 {
-            let timestamps = timestamps(number, number * 100, number * 977);
-            together.record_response(&timestamps, 0, 200);
-            together.record_status(200, number);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
-            half.record_response(&timestamps, 0, 200);
-            half.record_status(200, number);
+            for recording in [&mut together, half] {
+                respond(recording, number, number * 100, number * 977);
+                recording.record_status(200, number);
+            }
         }
         together.record_failure(Failure::Reset, Some("a"), 5);
         two.record_failure(Failure::Reset, Some("a"), 5);

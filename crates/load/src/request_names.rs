@@ -43,11 +43,11 @@ impl RequestNames {
             }
             name_of.push(place);
         }
-        (names.len() > 1).then(|| Self::of(&names, &shares, &name_of))
+        (names.len() > 1).then(|| Self::with_shares(&names, &shares, &name_of))
     }
 
     /// The rows of all names, with the share and the targets of each.
-    fn of(names: &[String], shares: &[f64], name_of: &[usize]) -> Self {
+    fn with_shares(names: &[String], shares: &[f64], name_of: &[usize]) -> Self {
         let mut by_share: Vec<(usize, f64)> = shares.iter().copied().enumerate().collect();
         // A stable order: of names that are as frequent, the first ones have rows.
         by_share.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn get(url: &str) -> Target {
-        Target::new(url, "GET", Vec::new(), Vec::new()).unwrap()
+        Target::get(url).unwrap()
     }
 
     fn names(targets: &[Target]) -> Option<RequestNames> {

@@ -31,7 +31,7 @@ impl Share {
     }
 
     /// The number of generators.
-    pub fn of(self) -> u32 {
+    pub fn generators(self) -> u32 {
         self.of
     }
 

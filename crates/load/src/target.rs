@@ -157,6 +157,14 @@ pub enum TargetError {
 }
 
 impl Target {
+    /// A GET request of HTTP/1.1.
+    ///
+    /// # Errors
+    /// As [`Self::from_spec`].
+    pub fn get(url: &str) -> Result<Self, TargetError> {
+        Self::from_spec(&RequestSpec { url, ..RequestSpec::default() })
+    }
+
     /// An HTTP/1.1 request.
     ///
     /// # Errors

@@ -417,7 +417,7 @@ mod tests {
     use super::*;
 
     fn targets(urls: &[&str]) -> Vec<Target> {
-        urls.iter().map(|url| Target::new(url, "GET", Vec::new(), Vec::new()).unwrap()).collect()
+        urls.iter().map(|url| Target::get(url).unwrap()).collect()
     }
 
     #[test]

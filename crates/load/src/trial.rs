@@ -44,7 +44,7 @@ use account::Account;
 use gate::{Gate, Place};
 use summary::Recorded;
 
-pub use account::Accounted;
+pub use account::{Accounted, CpuTimes};
 pub use live::LiveLine;
 pub use spec::TrialSpec;
 pub use start::{SETTLE_NS, Start};
@@ -89,6 +89,19 @@ pub fn run(
     stop: &AtomicBool,
     on_live: Option<&mut dyn FnMut(&LiveLine)>,
 ) -> Result<LoadResult, TrialError> {
+    run_with_cpu_times(spec, environment, stop, on_live).map(|(result, _)| result)
+}
+
+/// The same, with the CPU time of each process that the trial accounts for.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_with_cpu_times(
+    spec: &TrialSpec,
+    environment: Environment,
+    stop: &AtomicBool,
+    on_live: Option<&mut dyn FnMut(&LiveLine)>,
+) -> Result<(LoadResult, CpuTimes), TrialError> {
     let workers = workers(spec);
     let ready = connect(spec, workers, stop)?;
     let lookups = lookups(&spec.traffic)?;
@@ -97,10 +110,6 @@ pub fn run(
     let start_ns = spec.start.as_ref().map_or_else(|| now_ns() + SETTLE_NS, Start::at_ns);
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
     let end_ns = record_from_ns + nanoseconds(spec.duration);
-    if let Some(record) = &spec.record {
-        // A receiver that does not wait for it does not need it.
-        let _ = record.try_send(record_from_ns..end_ns);
-    }
     let parts_from_ns: Vec<u64> =
         spec.stages_from().into_iter().map(|from| record_from_ns + nanoseconds(from)).collect();
     let (sender, receiver) = sync_channel(MAX_LIVE_SAMPLES);
@@ -161,7 +170,7 @@ pub fn run(
     let finished_ns = now_ns();
     let over_record = over_record.map_err(|_| TrialError::WorkerLost)?;
     // The connections are still open: a server may end a thread with its connection.
-    let accounted = account.zip(over_record).map(|(account, over_record)| account.end(&over_record));
+    let accounted = account.zip(over_record).map(|(account, over_record)| account.end(over_record));
     let mut recordings = Vec::with_capacity(workers);
     let mut uses = Vec::with_capacity(workers);
     for outcome in outcomes {
@@ -191,8 +200,9 @@ pub fn run(
     let responses: u64 = recordings.iter().flatten().map(of).sum();
     let mut result = summary::result(spec, recordings, recorded, generator, environment);
     result.lookups = lookups.map(|lookups| lookups.counts());
+    let cpu_times = accounted.as_ref().map(|accounted| accounted.cpu_times.clone());
     result.account = accounted.map(|accounted| accounted.with_responses(responses));
-    Ok(result)
+    Ok((result, cpu_times.unwrap_or_default()))
 }
 
 /// The number of workers.

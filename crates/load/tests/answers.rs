@@ -1,7 +1,5 @@
 //! Responses before the request is sent, requests and responses that end their connection, and reasons of failures.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +11,7 @@ use hoptax_result::LoadResult;
 
 use crate::secure::{Peer, server_tls, spec_of};
 use crate::support::http2::PREFACE;
-use crate::support::{OK, answering, only_failure, read_request, run, server, spec};
+use crate::support::{OK, answering, few, only_failure, read_head, read_request, run, server, spec};
 
 const REFUSAL: &[u8] = b"HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 /// Until the connection ends, which its reset cuts.
@@ -22,15 +20,13 @@ const REFUSAL_WITHOUT_LENGTH: &[u8] = b"HTTP/1.1 413 Too Large\r\nconnection: cl
 const BODIES: [usize; 3] = [1, 1 << 20, 5 << 20];
 const REQUESTS: u64 = 50;
 
-/// A number of requests with a body.
-fn posts(address: SocketAddr, asked: &RequestSpec<'_>) -> TrialSpec {
-    let mut spec = if asked.url.starts_with("https:") { spec_of(address, asked) } else { spec(address) };
-    if !asked.url.starts_with("https:") {
-        spec.traffic = Target::from_spec(asked).unwrap().into();
-    }
-    spec.requests = Some(REQUESTS);
-    spec.duration = std::time::Duration::from_mins(1);
-    spec
+/// A number of requests with a body of this size.
+fn posts(address: SocketAddr, scheme: &str, protocol: Protocol, body_bytes: usize) -> TrialSpec {
+    let url = format!("{scheme}://{address}/");
+    let body = vec![b'x'; body_bytes];
+    let asked =
+        RequestSpec { url: &url, method: "POST", body, protocol: Some(protocol), ..RequestSpec::default() };
+    TrialSpec { traffic: spec_of(address, &asked).traffic, ..few(address, REQUESTS) }
 }
 
 fn assert_refused(result: &LoadResult, what: &str) {
@@ -56,10 +52,8 @@ fn a_refusal_is_read_although_the_rest_of_the_request_cannot_be_sent() {
     for refusal in [REFUSAL, REFUSAL_WITHOUT_LENGTH] {
         let address = server(move |stream| refuse(stream, refusal));
         for bytes in BODIES {
-            let url = format!("http://{address}/");
-            let asked =
-                RequestSpec { url: &url, method: "POST", body: vec![b'x'; bytes], ..RequestSpec::default() };
-            assert_refused(&run(&posts(address, &asked)), &format!("{bytes} bytes"));
+            let spec = posts(address, "http", Protocol::Http1, bytes);
+            assert_refused(&run(&spec), &format!("{bytes} bytes"));
         }
     }
 }
@@ -74,16 +68,8 @@ fn a_refusal_is_read_over_tls() {
         }
     });
     for bytes in BODIES {
-        let url = format!("https://{address}/");
-        let protocol = Some(Protocol::Http1);
-        let asked = RequestSpec {
-            url: &url,
-            method: "POST",
-            body: vec![b'x'; bytes],
-            protocol,
-            ..RequestSpec::default()
-        };
-        assert_refused(&run(&posts(address, &asked)), &format!("{bytes} bytes"));
+        let spec = posts(address, "https", Protocol::Http1, bytes);
+        assert_refused(&run(&spec), &format!("{bytes} bytes"));
     }
 }
 
@@ -118,15 +104,7 @@ fn a_refusal_is_read_over_http2_whatever_the_server_does_with_stream_and_connect
             }
         });
         for bytes in BODIES {
-            let url = format!("http://{address}/");
-            let asked = RequestSpec {
-                url: &url,
-                method: "POST",
-                body: vec![b'x'; bytes],
-                protocol: Some(Protocol::Http2),
-                ..RequestSpec::default()
-            };
-            let mut spec = posts(address, &asked);
+            let mut spec = posts(address, "http", Protocol::Http2, bytes);
             // One request on each connection: the server answers the first stream.
             spec.pooling.lifetime.requests = Some("1".parse().unwrap());
             assert_refused(&run(&spec), &format!("{bytes} bytes, closes: {closes}"));
@@ -144,18 +122,10 @@ fn counting(lines: &'static [&'static str]) -> (SocketAddr, Arc<Mutex<Vec<Vec<us
             seen.push(Vec::new());
             seen.len() - 1
         };
-        let mut head = Vec::new();
-        let mut piece = [0; 512];
-        while let Ok(count) = stream.read(&mut piece)
-            && count > 0
-        {
-            head.extend_from_slice(&piece[..count]);
-            if head.ends_with(b"\r\n\r\n") {
-                let text = String::from_utf8(std::mem::take(&mut head)).unwrap();
-                let line = lines.iter().position(|line| text.starts_with(line)).unwrap();
-                seen.lock().unwrap()[number].push(line);
-                let _ = stream.write_all(OK);
-            }
+        while let Some(head) = read_head(&mut stream) {
+            let line = lines.iter().position(|line| head.starts_with(line)).unwrap();
+            seen.lock().unwrap()[number].push(line);
+            let _ = stream.write_all(OK);
         }
     });
     (address, connections)
@@ -169,10 +139,8 @@ fn after_a_request_that_closes_the_connection_nothing_is_sent_on_it() {
         Target::new(&format!("http://{address}{path}"), "GET", headers, Vec::new()).unwrap()
     };
     let last = target("/last", &[("CONNECTION", "x, Close")]);
-    let mut spec = spec(address);
+    let mut spec = few(address, 300);
     spec.traffic = Traffic::in_turn(vec![target("/plain", &[]), last.clone(), target("/plain", &[])]);
-    spec.requests = Some(300);
-    spec.duration = std::time::Duration::from_mins(1);
     let result = run(&spec);
     assert_eq!((result.book.answered, result.book.failed), (300, 0), "{:?}", result.failures);
     let seen = connections.lock().unwrap().clone();
@@ -224,8 +192,8 @@ fn each_kind_of_failure_has_its_reasons() {
             let _ = stream.write_all(responses[number % responses.len()]);
         }
     });
-    let mut spec = spec(address);
-    (spec.connections, spec.requests, spec.duration) = (1, Some(50), std::time::Duration::from_mins(1));
+    let mut spec = few(address, 50);
+    spec.connections = 1;
     let result = run(&spec);
     let reasons = |kind: &str| -> BTreeMap<String, u64> {
         result
@@ -248,9 +216,7 @@ fn a_response_with_both_lengths_is_answered_and_named() {
     let address = answering(
         b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
     );
-    let mut spec = spec(address);
-    (spec.requests, spec.duration) = (Some(100), std::time::Duration::from_mins(1));
-    let result = run(&spec);
+    let result = run(&few(address, 100));
     assert_eq!((result.book.answered, result.book.failed), (100, 0), "{:?}", result.failures);
     assert_eq!(result.deviations.values().sum::<u64>(), 100);
 }
@@ -265,9 +231,8 @@ fn a_response_on_an_idle_connection_is_named_although_it_fails_no_request() {
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         }
     });
-    let mut spec = spec(address);
+    let mut spec = few(address, 8);
     spec.open = Some((Pace::Constant(20.0), Arrivals::Uniform));
-    (spec.requests, spec.duration) = (Some(8), std::time::Duration::from_mins(1));
     let result = run(&spec);
     assert_eq!((result.book.answered, result.book.failed), (8, 0), "{:?}", result.failures);
     let what = "a second response that nobody asked for, while no request was in flight";
@@ -301,10 +266,9 @@ fn who_closed_the_connections_is_known() {
         (keeps(BOTH), Vec::new(), None, "violation"),
         (keeps(OK), Vec::new(), Some("5"), "plan"),
     ] {
-        let mut spec = spec(address);
+        let mut spec = few(address, 100);
         spec.traffic = Target::new(&format!("http://{address}/"), "GET", headers, Vec::new()).unwrap().into();
         spec.pooling.lifetime.requests = per_connection.map(|requests: &str| requests.parse().unwrap());
-        (spec.requests, spec.duration) = (Some(100), std::time::Duration::from_mins(1));
         let result = run(&spec);
         assert_eq!(result.closed.keys().collect::<Vec<_>>(), [expected], "{:?}", result.failures);
         assert!(result.closed[expected] >= 10, "{:?}", result.closed);

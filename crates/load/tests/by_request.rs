@@ -1,10 +1,8 @@
 //! Counts and response times of the requests of each name.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
@@ -13,28 +11,18 @@ use hoptax_load::trial::TrialSpec;
 use hoptax_load::{Arrivals, Pace, Target, Traffic, WhenBusy};
 use hoptax_result::{Book, LoadResult, NamedRequests, QuantileIntervals};
 
-use crate::support::{OK, answering, few, run, server, spec};
+use crate::support::{OK, answering, few, read_head, run, server, spec};
 
 /// The time that a request of `/slow` takes more than others.
 const SLOW: Duration = Duration::from_millis(20);
 
-/// Reads one request without a body, and returns its path; None at the end of the connection.
-fn path(stream: &mut TcpStream) -> Option<String> {
-    let (mut head, mut bytes) = (Vec::new(), [0; 512]);
-    while !head.ends_with(b"\r\n\r\n") {
-        let count = stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
-        head.extend_from_slice(&bytes[..count]);
-    }
-    String::from_utf8_lossy(&head).split(' ').nth(1).map(str::to_owned)
-}
-
 /// A server that answers `/slow` later, closes the connection of `/gone`, and answers all else at once.
 fn by_path() -> SocketAddr {
     server(|mut stream| {
-        while let Some(path) = path(&mut stream) {
-            match path.as_str() {
-                "/gone" => return,
-                "/slow" => thread::sleep(SLOW),
+        while let Some(head) = read_head(&mut stream) {
+            match head.split(' ').nth(1) {
+                Some("/gone") => return,
+                Some("/slow") => thread::sleep(SLOW),
                 _ => {}
             }
             if stream.write_all(OK).is_err() {
@@ -46,8 +34,7 @@ fn by_path() -> SocketAddr {
 
 /// An open loop of two workers, whose requests have these paths and weights.
 fn of_paths(address: SocketAddr, paths: &[(&str, f64)]) -> TrialSpec {
-    let target =
-        |path: &str| Target::new(&format!("http://{address}{path}"), "GET", Vec::new(), Vec::new()).unwrap();
+    let target = |path: &str| Target::get(&format!("http://{address}{path}")).unwrap();
     let (targets, weights): (Vec<Target>, Vec<f64>) =
         paths.iter().map(|(path, weight)| (target(path), *weight)).unzip();
     let mut spec = spec(address);
@@ -140,13 +127,10 @@ fn requests_that_are_not_sent_or_not_answered_in_time_are_counted_by_name() {
 fn a_closed_loop_has_rows_too_and_most_names_share_one() {
     let address = answering(OK);
     let count = NamedRequests::MOST + 10;
-    let targets = (0..count)
-        .map(|number| {
-            Target::new(&format!("http://{address}/{number}"), "GET", Vec::new(), Vec::new()).unwrap()
-        })
-        .collect();
+    let targets =
+        (0..count).map(|number| Target::get(&format!("http://{address}/{number}")).unwrap()).collect();
     let mut spec = few(address, 600);
-    (spec.traffic, spec.duration) = (Traffic::in_turn(targets), Duration::from_mins(1));
+    spec.traffic = Traffic::in_turn(targets);
     let result = run_by_name(&spec);
     assert_eq!(result.by_request.len(), NamedRequests::MOST + 1);
     let [.., last] = result.by_request.as_slice() else { panic!("no rows") };

@@ -1,9 +1,7 @@
 //! Requests on connections that drain, hang, are refused, or break while they are opened.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -14,7 +12,7 @@ use hoptax_load::{Arrivals, Connect, Pace, Recording, Release, Run, Worker, Work
 
 use crate::support::http2::{Http2Peer, PREFACE};
 use crate::support::{
-    OK, answering, few, http2_spec, only_failure, read_request, run, server, spec, wait_until,
+    OK, answering, few, http2_few, http2_spec, only_failure, run, server, spec, wait_until,
 };
 
 /// An HTTP/2 server that never answers the first request of its first connection, and sends GOAWAY on that connection
@@ -38,12 +36,18 @@ fn sending_goaway(goaway_at: usize) -> std::net::SocketAddr {
 }
 
 #[test]
-fn a_draining_connection_whose_last_stream_hangs_blocks_no_other_request() {
-    let mut spec = http2_spec(sending_goaway(2), 1, 4);
-    (spec.open, spec.timeout) =
-        (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
-    let result = run(&spec);
-    assert_eq!((result.book.planned, result.book.answered), (30, 29), "{:?}", result.book);
+fn a_connection_that_drains_or_is_replaced_while_a_request_hangs_holds_up_no_other() {
+    for (goaway_at, connections, streams, requests_per_connection) in
+        [(2, 1, 4, None), (2, 2, 2, None), (usize::MAX, 1, 4, Some("5"))]
+    {
+        let mut spec = http2_spec(sending_goaway(goaway_at), connections, streams);
+        (spec.open, spec.timeout) =
+            (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
+        spec.pooling.lifetime.requests = requests_per_connection.map(|most: &str| most.parse().unwrap());
+        let result = run(&spec);
+        assert_eq!((result.book.planned, result.book.answered), (30, 29), "{:?}", result.book);
+        assert_eq!(result.book.timed_out + result.book.unfinished, 1, "{:?}", result.book);
+    }
 }
 
 #[test]
@@ -52,40 +56,15 @@ fn a_goaway_that_completes_an_early_handshake_loses_no_request() {
     let count = Arc::clone(&accepted);
     let address = server(move |stream| {
         if count.fetch_add(1, Ordering::Relaxed) == 0 {
-            // It answers nothing.
-            let Some(mut peer) = Http2Peer::accept_and_go_away(stream) else { return };
-            while peer.request().is_some() {}
-            return;
+            Http2Peer::go_away_at_once(stream);
+        } else {
+            Http2Peer::answer_all(stream);
         }
-        let Some(mut peer) = Http2Peer::accept(stream) else { return };
-        while let Some(stream) = peer.request()
-            && peer.respond(stream).is_some()
-        {}
     });
     let result = run(&http2_spec(address, 1, 1));
     assert!(result.book.answered > 0, "{:?}", result.book);
     assert_eq!(result.book.answered, result.book.planned, "{:?}", result.book);
     assert_eq!(accepted.load(Ordering::Relaxed), 2);
-}
-
-#[test]
-fn requests_do_not_wait_for_a_draining_connection() {
-    let mut spec = http2_spec(sending_goaway(2), 2, 2);
-    (spec.open, spec.timeout) =
-        (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
-    let result = run(&spec);
-    assert_eq!((result.book.planned, result.book.answered), (30, 29), "{:?}", result.book);
-    assert_eq!(result.book.timed_out + result.book.unfinished, 1, "{:?}", result.book);
-}
-
-#[test]
-fn a_connection_at_its_request_limit_is_replaced_while_its_last_request_hangs() {
-    let mut spec = http2_spec(sending_goaway(usize::MAX), 1, 4);
-    (spec.open, spec.timeout) =
-        (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
-    spec.pooling.lifetime.requests = Some("5".parse().unwrap());
-    let result = run(&spec);
-    assert_eq!((result.book.planned, result.book.answered), (30, 29), "{:?}", result.book);
 }
 
 #[test]
@@ -119,9 +98,7 @@ fn a_connection_that_gets_two_goaways_counts_as_drained_once() {
             peer.respond(stream);
         }
     });
-    let mut spec = http2_spec(address, 1, 1);
-    (spec.requests, spec.duration) = (Some(3), Duration::from_secs(20));
-    let result = run(&spec);
+    let result = run(&http2_few(address, 1, 1, 3));
     assert_eq!(result.book.answered, 3, "{:?}", result.book);
     // Each request has a connection of its own.
     assert_eq!(result.drained, BTreeMap::from([("no-error".to_owned(), 3)]));
@@ -144,10 +121,7 @@ fn a_connection_that_closes_while_another_one_opens_loses_no_request() {
         if number == 1 {
             first_is_closed.wait();
         }
-        let Some(mut peer) = Http2Peer::accept(stream) else { return };
-        while let Some(stream) = peer.request()
-            && peer.respond(stream).is_some()
-        {}
+        Http2Peer::answer_all(stream);
     });
     // Without a ramp-up, both are opened at once.
     let traffic = http2_spec(address, 1, 1).traffic;
@@ -193,27 +167,12 @@ fn a_refused_connection_is_refused_with_kernel_timestamps_too() {
 }
 
 #[test]
-fn a_reset_is_a_reset_with_kernel_timestamps_too() {
-    let address = server(|mut stream| {
-        read_request(&mut stream);
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n");
-        rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
-    });
-    let mut spec = few(address, 50);
-    (spec.connections, spec.kernel_stamps) = (1, true);
-    assert_eq!(only_failure(&run(&spec)), "reset");
-}
-
-#[test]
 fn only_the_request_that_opens_a_connection_has_a_connect_time() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&accepted);
     let address = server(move |stream| {
         count.fetch_add(1, Ordering::Relaxed);
-        let Some(mut peer) = Http2Peer::accept(stream) else { return };
-        while let Some(stream) = peer.request()
-            && peer.respond(stream).is_some()
-        {}
+        Http2Peer::answer_all(stream);
     });
     // Eight requests at once: the first opens the connection, seven share it.
     let mut spec = http2_spec(address, 1, 8);
@@ -253,12 +212,7 @@ fn a_connect_that_times_out_is_retried_for_waiting_requests() {
         thread::sleep(Duration::from_millis(450));
         drop(filler);
         for stream in listener.incoming().flatten().take(2) {
-            thread::spawn(move || {
-                let Some(mut peer) = Http2Peer::accept(stream) else { return };
-                while let Some(stream) = peer.request()
-                    && peer.respond(stream).is_some()
-                {}
-            });
+            thread::spawn(move || Http2Peer::answer_all(stream));
         }
     });
     let result = run(&spec);

@@ -1,7 +1,5 @@
 //! Ends of a trial: its plan, a stop, or a number of requests.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
@@ -14,38 +12,16 @@ use hoptax_load::trial;
 use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{EndedBy, Environment};
 
-use crate::support::{OK, answering, read_request, run, server, spec, wait_until};
-
-#[test]
-fn a_stopped_trial_ends_early_and_its_book_balances() {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    let mut spec = spec(answering(OK));
-    (spec.duration, spec.open) = (Duration::from_hours(1), Some((Pace::Constant(100.0), Arrivals::Uniform)));
-    let stopper = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(200));
-        flag.store(true, Ordering::Relaxed);
-    });
-    let result = trial::run(&spec, Environment::default(), &stop, None).unwrap();
-    stopper.join().unwrap();
-    assert!(result.book.balances());
-    assert!(result.book.planned < 10_000, "{:?}", result.book);
-    assert!(result.rate.offered > 1.0, "the rate covers the elapsed time: {:?}", result.rate);
-}
+use crate::support::{OK, answering, answering_after, failed, read_request, run, server, spec, wait_until};
 
 #[test]
 fn a_stopped_trial_covers_the_time_until_the_stop_without_the_drain() {
     // Responses take 400 ms, so the drain after the stop is a considerable part of the record.
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let address = server(move |mut stream| {
-        while read_request(&mut stream) {
-            count.fetch_add(1, Ordering::Relaxed);
-            thread::sleep(Duration::from_millis(400));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
+    let address = answering_after(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(400));
     });
     for workers in [1, 2] {
         let stop = Arc::new(AtomicBool::new(false));
@@ -63,6 +39,7 @@ fn a_stopped_trial_covers_the_time_until_the_stop_without_the_drain() {
         let result = trial::run(&spec, Environment::default(), &stop, None).unwrap();
         stopper.join().unwrap();
         assert_eq!(result.ended_by, EndedBy::Interrupt);
+        assert!(result.book.balances(), "{:?}", result.book);
         // Exactly the requests that were due until the end.
         let planned = result.recorded_s * 200.0;
         assert!(
@@ -175,6 +152,6 @@ fn a_worker_whose_thread_cannot_be_started_is_an_error_that_says_so() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut spec = spec(listener.local_addr().unwrap());
     spec.workers = 2;
-    let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+    let error = failed(&spec);
     assert!(error.to_string().starts_with("cannot start the thread of worker 1 of 2: "), "{error}");
 }

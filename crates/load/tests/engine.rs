@@ -1,16 +1,14 @@
 //! The engine against servers that work, misbehave and disappear. The book must balance in every case.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_load::trial::{self, TrialError};
+use hoptax_load::trial::{self, TrialError, TrialSpec};
 use hoptax_load::{
     Arrivals, Pace, PoolOrder, Pooling, Recording, Release, Run, Schedule, Trace, WhenBusy, WhenLate, Worker,
     WorkerSpec, now_ns,
@@ -18,20 +16,9 @@ use hoptax_load::{
 use hoptax_result::Environment;
 
 use crate::support::{
-    OK, answering, few, only_failure, read_request, run, run_with_log, server, spec, target,
+    OK, answering, answering_after, counting, failed, few, only_failure, read_request, run, run_with_log,
+    server, slow, spec, target,
 };
-
-/// A server that sleeps before each response.
-fn slow_server(delay: Duration) -> SocketAddr {
-    server(move |mut stream| {
-        while read_request(&mut stream) {
-            thread::sleep(delay);
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
-    })
-}
 
 #[test]
 fn every_request_of_a_closed_loop_is_answered() {
@@ -53,7 +40,7 @@ fn the_first_requests_of_a_closed_loop_are_not_late() {
 #[test]
 fn to_start_a_closed_loop_is_no_stall() {
     const CONNECTIONS: usize = 400;
-    let address = slow_server(Duration::from_secs(2));
+    let address = slow(Duration::from_secs(2));
     let is_shorter = |_| {
         let spec = WorkerSpec::single(target(address), CONNECTIONS, Duration::from_secs(5), 1);
         let mut worker = Worker::connect(&spec).unwrap();
@@ -72,12 +59,7 @@ fn to_start_a_closed_loop_is_no_stall() {
 
 #[test]
 fn several_workers_share_connections_and_rate() {
-    let connected = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&connected);
-    let address = server(move |mut stream| {
-        count.fetch_add(1, Ordering::Relaxed);
-        while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
-    });
+    let (address, connected) = counting();
     let mut spec = spec(address);
     (spec.workers, spec.connections, spec.open) = (2, 5, Some((Pace::Constant(400.0), Arrivals::Uniform)));
     let result = run(&spec);
@@ -88,7 +70,7 @@ fn several_workers_share_connections_and_rate() {
 
 #[test]
 fn an_open_loop_keeps_its_rate_with_a_slow_server() {
-    let address = slow_server(Duration::from_millis(50));
+    let address = slow(Duration::from_millis(50));
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     let result = run(&spec);
@@ -104,21 +86,9 @@ fn an_open_loop_keeps_its_rate_with_a_slow_server() {
     );
 }
 
-/// A server that takes 50 ms per response.
-fn slow() -> SocketAddr {
-    server(|mut stream| {
-        while read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(50));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
-    })
-}
-
 #[test]
 fn without_a_queue_a_request_is_skipped_and_counted() {
-    let mut spec = spec(slow());
+    let mut spec = spec(slow(Duration::from_millis(50)));
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.when_busy = WhenBusy::Skip;
     let result = run(&spec);
@@ -134,7 +104,7 @@ fn without_a_queue_a_request_is_skipped_and_counted() {
 
 #[test]
 fn a_queue_is_limited_to_its_length() {
-    let mut spec = spec(slow());
+    let mut spec = spec(slow(Duration::from_millis(50)));
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.when_busy = WhenBusy::Queue(3);
     let result = run(&spec);
@@ -148,15 +118,10 @@ fn a_queue_is_limited_to_its_length() {
 #[test]
 fn waiting_in_the_warm_up_is_not_recorded() {
     // The first response takes 400 ms of the warm-up, in which 80 requests come due on one connection.
-    let held = Arc::new(AtomicBool::new(false));
-    let address = server(move |mut stream| {
-        while read_request(&mut stream) {
-            if !held.swap(true, Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(400));
-            }
-            if stream.write_all(OK).is_err() {
-                return;
-            }
+    let held = AtomicBool::new(false);
+    let address = answering_after(move |_| {
+        if !held.swap(true, Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(400));
         }
     });
     let mut spec = spec(address);
@@ -182,15 +147,8 @@ fn the_wait_of_a_request_without_a_response_counts() {
 #[test]
 fn a_pinned_request_waits_for_its_own_connection() {
     // The connection accepted first is slow, the second is not.
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let address = server(move |mut stream| {
-        let is_slow = accepted.fetch_add(1, Ordering::Relaxed) == 0;
-        while read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(if is_slow { 100 } else { 0 }));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
+    let address = answering_after(|connection| {
+        thread::sleep(Duration::from_millis(if connection == 0 { 100 } else { 0 }));
     });
     let mut spec = spec(address);
     (spec.connections, spec.open) = (2, Some((Pace::Constant(200.0), Arrivals::Uniform)));
@@ -220,7 +178,7 @@ fn late_requests_are_sent_or_skipped_as_configured() {
 
 #[test]
 fn a_polling_worker_never_sleeps() {
-    let address = slow_server(Duration::from_millis(20));
+    let address = slow(Duration::from_millis(20));
     let awake_share = |polls| {
         let spec = WorkerSpec::single(target(address), 4, Duration::from_secs(5), 1);
         let mut worker = Worker::connect(&spec).unwrap();
@@ -247,14 +205,7 @@ fn pressure_is_not_reported_while_processors_are_kept_from_halting() {
 
 #[test]
 fn a_connection_carries_its_maximum_number_of_requests() {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let address = server({
-        let accepted = Arc::clone(&accepted);
-        move |mut stream| {
-            accepted.fetch_add(1, Ordering::Relaxed);
-            while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
-        }
-    });
+    let (address, accepted) = counting();
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
     spec.pooling.lifetime.requests = Some("5".parse().unwrap());
@@ -284,14 +235,9 @@ fn a_server_stall_shows_in_response_time_but_not_in_most_service_times() {
     // One second at 500 requests/s; the server stalls for 300 ms of it.
     let frozen = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&frozen);
-    let address = server(move |mut stream| {
-        while read_request(&mut stream) {
-            while flag.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(1));
-            }
-            if stream.write_all(OK).is_err() {
-                return;
-            }
+    let address = answering_after(move |_| {
+        while flag.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(1));
         }
     });
     let freezer = thread::spawn(move || {
@@ -314,14 +260,9 @@ fn a_server_stall_shows_in_response_time_but_not_in_most_service_times() {
 fn the_warm_up_is_not_recorded_and_its_connections_are_reused() {
     let seen = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let count = Arc::clone(&seen);
-    let address = server(move |mut stream| {
-        count.0.fetch_add(1, Ordering::Relaxed);
-        while read_request(&mut stream) {
-            count.1.fetch_add(1, Ordering::Relaxed);
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
+    let address = answering_after(move |connection| {
+        count.0.fetch_max(connection + 1, Ordering::Relaxed);
+        count.1.fetch_add(1, Ordering::Relaxed);
     });
     let mut spec = spec(address);
     (spec.open, spec.warmup) =
@@ -334,7 +275,7 @@ fn the_warm_up_is_not_recorded_and_its_connections_are_reused() {
 
 #[test]
 fn a_backlog_of_the_warm_up_is_in_flight_and_not_recorded() {
-    let address = slow_server(Duration::from_millis(5));
+    let address = slow(Duration::from_millis(5));
     // The 600 requests of the warm-up take the only connection for 3 s, so none of the record is sent in its 300 ms.
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(2_000.0), Arrivals::Uniform)));
@@ -394,12 +335,13 @@ fn a_reset_is_counted_and_the_connection_is_reopened() {
         read_request(&mut stream);
         // Closing with unread bytes in the socket makes the kernel send a reset.
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n");
-        let socket = stream.try_clone().unwrap();
-        rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
+        rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
     });
-    let result = run(&few(address, 100));
-    assert_eq!(only_failure(&result), "reset");
-    assert!(result.book.failed > 8, "connections must be reopened: {:?}", result.book);
+    for kernel_stamps in [false, true] {
+        let result = run(&TrialSpec { kernel_stamps, ..few(address, 50) });
+        assert_eq!(only_failure(&result), "reset", "kernel stamps: {kernel_stamps}");
+        assert!(result.book.failed > 8, "connections must be reopened: {:?}", result.book);
+    }
 }
 
 #[test]
@@ -436,8 +378,7 @@ fn a_server_that_stops_in_the_run_is_counted_as_refused() {
 #[test]
 fn a_port_without_a_listener_is_an_error_at_the_start() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error =
-        trial::run(&spec(address), Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+    let error = failed(&spec(address));
     assert!(matches!(error, TrialError::Connect(_)), "{error}");
     assert!(error.to_string().contains("is the server running"), "{error}");
 }
@@ -445,9 +386,9 @@ fn a_port_without_a_listener_is_an_error_at_the_start() {
 #[test]
 fn live_lines_are_reported_during_the_run() {
     // A server that takes some time leaves the processors to other tests.
-    let mut spec = spec(slow_server(Duration::from_millis(4)));
+    let mut spec = spec(slow(Duration::from_millis(4)));
     spec.duration = Duration::from_millis(1700);
-    let lines_of = |spec: &trial::TrialSpec| {
+    let lines_of = |spec: &TrialSpec| {
         let mut lines = Vec::new();
         let mut keep = |line: &trial::LiveLine| lines.push(*line);
         trial::run(spec, Environment::default(), &AtomicBool::new(false), Some(&mut keep)).unwrap();

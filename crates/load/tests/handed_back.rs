@@ -1,7 +1,5 @@
 //! Requests that an HTTP/2 server hands back unprocessed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +10,7 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Connect, Pace};
 
 use crate::support::http2::Http2Peer;
-use crate::support::{http2_spec, only_failure, run, server, spec};
+use crate::support::{few, http2_few, only_failure, run, server};
 
 /// A server that answers so many requests of each connection, as nginx does: with the last of them it sends GOAWAY, and it ignores
 /// those after it. Returns the number of connections too.
@@ -40,9 +38,8 @@ fn a_server_that_ends_each_connection_after_some_requests_answers_all_of_them() 
         for (per_connection, streams) in [(20, 8), (20, 1), (1, 8), (3, 8)] {
             for open in [None, Some((Pace::Constant(1_000.0), Arrivals::Burst(10)))] {
                 let (address, accepted) = answering_at_most(per_connection);
-                let mut spec = http2_spec(address, 2, streams);
+                let mut spec = http2_few(address, 2, streams, 200);
                 (spec.pooling.lifetime.connect, spec.open) = (connect, open);
-                (spec.requests, spec.duration) = (Some(200), Duration::from_hours(1));
                 let result = run(&spec);
                 let case = format!("{connect}, {per_connection} per connection, {streams} streams");
                 assert_eq!(result.book.answered, 200, "{case}: {:?}", result.failures);
@@ -54,9 +51,7 @@ fn a_server_that_ends_each_connection_after_some_requests_answers_all_of_them() 
         }
     }
     let (address, _) = answering_at_most(20);
-    let mut spec = http2_spec(address, 1, 8);
-    (spec.requests, spec.duration) = (Some(200), Duration::from_hours(1));
-    assert!(run(&spec).book.sent_again > 0);
+    assert!(run(&http2_few(address, 1, 8, 200)).book.sent_again > 0);
 }
 
 #[test]
@@ -74,9 +69,7 @@ fn the_response_time_of_a_request_that_is_sent_again_counts_from_its_first_inten
             }
         }
     });
-    let mut spec = http2_spec(address, 1, 1);
-    (spec.requests, spec.duration) = (Some(1), Duration::from_hours(1));
-    let result = run(&spec);
+    let result = run(&http2_few(address, 1, 1, 1));
     assert_eq!((result.book.answered, result.book.sent_again), (1, 1));
     let (response, service) =
         (result.latency.response.min_us.unwrap(), result.latency.service.min_us.unwrap());
@@ -103,9 +96,7 @@ fn refusing(connections: usize) -> (SocketAddr, Arc<AtomicUsize>) {
 #[test]
 fn a_refused_request_is_sent_again_on_another_connection() {
     let (address, accepted) = refusing(3);
-    let mut spec = http2_spec(address, 1, 1);
-    (spec.requests, spec.duration) = (Some(5), Duration::from_hours(1));
-    let result = run(&spec);
+    let result = run(&http2_few(address, 1, 1, 5));
     assert_eq!((result.book.answered, result.book.sent_again), (5, 3), "{:?}", result.failures);
     assert_eq!(accepted.load(Ordering::Relaxed), 4);
 }
@@ -113,9 +104,7 @@ fn a_refused_request_is_sent_again_on_another_connection() {
 #[test]
 fn a_request_that_is_refused_on_every_connection_fails_with_that_reason() {
     let (address, accepted) = refusing(usize::MAX);
-    let mut spec = http2_spec(address, 1, 1);
-    (spec.requests, spec.duration) = (Some(2), Duration::from_hours(1));
-    let result = run(&spec);
+    let result = run(&http2_few(address, 1, 1, 2));
     assert_eq!(only_failure(&result), "stream-reset-refused-stream");
     assert_eq!((result.book.failed, result.book.sent_again), (2, 20));
     assert_eq!(
@@ -134,9 +123,7 @@ fn a_request_that_no_connection_processes_fails_with_that_reason() {
         peer.go_away(0);
         while peer.request().is_some() {}
     });
-    let mut spec = http2_spec(address, 1, 1);
-    (spec.requests, spec.duration) = (Some(1), Duration::from_hours(1));
-    let result = run(&spec);
+    let result = run(&http2_few(address, 1, 1, 1));
     assert_eq!((only_failure(&result), result.book.sent_again), ("unprocessed", 10));
     assert_eq!(result.reasons.by_frequency("unprocessed"), [("GOAWAY with error code 0, sent 11 times", 1)]);
     assert_eq!(result.closed.keys().collect::<Vec<_>>(), ["server"], "{:?}", result.closed);
@@ -144,13 +131,8 @@ fn a_request_that_no_connection_processes_fails_with_that_reason() {
 
 #[test]
 fn a_connection_that_goes_away_before_it_is_ready_is_a_reason() {
-    let address = server(|stream| {
-        let Some(mut peer) = Http2Peer::accept_and_go_away(stream) else { return };
-        while peer.request().is_some() {}
-    });
-    let mut spec = http2_spec(address, 1, 1);
+    let mut spec = http2_few(server(Http2Peer::go_away_at_once), 1, 1, 1);
     spec.pooling.lifetime.connect = Connect::OnDemand;
-    (spec.requests, spec.duration) = (Some(1), Duration::from_hours(1));
     let result = run(&spec);
     assert_eq!((only_failure(&result), result.book.sent_again), ("unprocessed", 10));
     let expected = "11 connections in turn ended with GOAWAY before they were ready";
@@ -166,9 +148,7 @@ fn the_code_of_a_reset_is_its_reason_also_without_a_name() {
                 peer.reset(stream, code);
             }
         });
-        let mut spec = http2_spec(address, 1, 1);
-        (spec.requests, spec.duration) = (Some(3), Duration::from_hours(1));
-        let result = run(&spec);
+        let result = run(&http2_few(address, 1, 1, 3));
         assert_eq!(only_failure(&result), kind);
         assert_eq!(result.reasons.by_frequency(kind), [(format!("error code {code}").as_str(), 3)]);
     }
@@ -180,8 +160,8 @@ fn a_request_of_http1_is_not_sent_again() {
     let address = server(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
     });
-    let mut spec = spec(address);
-    (spec.requests, spec.connections, spec.duration) = (Some(4), 1, Duration::from_hours(1));
+    let mut spec = few(address, 4);
+    spec.connections = 1;
     let result = run(&spec);
     assert_eq!((only_failure(&result), result.book.failed, result.book.sent_again), ("closed", 4, 0));
 }

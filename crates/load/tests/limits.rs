@@ -1,20 +1,16 @@
 //! Limits on concurrent requests that an HTTP/2 server announces and changes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_load::trial;
 use hoptax_load::{Arrivals, Connect, Pace};
-use hoptax_result::Environment;
 use proptest::prelude::*;
 
 use crate::support::http2::{Http2Peer, Sent};
-use crate::support::{http2_spec, run, server};
+use crate::support::{failed, http2_few, http2_spec, run, server};
 
 /// Requests that a server received.
 #[derive(Default)]
@@ -84,9 +80,8 @@ fn a_limit_that_falls_is_followed_and_further_requests_wait() {
     for connect in [Connect::Ahead, Connect::OnDemand] {
         for open in [None, Some((Pace::Constant(200.0), Arrivals::Burst(8)))] {
             let (address, seen) = limiting(vec![100, 1]);
-            let mut spec = http2_spec(address, 1, 8);
+            let mut spec = http2_few(address, 1, 8, 40);
             (spec.pooling.lifetime.connect, spec.open) = (connect, open.clone());
-            (spec.requests, spec.duration) = (Some(40), Duration::from_hours(1));
             let result = run(&spec);
             assert_eq!(result.book.answered, 40, "{connect} {open:?}: {:?}", result.failures);
             assert_eq!((seen.excess.load(Ordering::Relaxed), result.book.sent_again), (0, 0));
@@ -102,9 +97,8 @@ fn a_limit_that_falls_is_followed_and_further_requests_wait() {
 fn a_limit_of_one_from_the_start_is_followed() {
     for connect in [Connect::Ahead, Connect::OnDemand] {
         let (address, seen) = limiting(vec![1]);
-        let mut spec = http2_spec(address, 2, 8);
+        let mut spec = http2_few(address, 2, 8, 30);
         spec.pooling.lifetime.connect = connect;
-        (spec.requests, spec.duration) = (Some(30), Duration::from_hours(1));
         let result = run(&spec);
         assert_eq!(result.book.answered, 30, "{connect}: {:?}", result.failures);
         let seen = (seen.excess.load(Ordering::Relaxed), seen.most.load(Ordering::Relaxed));
@@ -117,9 +111,8 @@ fn a_limit_of_zero_is_waited_for() {
     for connect in [Connect::Ahead, Connect::OnDemand] {
         for limits in [vec![0, 100], vec![0, 0, 100, 0, 100]] {
             let (address, seen) = limiting(limits);
-            let mut spec = http2_spec(address, 1, 8);
+            let mut spec = http2_few(address, 1, 8, 20);
             spec.pooling.lifetime.connect = connect;
-            (spec.requests, spec.duration) = (Some(20), Duration::from_hours(1));
             let result = run(&spec);
             assert_eq!(result.book.answered, 20, "{connect}: {:?}", result.failures);
             assert_eq!((seen.excess.load(Ordering::Relaxed), result.book.sent_again), (0, 0));
@@ -133,9 +126,8 @@ fn a_limit_that_stays_zero_ends_the_opening_with_its_reason_and_time() {
     let mut spec = http2_spec(address, 1, 8);
     spec.timeout = Duration::from_millis(200);
     let before = Instant::now();
-    let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+    let error = failed(&spec).to_string();
     assert!(before.elapsed() >= spec.timeout);
-    let error = error.to_string();
     assert!(error.contains("its limit on concurrent streams was still 0 after 0.2 s"), "{error}");
     // Connections on demand: the requests time out.
     spec.pooling.lifetime.connect = Connect::OnDemand;
@@ -154,10 +146,8 @@ fn a_limit_that_stays_zero_ends_the_opening_with_its_reason_and_time() {
 #[test]
 fn requests_that_wait_for_a_handshake_or_for_others_until_they_time_out_were_never_sent() {
     let never_sent = |address: SocketAddr, streams: u32| {
-        let mut spec = http2_spec(address, 1, streams);
-        spec.pooling.lifetime.connect = Connect::OnDemand;
-        (spec.timeout, spec.requests) = (Duration::from_millis(200), Some(2));
-        spec.duration = Duration::from_hours(1);
+        let mut spec = http2_few(address, 1, streams, 2);
+        (spec.pooling.lifetime.connect, spec.timeout) = (Connect::OnDemand, Duration::from_millis(200));
         let result = run(&spec);
         assert_eq!(result.book.timed_out + result.book.unfinished, 2, "{:?}", result.book);
         let reasons = ["timed-out", "unfinished"].map(|kind| result.reasons.by_frequency(kind));
@@ -210,11 +200,10 @@ proptest! {
         // At last some request must be allowed.
         limits.push(3);
         let (address, seen) = limiting(limits);
-        let mut spec = http2_spec(address, connections, 6);
+        let mut spec = http2_few(address, connections, 6, 30);
         if is_on_demand {
             spec.pooling.lifetime.connect = Connect::OnDemand;
         }
-        (spec.requests, spec.duration) = (Some(30), Duration::from_hours(1));
         let result = run(&spec);
         prop_assert_eq!(seen.excess.load(Ordering::Relaxed), 0);
         prop_assert_eq!(result.book.answered, 30, "{:?}", result.failures);

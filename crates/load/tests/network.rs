@@ -1,8 +1,6 @@
 //! Network paths of connections: source addresses, several addresses of a server, Unix sockets, headers of the PROXY protocol, and
 //! opening them over time.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -27,7 +25,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::time::Timespec;
 
 use crate::support;
-use crate::support::{OK, answering, few, read_request, run, server, spec};
+use crate::support::{OK, answering, failed, few, read_request, run, server, spec};
 
 /// Observations of a server, one for each connection.
 type Seen<T> = Arc<Mutex<Vec<T>>>;
@@ -87,7 +85,7 @@ fn a_source_address_of_another_machine_is_an_error_before_the_load() {
     let mut spec = spec(address);
     for (given, expected) in [("192.0.2.1", "from 192.0.2.1"), ("::1", "from the source addresses")] {
         spec.traffic.dial.sources = sources(&[given]);
-        let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+        let error = failed(&spec);
         assert!(error.to_string().contains(expected), "{error}");
     }
     assert!(seen.lock().unwrap().is_empty());
@@ -105,7 +103,7 @@ fn ports_of_several_sources_and_of_several_servers_add_up() {
             fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40009").unwrap();
             let mut one = few(servers[0], 100);
             one.connections = 25;
-            let error = trial::run(&one, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+            let error = failed(&one);
             assert!(error.to_string().contains("several with --source-address"), "{error}");
             one.traffic.dial.sources = sources(&["127.0.1.0/29"]);
             assert!(run(&one).book.answered > 0);
@@ -245,7 +243,7 @@ fn a_unix_socket_takes_the_place_of_every_host_also_while_its_queue_is_full() {
     let network = result.body.plan.network;
     assert_eq!((network.servers, network.unix_socket), (Vec::new(), Some(path.display().to_string())));
     spec.traffic.dial.unix_socket = Some(folder.path().join("nobody.sock"));
-    let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+    let error = failed(&spec);
     assert!(error.to_string().contains("nobody.sock`"), "{error}");
 }
 

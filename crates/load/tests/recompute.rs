@@ -1,7 +1,5 @@
 //! Every number of a load's result can be recomputed from its raw log.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};

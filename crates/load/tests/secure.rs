@@ -1,7 +1,5 @@
 //! Connections with TLS that the server closes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -11,7 +9,7 @@ use hoptax_certs::{Authority, KeyKind, Request};
 use hoptax_load::trial::TrialSpec;
 use hoptax_load::{Protocol, RequestSpec, Target};
 use hoptax_wire::tls::{
-    ClientSecurity, Identity, ServerConfig, ServerSecurity, Tls, Versions, client_config, server_config,
+    ClientSecurity, Identity, ServerConfig, ServerSecurity, Tls, client_config, server_config,
 };
 
 use crate::support;
@@ -20,22 +18,11 @@ use crate::support::{OK, run, server};
 
 pub(crate) fn server_tls(alpn: Vec<Vec<u8>>) -> Arc<ServerConfig> {
     let authority = Authority::new("test", 3_600).unwrap();
-    let request = Request {
-        names: vec!["localhost".to_owned()],
-        spiffe: Vec::new(),
-        key: KeyKind::P256,
-        seconds: 3_600,
-    };
+    let names = vec!["localhost".to_owned()];
+    let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3_600 };
     let signed = authority.sign(&request).unwrap();
-    server_config(ServerSecurity {
-        identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
-        client_authorities: Vec::new(),
-        accepts_anonymous_clients: false,
-        versions: Versions::Both,
-        resumes: false,
-        alpn,
-    })
-    .unwrap()
+    let identity = Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap();
+    server_config(ServerSecurity { alpn, ..ServerSecurity::new(identity) }).unwrap()
 }
 
 /// A trial with TLS.

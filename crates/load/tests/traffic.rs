@@ -1,9 +1,7 @@
 //! Tests of the requests that are sent, of their connections, and of their records.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,19 +10,17 @@ use std::time::Duration;
 
 use hoptax_load::{Arrivals, Connect, Pace, PoolOrder, Target, Traffic};
 
-use crate::support::{OK, answering, few, read_request, run, server, spec};
+use crate::support::{
+    OK, answering, answering_after, counting, few, read_head, read_request, run, server, slow, spec,
+};
 
 /// A server that stores the heads of the requests that it responds.
 fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let ours = Arc::clone(&kept);
     let address = server(move |mut stream| {
-        let mut buffer = [0; 4096];
-        while let Ok(count) = stream.read(&mut buffer) {
-            if count == 0 {
-                return;
-            }
-            ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..count]).into_owned());
+        while let Some(head) = read_head(&mut stream) {
+            ours.lock().unwrap().push(head);
             if stream.write_all(OK).is_err() {
                 return;
             }
@@ -34,15 +30,7 @@ fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 }
 
 fn get(url: &str) -> Target {
-    Target::new(url, "GET", Vec::new(), Vec::new()).unwrap()
-}
-
-fn counting(accepted: &Arc<AtomicUsize>) -> SocketAddr {
-    let accepted = Arc::clone(accepted);
-    server(move |mut stream| {
-        accepted.fetch_add(1, Ordering::Relaxed);
-        while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
-    })
+    Target::get(url).unwrap()
 }
 
 #[test]
@@ -67,8 +55,8 @@ fn every_request_has_its_own_placeholder_values() {
 
 #[test]
 fn requests_and_connections_are_divided_by_weight_and_host() {
-    let (one, two) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let addresses = [counting(&one), counting(&two)];
+    let ((first, one), (second, two)) = (counting(), counting());
+    let addresses = [first, second];
     let targets = addresses.iter().map(|address| get(&format!("http://{address}/"))).collect();
     let mut spec = spec(addresses[0]);
     spec.traffic = Traffic::by_weight(targets, &[3.0, 1.0]);
@@ -96,8 +84,8 @@ fn a_closed_loop_sends_each_host_its_own_requests() {
 
 #[test]
 fn connections_on_demand_are_opened_when_they_are_needed() {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let mut spec = spec(counting(&accepted));
+    let (address, accepted) = counting();
+    let mut spec = spec(address);
     (spec.connections, spec.open) = (50, Some((Pace::Constant(50.0), Arrivals::Uniform)));
     (spec.pooling.order, spec.pooling.lifetime.connect) = (PoolOrder::MostRecent, Connect::OnDemand);
     let result = run(&spec);
@@ -110,8 +98,8 @@ fn connections_on_demand_are_opened_when_they_are_needed() {
 
 #[test]
 fn a_connection_closes_at_its_maximum_age() {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let mut spec = spec(counting(&accepted));
+    let (address, accepted) = counting();
+    let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
     spec.pooling.lifetime.age = Some(Duration::from_millis(100));
     assert_eq!(run(&spec).book.answered, 30);
@@ -121,8 +109,8 @@ fn a_connection_closes_at_its_maximum_age() {
 
 #[test]
 fn connect_time_is_not_own_lag() {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let mut spec = spec(counting(&accepted));
+    let (address, accepted) = counting();
+    let mut spec = spec(address);
     (spec.connections, spec.open) = (4, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.lifetime.requests = Some("1".parse().unwrap());
     let result = run(&spec);
@@ -188,15 +176,8 @@ fn missing_responses_turn_a_quantile_into_a_lower_bound() {
 
 #[test]
 fn slow_connections_are_detected() {
-    let accepted = AtomicUsize::new(0);
-    let address = server(move |mut stream| {
-        let is_hot = accepted.fetch_add(1, Ordering::Relaxed).is_multiple_of(4);
-        while read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(if is_hot { 4 } else { 1 }));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
+    let address = answering_after(|connection| {
+        thread::sleep(Duration::from_millis(if connection.is_multiple_of(4) { 4 } else { 1 }));
     });
     let mut spec = spec(address);
     (spec.connections, spec.duration) = (8, Duration::from_secs(1));
@@ -241,15 +222,7 @@ fn the_time_to_the_first_byte_ends_with_the_final_response() {
 
 #[test]
 fn sampled_and_computed_requests_in_flight_agree() {
-    let address = server(|mut stream| {
-        while read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(10));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
-    });
-    let mut spec = spec(address);
+    let mut spec = spec(slow(Duration::from_millis(10)));
     (spec.connections, spec.duration) = (4, Duration::from_secs(1));
     let in_flight = run(&spec).in_flight.unwrap();
     assert!((in_flight.seen - 4.0).abs() < 0.2 && (in_flight.computed - 4.0).abs() < 0.2, "{in_flight:?}");

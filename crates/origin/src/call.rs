@@ -76,7 +76,7 @@ impl Call {
     pub(crate) fn open(
         head: &Head,
         connection: u64,
-        context: &mut Context<'_>,
+        context: &mut Context,
     ) -> Result<(Self, bool), Box<Planned>> {
         let behaviour = match behaviour(head, context) {
             Ok(behaviour) => behaviour,
@@ -85,7 +85,7 @@ impl Call {
                 return Err(Box::new(Planned { response, plan: None, closes: false }));
             }
         };
-        let drawn = behaviour.draw(context.tables, context.random);
+        let drawn = behaviour.draw(&context.tables, &mut context.random);
         let served = context.plan_at_once(connection);
         let failed = |response| Err(Box::new(Planned { response, plan: Some(served), closes: drawn.close }));
         match (grpc::failure(&drawn), method(head)) {
@@ -138,7 +138,7 @@ impl Call {
     }
 
     /// Returns the next step; None if it waits for more of the request or for a delay, which it starts as that of `stream`.
-    pub(crate) fn next(&mut self, stream: u64, context: &mut Context<'_>) -> Option<Step> {
+    pub(crate) fn next(&mut self, stream: u64, context: &mut Context) -> Option<Step> {
         if self.is_delayed() {
             return None;
         }
@@ -154,13 +154,13 @@ impl Call {
         let request_bytes = rest.len() - behind.len();
         let bytes = match self.method {
             Method::Echo => rest.get(..request_bytes).unwrap_or_default().to_vec(),
-            Method::Service(number) => services::reply_to(number, message, context.services)
+            Method::Service(number) => services::reply_to(number, message, &mut context.services)
                 .map_or_else(Vec::new, |reply| framed(&reply)),
         };
         self.forget(request_bytes);
         let reply = Reply { bytes, request_bytes };
         if !reply.bytes.is_empty() {
-            let drawn = self.behaviour.draw(context.tables, context.random);
+            let drawn = self.behaviour.draw(&context.tables, &mut context.random);
             let plan = context.plan(self.served.connection, &drawn);
             self.served.departs_ns = plan.departs_ns;
             if let Some(service_ns) = plan.service_ns {
@@ -206,24 +206,21 @@ fn declared_bytes(rest: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::time::Duration;
 
     use proptest::prelude::*;
 
     use super::*;
-    use crate::context::with_context;
 
     const PROCESSING: &str = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
 
-    fn open(path: &str, context: &mut Context<'_>) -> Result<Call, Box<Planned>> {
+    fn open(path: &str, context: &mut Context) -> Result<Call, Box<Planned>> {
         let head = Head { path: path.to_owned(), ..Head::default() };
         Call::open(&head, 0, context).map(|(call, _)| call)
     }
 
     /// The replies up to a delay, and the status if the call ends.
-    fn replies(call: &mut Call, context: &mut Context<'_>) -> (Vec<Vec<u8>>, Option<u16>) {
+    fn replies(call: &mut Call, context: &mut Context) -> (Vec<Vec<u8>>, Option<u16>) {
         let mut replies = Vec::new();
         while let Some(step) = call.next(7, context) {
             match step {
@@ -239,51 +236,48 @@ mod tests {
         let messages = [framed(&[0x12, 0]), framed(&[]), framed(&[0x1a, 0])];
         let processed = [framed(&[0x0a, 0]), Vec::new(), framed(&[0x12, 0])];
         for (path, expected) in [(ECHO, &messages), (PROCESSING, &processed)] {
-            with_context(|context| {
-                let mut call = open(path, context).unwrap();
-                for (message, reply) in messages.iter().zip(expected) {
-                    let (last, others) = message.split_last().unwrap();
-                    for byte in others {
-                        call.receive(&[*byte]);
-                        assert_eq!(replies(&mut call, context), (vec![], None));
-                    }
-                    call.receive(&[*last]);
-                    assert_eq!(replies(&mut call, context), (vec![reply.clone()], None), "{path}");
-                    assert_eq!(call.held_bytes(), 0);
+            let context = &mut Context::recording();
+            let mut call = open(path, context).unwrap();
+            for (message, reply) in messages.iter().zip(expected) {
+                let (last, others) = message.split_last().unwrap();
+                for byte in others {
+                    call.receive(&[*byte]);
+                    assert_eq!(replies(&mut call, context), (vec![], None));
                 }
-                call.end();
-                assert_eq!(replies(&mut call, context), (vec![], Some(0)));
-            });
+                call.receive(&[*last]);
+                assert_eq!(replies(&mut call, context), (vec![reply.clone()], None), "{path}");
+                assert_eq!(call.held_bytes(), 0);
+            }
+            call.end();
+            assert_eq!(replies(&mut call, context), (vec![], Some(0)));
         }
     }
 
     #[test]
     fn messages_behind_a_delayed_one_wait_for_it() {
-        with_context(|context| {
-            let mut call = open(&format!("{ECHO}?delay=5ms"), context).unwrap();
-            call.receive(&[framed(b"a"), framed(b"b")].concat());
-            call.end();
-            for message in [b"a", b"b"] {
-                assert_eq!(replies(&mut call, context), (vec![], None));
-                assert!(call.is_delayed());
-                assert_eq!(std::mem::take(context.delays), [(Duration::from_millis(5), 7)]);
-                let reply = call.delay_expired().unwrap();
-                assert_eq!((reply.bytes, reply.request_bytes), (framed(message), 6));
-            }
-            assert_eq!(replies(&mut call, context), (vec![], Some(0)));
-            assert_eq!(*context.in_flight, 2);
-        });
+        let context = &mut Context::recording();
+        let mut call = open(&format!("{ECHO}?delay=5ms"), context).unwrap();
+        call.receive(&[framed(b"a"), framed(b"b")].concat());
+        call.end();
+        for message in [b"a", b"b"] {
+            assert_eq!(replies(&mut call, context), (vec![], None));
+            assert!(call.is_delayed());
+            assert_eq!(std::mem::take(&mut context.delays), [(Duration::from_millis(5), 7)]);
+            let reply = call.delay_expired().unwrap();
+            assert_eq!((reply.bytes, reply.request_bytes), (framed(message), 6));
+        }
+        assert_eq!(replies(&mut call, context), (vec![], Some(0)));
+        assert_eq!(context.in_flight, 2);
     }
 
     #[test]
     fn a_call_that_cannot_go_on_ends_with_a_status() {
         let ended = |bytes: &[u8]| {
-            with_context(|context| {
-                let mut call = open(ECHO, context).unwrap();
-                call.receive(bytes);
-                call.end();
-                replies(&mut call, context)
-            })
+            let context = &mut Context::recording();
+            let mut call = open(ECHO, context).unwrap();
+            call.receive(bytes);
+            call.end();
+            replies(&mut call, context)
         };
         assert_eq!(ended(&[1, 0, 0, 0, 0]), (vec![], Some(grpc::UNIMPLEMENTED)));
         assert_eq!(ended(&[0, 0, 0x40, 0, 1]), (vec![], Some(grpc::RESOURCE_EXHAUSTED)));
@@ -297,38 +291,35 @@ mod tests {
 
     #[test]
     fn parameters_can_fail_a_call() {
-        with_context(|context| {
-            for (path, status) in [
-                (format!("{ECHO}?status=503"), "14"),
-                (format!("{ECHO}?delay=soon"), "3"),
-                ("/a.B/C".to_owned(), "12"),
-            ] {
-                let response = open(&path, context).unwrap_err().response;
-                assert!(response.fields.contains(&("grpc-status".to_owned(), status.to_owned())), "{path}");
-            }
-        });
+        let context = &mut Context::recording();
+        for (path, status) in [
+            (format!("{ECHO}?status=503"), "14"),
+            (format!("{ECHO}?delay=soon"), "3"),
+            ("/a.B/C".to_owned(), "12"),
+        ] {
+            let response = open(&path, context).unwrap_err().response;
+            assert!(response.fields.contains(&("grpc-status".to_owned(), status.to_owned())), "{path}");
+        }
     }
 
     proptest! {
         #[test]
         fn an_echo_is_what_was_sent(pieces in prop::collection::vec(prop::collection::vec(0_u8..4, 0..30), 0..20)) {
-            with_context(|context| {
-                let mut call = open(ECHO, context).unwrap();
-                let (mut sent, mut echoed) = (Vec::new(), Vec::new());
-                for piece in &pieces {
-                    sent.extend_from_slice(piece);
-                    call.receive(piece);
-                    let (replies, status) = replies(&mut call, context);
-                    echoed.extend(replies.concat());
-                    if status.is_some() {
-                        break;
-                    }
+            let context = &mut Context::recording();
+            let mut call = open(ECHO, context).unwrap();
+            let (mut sent, mut echoed) = (Vec::new(), Vec::new());
+            for piece in &pieces {
+                sent.extend_from_slice(piece);
+                call.receive(piece);
+                let (replies, status) = replies(&mut call, context);
+                echoed.extend(replies.concat());
+                if status.is_some() {
+                    break;
                 }
-                prop_assert!(sent.starts_with(&echoed));
-                // The rest is no complete message.
-                prop_assert!(first(&sent[echoed.len()..]).is_none());
-                Ok(())
-            })?;
+            }
+            prop_assert!(sent.starts_with(&echoed));
+            // The rest is no complete message.
+            prop_assert!(first(&sent[echoed.len()..]).is_none());
         }
     }
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::behaviour::Behaviour;
 use crate::request::{BadRequest, Next, Request, RequestReader};
-use crate::response::{BodyPieces, Persistence, has_no_body, write_head};
+use crate::response::{BodyPieces, Persistence, has_no_body, write_head, write_text};
 use crate::table::Tables;
 use crate::{OriginError, OriginReport, listen};
 use peer::{CallError, Peers};
@@ -215,7 +215,7 @@ fn serve(mut stream: &TcpStream, shared: &Shared, number: u64) -> io::Result<()>
             }
             Err(error) => {
                 let status = if error == BadRequest::TooLarge { 431 } else { 400 };
-                put_text(status, &error.to_string(), Persistence::Close, &mut output);
+                write_text(&mut output, status, &error.to_string(), Persistence::Close, false);
                 true
             }
         };
@@ -238,7 +238,7 @@ fn respond(
     let behaviour = match &request.behaviour {
         Ok(behaviour) => behaviour,
         Err(error) => {
-            put_text(400, &error.to_string(), persistence, output);
+            write_text(output, 400, &error.to_string(), persistence, request.is_head);
             return persistence == Persistence::Close;
         }
     };
@@ -249,7 +249,7 @@ fn respond(
     let persistence = if drawn.close { Persistence::Close } else { persistence };
     if let Err(error) = call_all() {
         // As a gateway responds whose server fails.
-        put_text(502, &error.to_string(), persistence, output);
+        write_text(output, 502, &error.to_string(), persistence, request.is_head);
         return persistence == Persistence::Close;
     }
     let size = if has_no_body(drawn.status) { 0 } else { drawn.size };
@@ -261,18 +261,8 @@ fn respond(
     persistence == Persistence::Close
 }
 
-/// Appends a response with a line of text.
-fn put_text(status: u16, line: &str, persistence: Persistence, output: &mut Vec<u8>) {
-    let text = format!("{line}\n");
-    write_head(output, status, text.len() as u64, persistence, &[]);
-    output.extend_from_slice(text.as_bytes());
-}
-
 impl From<RequestError> for OriginError {
     fn from(error: RequestError) -> Self {
         Self::Call(error.to_string())
     }
 }
-
-#[cfg(test)]
-mod tests;

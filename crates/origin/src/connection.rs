@@ -50,13 +50,13 @@ impl Connection {
     }
 
     /// Sends the response whose delay has expired, and continues.
-    pub(crate) fn delay_expired(&mut self, stream: u64, context: &mut Context<'_>) -> State {
+    pub(crate) fn delay_expired(&mut self, stream: u64, context: &mut Context) -> State {
         self.handler.delay_expired(stream, &mut self.output, context);
         self.advance(context)
     }
 
     /// Reads, handles and writes until an operation would block.
-    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> State {
+    pub(crate) fn advance(&mut self, context: &mut Context) -> State {
         loop {
             if !self.output.is_empty() && self.transport.enqueue(&mut self.output).is_err() {
                 return State::Failed;
@@ -80,7 +80,7 @@ impl Connection {
             if context.ending && self.is_idle() {
                 return self.close(context);
             }
-            match self.transport.receive(context.buffer, context.tls, &mut self.input) {
+            match self.transport.receive(&mut context.buffer, context.tls.as_ref(), &mut self.input) {
                 Ok(Received::Data) => {}
                 Ok(Received::WouldBlock) => return State::Wait,
                 Ok(Received::End) => return if self.is_idle() { State::Done } else { State::Failed },
@@ -89,8 +89,8 @@ impl Connection {
         }
     }
 
-    fn close(&mut self, context: &mut Context<'_>) -> State {
-        match self.transport.close(context.buffer) {
+    fn close(&mut self, context: &mut Context) -> State {
+        match self.transport.close(&mut context.buffer) {
             Ok(true) => State::Done,
             Ok(false) => State::Wait,
             Err(_) => State::Failed,

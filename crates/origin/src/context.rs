@@ -5,46 +5,93 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::clock::now_ns;
 use hoptax_wire::tls::ServerConfig;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use crate::Served;
-use crate::behaviour::{Behaviour, Drawn};
+use crate::behaviour::Drawn;
+use crate::defaults::DefaultsCopy;
 use crate::queue::Queue;
 use crate::services::ServiceState;
 use crate::table::Tables;
+use crate::{OriginReport, Served, SharedSettings};
 
-/// Worker state, borrowed for one step of a connection.
-pub(crate) struct Context<'a> {
-    pub(crate) defaults: &'a Behaviour,
-    pub(crate) tables: &'a Tables,
-    pub(crate) tls: Option<&'a Arc<ServerConfig>>,
-    pub(crate) random: &'a mut SmallRng,
-    pub(crate) buffer: &'a mut [u8],
-    /// Requests answered.
-    pub(crate) answered: &'a mut u64,
+/// Maximum time that a worker waits for events: bounds how late a stop request is noticed.
+const MAX_WAIT: Duration = Duration::from_millis(50);
+/// Maximum bytes per read, and of a datagram.
+const READ_BYTES: usize = 64 * 1024;
+
+/// The state of a worker beside its sockets and connections.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) defaults: DefaultsCopy,
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) random: SmallRng,
+    pub(crate) buffer: Vec<u8>,
+    /// Counters of connections and requests.
+    pub(crate) report: OriginReport,
     /// The queue of the parameter `service`.
-    pub(crate) queue: &'a mut Queue,
+    queue: Queue,
     /// Delayed responses in flight.
-    pub(crate) in_flight: &'a mut u64,
-    /// Delays that this step started, with their streams.
-    pub(crate) delays: &'a mut Vec<(Duration, u64)>,
+    pub(crate) in_flight: u64,
+    /// Delays that the current step started, with their streams.
+    pub(crate) delays: Vec<(Duration, u64)>,
     /// State of the gRPC services.
-    pub(crate) services: &'a mut ServiceState,
+    pub(crate) services: ServiceState,
     /// End of busy polling.
-    pub(crate) polling_until: &'a mut Option<Instant>,
+    polling_until: Option<Instant>,
     /// The record of all responses, if enabled.
-    pub(crate) served: Option<&'a mut Vec<Served>>,
+    pub(crate) served: Option<Vec<Served>>,
     /// True if the worker is shutting down and accepts no more requests.
     pub(crate) ending: bool,
 }
 
-impl Context<'_> {
+impl Context {
+    /// The state of a worker that has not served yet.
+    pub(crate) fn new(settings: &SharedSettings, seed: u64, records: bool) -> Self {
+        Self {
+            defaults: DefaultsCopy::new(&settings.defaults),
+            tables: Arc::clone(&settings.tables),
+            tls: settings.tls.clone(),
+            random: SmallRng::seed_from_u64(seed),
+            buffer: vec![0; READ_BYTES],
+            report: OriginReport::default(),
+            queue: Queue::default(),
+            in_flight: 0,
+            delays: Vec::new(),
+            services: settings.services.clone(),
+            polling_until: None,
+            served: records.then(Vec::new),
+            ending: false,
+        }
+    }
+
+    /// The state of a worker that records its responses.
+    #[cfg(test)]
+    pub(crate) fn recording() -> Self {
+        Self::new(&SharedSettings::default(), 1, true)
+    }
+
+    /// Time to wait for events: until the next expiry, and none while the worker polls.
+    pub(crate) fn wait(&mut self, next: Option<Instant>) -> Duration {
+        self.polling_until = self.polling_until.filter(|until| Instant::now() < *until);
+        if self.is_polling() {
+            return Duration::ZERO;
+        }
+        next.map_or(MAX_WAIT, |next| next.saturating_duration_since(Instant::now()).min(MAX_WAIT))
+    }
+
+    /// Returns true if the worker polls instead of sleeping.
+    pub(crate) fn is_polling(&self) -> bool {
+        self.polling_until.is_some()
+    }
+
     /// Plans the departure of the response to a request that has just arrived.
     pub(crate) fn plan(&mut self, connection: u64, drawn: &Drawn) -> Served {
         if !drawn.poll.is_zero() {
-            *self.polling_until = (*self.polling_until).max(Some(Instant::now() + drawn.poll));
+            self.polling_until = self.polling_until.max(Some(Instant::now() + drawn.poll));
         }
-        let crowded = drawn.crowded.filter(|(number, _)| *self.in_flight >= *number);
+        let crowded = drawn.crowded.filter(|(number, _)| self.in_flight >= *number);
         let delay = drawn.delay + crowded.map(|(_, delay)| delay).unwrap_or_default();
         let delay_ns = delay.as_nanos() as u64;
         if drawn.service.is_none() && self.served.is_none() {
@@ -81,7 +128,7 @@ impl Context<'_> {
             return false;
         }
         self.delays.push((delay, stream));
-        *self.in_flight += 1;
+        self.in_flight += 1;
         true
     }
 
@@ -90,28 +137,6 @@ impl Context<'_> {
         if let Some(served) = &mut self.served {
             served.push(Served { written_ns: now_ns(), ..plan });
         }
-        *self.answered += 1;
+        self.report.answered += 1;
     }
-}
-
-/// Calls `test` with the state of a worker that records its responses.
-#[cfg(test)]
-pub(crate) fn with_context<T>(test: impl FnOnce(&mut Context<'_>) -> T) -> T {
-    use rand::SeedableRng;
-
-    test(&mut Context {
-        defaults: &Behaviour::default(),
-        tables: &Tables::default(),
-        tls: None,
-        random: &mut SmallRng::seed_from_u64(1),
-        buffer: &mut [],
-        answered: &mut 0,
-        queue: &mut Queue::default(),
-        in_flight: &mut 0,
-        delays: &mut Vec::new(),
-        services: &mut ServiceState::default(),
-        polling_until: &mut None,
-        served: Some(&mut Vec::new()),
-        ending: false,
-    })
 }

@@ -9,7 +9,7 @@ use crate::behaviour::{BadParameter, Behaviour};
 use crate::table::Tables;
 
 /// The default parameters of an origin. Requests that arrive after a replacement get the new ones.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Defaults {
     behaviour: RwLock<Behaviour>,
     /// Number of replacements.

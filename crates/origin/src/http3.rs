@@ -6,31 +6,22 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hoptax_host::processors;
 use hoptax_wire::http3::{RequestId, Server};
 use hoptax_wire::tls::ServerConfig;
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
 use crate::call::{Reply, is_streaming};
 use crate::context::Context;
-use crate::defaults::DefaultsCopy;
 use crate::grpc::{self, Status};
-use crate::queue::Queue;
 use crate::respond::pairs;
 use crate::response::Response;
 use crate::streams::{StreamSender, Streams};
 use crate::{OriginReport, Served, SharedSettings};
-
-/// Maximum time in `poll`: bounds how late a stop request is noticed.
-const MAX_WAIT: Duration = Duration::from_millis(50);
-/// Maximum datagram size, bytes.
-const MAX_DATAGRAM_BYTES: usize = 64 * 1024;
 
 /// A bound socket and its connections.
 #[derive(Debug)]
@@ -54,22 +45,11 @@ impl Http3 {
 pub(crate) struct Worker {
     socket: UdpSocket,
     server: Server,
-    defaults: DefaultsCopy,
-    settings: SharedSettings,
-    random: SmallRng,
-    queue: Queue,
+    context: Context,
     /// Connections with unanswered requests, by number.
     connections: BTreeMap<u64, Streams>,
     /// Delays: the time of expiry, the connection, and the stream.
     delays: BinaryHeap<Reverse<(Instant, u64, u64)>>,
-    /// Delays that the current step started.
-    new_delays: Vec<(Duration, u64)>,
-    /// Delayed responses in flight.
-    in_flight: u64,
-    report: OriginReport,
-    /// End of busy polling.
-    polling_until: Option<Instant>,
-    served: Option<Vec<Served>>,
     /// Datagrams that the socket has not accepted yet.
     unsent: VecDeque<(SocketAddr, Vec<u8>)>,
 }
@@ -81,17 +61,9 @@ impl Worker {
         Self {
             socket,
             server,
-            defaults: DefaultsCopy::new(&settings.defaults),
-            settings: settings.clone(),
-            random: SmallRng::seed_from_u64(seed),
-            queue: Queue::default(),
+            context: Context::new(settings, seed, records),
             connections: BTreeMap::new(),
             delays: BinaryHeap::new(),
-            new_delays: Vec::new(),
-            in_flight: 0,
-            report: OriginReport::default(),
-            polling_until: None,
-            served: records.then(Vec::new),
             unsent: VecDeque::new(),
         }
     }
@@ -99,18 +71,17 @@ impl Worker {
     /// Serves until `stop` is set.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<(OriginReport, Vec<Served>)> {
         processors::set_min_timer_slack()?;
-        let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
         let mut events = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             self.wait()?;
-            self.defaults.refresh();
+            self.context.defaults.refresh();
             // While the socket accepts no datagrams, none are read: they would need responses.
             while self.send()? {
-                match self.socket.recv_from(&mut buffer) {
+                match self.socket.recv_from(&mut self.context.buffer) {
                     Ok((length, from)) => {
-                        let datagram = buffer.get(..length).unwrap_or_default();
+                        let datagram = self.context.buffer.get(..length).unwrap_or_default();
                         let is_new = self.server.feed(from, datagram, &mut events);
-                        self.report.connections += u64::from(is_new);
+                        self.context.report.connections += u64::from(is_new);
                         self.flush(true)?;
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -131,20 +102,17 @@ impl Worker {
         }
         self.server.close();
         self.flush(false)?;
-        Ok((self.report, self.served.unwrap_or_default()))
+        Ok((self.context.report, self.context.served.unwrap_or_default()))
     }
 
     fn wait(&mut self) -> io::Result<()> {
         let delay = self.delays.peek().map(|Reverse((due, ..))| *due);
         let next = self.server.next_tick().into_iter().chain(delay).min();
-        let wait = next.map_or(MAX_WAIT, |next| next.saturating_duration_since(Instant::now()));
-        self.polling_until = self.polling_until.filter(|until| Instant::now() < *until);
-        let is_polling = self.polling_until.is_some();
-        let wait = if is_polling { Duration::ZERO } else { wait.min(MAX_WAIT) };
+        let wait = self.context.wait(next);
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
         let room = if self.unsent.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         match poll(&mut [PollFd::new(&self.socket, PollFlags::IN | room)], Some(&timeout)) {
-            Ok(0) if is_polling => thread::yield_now(),
+            Ok(0) if self.context.is_polling() => thread::yield_now(),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -188,30 +156,15 @@ impl Worker {
     }
 
     /// Steps the streams of a connection, and starts the delays that follow.
-    fn step(&mut self, connection: u64, step: impl FnOnce(&mut Streams, &mut Sender<'_>, &mut Context<'_>)) {
+    fn step(&mut self, connection: u64, step: impl FnOnce(&mut Streams, &mut Sender<'_>, &mut Context)) {
         let streams = self.connections.entry(connection).or_insert_with(|| Streams::new(connection));
-        let mut context = Context {
-            defaults: &self.defaults.behaviour,
-            tables: &self.settings.tables,
-            tls: None,
-            delays: &mut self.new_delays,
-            random: &mut self.random,
-            buffer: &mut [],
-            answered: &mut self.report.answered,
-            queue: &mut self.queue,
-            in_flight: &mut self.in_flight,
-            polling_until: &mut self.polling_until,
-            services: &mut self.settings.services,
-            served: self.served.as_mut(),
-            ending: false,
-        };
-        step(streams, &mut Sender { server: &mut self.server, connection }, &mut context);
+        step(streams, &mut Sender { server: &mut self.server, connection }, &mut self.context);
         if streams.is_idle() {
             self.connections.remove(&connection);
         }
-        if !self.new_delays.is_empty() {
+        if !self.context.delays.is_empty() {
             let now = Instant::now();
-            let started = self.new_delays.drain(..);
+            let started = self.context.delays.drain(..);
             self.delays.extend(started.map(|(delay, stream)| Reverse((now + delay, connection, stream))));
         }
     }

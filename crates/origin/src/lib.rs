@@ -173,7 +173,7 @@ pub struct Origin {
 }
 
 /// The settings that all workers share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct SharedSettings {
     defaults: Arc<Defaults>,
     tables: Arc<Tables>,

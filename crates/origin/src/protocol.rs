@@ -14,10 +14,10 @@ use crate::context::Context;
 /// The server side of one protocol on one connection.
 pub(crate) trait ProtocolHandler: Debug + Send {
     /// Consumes complete messages from `input` and appends responses to `output`.
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next;
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context) -> Next;
 
     /// Sends the response on `stream`, whose delay has expired.
-    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context<'_>);
+    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context);
 
     /// Returns true if no request or response is in flight.
     fn is_idle(&self) -> bool;
@@ -53,7 +53,7 @@ pub(crate) struct Detection {
 }
 
 impl ProtocolHandler for Detection {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, _: &mut Context<'_>) -> Next {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, _: &mut Context) -> Next {
         if let Some(request_bytes) = self.request_bytes {
             return Next::Switch(Box::new(tcp::Tcp::new(self.number, request_bytes)));
         }
@@ -70,7 +70,7 @@ impl ProtocolHandler for Detection {
         Next::Switch(Box::new(http2::Http2::new(self.number, output)))
     }
 
-    fn delay_expired(&mut self, _: u64, _: &mut Vec<u8>, _: &mut Context<'_>) {}
+    fn delay_expired(&mut self, _: u64, _: &mut Vec<u8>, _: &mut Context) {}
 
     fn is_idle(&self) -> bool {
         true

@@ -19,7 +19,7 @@ pub(crate) struct Planned {
 }
 
 /// The response to a request on this connection of the worker. The body is that of a gRPC call.
-pub(crate) fn respond(head: &Head, body: &[u8], connection: u64, context: &mut Context<'_>) -> Planned {
+pub(crate) fn respond(head: &Head, body: &[u8], connection: u64, context: &mut Context) -> Planned {
     let behaviour = match behaviour(head, context) {
         Ok(behaviour) => behaviour,
         Err(error) => {
@@ -31,10 +31,10 @@ pub(crate) fn respond(head: &Head, body: &[u8], connection: u64, context: &mut C
             return Planned { response, plan: None, closes: false };
         }
     };
-    let drawn = behaviour.draw(context.tables, context.random);
+    let drawn = behaviour.draw(&context.tables, &mut context.random);
     let plan = Some(context.plan(connection, &drawn));
     let response = if head.is_grpc() {
-        grpc::response(head, body, &drawn, context.services)
+        grpc::response(head, body, &drawn, &mut context.services)
     } else {
         response(&drawn, head.method == "HEAD", behaviour.headers())
     };
@@ -47,14 +47,14 @@ pub(crate) fn pairs(fields: &[(String, String)]) -> Vec<(&str, &str)> {
 }
 
 /// The parameters in the query and headers of a request.
-pub(crate) fn behaviour(head: &Head, context: &Context<'_>) -> Result<Behaviour, BadParameter> {
-    let mut behaviour = context.defaults.clone();
+pub(crate) fn behaviour(head: &Head, context: &Context) -> Result<Behaviour, BadParameter> {
+    let mut behaviour = context.defaults.behaviour.clone();
     if let Some((_, query)) = head.path.split_once('?') {
-        behaviour.apply_query(query, context.tables)?;
+        behaviour.apply_query(query, &context.tables)?;
     }
     for (name, value) in &head.fields {
         if let Some(parameter) = name.strip_prefix(HEADER_PREFIX) {
-            behaviour.apply(parameter, value, context.tables)?;
+            behaviour.apply(parameter, value, &context.tables)?;
         }
     }
     Ok(behaviour)

@@ -117,6 +117,21 @@ pub(crate) fn write_head(
     });
 }
 
+/// Appends a response with a line of text.
+pub(crate) fn write_text(
+    output: &mut Vec<u8>,
+    status: u16,
+    line: &str,
+    persistence: Persistence,
+    is_head: bool,
+) {
+    let text = format!("{line}\n");
+    write_head(output, status, text.len() as u64, persistence, &[]);
+    if !is_head {
+        output.extend_from_slice(text.as_bytes());
+    }
+}
+
 /// Returns true if a response with this status has no body (RFC 9110, section 6.4.1).
 pub(crate) fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)

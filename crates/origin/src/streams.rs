@@ -81,7 +81,7 @@ impl Streams {
         stream: u64,
         event: ServerEvent<Id>,
         sender: &mut impl StreamSender,
-        context: &mut Context<'_>,
+        context: &mut Context,
     ) {
         match event {
             ServerEvent::Request { head, body, .. } => self.answer(stream, &head, &body, sender, context),
@@ -109,13 +109,13 @@ impl Streams {
         &mut self,
         stream: u64,
         sender: &mut impl StreamSender,
-        context: &mut Context<'_>,
+        context: &mut Context,
     ) {
         if let Some(planned) = self.delayed.remove(&stream) {
-            *context.in_flight -= 1;
+            context.in_flight -= 1;
             send(stream, planned, sender, context);
         } else if self.calls.get(&stream).is_some_and(Call::is_delayed) {
-            *context.in_flight -= 1;
+            context.in_flight -= 1;
             self.advance(stream, Call::delay_expired, sender, context);
         }
     }
@@ -127,7 +127,7 @@ impl Streams {
         head: &Head,
         body: &[u8],
         sender: &mut impl StreamSender,
-        context: &mut Context<'_>,
+        context: &mut Context,
     ) {
         let planned = respond(head, body, self.connection, context);
         if planned.plan.is_some_and(|plan| context.delay(&plan, stream)) {
@@ -138,7 +138,7 @@ impl Streams {
     }
 
     /// Opens a call whose messages are answered one by one.
-    fn open(&mut self, stream: u64, head: &Head, sender: &mut impl StreamSender, context: &mut Context<'_>) {
+    fn open(&mut self, stream: u64, head: &Head, sender: &mut impl StreamSender, context: &mut Context) {
         let (call, closes) = match Call::open(head, self.connection, context) {
             Ok(opened) => opened,
             Err(planned) => return send(stream, *planned, sender, context),
@@ -157,7 +157,7 @@ impl Streams {
         stream: u64,
         change: impl FnOnce(&mut Call) -> Option<Reply>,
         sender: &mut impl StreamSender,
-        context: &mut Context<'_>,
+        context: &mut Context,
     ) {
         let Some(call) = self.calls.get_mut(&stream) else { return };
         self.held_bytes -= call.held_bytes() as u64;
@@ -184,19 +184,19 @@ impl Streams {
     }
 
     /// Forgets a request that is cancelled.
-    fn cancel(&mut self, stream: u64, context: &mut Context<'_>) {
+    fn cancel(&mut self, stream: u64, context: &mut Context) {
         let call = self.calls.remove(&stream);
         self.held_bytes -= call.as_ref().map_or(0, |call| call.held_bytes() as u64);
         let is_delayed = call.is_some_and(|call| call.is_delayed()) || self.delayed.remove(&stream).is_some();
-        *context.in_flight -= u64::from(is_delayed);
+        context.in_flight -= u64::from(is_delayed);
     }
 }
 
 /// Counts a response and sends it.
-fn send(stream: u64, planned: Planned, sender: &mut impl StreamSender, context: &mut Context<'_>) {
+fn send(stream: u64, planned: Planned, sender: &mut impl StreamSender, context: &mut Context) {
     match planned.plan {
         Some(plan) => context.count_response(plan),
-        None => *context.answered += 1,
+        None => context.report.answered += 1,
     }
     if !planned.closes || sender.close(stream) {
         sender.respond(stream, planned.response);

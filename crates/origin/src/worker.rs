@@ -5,15 +5,11 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_host::processors;
-use hoptax_wire::tls::ServerConfig;
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
@@ -21,54 +17,31 @@ use rustix::time::Timespec;
 
 use crate::connection::{Connection, State};
 use crate::context::Context;
-use crate::defaults::DefaultsCopy;
-use crate::queue::Queue;
-use crate::services::ServiceState;
-use crate::table::Tables;
 use crate::{OriginReport, Served, SharedSettings};
 
 /// The epoll token of the listening socket. Connections have their slot index.
 const LISTENER: u64 = u64::MAX;
-/// Maximum time in `epoll_wait`: bounds how late a stop request is noticed.
-const MAX_WAIT: Duration = Duration::from_millis(50);
 /// Maximum time to finish responses in flight at shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause after `accept` failed for lack of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(1);
 /// Maximum events per `epoll_wait`.
 const EVENTS: usize = 256;
-/// Maximum bytes per read.
-const READ_BYTES: usize = 64 * 1024;
 
 /// A worker.
 #[derive(Debug)]
 pub(crate) struct Worker {
     epoll: OwnedFd,
     listener: TcpListener,
-    defaults: DefaultsCopy,
-    tables: Arc<Tables>,
-    random: SmallRng,
+    context: Context,
     /// Connection slots by token, each with its generation: the number of earlier connections in the slot.
     slots: Vec<(u64, Option<Connection>)>,
     /// Indexes of free slots.
     free_slots: Vec<usize>,
     /// Delays: the time of expiry, the slot, its generation, and the stream.
     delays: BinaryHeap<Reverse<(Instant, usize, u64, u64)>>,
-    /// Delays that the current step started.
-    new_delays: Vec<(Duration, u64)>,
-    tls: Option<Arc<ServerConfig>>,
     /// Request size for plain TCP, bytes.
     request_bytes: Option<u64>,
-    buffer: Vec<u8>,
-    report: OriginReport,
-    queue: Queue,
-    services: ServiceState,
-    /// Delayed responses in flight.
-    in_flight: u64,
-    /// End of busy polling.
-    polling_until: Option<Instant>,
-    /// All responses, if recorded.
-    served: Option<Vec<Served>>,
 }
 
 impl Worker {
@@ -83,22 +56,11 @@ impl Worker {
         Ok(Self {
             epoll,
             listener,
-            defaults: DefaultsCopy::new(&settings.defaults),
-            tables: Arc::clone(&settings.tables),
-            tls: settings.tls.clone(),
+            context: Context::new(settings, seed, records),
             request_bytes: settings.request_bytes,
-            new_delays: Vec::new(),
-            random: SmallRng::seed_from_u64(seed),
             slots: Vec::new(),
             free_slots: Vec::new(),
             delays: BinaryHeap::new(),
-            buffer: vec![0; READ_BYTES],
-            report: OriginReport::default(),
-            queue: Queue::default(),
-            services: settings.services.clone(),
-            in_flight: 0,
-            polling_until: None,
-            served: records.then(Vec::new),
         })
     }
 
@@ -110,39 +72,37 @@ impl Worker {
         loop {
             if ending_since.is_none() && stop.load(Ordering::Relaxed) {
                 ending_since = Some(Instant::now());
+                self.context.ending = true;
                 epoll::delete(&self.epoll, &self.listener)?;
                 self.close_idle();
             }
             if let Some(since) = ending_since
                 && (since.elapsed() >= SHUTDOWN_TIMEOUT || self.free_slots.len() == self.slots.len())
             {
-                return Ok((self.report, self.served.unwrap_or_default()));
+                return Ok((self.context.report, self.context.served.unwrap_or_default()));
             }
             self.wait(&mut events)?;
-            self.defaults.refresh();
-            let ending = ending_since.is_some();
+            self.context.defaults.refresh();
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.accept()?,
-                    token => self.handle_event(token as usize, event.flags, ending),
+                    token => self.handle_event(token as usize, event.flags),
                 }
             }
-            self.expire_delays(ending);
+            self.expire_delays();
         }
     }
 
     fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-        let next = self.delays.peek().map(|Reverse((due, ..))| due.saturating_duration_since(Instant::now()));
-        self.polling_until = self.polling_until.filter(|until| Instant::now() < *until);
-        let is_polling = self.polling_until.is_some();
-        let wait = if is_polling { Duration::ZERO } else { next.unwrap_or(MAX_WAIT).min(MAX_WAIT) };
+        let next = self.delays.peek().map(|Reverse((due, ..))| *due);
+        let wait = self.context.wait(next);
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
         events.clear();
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        if is_polling && events.is_empty() {
+        if self.context.is_polling() && events.is_empty() {
             // The generator may busy-poll on the same processor.
             thread::yield_now();
         }
@@ -178,13 +138,13 @@ impl Worker {
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), interest)?;
         if let Some(slot) = self.slots.get_mut(index) {
-            slot.1 = Some(Connection::new(self.report.connections, socket, self.request_bytes));
+            slot.1 = Some(Connection::new(self.context.report.connections, socket, self.request_bytes));
         }
-        self.report.connections += 1;
+        self.context.report.connections += 1;
         Ok(())
     }
 
-    fn handle_event(&mut self, index: usize, flags: epoll::EventFlags, ending: bool) {
+    fn handle_event(&mut self, index: usize, flags: epoll::EventFlags) {
         let incoming = epoll::EventFlags::IN
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::HUP
@@ -192,10 +152,10 @@ impl Worker {
         if let Some((_, Some(connection))) = self.slots.get_mut(index) {
             connection.transport.readable |= flags.intersects(incoming);
         }
-        self.step(index, ending, Connection::advance);
+        self.step(index, Connection::advance);
     }
 
-    fn expire_delays(&mut self, ending: bool) {
+    fn expire_delays(&mut self) {
         let now = Instant::now();
         while let Some(&Reverse((due, index, generation, stream))) = self.delays.peek()
             && due <= now
@@ -203,46 +163,26 @@ impl Worker {
             self.delays.pop();
             // The connection may have been closed and its slot reused.
             if self.slots.get(index).is_some_and(|(current, _)| *current == generation) {
-                self.step(index, ending, |connection, context| connection.delay_expired(stream, context));
+                self.step(index, |connection, context| connection.delay_expired(stream, context));
             }
         }
     }
 
-    fn step(
-        &mut self,
-        index: usize,
-        ending: bool,
-        step: impl Fn(&mut Connection, &mut Context<'_>) -> State,
-    ) {
+    fn step(&mut self, index: usize, step: impl Fn(&mut Connection, &mut Context) -> State) {
         let Some((generation, slot)) = self.slots.get_mut(index) else { return };
         let Some(connection) = slot else { return };
-        let mut context = Context {
-            defaults: &self.defaults.behaviour,
-            tables: &self.tables,
-            tls: self.tls.as_ref(),
-            delays: &mut self.new_delays,
-            random: &mut self.random,
-            buffer: &mut self.buffer,
-            answered: &mut self.report.answered,
-            queue: &mut self.queue,
-            in_flight: &mut self.in_flight,
-            polling_until: &mut self.polling_until,
-            services: &mut self.services,
-            served: self.served.as_mut(),
-            ending,
-        };
-        let state = step(connection, &mut context);
-        if !self.new_delays.is_empty() {
+        let state = step(connection, &mut self.context);
+        if !self.context.delays.is_empty() {
             let now = Instant::now();
-            let started = self.new_delays.drain(..);
+            let started = self.context.delays.drain(..);
             self.delays
                 .extend(started.map(|(delay, stream)| Reverse((now + delay, index, *generation, stream))));
         }
         match state {
             State::Wait => {}
             ended @ (State::Done | State::Failed) => {
-                self.report.broken += u64::from(ended == State::Failed);
-                self.in_flight -= connection.delayed();
+                self.context.report.broken += u64::from(ended == State::Failed);
+                self.context.in_flight -= connection.delayed();
                 *slot = None;
                 *generation += 1;
                 self.free_slots.push(index);

@@ -138,11 +138,5 @@ pub fn no_such_nodes(pointers: &[String]) -> String {
 
 /// A lab with addresses that lead nowhere.
 fn nowhere() -> Lab {
-    Lab {
-        admin_port: 0,
-        listener_ports: Vec::new(),
-        origin: ORIGIN,
-        companion: COMPANION,
-        folder: "/lab".into(),
-    }
+    Lab::new(ORIGIN, COMPANION, "/lab".into())
 }

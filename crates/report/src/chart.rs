@@ -347,6 +347,13 @@ pub(crate) struct WaterfallTotal {
     pub(crate) price_per_hour: Option<f64>,
 }
 
+impl Chart {
+    /// Several charts for each name; none without a name.
+    pub(crate) fn groups(groups: Vec<Group>) -> Option<Self> {
+        (!groups.is_empty()).then_some(Self::Groups(groups))
+    }
+}
+
 impl Axis {
     /// A linear axis.
     pub(crate) fn linear(label: impl Into<String>, unit: &'static str) -> Self {

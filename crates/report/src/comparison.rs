@@ -8,7 +8,7 @@ use hoptax_result::{
 
 use crate::findings::named;
 use crate::more_rounds;
-use crate::numbers::{counted, decimals, difference, grouped, percent_difference};
+use crate::numbers::{counted, decimals, difference, grouped, or_dash, percent_difference};
 use crate::sittings::{scaled, unit};
 use crate::table::Table;
 use crate::words;
@@ -247,9 +247,6 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
     let subjects = || {
         comparisons.iter().flat_map(|one| one.subjects.iter().map(move |subject| (&one.reference, subject)))
     };
-    let of = |subject: &ComparedSubject, measure: CostMeasure| {
-        subject.measures.iter().find(|one| one.measure == measure).cloned()
-    };
     let mut measures: Vec<CostMeasure> = Vec::new();
     for (_, subject) in subjects() {
         measures.extend(subject.measures.iter().map(|one| one.measure));
@@ -260,9 +257,8 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
         format!("{} {}", percent_difference(&one.difference_share), one.decision.as_str())
     };
     let row = |(reference, subject): (&SubjectName, &ComparedSubject)| {
-        let cells = measures
-            .iter()
-            .map(|measure| of(subject, *measure).as_ref().map_or_else(|| "-".to_owned(), cell));
+        let of = |measure: &CostMeasure| subject.measures.iter().find(|one| one.measure == *measure);
+        let cells = measures.iter().map(|measure| or_dash(of(measure).map(cell)));
         (subject.subject.name.clone(), std::iter::once(reference.name.clone()).chain(cells).collect())
     };
     // The unit is that of the level; differences are shares of it.

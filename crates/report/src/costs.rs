@@ -7,7 +7,7 @@ use hoptax_result::{
 
 use crate::by_load;
 use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
-use crate::findings::listed;
+use crate::findings::checks;
 use crate::quantity::{Basis, Quantity};
 use crate::rows::{OF_SLICES, Row, compared_with, reference_level};
 use crate::table::Cell;
@@ -170,13 +170,8 @@ fn why_withheld(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> 
     let is_withholding = |finding: &&Finding| finding.withholds_number_or_vague_level(&place);
     let withholding = result.findings.iter().filter(is_withholding).map(|finding| &finding.id);
     let bounding = bound.iter().flat_map(|bound| &bound.by);
-    let mut checks: Vec<&str> = withholding.chain(bounding).map(String::as_str).collect();
-    checks.sort_unstable();
-    checks.dedup();
-    if checks.is_empty() {
-        return bound.map(|_| "the level that it is a share of, of which only bounds are known".to_owned());
-    }
-    Some(listed(&checks))
+    let bounded = "the level that it is a share of, of which only bounds are known";
+    checks(withholding.chain(bounding).map(String::as_str)).or(bound.map(|_| bounded.to_owned()))
 }
 
 /// A view, unless no arm has a number in it.
@@ -306,17 +301,22 @@ mod tests {
         assert!(costs.arms.iter().any(|arm| arm.family == "stats"), "{:?}", costs.arms);
     }
 
-    #[test]
-    fn response_times_rates_and_memory_are_shares_too() {
+    /// A study whose baseline has this maximum rate, of which `lua` costs 1,000.
+    fn with_max_rate(level: Interval) -> StudyResult {
         let mut result = fixture::study();
         for arm in &mut result.arms {
             match arm.id.as_str() {
-                "baseline" => arm.max_rate = Some(Interval::around(20_000.0, 0.0)),
+                "baseline" => arm.max_rate = Some(level),
                 "lua" => arm.cost.max_rate = Some(Interval::around(-1_000.0, 300.0)),
                 _ => {}
             }
         }
-        let costs = of(&result);
+        result
+    }
+
+    #[test]
+    fn response_times_rates_and_memory_are_shares_too() {
+        let costs = of(&with_max_rate(Interval::around(20_000.0, 0.0)));
         let lua = costs.arms.iter().position(|arm| arm.id == "lua").unwrap();
         let view = |heading: &str| costs.views.iter().find(|view| view.heading == heading).unwrap();
         assert_eq!(view("max rate %").cells[lua].text(), "-5.0 ±1.5");
@@ -383,14 +383,7 @@ mod tests {
 
     #[test]
     fn a_share_of_a_level_that_may_be_zero_is_unknown() {
-        let mut result = fixture::study();
-        for arm in &mut result.arms {
-            match arm.id.as_str() {
-                "baseline" => arm.max_rate = Some(Interval::around(20_000.0, 20_000.0)),
-                "lua" => arm.cost.max_rate = Some(Interval::around(-1_000.0, 300.0)),
-                _ => {}
-            }
-        }
+        let result = with_max_rate(Interval::around(20_000.0, 20_000.0));
         let why = "the level that it is a share of, which may be zero";
         assert_eq!(share_of_lua(&result, "max rate %"), Some(unknown(why)));
     }

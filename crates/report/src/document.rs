@@ -8,7 +8,6 @@ use std::path::Path;
 use hoptax_checks::about::{self, About};
 use hoptax_result::{Finding, Program, Severity, Verdict};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::chart::{Chart, Differences};
@@ -122,12 +121,6 @@ pub(crate) enum Block {
     TextOnly(Box<Block>),
 }
 
-/// The JSON Schema of documents.
-pub fn schema() -> serde_json::Value {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings.into_generator().into_root_schema_for::<Document>().to_value()
-}
-
 impl Document {
     /// A document with an answer and nothing else.
     pub(crate) fn new(subject: impl Into<String>, title: impl Into<String>, answer: Vec<String>) -> Self {
@@ -227,11 +220,14 @@ impl Section {
     }
 
     /// A section of charts below a note on how to read them; none without a chart.
-    pub(crate) fn of_charts(title: &str, note: &str, charts: Vec<Chart>) -> Option<Self> {
-        let is_any = !charts.is_empty();
-        let blocks = charts.into_iter().map(Block::chart);
-        let blocks = std::iter::once(Block::Note(note.to_owned())).chain(blocks).collect();
-        is_any.then(|| Self::new(title, blocks))
+    pub(crate) fn of_charts(
+        title: &str,
+        note: &str,
+        charts: impl IntoIterator<Item = Chart>,
+    ) -> Option<Self> {
+        let mut blocks = vec![Block::Note(note.to_owned())];
+        blocks.extend(charts.into_iter().map(Block::chart));
+        (blocks.len() > 1).then(|| Self::new(title, blocks))
     }
 
     /// A section of one chart of differences; none without a difference.

@@ -31,7 +31,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::document::Document;
-use crate::kind::Kind;
+use crate::kind::{self, Kind};
 
 pub use bill::bill;
 pub use calibration::calibration;
@@ -56,29 +56,36 @@ pub use size_check::{size_check, size_check_of};
 pub(crate) use study::table_so_far;
 pub use study::{TextTable, at_load, costs_so_far, sittings, so_far, study, study_of};
 
+/// The kind of the results with a body, and the function that makes their documents.
+macro_rules! kind {
+    ($body:ty, $document:expr) => {
+        Kind::with_body::<$body>(|text| kind::document::<$body>(text, $document))
+    };
+}
+
 /// All kinds of results.
 pub const KINDS: &[Kind] = &[
-    Kind::with_body::<StudyBody>(),
-    Kind::with_body::<SittingsBody>(),
-    Kind::with_body::<BillBody>(),
-    Kind::with_body::<ComparisonBody>(),
-    Kind::with_body::<StudiesComparisonBody>(),
-    Kind::with_body::<GateBody>(),
-    Kind::with_body::<LoadBody>(),
-    Kind::with_body::<FindBody>(),
-    Kind::with_body::<FindArmsBody>(),
-    Kind::with_body::<ScaleBody>(),
-    Kind::with_body::<SizeBody>(),
-    Kind::with_body::<SizeCheckBody>(),
-    Kind::with_body::<GraphRunBody>(),
-    Kind::with_body::<MeshMarkBody>(),
-    Kind::with_body::<CalibrationBody>(),
-    Kind::with_body::<CrosscheckBody>(),
-    Kind::with_body::<PricesBody>(),
-    Kind::with_body::<RunsBody>(),
-    Kind::with_body::<HistoryBody>(),
-    Kind::with_body::<ListenersCheckBody>(),
-    Kind::with_body::<LintBody>(),
+    kind!(StudyBody, study),
+    kind!(SittingsBody, study::stored_sittings),
+    kind!(BillBody, bill),
+    kind!(ComparisonBody, comparison),
+    kind!(StudiesComparisonBody, studies_comparison),
+    kind!(GateBody, gate),
+    kind!(LoadBody, load),
+    kind!(FindBody, find),
+    kind!(FindArmsBody, find_arms),
+    kind!(ScaleBody, scale),
+    kind!(SizeBody, size),
+    kind!(SizeCheckBody, size_check),
+    kind!(GraphRunBody, graph_run),
+    kind!(MeshMarkBody, meshmark),
+    kind!(CalibrationBody, calibration),
+    kind!(CrosscheckBody, crosscheck),
+    kind!(PricesBody, prices),
+    kind!(RunsBody, runs),
+    kind!(HistoryBody, history),
+    kind!(ListenersCheckBody, listeners_check),
+    kind!(LintBody, lint),
 ];
 
 /// The kind of a result file, of any version of its format that is read.
@@ -122,14 +129,14 @@ mod tests {
     use hoptax_result::{HistoryResult, Program, Verdict};
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
     use crate::sittings::fixture;
 
     #[test]
     fn a_file_of_sittings_has_a_table_by_sitting() {
         let text = serde_json::to_string(&fixture::three()).unwrap();
-        let screen = terminal::screen(&of_text(&text).unwrap(), Style { width: 100, colour: false });
+        let screen = terminal::screen(&of_text(&text).unwrap(), STYLE);
         assert!(screen.contains("3 sittings of quick") && screen.contains("+91 ±10"), "{screen}");
         assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     }
@@ -150,7 +157,7 @@ mod tests {
                 }
             }
             document.notes = vec![document.notes.clone(); 100].concat();
-            let screen = terminal::screen(&document, Style { width: 100, colour: false });
+            let screen = terminal::screen(&document, STYLE);
             assert!(screen.lines().count() <= 40, "{}: {screen}", path.display());
             assert!(screen.lines().all(|line| line.chars().count() <= 100), "{}: {screen}", path.display());
         }

@@ -1,5 +1,9 @@
 //! Findings for human readers: one group per check that fired, with the numbers it withholds.
 
+use std::borrow::Borrow;
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
 use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
 
 use crate::numbers::{Piece, counted, grouped, pieces};
@@ -73,7 +77,6 @@ impl FindingGroup<'_> {
         let mut sittings = self.sittings.clone();
         sittings.sort_unstable();
         let numbers: Vec<String> = sittings.iter().map(u32::to_string).collect();
-        let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
         let sittings = match numbers.len() {
             0 => String::new(),
             1 => format!("sitting {}", listed(&numbers)),
@@ -189,12 +192,18 @@ pub(crate) fn named<T: AsRef<str>>(names: &[T], most: usize) -> String {
 }
 
 /// Joins words: `a, b and c`.
-pub(crate) fn listed(words: &[&str]) -> String {
+pub(crate) fn listed<T: Borrow<str> + Display>(words: &[T]) -> String {
     match words {
         [] => String::new(),
-        [word] => (*word).to_owned(),
+        [word] => word.to_string(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// The checks with these ids as words, each once; none without a check.
+pub(crate) fn checks<'c>(ids: impl Iterator<Item = &'c str>) -> Option<String> {
+    let ids: BTreeSet<&str> = ids.collect();
+    (!ids.is_empty()).then(|| listed(&Vec::from_iter(ids)))
 }
 
 /// A value with the number of decimals that it is printed with.

@@ -12,9 +12,25 @@ use hoptax_result::{
     StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
+use crate::Style;
+use crate::document::Document;
+use crate::render::{csv, html, markdown, terminal};
+use crate::rows::MIB;
+
 pub(crate) use timeline::timeline;
 
-const MIB: f64 = 1_048_576.0;
+/// A terminal that first screens are tested on.
+pub(crate) const STYLE: Style = Style { width: 100, colour: false };
+
+/// Every output of a document that has all of it.
+pub(crate) fn outputs(document: &Document, style: Style) -> [String; 4] {
+    [
+        terminal::details(document, style),
+        markdown::text(document),
+        html::page(document).unwrap(),
+        csv::text(document),
+    ]
+}
 
 fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us: f64) -> ArmResult {
     let has_proxy = kind != ArmKind::Direct;

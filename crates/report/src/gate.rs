@@ -3,7 +3,7 @@
 use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference, Verdict};
 
 use crate::more_rounds;
-use crate::numbers::{counted, decimals, grouped, percent_difference};
+use crate::numbers::{counted, decimals, grouped, or_dash, percent_difference};
 use crate::sittings::{scaled, unit};
 use crate::table::Table;
 
@@ -127,12 +127,11 @@ pub(crate) fn table(result: &GateResult) -> Table {
                 .map_or(reference, |change| scaled(change.times(reference), limit.measure).half_width());
             grouped(reference * unit(limit.measure), decimals(half_width))
         });
-        let dash = || "-".to_owned();
         let cells = vec![
             limit.limit.clone(),
             limit.measure.words().to_owned(),
-            level.unwrap_or_else(dash),
-            limit.change_share.as_ref().map_or_else(dash, percent_difference),
+            or_dash(level),
+            or_dash(limit.change_share.as_ref().map(percent_difference)),
             limit.outcome.as_str().to_owned(),
         ];
         (name, cells)

@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, Place, StudyResult};
 
-use crate::numbers::{level, percent};
+use crate::numbers::{level, or_dash, percent};
 use crate::table::Table;
 use crate::words;
 
@@ -25,9 +25,9 @@ pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<Table> {
         .filter(|column| result.arms.iter().filter_map(of).any(|(_, under)| column.1(under).is_some()))
         .collect();
     let row = |(arm, under): (&ArmResult, &ArmLoad)| {
-        let group = arm.key_exchange_group.clone().unwrap_or_else(|| "-".to_owned());
+        let group = or_dash(arm.key_exchange_group.clone());
         let rates = columns.iter().map(|column| rate(result, arm, under, column.1(under)));
-        let busy = under.busy_share().map_or_else(|| "-".to_owned(), |share| percent(share, 0));
+        let busy = or_dash(under.busy_share().map(|share| percent(share, 0)));
         let cells = std::iter::once(group).chain(rates).chain([busy]);
         (arm.id.clone(), cells.collect())
     };

@@ -1,5 +1,6 @@
 //! The few numbers of a result that a page shows in a row under its answer.
 
+use hoptax_result::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,19 +24,31 @@ impl Headline {
     }
 
     /// A number with its interval or its bounds, or the reason why it is not known.
-    pub(crate) fn of(name: impl Into<String>, number: Quantity, note: Option<String>) -> Self {
+    pub(crate) fn number(name: impl Into<String>, number: Quantity, note: Option<String>) -> Self {
         Self::new(name, Cell::Quantity(number), note)
     }
 
     /// The headline of a void result, without its number, which is not to be used.
-    #[must_use]
-    pub(crate) fn withheld(self, why: &str) -> Self {
+    fn withheld(self, why: &str) -> Self {
         let unit = match &self.value {
             Cell::Quantity(quantity) => quantity.unit,
             Cell::Empty | Cell::Text(_) => "",
         };
-        Self::of(self.name, Quantity::unknown(why, unit), None)
+        Self::number(self.name, Quantity::unknown(why, unit), None)
     }
+}
+
+/// The headlines of a result with this verdict, each without its number if that is void.
+pub(crate) fn unless_void(
+    verdict: Verdict,
+    all: Vec<Headline>,
+    why: impl FnOnce() -> String,
+) -> Vec<Headline> {
+    if verdict != Verdict::Void {
+        return all;
+    }
+    let why = why();
+    all.into_iter().map(|one| one.withheld(&why)).collect()
 }
 
 #[cfg(test)]
@@ -63,8 +76,9 @@ pub(crate) mod tests {
     #[test]
     fn a_void_result_keeps_the_name_and_says_why_there_is_no_number() {
         let number = Quantity::point(3.0, "us", Form::Level);
-        let headline = Headline::of("p50", number, Some("of `lua`".to_owned())).withheld("the proxy waited");
-        assert_eq!(headline, Headline::of("p50", Quantity::unknown("the proxy waited", "us"), None));
+        let headline =
+            Headline::number("p50", number, Some("of `lua`".to_owned())).withheld("the proxy waited");
+        assert_eq!(headline, Headline::number("p50", Quantity::unknown("the proxy waited", "us"), None));
         let count = Headline::new("costs", Cell::words("3 of 4"), None).withheld("the proxy waited");
         assert_eq!(count.value, Cell::Quantity(Quantity::unknown("the proxy waited", "")));
     }

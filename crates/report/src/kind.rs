@@ -8,12 +8,6 @@ use serde_json::Result;
 
 use crate::document::Document;
 
-/// A body that is shown as a [`Document`].
-pub trait Documented: Body {
-    /// The document of a result.
-    const DOCUMENT: fn(&Report<Self>) -> Document;
-}
-
 /// A kind of result file, for programs that read one without knowing its kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
@@ -51,21 +45,21 @@ pub struct Head {
 }
 
 impl Kind {
-    /// The kind of the results with this body.
-    pub(crate) const fn with_body<T: Documented>() -> Self {
+    /// The kind of the results with this body, of whose files `document` makes documents.
+    pub(crate) const fn with_body<T: Body>(document: fn(&str) -> Result<Document>) -> Self {
         Self {
             format: T::FORMAT,
             name: Report::<T>::KIND,
             schema: || schemars::schema_for!(Report<T>),
             read: head::<T>,
-            document: document::<T>,
+            document,
         }
     }
 }
 
 impl Head {
     /// The fields of a result that was read.
-    pub(crate) fn of<T: Body>(report: &Report<T>) -> Self {
+    pub(crate) fn from_report<T: Body>(report: &Report<T>) -> Self {
         Self {
             kind: Report::<T>::KIND,
             verdict: report.verdict,
@@ -76,13 +70,14 @@ impl Head {
     }
 }
 
-fn head<T: Documented>(text: &str) -> Result<Head> {
-    Ok(Head::of(&T::from_text(text)?))
+fn head<T: Body>(text: &str) -> Result<Head> {
+    Ok(Head::from_report(&T::from_text(text)?))
 }
 
-fn document<T: Documented>(text: &str) -> Result<Document> {
+/// Reads a file, and makes its document with `of`.
+pub(crate) fn document<T: Body>(text: &str, of: fn(&Report<T>) -> Document) -> Result<Document> {
     let report = T::from_text(text)?;
-    let mut document = T::DOCUMENT(&report);
+    let mut document = of(&report);
     // The first screen has no findings that only inform, and who reads the file must know that there is more in it.
     let is_of_newer = |finding: &&Finding| finding.id == Finding::NEWER_FILE;
     document.notes.extend(report.findings.iter().filter(is_of_newer).map(|finding| finding.message.clone()));

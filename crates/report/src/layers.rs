@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{ArmResult, LayerUse, StudyResult};
 
-use crate::numbers::{difference, level};
+use crate::numbers::{difference, level, or_dash};
 use crate::rows::in_percent;
 use crate::table::Table;
 pub(crate) use bars::bars;
@@ -26,7 +26,7 @@ pub(crate) fn top_down(result: &StudyResult) -> Option<Table> {
     let row = |arm: &ArmResult| {
         let cell = |name: &&str| {
             let part = arm.top_down.iter().find(|part| part.part == **name);
-            part.map_or_else(|| "-".to_owned(), |part| level(&in_percent(&part.share)))
+            or_dash(part.map(|part| level(&in_percent(&part.share))))
         };
         (arm.id.clone(), parts.iter().map(cell).collect())
     };
@@ -46,7 +46,7 @@ fn table(arm: &ArmResult) -> Option<Table> {
         let share = layer.cpu_us_per_request.estimate / whole;
         let mut cells = vec![level(&layer.cpu_us_per_request), format!("{:.1} %", share * 100.0)];
         if other.is_some() {
-            cells.push(layer.added_us_per_request.as_ref().map_or_else(|| "-".to_owned(), difference));
+            cells.push(or_dash(layer.added_us_per_request.as_ref().map(difference)));
         }
         (layer.layer.clone(), cells)
     };

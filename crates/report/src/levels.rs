@@ -3,7 +3,7 @@
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, Interval, LoadSpec, RoundMeasure, StudyResult};
 
 use crate::load_rate;
-use crate::numbers::{grouped, level};
+use crate::numbers::{grouped, level, or_dash};
 use crate::rows::{arm_level, baselines, mark, own_load, reference_level};
 use crate::table::Table;
 
@@ -76,8 +76,7 @@ pub(crate) fn levels(result: &StudyResult) -> Option<Table> {
         row.load.is_none() || columns.iter().any(|column| row.level(result, column.1).is_some())
     });
     let cells = |row: &Row<'_>| -> Vec<String> {
-        let cell =
-            |column: &Column| row.level(result, column.1).as_ref().map_or_else(|| "-".to_owned(), level);
+        let cell = |column: &Column| or_dash(row.level(result, column.1).as_ref().map(level));
         columns.iter().map(cell).collect()
     };
     let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };

@@ -45,6 +45,11 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// A count, with separators between thousands.
+pub(crate) fn count(count: u64) -> String {
+    grouped(count as f64, 0)
+}
+
 /// A rate, with a decimal if it is small.
 pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))
@@ -106,6 +111,11 @@ pub fn percent_difference(share: &Interval) -> String {
 /// A time in seconds, with a decimal place if it is not whole.
 pub(super) fn seconds(seconds: f64) -> String {
     grouped(seconds, usize::from(seconds.fract() > 0.0))
+}
+
+/// A text, or a dash where there is nothing to state.
+pub(crate) fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
 }
 
 /// A time in words: `23 s`, `4 min`, `3.3 h`.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use hoptax_result::{FailOnOutcome, Latency, LoadResult};
+use hoptax_result::{FailOnOutcome, Latency, LoadResult, Percentile};
 
 /// A load result as text. Times are in seconds, shares from 0 to 1.
 pub fn load(result: &LoadResult) -> String {
@@ -49,9 +49,8 @@ pub fn load(result: &LoadResult) -> String {
         text.sample("hoptax_load_rate", &[("of", of)], rate);
     }
     let latency = &result.latency;
-    let requested = |of: fn(&hoptax_result::Percentile) -> Option<f64>| -> Vec<TimeAt> {
-        let all = result.percentiles.iter();
-        all.map(|one| TimeAt { percentile: one.percentile, us: of(one) }).collect()
+    let requested = |us: fn(&Percentile) -> Option<f64>| -> Vec<TimeAt> {
+        result.percentiles.iter().map(|one| (one.percentile, us(one))).collect()
     };
     for (name, help, one, more) in [
         ("response", "Intended start to last byte.", &latency.response, requested(|one| one.response_us)),
@@ -89,12 +88,8 @@ pub fn load(result: &LoadResult) -> String {
 
 struct Text(String);
 
-/// A time at a percentile.
-struct TimeAt {
-    percentile: f64,
-    /// None if it is not known.
-    us: Option<f64>,
-}
+/// A percentile and its time, us; None if it is not known.
+type TimeAt = (f64, Option<f64>);
 
 impl Text {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
@@ -124,16 +119,16 @@ impl Text {
         let seconds = |us: Option<f64>| us.map(|us| us / 1e6);
         self.family(name, "summary", help);
         let mut quantiles = vec![
-            TimeAt { percentile: 50.0, us: latency.p50_us },
-            TimeAt { percentile: 90.0, us: latency.p90_us },
-            TimeAt { percentile: 99.0, us: latency.p99_us },
-            TimeAt { percentile: 99.9, us: latency.p99_9_us },
+            (50.0, latency.p50_us),
+            (90.0, latency.p90_us),
+            (99.0, latency.p99_us),
+            (99.9, latency.p99_9_us),
         ];
         quantiles.extend(more);
-        quantiles.sort_by(|a, b| a.percentile.total_cmp(&b.percentile));
+        quantiles.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         // A standard percentile that was also requested appears only once.
-        quantiles.dedup_by(|a, b| (a.percentile - b.percentile).abs() < 1e-9);
-        for TimeAt { percentile, us } in quantiles {
+        quantiles.dedup_by(|(a, _), (b, _)| (*a - *b).abs() < 1e-9);
+        for (percentile, us) in quantiles {
             // Rounded as a decimal: 99.9 becomes 0.999, not 0.9990000000000001.
             let quantile = (percentile * 1e7).round() / 1e9;
             self.sample(name, &[("quantile", &quantile.to_string())], seconds(us));
@@ -155,7 +150,7 @@ fn escaped(value: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use hoptax_result::{FailOn, Percentile};
+    use hoptax_result::FailOn;
 
     use super::*;
     use crate::fixture;

@@ -149,18 +149,19 @@ mod tests {
         String::from_utf8(text).unwrap()
     }
 
+    /// A table of this many times of 100 and of 126 us.
+    fn times([first, second]: [u64; 2]) -> Table {
+        let counts = vec![CountedTime::new(100_000, first), CountedTime::new(126_000, second)];
+        histograms::table(&[ResponseHistogram { arm: "lua".to_owned(), load: "open".to_owned(), counts }])
+    }
+
     #[test]
     fn columns_have_the_names_of_csv_and_types() {
-        let times = ResponseHistogram {
-            arm: "lua".to_owned(),
-            load: "open".to_owned(),
-            counts: vec![CountedTime::new(100_000, 3), CountedTime::new(126_000, 4)],
-        };
         let schemas = [
             schema(&tables::numbers(&fixture::loaded())),
             schema(&tables::slices(&fixture::study())),
             schema(&tables::timeline(&fixture::timeline())),
-            schema(&histograms::table(&[times])),
+            schema(&times([3, 4])),
         ];
         insta::assert_snapshot!(schemas.join("\n"));
     }
@@ -184,12 +185,7 @@ mod tests {
         assert_eq!(at(1, "set_aside"), Field::Null);
         assert_eq!(at(2, "set_aside"), Field::Str("steal+run-delay".to_owned()));
         assert_eq!((at(2, "slowdown"), at(2, "round")), (Field::Null, Field::Long(0)));
-        let third = ResponseHistogram {
-            arm: "lua".to_owned(),
-            load: "open".to_owned(),
-            counts: vec![CountedTime::new(100_000, 1), CountedTime::new(126_000, 2)],
-        };
-        let table = histograms::table(&[third]);
+        let table = times([1, 2]);
         assert!(csv::text(&table).contains(",1,0.333333,1,0.333333\n"), "{}", csv::text(&table));
         let row = read(&table).get_row_iter(None).unwrap().next().unwrap().unwrap();
         let share = row.get_column_iter().find(|(name, _)| *name == "share").unwrap().1.clone();

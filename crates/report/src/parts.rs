@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, ArmResult, Interval, Parts, StudyResult};
 
-use crate::numbers::{difference, level};
+use crate::numbers::{difference, level, or_dash};
 use crate::rows::mark;
 use crate::table::Table;
 
@@ -30,7 +30,7 @@ pub(crate) fn table(result: &StudyResult) -> Option<Table> {
                 (under.added_parts?, difference)
             }
         };
-        let cell = |column: &Column| column.1(&parts).as_ref().map_or_else(|| "-".to_owned(), format);
+        let cell = |column: &Column| or_dash(column.1(&parts).as_ref().map(format));
         let name = format!("{}{}", arm.id, mark(result, arm));
         Some((name, COLUMNS.iter().map(cell).collect()))
     };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{CarryError, Interval, Price, PriceMade, PricedMachine, PricesResult};
+use hoptax_result::{CarryError, Price, PriceMade, PricedMachine, PricesResult};
 
-use crate::numbers::{counted, difference, ends, grouped, level, signed};
+use crate::numbers::{counted, decimals, difference, ends, grouped, level, or_dash, signed};
 use crate::rows::in_percent;
 use crate::table::Table;
 
@@ -54,18 +54,15 @@ fn error(error: &CarryError) -> String {
 
 /// One row per function.
 pub(crate) fn table(result: &PricesResult) -> Table {
-    let or_dash = |interval: Option<&Interval>, format: fn(&Interval) -> String| {
-        interval.map_or_else(|| "-".to_owned(), format)
-    };
     let is_carried = result.here.is_some();
     let row = |price: &Price| {
         let share = price.listed_share.as_ref().map(in_percent);
-        let mut cells =
-            vec![or_dash(share.as_ref(), difference), or_dash(price.listed_us.as_ref(), difference)];
+        let listed = [&share, &price.listed_us];
+        let mut cells = listed.map(|one| or_dash(one.as_ref().map(difference))).to_vec();
         if is_carried {
             let here = price.here_us.as_ref();
-            cells.push(or_dash(here, |us| signed(us.estimate, crate::numbers::decimals(us.half_width()))));
-            cells.push(or_dash(here, ends));
+            cells.push(or_dash(here.map(|us| signed(us.estimate, decimals(us.half_width())))));
+            cells.push(or_dash(here.map(ends)));
             let why = price.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
             cells.push(format!("{}{why}", price.made.words()));
         }
@@ -103,7 +100,7 @@ pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{CarriedTo, Environment, Price, PricesBody};
+    use hoptax_result::{CarriedTo, Environment, Interval, Price, PricesBody};
 
     use super::*;
 

@@ -22,18 +22,14 @@ pub(crate) fn section(result: &StudyResult) -> Option<Section> {
         return None;
     }
     let title = "Published numbers beside those measured here";
-    let table = Table {
-        title: title.to_owned(),
-        names: "arm".to_owned(),
-        columns: vec![
-            Column::text("load", 3),
-            Column::text("measure", 0),
-            Column::new("published", 0),
-            Column::new("measured", 0),
-            Column::text("agreement", 0),
-        ],
-        rows: result.published.iter().map(|one| row(result, one)).collect(),
-    };
+    let columns = [
+        Column::text("load", 3),
+        Column::text("measure", 0),
+        Column::new("published", 0),
+        Column::new("measured", 0),
+        Column::text("agreement", 0),
+    ];
+    let table = Table::new(title, "arm", columns, result.published.iter().map(|one| row(result, one)));
     let sources = Block::Lines(sources(&result.published));
     Some(Section::new(title, vec![Block::Note(NOTE.to_owned()), Block::Table(table), sources]))
 }
@@ -91,8 +87,9 @@ mod tests {
     use hoptax_result::{ArmLoad, PublishedMeasure};
 
     use super::*;
-    use crate::render::{csv, html, markdown, terminal};
-    use crate::{Style, documents, fixture};
+    use crate::documents;
+    use crate::fixture::{self, STYLE};
+    use crate::render::terminal;
 
     /// The sample study, in which the rate of `lua` is 900 to 1,100 requests per second, and that of `jwt` is withheld.
     fn with_published(values: &[(&str, f64)]) -> StudyResult {
@@ -170,19 +167,10 @@ mod tests {
 
     #[test]
     fn all_outputs_but_the_first_screen_show_published_numbers() {
-        let style = Style { width: 100, colour: false };
-        let outputs = |result: &StudyResult| {
-            let document = documents::study(result);
-            [
-                terminal::details(&document, style),
-                markdown::text(&document),
-                html::page(&document).unwrap(),
-                csv::text(&document),
-            ]
-        };
+        let outputs = |result: &StudyResult| fixture::outputs(&documents::study(result), STYLE);
         let result = with_published(&[("lua", 4_400.0)]);
         assert!(outputs(&result).iter().all(|output| output.contains("4,400")));
-        let screen = |result: &StudyResult| terminal::screen(&documents::study(result), style);
+        let screen = |result: &StudyResult| terminal::screen(&documents::study(result), STYLE);
         let mut without = result.clone();
         without.published.clear();
         assert_eq!(screen(&result), screen(&without));

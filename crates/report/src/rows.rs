@@ -4,7 +4,7 @@ use hoptax_result::{
     ArmKind, ArmResult, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure, StudyResult,
 };
 
-use crate::findings::listed;
+use crate::findings::checks;
 use crate::load_rate;
 use crate::quantity::{Form, Quantity};
 use crate::sittings;
@@ -205,11 +205,8 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
         .or_else(|| result.plan.usual_load_name(&arm.id, asked.measure));
     let place = Place { arm: &arm.id, compared_with: arm.compared_with.as_deref(), load, measure };
     let is_withholding = |finding: &&Finding| asked.is_measurable && finding.withholds_number(&place);
-    let mut checks: Vec<&str> =
-        result.findings.iter().filter(is_withholding).map(|finding| finding.id.as_str()).collect();
-    checks.sort_unstable();
-    checks.dedup();
-    if checks.is_empty() { Cell::Empty } else { Cell::Quantity(Quantity::unknown(listed(&checks), unit)) }
+    let withholding = result.findings.iter().filter(is_withholding).map(|finding| finding.id.as_str());
+    checks(withholding).map(|why| Quantity::unknown(why, unit)).into()
 }
 
 /// The unit of a measure in tables.

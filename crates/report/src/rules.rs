@@ -1,21 +1,20 @@
 //! The table of the cost of one more firewall rule.
 
-use hoptax_result::{Interval, RuleCost, StudyResult};
+use hoptax_result::{RuleCost, StudyResult};
 
-use crate::numbers::difference;
+use crate::numbers::{difference, or_dash};
 use crate::table::Table;
 
 /// A row for each series of arms and each load; none without a series.
 pub(crate) fn table(result: &StudyResult) -> Option<Table> {
-    let cell = |interval: Option<&Interval>| interval.map_or_else(|| "-".to_owned(), difference);
     let row = |cost: &RuleCost| {
         let established = if cost.accept_established { "yes" } else { "no" };
         let cells = vec![
             cost.matching.clone(),
             established.to_owned(),
             cost.load.clone(),
-            cell(Some(&cost.cpu_ns_per_rule)),
-            cell(cost.cpu_ns_per_rule_and_packet.as_ref()),
+            difference(&cost.cpu_ns_per_rule),
+            or_dash(cost.cpu_ns_per_rule_and_packet.as_ref().map(difference)),
             cost.shape.as_str().to_owned(),
         ];
         (cost.firewall.clone(), cells)
@@ -30,7 +29,7 @@ pub(crate) fn table(result: &StudyResult) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Shape;
+    use hoptax_result::{Interval, Shape};
 
     use super::*;
     use crate::fixture;

@@ -6,7 +6,7 @@ use hoptax_result::{
 use hoptax_stats::{mean_over_rounds, standard_error};
 
 use crate::by_load::open_loops;
-use crate::numbers::{difference, grouped, level, percent};
+use crate::numbers::{difference, grouped, level, or_dash, percent};
 use crate::rows::{arm_level, hop_level, in_units, mark};
 use crate::table::Table;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
@@ -50,7 +50,7 @@ pub(crate) fn work(result: &StudyResult) -> Vec<Table> {
 }
 
 fn number(interval: Option<&Interval>) -> String {
-    interval.map_or_else(|| "-".to_owned(), level)
+    or_dash(interval.map(level))
 }
 
 /// A column: its heading, and its value for an arm.
@@ -87,9 +87,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> Table {
             && arms.iter().any(|(_, load)| column.1(load).is_some())
     };
     let columns: Vec<Column> = COLUMNS.into_iter().filter(is_shown).collect();
-    let cells = |load: &ArmLoad| {
-        columns.iter().map(|column| column.1(load).unwrap_or_else(|| "-".to_owned())).collect()
-    };
+    let cells = |load: &ArmLoad| columns.iter().map(|column| or_dash(column.1(load))).collect();
     let title = format!("{}, {}", load.name, words::loop_of(result, load));
     let headings = std::iter::once("arm").chain(columns.iter().map(|column| column.0));
     Table::of_words(title, headings, arms.iter().map(|(arm, load)| (arm.id.clone(), cells(load))))
@@ -102,7 +100,7 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> Table {
         let Some(under) = arm.under(&load.name) else { continue };
         for (place, status) in under.statuses.iter().enumerate() {
             let first = |text: String| if place == 0 { text } else { String::new() };
-            let ratio = under.admitted_ratio.as_ref().map_or_else(|| "-".to_owned(), level);
+            let ratio = number(under.admitted_ratio.as_ref());
             rows.push((
                 first(arm.id.clone()),
                 vec![
@@ -125,9 +123,9 @@ fn companion(result: &StudyResult) -> Table {
         let companion = arm.companion_cpu_us_per_request?;
         let proxy = arm.cost.cpu_us_per_request;
         let both = proxy.map(|proxy| grouped(proxy.estimate + companion.estimate, 1));
-        let proxy = proxy.as_ref().map_or_else(|| "-".to_owned(), difference);
+        let proxy = or_dash(proxy.as_ref().map(difference));
         let name = format!("{}{}", arm.id, mark(result, arm));
-        Some((name, vec![proxy, level(&companion), both.unwrap_or_else(|| "-".to_owned())]))
+        Some((name, vec![proxy, level(&companion), or_dash(both)]))
     };
     let title = "functions that call a service (companion), CPU time per request";
     let headings = ["arm", "proxy cost us", "companion us", "total us"];
@@ -141,7 +139,7 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<Table> {
     let row = |arm: &ArmResult| {
         let own = of_whole_arm(result, arm, measure)?;
         let cost = arm.cost.of_rounds.get(measure);
-        let added = cost.map_or_else(|| "-".to_owned(), |cost| difference(&in_units(&cost, definition.unit)));
+        let added = or_dash(cost.map(|cost| difference(&in_units(&cost, definition.unit))));
         Some((arm.id.clone(), vec![level(&own), added]))
     };
     let unit = definition.unit_name;

@@ -2,7 +2,7 @@
 
 use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, StudyResult};
 
-use crate::numbers::{UNCERTAIN_SIGN, counted, decimals, difference, ends, grouped};
+use crate::numbers::{UNCERTAIN_SIGN, counted, decimals, difference, ends, grouped, or_dash};
 use crate::table::Table;
 
 /// The heading of the tables by sitting.
@@ -32,12 +32,7 @@ fn table(result: &SittingsResult, one: Option<&StudyResult>, measure: CostMeasur
         let mut cells: Vec<String> = cost
             .estimates
             .iter()
-            .map(|one| {
-                one.map_or_else(
-                    || "-".to_owned(),
-                    |one| marked(&one.interval, measure, one.interval.contains(0.0)),
-                )
-            })
+            .map(|one| or_dash(one.map(|one| marked(&one.interval, measure, one.interval.contains(0.0)))))
             .collect();
         if is_several {
             let judged = one.and_then(|one| one.arm(&arm.id)).map(|arm| &arm.cost.uncertain_signs);

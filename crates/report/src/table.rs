@@ -124,6 +124,12 @@ impl From<String> for Cell {
     }
 }
 
+impl From<Option<String>> for Cell {
+    fn from(text: Option<String>) -> Self {
+        text.map_or(Self::Empty, Self::from)
+    }
+}
+
 impl From<Option<Quantity>> for Cell {
     fn from(quantity: Option<Quantity>) -> Self {
         quantity.map_or(Self::Empty, Self::Quantity)
@@ -149,6 +155,21 @@ impl Row {
 }
 
 impl Table {
+    /// A table with these columns beside that of the names.
+    pub(crate) fn new(
+        title: impl Into<String>,
+        names: impl Into<String>,
+        columns: impl IntoIterator<Item = Column>,
+        rows: impl IntoIterator<Item = Row>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            names: names.into(),
+            columns: columns.into_iter().collect(),
+            rows: rows.into_iter().collect(),
+        }
+    }
+
     /// A table of words. The first heading is that of the names; a narrow output drops the last of the other columns first.
     pub(crate) fn of_words<H: Into<String>>(
         title: impl Into<String>,
@@ -162,12 +183,7 @@ impl Table {
         let row = |(name, cells): (String, Vec<String>)| {
             Row::new(name, cells.into_iter().map(Cell::from).collect())
         };
-        Self {
-            title: title.into(),
-            names,
-            columns: headings.enumerate().map(column).collect(),
-            rows: rows.into_iter().map(row).collect(),
-        }
+        Self::new(title, names, headings.enumerate().map(column), rows.into_iter().map(row))
     }
 
     /// The table without columns in which no row states anything.
@@ -241,18 +257,13 @@ mod tests {
     #[test]
     fn a_column_in_which_no_row_states_anything_is_left_out() {
         let unknown = || Cell::Quantity(Quantity::unknown("withheld", "us"));
-        let table = Table {
-            title: "t".to_owned(),
-            names: "arm".to_owned(),
-            columns: vec![Column::new("a", 0), Column::new("b", 1), Column::text("c", 2)],
-            rows: vec![
-                Row::new("x", vec![unknown(), Cell::Text("1".to_owned()), Cell::Empty]),
-                Row::new("y", vec![Cell::Empty, Cell::Empty, Cell::Text("word".to_owned())]),
-            ],
-        };
-        let kept = table.without_empty_columns();
-        let headings: Vec<&str> = kept.columns.iter().map(|column| column.heading.as_str()).collect();
-        assert_eq!(headings, ["b", "c"]);
+        let columns = [Column::new("a", 0), Column::new("b", 1), Column::text("c", 2)];
+        let rows = [
+            Row::new("x", vec![unknown(), Cell::words("1"), Cell::Empty]),
+            Row::new("y", vec![Cell::Empty, Cell::Empty, Cell::words("word")]),
+        ];
+        let kept = Table::new("t", "arm", columns, rows).without_empty_columns();
+        assert_eq!(kept.headings(), ["arm", "b", "c"]);
         assert_eq!(kept.rows[1].cells, [Cell::Empty, Cell::Text("word".to_owned())]);
     }
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use hoptax_result::{Interval, Phase, StudyResult, Timeline, TimelinePoint};
 
 use crate::chart::{Axis, Group, Line, Mark, Point, Series, Tone};
-use crate::numbers::grouped;
+use crate::numbers::{grouped, or_dash};
+use crate::rows::MIB;
 use crate::table::Table;
 
 const US_PER_MS: f64 = 1_000.0;
-const MIB: f64 = 1_048_576.0;
 const PERCENT: f64 = 100.0;
 
 /// A column of a phase: its heading, and its text; none without a number.
@@ -132,7 +132,7 @@ fn table(title: String, rows: &[PhaseRow<'_>]) -> Option<Table> {
     let headings = std::iter::once("arm").chain(has_phases.then_some("phase"));
     let headings = headings.chain(columns.iter().map(|column| column.0));
     let cells = |row: &PhaseRow<'_>| {
-        let numbers = columns.iter().map(|column| column.1(row.phase).unwrap_or_else(|| "-".to_owned()));
+        let numbers = columns.iter().map(|column| or_dash(column.1(row.phase)));
         has_phases.then(|| row.title.clone()).into_iter().chain(numbers).collect()
     };
     let rows = rows.iter().map(|row| (row.arm.clone(), cells(row)));
@@ -141,10 +141,9 @@ fn table(title: String, rows: &[PhaseRow<'_>]) -> Option<Table> {
 
 /// The intervals of each arm.
 pub(crate) fn courses(result: &StudyResult) -> Vec<Table> {
-    let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| grouped(us / US_PER_MS, 1));
+    let ms = |us: Option<f64>| or_dash(us.map(|us| grouped(us / US_PER_MS, 1)));
     let has_spread =
         result.timelines.iter().flat_map(|one| &one.points).any(|point| point.imbalance.is_some());
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let row = |point: &TimelinePoint, shared: &BTreeSet<&String>| {
         let imbalance = or_dash(point.imbalance.map(|multiple| grouped(multiple, 2)));
         let rates = [point.answered_per_second, point.late_per_second, point.failed_per_second];
@@ -291,15 +290,15 @@ fn title_of(phase: &Phase) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documents;
+    use crate::fixture::{self, STYLE};
     use crate::render::{markdown, terminal};
-    use crate::{Style, documents, fixture};
 
     #[test]
     fn a_timeline_in_a_terminal() {
-        let style = Style { width: 100, colour: false };
         insta::assert_snapshot!(terminal::screen(
             &documents::study_of(&fixture::timeline(), "quick", "runs/quick"),
-            style
+            STYLE
         ));
     }
 

@@ -4,7 +4,7 @@ use hoptax_result::{
     ArmKind, ArmResult, CostMeasure, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult,
 };
 
-use crate::numbers::{counted, grouped, percent, percent_difference};
+use crate::numbers::{count, counted, grouped, percent, percent_difference};
 use crate::{load_rate, probe, timeline};
 
 /// The result of the A/A arm.
@@ -203,25 +203,22 @@ pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
     let replaced = match lost {
         _ if set_aside == 0 => String::new(),
         0 => "; all were measured again".to_owned(),
-        _ => format!("; {} were not replaced", grouped(lost as f64, 0)),
+        _ => format!("; {} were not replaced", count(lost)),
     };
     let by = |disturbance: &Disturbance| {
         let counts = result.arms.iter().filter_map(|arm| arm.slices.set_aside_by.get(disturbance));
-        let count: u64 = counts.sum();
-        (count > 0).then(|| format!("{} for {}", grouped(count as f64, 0), disturbance.as_str()))
+        let all: u64 = counts.sum();
+        (all > 0).then(|| format!("{} for {}", count(all), disturbance.as_str()))
     };
     let reasons: Vec<String> = Disturbance::ALL.iter().filter_map(by).collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-    let mut sentences = vec![format!(
-        "{} slices used, {} set aside{reasons}{replaced}",
-        grouped(used as f64, 0),
-        grouped(set_aside as f64, 0),
-    )];
+    let mut sentences =
+        vec![format!("{} slices used, {} set aside{reasons}{replaced}", count(used), count(set_aside))];
     let delayed = sum(|slices| slices.delayed);
     if delayed > 0 {
         sentences.push(format!(
             "{} slices count only for CPU time, since the proxy waited for its processor",
-            grouped(delayed as f64, 0)
+            count(delayed)
         ));
     }
     sentences.push(result.plan.set_aside_rule.clone());

@@ -15,7 +15,7 @@ pub struct ComparisonBody {
     pub study: String,
     /// The subject that the others are compared with.
     pub reference: SubjectName,
-    /// Largest difference that does not matter, as a share of the reference: 0.02 for 2 %.
+    /// Equivalence margin, as a share of the reference: 0.02 for 2 %.
     pub margin_share: f64,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
@@ -31,7 +31,7 @@ pub struct ComparisonBody {
 pub type ComparisonResult = Report<ComparisonBody>;
 
 impl ComparisonBody {
-    /// Largest difference that does not matter, as a share of the reference, unless the user states another.
+    /// Equivalence margin, as a share of the reference, unless the user states another.
     pub const USUAL_MARGIN_SHARE: f64 = 0.02;
 }
 

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Resources that the proxies of a graph used, measured on processes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunBody {
     /// Name of the graph.
@@ -57,7 +57,7 @@ impl Body for GraphRunBody {
 }
 
 /// A proxy of a graph that was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunProxy {
     /// The service that it belongs to.

@@ -111,21 +111,15 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use hoptax_functions::Catalogue;
     use hoptax_plan::build::differences;
-    use hoptax_plan::file;
 
     use super::*;
+    use crate::runner::fixture::plan_of;
 
     fn plan(arms: &str, load: &str) -> Plan {
         plan_of(&format!(
             "name: test\narms: [{arms}]\nloads:\n  - {{name: saturation, loop: closed{load}}}\n"
         ))
-    }
-
-    fn plan_of(text: &str) -> Plan {
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
     fn install(folder: &Path, name: &str, script: &str) {

@@ -15,8 +15,7 @@ mod ends;
 mod error;
 mod external;
 #[cfg(test)]
-mod fixture;
-mod folders;
+pub(crate) mod fixture;
 mod given;
 mod happenings;
 mod host_waits;
@@ -34,12 +33,12 @@ mod spread;
 mod statistics;
 mod subject;
 mod subjects;
-mod surroundings;
 #[cfg(test)]
 mod tests;
 mod timeline;
 mod top_down;
 mod traffic;
+mod trials;
 mod unloading;
 
 use std::fs;
@@ -59,13 +58,15 @@ use hoptax_subject::envoy::release::Envoy;
 
 use crate::event::Event;
 pub use error::{ArmError, RunError};
-pub use folders::FILES;
 use host_waits::HostWaits;
 pub use live::{Live, with_live};
 use meter::Meter;
+pub use origins::{ClientCertificates, tls_flags};
 pub use perf::ProfileError;
 pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
+pub use specification::FILES;
 use subjects::Subjects;
+pub use trials::{run_trial, trial_on};
 
 /// Inputs of a run besides its plan: programs, placement and switches.
 #[derive(Clone, Debug)]
@@ -147,23 +148,15 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, earlier: Earlier, control: &mut C
     // On a machine that was restarted since, that moment may not be representable.
     let began = now.checked_sub(Duration::from_secs_f64(earlier.elapsed_s.max(0.0))).unwrap_or(now);
     let mut rounds = earlier.rounds;
-    let ending = match run_rounds(plan, setting, began, control, &mut rounds) {
+    let measured =
+        at_callers_end(plan, setting, |link| all_rounds(plan, setting, link, began, control, &mut rounds));
+    let ending = match measured {
         // An error after a request to stop is a consequence of it.
         _ if control.stop.load(Ordering::Relaxed) => Ending::Interrupted,
         Ok(()) => Ending::Complete,
         Err(error) => Ending::Failed(error),
     };
     Outcome { rounds, ending, wall_s: began.elapsed().as_secs_f64() }
-}
-
-fn run_rounds(
-    plan: &Plan,
-    setting: &Setting<'_>,
-    began: Instant,
-    control: &mut Control<'_>,
-    rounds: &mut Vec<RoundRecord>,
-) -> Result<(), RunError> {
-    at_callers_end(plan, setting, |link| all_rounds(plan, setting, link, began, control, rounds))
 }
 
 /// Creates the link of a plan, if it has one, and calls `work` on this thread at its near end, pinned to the processor of the
@@ -218,7 +211,9 @@ fn all_rounds(
             on_event(&Event::Sizing);
             capacities = meter.capacities(&mut subjects, stop)?;
         }
-        meter.set_once(&capacities, &answers);
+        // They are measured once, before the first round.
+        meter.record.capacities.clone_from(&capacities);
+        meter.record.answers.clone_from(&answers);
         let mut slicing = Slicing {
             meter: &mut meter,
             subjects: &mut subjects,
@@ -270,7 +265,7 @@ impl Slicing<'_, '_> {
             self.subjects.check(&block.subjects)?;
         }
         // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
-        for (block, subject) in host_waits::lost(blocks, self.meter.slices()) {
+        for (block, subject) in host_waits::lost(blocks, &self.meter.record.slices) {
             if !self.host_waits.has_time_for(block) {
                 break;
             }

@@ -47,7 +47,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    async fn of(turns: &Arc<Semaphore>) -> Self {
+    async fn take(turns: &Arc<Semaphore>) -> Self {
         // Nobody closes them.
         Self { _permit: Arc::clone(turns).acquire_owned().await.ok() }
     }
@@ -93,12 +93,12 @@ impl App {
     /// The turn to look names up, to read a configuration, and to begin a job. One request has it at a time: a slow resolver or a large
     /// configuration would keep the threads that the history needs, and a reading would disturb a job that begins meanwhile.
     pub(crate) async fn turn(&self) -> Turn {
-        Turn::of(&self.turns).await
+        Turn::take(&self.turns).await
     }
 
     /// The turn to compare runs. One request has it at a time, because the results of all of its runs are in memory.
     pub(crate) async fn comparison(&self) -> Turn {
-        Turn::of(&self.comparisons).await
+        Turn::take(&self.comparisons).await
     }
 
     /// The metrics as text.

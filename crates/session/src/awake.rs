@@ -6,16 +6,18 @@ use std::net::{IpAddr, UdpSocket};
 
 use hoptax_host::awake::Awake;
 use hoptax_host::machine::judgement::{advice, should_never_halt};
-use hoptax_host::machine::probe_briefly;
 use hoptax_host::processors::Placement;
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::machine::probe;
 use crate::placement::placement;
 use crate::update::{Say, Update};
 
 /// When idle processors are kept from halting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum NeverHalt {
     /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors.
     #[default]
@@ -48,8 +50,7 @@ pub fn on(placement: &Placement, when: NeverHalt, say: Say<'_>) -> Result<Option
         NeverHalt::Always => true,
         NeverHalt::Never => false,
         NeverHalt::Auto => {
-            let machine = probe_briefly(placement)
-                .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))?;
+            let machine = probe(placement, true)?;
             let wanted = should_never_halt(&machine);
             if wanted {
                 say(Update::Note(&format!("this machine: {}", advice(&machine).join("; "))));

@@ -50,7 +50,7 @@ loads:
 pub struct ComparisonSettings<'a> {
     /// The subjects, as users write them; the others are compared with the first.
     pub subjects: &'a [String],
-    /// The largest difference that does not matter, as a share of the first subject.
+    /// The equivalence margin, as a share of the first subject.
     pub margin_share: f64,
     /// The longest time to measure until the differences of CPU time are decided, instead of rounds.
     pub until_decided: Option<Duration>,
@@ -236,6 +236,7 @@ mod tests {
     use hoptax_result::ArmKind;
 
     use super::*;
+    use crate::study_text::tests::plan_of;
 
     fn text(given: &[&str]) -> String {
         let given: Vec<String> = given.iter().map(ToString::to_string).collect();
@@ -244,8 +245,7 @@ mod tests {
     }
 
     fn plan(subjects: &[&str]) -> Plan {
-        let (file, positions) = hoptax_plan::file::read("compare.yaml", &text(subjects)).unwrap();
-        Plan::new(&file, &positions, crate::library::catalogue().unwrap()).unwrap()
+        plan_of(&text(subjects))
     }
 
     #[test]
@@ -297,15 +297,6 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_the_runner_sets_are_refused() {
-        let (file, positions) =
-            hoptax_plan::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
-        let catalogue = crate::library::catalogue().unwrap();
-        let error = Plan::new(&file, &positions, catalogue).unwrap_err().to_string();
-        assert!(error.contains("hoptax controls `--concurrency` itself: set `workers`"), "{error}");
-    }
-
-    #[test]
     fn what_differs_between_proxies_is_named_in_the_words_of_study_files() {
         let keys = |one: &str, other: &str| {
             let [first, subject] = [one, other].map(|given| Subject::parse(given).unwrap());
@@ -335,24 +326,15 @@ mod tests {
     }
 
     #[test]
-    fn subjects_may_equal_each_other_rather_than_the_first() {
-        let plan = plan(&["lua", "jwt", "jwt"]);
-        let first = plan.arms.iter().position(|arm| arm.id == "A");
-        for id in ["B", "C"] {
-            let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap();
-            assert_eq!((arm.kind, arm.compared_with), (ArmKind::Function, first), "{id}");
-        }
-    }
-
-    #[test]
-    fn equal_subjects_can_be_compared() {
-        let plan = plan(&["lua", "lua"]);
-        let kinds: Vec<(&str, ArmKind)> = plan
-            .arms
-            .iter()
-            .map(|arm| (arm.id.as_str(), arm.kind))
-            .filter(|(id, _)| *id != "baseline")
-            .collect();
-        assert_eq!(kinds, [("A", ArmKind::Function), ("B", ArmKind::Same), ("A-again", ArmKind::Same)]);
+    fn subjects_may_equal_the_first_or_each_other() {
+        let of = |subjects: &[&str]| -> Vec<(String, ArmKind)> {
+            let arms = plan(subjects).arms.into_iter().filter(|arm| arm.id != "baseline");
+            arms.map(|arm| (arm.id, arm.kind)).collect()
+        };
+        let named = |id: &str, kind: ArmKind| (id.to_owned(), kind);
+        let (first, again) = (named("A", ArmKind::Function), named("A-again", ArmKind::Same));
+        assert_eq!(of(&["lua", "lua"]), [first.clone(), named("B", ArmKind::Same), again.clone()]);
+        let others = ["B", "C"].map(|id| named(id, ArmKind::Function));
+        assert_eq!(of(&["lua", "jwt", "jwt"]), [&[first][..], &others, &[again]].concat());
     }
 }

@@ -8,7 +8,6 @@ use std::path::Path;
 use hoptax_host::accounting::counts_cpu_time;
 use hoptax_host::limits;
 use hoptax_host::machine::judgement::{others, should_never_halt, slow_wake_ups, steal};
-use hoptax_host::machine::probe;
 use hoptax_host::namespace::Namespace;
 use hoptax_host::usable::usable_processors;
 use hoptax_result::{Ability, Diagnosis, Environment, LimitReason, MachineProbe, Program, counted, grouped};
@@ -18,8 +17,9 @@ use hoptax_subject::program::in_search_path;
 use crate::environment;
 use crate::failure::Failure;
 use crate::library;
+use crate::machine::probe;
 use crate::placement::placement;
-use crate::requirements::may_sample_kernel;
+use crate::requirements::{COUNTS_NO_CPU_TIME, may_sample_kernel};
 
 /// Connections that a measurement rarely exceeds: ports of one address to one server are 28,000 by default.
 const MANY_CONNECTIONS: u64 = 28_000;
@@ -71,8 +71,7 @@ pub fn diagnose() -> Result<Diagnosis, Failure> {
 
 fn facts() -> Result<Facts, Failure> {
     let placement = placement()?;
-    let machine = probe(&placement)
-        .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))?;
+    let machine = probe(&placement, false)?;
     let search_path = env::var_os("PATH").unwrap_or_default();
     let has = |program: &str| in_search_path(program, &search_path).is_some();
     let of_root = library::built_in()?.into_iter().filter(|study| study.needs_root);
@@ -179,9 +178,7 @@ fn no_proxy(facts: &Facts) -> Vec<LimitReason> {
 fn cpu(facts: &Facts, no_proxy: &[LimitReason]) -> Vec<LimitReason> {
     let mut reasons = no_proxy.to_vec();
     if !facts.counts_cpu_time {
-        let text = "this kernel does not count the CPU time of threads: turn it on with `sysctl kernel.task_delayacct=1`, or use a \
-                    kernel with CONFIG_SCHEDSTATS";
-        reasons.push(LimitReason::new("the kernel counts no CPU time", text));
+        reasons.push(LimitReason::new("the kernel counts no CPU time", COUNTS_NO_CPU_TIME));
     }
     reasons
 }

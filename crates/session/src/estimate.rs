@@ -216,11 +216,11 @@ fn available_bytes(meminfo: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
     use hoptax_judge::length::Until;
     use hoptax_judge::precision::Precision;
 
     use super::*;
+    use crate::study_text::tests::plan_of;
 
     fn estimate(arms: &str) -> Estimate {
         with_connections(arms, 16)
@@ -232,8 +232,7 @@ mod tests {
     }
 
     fn of_text(text: &str) -> Estimate {
-        let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
-        Estimate::from_plan(&Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap())
+        Estimate::from_plan(&plan_of(text))
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{fmt, io};
 
 use hoptax_origin::OriginError;
 use hoptax_subject::envoy::release::ReleaseError;
+use tempfile::TempDir;
 
 /// Kind of a failure, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,12 @@ impl Failure {
     #[must_use]
     pub fn with(&self, more: impl fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{}{more}", self.message) }
+    }
+
+    /// Keeps the logs of the processes in `folder` for the user, and names them.
+    #[must_use]
+    pub(crate) fn with_logs(&self, folder: TempDir) -> Self {
+        self.with(format!("\nthe logs of all processes are in `{}`", folder.keep().display()))
     }
 }
 

@@ -1,8 +1,7 @@
 //! The flame graphs of a study from the stacks of its rounds: as files, and as trees in its result.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hoptax_judge::summary::add_frames;
 use hoptax_plan::plan::{Arm, Plan};
@@ -13,23 +12,13 @@ use hoptax_run::runner::PROFILES;
 
 use crate::update::{Say, Update};
 
-/// The folders of stacks, by arm; empty for a study without profiles.
-pub(crate) struct Stacks(BTreeMap<String, PathBuf>);
-
-impl Stacks {
-    /// The folders of the arms of a plan in its run folder.
-    pub(crate) fn of(plan: &Plan, directory: &Path) -> Self {
-        let folder = |arm: &Arm| (arm.id.clone(), directory.join(PROFILES).join(arm.folder(0)));
-        Self(plan.arms.iter().filter(|_| plan.profile).map(folder).collect())
-    }
-
-    /// Sets the frames of the arms of a judged result.
-    pub(crate) fn add_to(&self, result: &mut StudyResult) {
-        add_frames(result, |arm, round| {
-            let path = self.0.get(arm).map(|folder| folder.join(format!("round-{round}.folded")));
-            path.map(|path| read(&path)).unwrap_or_default()
-        });
-    }
+/// Sets the frames of the arms of a judged result, from the stacks in its run folder.
+pub(crate) fn add_to(result: &mut StudyResult, plan: &Plan, directory: &Path) {
+    add_frames(result, |id, round| {
+        let arm = plan.arms.iter().find(|arm| plan.profile && arm.id == id);
+        let folder = arm.map(|arm| directory.join(PROFILES).join(arm.folder(0)));
+        folder.map(|folder| read(&folder.join(format!("round-{round}.folded")))).unwrap_or_default()
+    });
 }
 
 /// Writes `profiles/ARM.svg` for each arm with stacks, and `profiles/ARM-difference.svg` against the arm that it is compared with. Without

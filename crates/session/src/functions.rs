@@ -16,24 +16,19 @@ use crate::{library, prices};
 /// # Errors
 /// When the catalogue cannot be read.
 pub fn list() -> Result<String, Failure> {
-    let catalogue = library::catalogue()?;
+    let families = by_family(library::catalogue()?).into_iter().map(|(name, functions)| {
+        let functions: String = functions.into_iter().map(as_text).collect();
+        format!("{name}:\n{functions}")
+    });
+    Ok(families.collect::<Vec<_>>().join("\n"))
+}
+
+/// The functions of each family, in the order of families and ids.
+pub(crate) fn by_family(catalogue: &Catalogue) -> Vec<(&'static str, Vec<&Function>)> {
     let mut functions: Vec<&Function> = catalogue.iter().collect();
     functions.sort_by(|a, b| (a.family, &a.id).cmp(&(b.family, &b.id)));
-    let mut text = String::new();
-    for family in functions.chunk_by(|a, b| a.family == b.family) {
-        for (place, function) in family.iter().enumerate() {
-            if place == 0 {
-                let _ = writeln!(
-                    text,
-                    "{}{}:",
-                    if text.is_empty() { "" } else { "\n" },
-                    function.family.as_str()
-                );
-            }
-            text += &as_text(function);
-        }
-    }
-    Ok(text)
+    let families = functions.chunk_by(|a, b| a.family == b.family);
+    families.filter_map(|family| Some((family.first()?.family.as_str(), family.to_vec()))).collect()
 }
 
 fn as_text(function: &Function) -> String {
@@ -118,7 +113,7 @@ pub(crate) struct Price {
 
 impl Price {
     /// The price of an arm of the list.
-    pub(crate) fn of(arm: &ArmResult) -> Self {
+    pub(crate) fn from_arm(arm: &ArmResult) -> Self {
         let written = |measure: CostMeasure, write: fn(&Interval) -> String| {
             let Some(cost) = measure.interval(&arm.cost) else { return "withheld".to_owned() };
             write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
@@ -160,7 +155,7 @@ fn price(list: &StudyResult, id: &str) -> String {
         circumstances(list)
     );
     for arm in arms {
-        let Price { cpu_share, cpu_us, p50_us } = Price::of(arm);
+        let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let _ = write!(text, "  {}: CPU {cpu_share} ({cpu_us} us), p50 {p50_us} us", arm.id);
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);

@@ -2,19 +2,16 @@
 
 mod stored;
 
-use std::env;
 use std::path::{self, Path, PathBuf};
 use std::time::Duration;
 
 use hoptax_judge::gate::{Candidate, Limit, check_limits, judge, side_by_side};
-use hoptax_plan::file;
 use hoptax_result::{CostMeasure, GateResult};
 use hoptax_stats::half_width_for_limit;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
-use crate::library;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
 use crate::run_folder;
@@ -88,8 +85,8 @@ fn by_candidate(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let (name, text) = library::read(settings.study)?;
-    let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
+    let study = StudyText::named(settings.study)?;
+    let (given, _) = study.parsed()?;
     check_limits(&given, settings.limits).map_err(Failure::bad_input)?;
     let absolute = |config: &str| {
         path::absolute(config).map_or_else(|_| config.to_owned(), |path| path.display().to_string())
@@ -100,14 +97,11 @@ fn by_candidate(
         let arms = side_by_side.unchanged.join("`, `");
         say(Update::Note(&format!("not measured, because the candidate does not change them: `{arms}`")));
     }
-    // Relative paths in a study file start at its folder; a built-in study has none.
-    let is_built_in = name != settings.study;
-    let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
     let folder = run_folder::path_of(settings.folder, &side_by_side.file.name);
     let length = length(settings, given.rounds, side_by_side.comparisons(settings.limits))?;
-    let text = StudyText { name, text, folder: folder_of_study };
+    let text = StudyText { text, ..study };
     let place = Place::New { text, folder: Some(&folder), force: false };
     let result = complete(&place, &Options { length, ..settings.options }, interrupt, say)?;
     let gate = judge(&result, &candidate, &side_by_side, settings.limits);

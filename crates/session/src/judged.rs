@@ -12,7 +12,7 @@ use crate::trials::Ran;
 
 /// Summarises and judges the measured rounds.
 pub(crate) fn judged_result(
-    mut plan: Plan,
+    plan: &Plan,
     manifest: &Manifest,
     environment: Environment,
     Ran { outcome, course }: &Ran,
@@ -40,12 +40,12 @@ pub(crate) fn judged_result(
         ended_early,
         quiet_wait_share: Some(limits.value(&thresholds::QUIET_WAIT)),
     };
-    plan.rounds = match &outcome.ending {
+    let rounds = match &outcome.ending {
         // A study that completes has all its planned rounds.
         Ending::Complete => outcome.rounds.len() as u32,
         Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
     };
-    let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
+    let mut result = summary::summarise(&Plan { rounds, ..plan.clone() }, &outcome.rounds, conditions);
     // A session without a new round does not count as resumed.
     let plan = &mut result.plan;
     plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);

@@ -1,8 +1,7 @@
-//! The built-in studies and graphs of services, and reading a study by name or path.
+//! The built-in studies and graphs of services.
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
 use std::path::{self, Path, PathBuf};
 
 use hoptax_functions::Catalogue;
@@ -15,6 +14,7 @@ use include_dir::{Dir, include_dir};
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
+use crate::study_text::StudyText;
 
 /// The built-in catalogue of functions.
 ///
@@ -40,34 +40,18 @@ pub(crate) fn graph(name: &str) -> Option<&'static str> {
     STUDIES.get_file(format!("graphs/{name}.yaml"))?.contents_utf8()
 }
 
-/// File name and text of a study: `study` is a path or the name of a built-in study.
-///
-/// # Errors
-/// When there is neither.
-pub fn read(study: &str) -> Result<(String, String), Failure> {
-    let path = Path::new(study);
-    let is_path = study.contains('/') || path.extension().is_some() || path.is_file();
-    if !is_path {
-        return read_built_in(study)
-            .map_err(|unknown| unknown.with("; give the path of your own study file"));
-    }
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read the study file `{study}`: {error}")))?;
-    Ok((study.to_owned(), text))
-}
-
-/// File name and text of a built-in study.
+/// The text of a built-in study.
 ///
 /// # Errors
 /// When there is none with this name.
-pub(crate) fn read_built_in(study: &str) -> Result<(String, String), Failure> {
+pub(crate) fn study(name: &str) -> Result<&'static str, Failure> {
     let names = names();
-    let file = names.iter().find(|name| *name == study).map(|name| format!("{name}.yaml"));
-    let text = file.as_ref().and_then(|file| STUDIES.get_file(file)).and_then(|file| file.contents_utf8());
-    file.zip(text.map(str::to_owned)).ok_or_else(|| {
-        let hint = hoptax_text::nearest::hint(study, names.iter().map(String::as_str));
+    let file =
+        names.iter().find(|known| *known == name).and_then(|name| STUDIES.get_file(format!("{name}.yaml")));
+    file.and_then(|file| file.contents_utf8()).ok_or_else(|| {
+        let hint = hoptax_text::nearest::hint(name, names.iter().map(String::as_str));
         Failure::bad_input(format!(
-            "unknown study `{study}`{hint}\n`hoptax study list` lists the built-in studies"
+            "unknown study `{name}`{hint}\n`hoptax study list` lists the built-in studies"
         ))
     })
 }
@@ -94,14 +78,14 @@ fn listed(plans: &[(String, Plan)]) -> String {
 /// The plans of the built-in studies, each with its name.
 ///
 /// # Errors
-/// When the catalogue of functions cannot be read.
+/// When the catalogue of functions cannot be read, or a study has no plan.
 pub(crate) fn plans() -> Result<Vec<(String, Plan)>, Failure> {
     let catalogue = catalogue()?;
-    let entry = |name: String| {
-        let (file, text) = read_built_in(&name).ok()?;
-        Some((name, Plan::read(&file, &text, catalogue).ok()?))
+    let entry = |name: String| -> Result<(String, Plan), Failure> {
+        let (study, positions) = StudyText::built_in(&name)?.parsed()?;
+        Ok((name, Plan::new(&study, &positions, catalogue).map_err(Failure::bad_input)?))
     };
-    Ok(names().into_iter().filter_map(entry).collect())
+    names().into_iter().map(entry).collect()
 }
 
 /// A built-in study in short.
@@ -209,13 +193,6 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_study_is_an_error_of_short_lines_with_the_nearest_name() {
-        let error = read("quikc").unwrap_err().to_string();
-        assert!(error.contains("did you mean `quick`?") && error.contains("`hoptax study list`"), "{error}");
-        assert!(error.lines().all(|line| line.chars().count() <= 100), "{error}");
-    }
-
-    #[test]
     fn the_study_with_most_functions_of_a_graph_is_named() {
         let functions = BTreeSet::from(["jwt", "rbac{rules=50}", "access-log/json"]);
         assert_eq!(with_most_of(&functions, planned()), Some(("graph-parts", 3)));
@@ -225,15 +202,8 @@ mod tests {
     #[test]
     fn every_built_in_study_can_be_planned() {
         assert!(names().contains(&"quick".to_owned()));
-        for name in names() {
-            let Some((_, plan)) = planned().iter().find(|(of, _)| *of == name) else {
-                let (file, text) = read(&name).unwrap();
-                let (study, positions) =
-                    hoptax_plan::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
-                let error = Plan::new(&study, &positions, catalogue().unwrap()).unwrap_err();
-                panic!("{error}");
-            };
-            assert_eq!(plan.name, name, "a study's name is that of its file");
+        for (name, plan) in planned() {
+            assert_eq!(plan.name, *name, "a study's name is that of its file");
         }
     }
 
@@ -255,9 +225,9 @@ mod tests {
 
     #[test]
     fn a_built_in_study_is_no_file_whatever_its_name_is() {
-        assert!(read_built_in("quick").unwrap().1.contains("arms"));
+        assert!(study("quick").unwrap().contains("arms"));
         for name in ["/etc/passwd", "../Cargo.toml", "Cargo.toml", "graphs/boutique", "quick.yaml", ""] {
-            let refused = read_built_in(name).unwrap_err().to_string();
+            let refused = study(name).unwrap_err().to_string();
             assert!(refused.contains("unknown study"), "{name}: {refused}");
         }
     }
@@ -270,11 +240,5 @@ mod tests {
         };
         assert!(of("cross-datacenter-php").needs_root && !of("quick").needs_root);
         assert!(of("quick").question.ends_with('?'));
-    }
-
-    #[test]
-    fn an_unknown_name_is_an_error_that_lists_the_studies() {
-        let error = read("quik").unwrap_err().to_string();
-        assert!(error.contains("`quik`; did you mean `quick`?") && error.contains("`quick"), "{error}");
     }
 }

@@ -248,10 +248,8 @@ fn file_hash(path: &Path) -> Result<String, Failure> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hoptax_plan::file;
-
     use super::*;
-    use crate::library;
+    use crate::study_text::tests::plan_of;
 
     /// The manifest of a study that says nothing of its programs, its machine and itself.
     pub(crate) fn manifest() -> Manifest {
@@ -267,10 +265,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_plan_whose_rounds_are_chosen_later_is_the_same_and_one_with_another_load_is_not() {
-        let hash = |text: &str| {
-            let (file, positions) = file::read("x.yaml", text).unwrap();
-            plan_hash(&Plan::new(&file, &positions, library::catalogue().unwrap()).unwrap())
-        };
+        let hash = |text: &str| plan_hash(&plan_of(text));
         let open = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: closed}]\n";
         assert_eq!(hash(open), hash(&format!("{open}rounds: 3\nseed: 7\n")));
         assert_ne!(hash(open), hash(&open.replace("closed}", "closed, connections: 8}")));

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::{io, panic, thread};
 
 use hoptax_judge::length::Length;
-use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Loosened, StudyResult, counted};
 use hoptax_run::configurations;
@@ -270,9 +269,8 @@ fn measure_on_this_thread(
     let trials = Trials { plan: &plan, setting: &setting, limits: &limits, interrupt, say };
     let ran = trials::run(&trials, rounds.earlier, clocked, &mut written);
     flames::write(&plan, &directory, say);
-    let stacks = flames::Stacks::of(&plan, &directory);
-    let mut result = judged_result(plan, &manifest, environment, &ran, &limits);
-    stacks.add_to(&mut result);
+    let mut result = judged_result(&plan, &manifest, environment, &ran, &limits);
+    flames::add_to(&mut result, &plan, &directory);
     let problems = write_all(&directory, &result);
     for problem in &problems {
         say(Update::Problem(problem));
@@ -314,16 +312,16 @@ fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
 /// # Errors
 /// When the study is not valid, with all its problems.
 pub fn plan(
-    StudyText { name, text, folder }: &StudyText,
+    study: &StudyText,
     options: &Options<'_>,
     stored: Option<&Manifest>,
     say: Say<'_>,
 ) -> Result<Plan, Failure> {
     let catalogue = library::catalogue()?;
-    let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
+    let (mut file, positions) = study.parsed()?;
     file.rounds = options.length.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
-    let configurations = configurations::of_study(&file, folder);
+    let configurations = configurations::of_study(&file, &study.folder);
     for note in configurations.notes() {
         say(Update::Note(&note));
     }

@@ -42,7 +42,7 @@ const FILES: [File; 7] = [
 ];
 
 /// Writes all output files, each as a whole or not at all; returns one message for each failure.
-pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
+pub fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let report = documents::study(result);
     let reports =
         OUTPUTS.iter().map(|output| (format!("report.{}", output.extension), (output.text)(&report)));

@@ -1,25 +1,30 @@
 //! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
 //! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that answer alike in one
-//! study. If the parts do not add up, a second study measures them again, and pairs of them.
+//! study. If the parts do not add up, a second study measures them again, and pairs of them. `hoptax_bootstrap` changes the configuration,
+//! `hoptax_subject` reads the user's files and runs Envoy, and `hoptax_judge::bill` computes the bill from the result of a study.
 
+mod activity;
 mod budget;
+mod change;
 mod laboratory;
+mod named;
 mod order;
 mod passed;
 mod pod_dump;
 mod second_study;
+mod study_file;
 #[cfg(test)]
 mod tests;
 mod text;
 mod tries;
-mod variants;
+mod try_out;
+mod variant;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use self::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, study_file};
 use hoptax_functions::Catalogue;
 use hoptax_judge::bill::bill;
 use hoptax_judge::bill::second_study::is_in_doubt;
@@ -32,6 +37,7 @@ use hoptax_text::secrets::without_signatures;
 use self::budget::{Next, Pace};
 use self::laboratory::adapt;
 use self::second_study::First;
+use self::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, study_file};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
@@ -41,12 +47,12 @@ use crate::update::{Say, Update};
 use crate::{library, outputs, run_folder};
 
 pub use self::budget::Budget;
+pub use self::change::Change;
 pub use self::laboratory::Laboratory;
 pub use self::passed::Listed;
 pub use self::pod_dump::{keep_pod_dump, pod_dump};
 pub use self::text::{outcomes, outline};
 pub use self::tries::Tries;
-pub use self::variants::Change;
 pub use hoptax_bootstrap::request::RequestLine;
 
 /// Default number of rounds.
@@ -63,7 +69,7 @@ const PAGE: &str = "bill.html";
 pub struct PriceSettings<'a> {
     /// The file with the configuration.
     pub configuration: &'a Path,
-    /// The listener, by its name or a beginning that no other name has; none for the first that forwards a request.
+    /// The listener, by its name or a unique prefix of it; none for the first that forwards a request.
     pub listener: Option<&'a str>,
     /// The request; none for one that is derived from the routes.
     pub request: Option<&'a RequestLine>,
@@ -206,7 +212,7 @@ impl<'a> Configuration<'a> {
         let mut bill = bill(&result, order::order(settings, tries));
         // The first study is kept if a second one fails or is interrupted.
         write(folder, &bill)?;
-        let pace = Pace::of(&result, began.elapsed(), tries.of_each);
+        let pace = Pace::measured(&result, began.elapsed(), tries.of_each);
         let second = is_in_doubt(&bill).then(|| second_study::size(&bill));
         let next = match studies.budget {
             Some(budget) => budget.next(Instant::now(), &pace, second),

@@ -78,7 +78,7 @@ pub fn prices_on_this_machine(list: &StudyResult, here: &StudyResult) -> Result<
 mod tests {
     use std::collections::BTreeSet;
 
-    use hoptax_plan::file::{self, StudyFile};
+    use hoptax_plan::file::StudyFile;
     use hoptax_plan::plan::Plan;
     use hoptax_predict::prices::{ANCHORS as MODEL_ANCHORS, listed};
     use hoptax_result::Loop;
@@ -88,8 +88,7 @@ mod tests {
     use super::*;
 
     fn built_in(study: &str) -> (StudyFile, Plan) {
-        let (name, text) = library::read(study).unwrap();
-        let (study, positions) = file::read(&name, &text).unwrap();
+        let (study, positions) = StudyText::built_in(study).unwrap().parsed().unwrap();
         let plan = Plan::new(&study, &positions, library::catalogue().unwrap()).unwrap();
         (study, plan)
     }

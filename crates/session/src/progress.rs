@@ -49,13 +49,7 @@ impl Progress {
         match update {
             Update::Rounds(rounds) => self.rounds = *rounds,
             Update::Event(event) => self.on_event(event, now),
-            Update::Note(_)
-            | Update::Problem(_)
-            | Update::Begins { .. }
-            | Update::SoFar { .. }
-            | Update::Ends
-            | Update::Search(_)
-            | Update::Trial(_) => {}
+            _ => {}
         }
     }
 
@@ -63,26 +57,19 @@ impl Progress {
         if matches!(event, Event::SliceEnded { .. } | Event::CourseEnded) {
             self.measuring_since.get_or_insert(now);
         }
+        match event {
+            Event::RoundBegan { round } => self.round = Some(*round),
+            Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
+            Event::CourseEnded => self.done += 1,
+            _ => {}
+        }
         self.activity = match event {
             Event::Starting => "starting processes",
             Event::Sizing => "measuring the capacity of each arm",
             Event::Profiling => "taking profiles",
             Event::Waiting => "waiting: the hypervisor has moved the processors apart",
-            Event::RoundBegan { .. }
-            | Event::SliceEnded { .. }
-            | Event::CourseEnded
-            | Event::RoundEnded { .. } => "",
+            _ => "",
         };
-        match event {
-            Event::RoundBegan { round } => self.round = Some(*round),
-            Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
-            Event::CourseEnded => self.done += 1,
-            Event::Starting
-            | Event::Sizing
-            | Event::Waiting
-            | Event::Profiling
-            | Event::RoundEnded { .. } => {}
-        }
     }
 
     /// The state for a view, at this moment, with the costs so far.

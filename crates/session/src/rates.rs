@@ -33,18 +33,16 @@ fn keep(plan: &mut Plan, rate_of: impl Fn(usize, &str) -> Option<f64>) -> Vec<St
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_plan::file;
     use hoptax_plan::record::SliceRecord;
     use hoptax_result::sample;
 
     use super::*;
+    use crate::study_text::tests::plan_of;
 
     fn plan() -> Plan {
         let text = "name: test\narms: [baseline, lua]\nloads:\n  - {name: saturation, loop: closed}\n  - {name: in-use, loop: open}\n  \
                     - {name: stated, loop: open, rate: 700}\n  - {name: share, loop: open, utilisation: 30%}\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+        plan_of(text)
     }
 
     fn rates(plan: &Plan) -> Vec<Option<Rate>> {
@@ -83,8 +81,7 @@ mod tests {
     fn loads_for_some_arms_keep_their_own_rates() {
         let text = "name: test\narms: [baseline, lua, rbac]\nloads:\n  - {name: a, loop: open, except: b}\n  \
                     - {name: b, loop: open, only: [lua]}\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let mut resumed = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let mut resumed = plan_of(text);
         let slice =
             |load: usize, planned_rate: f64| SliceRecord { load, planned_rate, ..SliceRecord::default() };
         let slices = vec![slice(1, 1_600.0), slice(0, 3_300.0)];

@@ -15,6 +15,10 @@ use hoptax_subject::program::in_search_path;
 
 use crate::failure::Failure;
 
+/// The reason why CPU time cannot be measured, and the remedy.
+pub(crate) const COUNTS_NO_CPU_TIME: &str = "this kernel does not count the CPU time of threads: turn it on with \
+                                             `sysctl kernel.task_delayacct=1`, or use a kernel with CONFIG_SCHEDSTATS";
+
 /// Fails with all requirements of a plan that are missing, and with advice. `folder` is that of the study file.
 ///
 /// # Errors
@@ -23,11 +27,7 @@ pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     let search_path = env::var_os("PATH").unwrap_or_default();
     let mut problems = missing(plan, &search_path);
     if !counts_cpu_time().unwrap_or(false) {
-        problems.push(
-            "this kernel does not count the CPU time of threads: turn it on with `sysctl kernel.task_delayacct=1`, or use a kernel with \
-             CONFIG_SCHEDSTATS"
-                .to_owned(),
-        );
+        problems.push(COUNTS_NO_CPU_TIME.to_owned());
     }
     problems.extend(missing_commands(plan, folder, &search_path));
     let has_networks = plan.link.is_some() || plan.arms.iter().any(|arm| arm.network.is_some());
@@ -104,14 +104,8 @@ fn missing_commands(plan: &Plan, folder: &Path, search_path: &OsStr) -> Vec<Stri
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use hoptax_functions::Catalogue;
-
     use super::*;
-
-    fn plan_of(text: &str) -> Plan {
-        let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
-    }
+    use crate::study_text::tests::plan_of;
 
     #[test]
     fn a_missing_program_is_named_with_its_package_only_for_a_plan_that_needs_it() {

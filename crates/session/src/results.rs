@@ -69,14 +69,8 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
 /// # Errors
 /// When the file cannot be read, or is not the result of a study in a supported format.
 pub fn read_run(path: &Path) -> Result<StudyResult, Failure> {
-    if path.is_dir() { read(&path.join(RESULT)) } else { read(path) }
-}
-
-/// Reads a study result.
-fn read(path: &Path) -> Result<StudyResult, Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
-    parse(&format!("`{}`", path.display()), &text)
+    let file = if path.is_dir() { path.join(RESULT) } else { path.to_owned() };
+    parse(&format!("`{}`", file.display()), &text(&file)?)
 }
 
 /// Reads a study result from its text; `what` names it in errors.

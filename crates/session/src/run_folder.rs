@@ -106,6 +106,17 @@ pub(crate) fn make_folder(path: &Path) -> Result<PathBuf, Failure> {
     )))
 }
 
+/// Makes the run folder of a study whose slices are measured elsewhere, in the pods of a cluster: `out`, or one that is named after the study
+/// and the time.
+///
+/// # Errors
+/// When it cannot be made, or holds a result that would be overwritten without `force`.
+pub fn for_pods(out: Option<&Path>, study: &str, force: bool) -> Result<PathBuf, Failure> {
+    let path = path_of(out, study);
+    check_free(&path, force)?;
+    make_folder(&path)
+}
+
 /// Refuses a folder whose results or rounds a study would overwrite, unless `force` is set.
 pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     let exists = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();

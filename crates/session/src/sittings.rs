@@ -14,6 +14,7 @@ use hoptax_result::{SittingsResult, StudyResult};
 
 use crate::failure::Failure;
 use crate::manifest::Manifest;
+use crate::outputs;
 use crate::results;
 use crate::run_folder;
 use crate::thresholds;
@@ -111,7 +112,8 @@ pub fn combine_given(
     }
     let beside = parts.first().and_then(|(path, _)| path.parent().map(Path::to_owned));
     let folder = out.map(Path::to_owned).or(beside).unwrap_or_default();
-    fs::create_dir_all(&folder).map_err(|error| write_error(&folder, &error))?;
+    fs::create_dir_all(&folder)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", folder.display())))?;
     write(parts.into_iter().map(|(_, part)| part).collect(), &folder)
 }
 
@@ -148,16 +150,15 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     withhold(&mut result, &one);
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
     let document = documents::sittings(&result, &one);
-    let outputs = [
+    let files = [
         // Read by programs only, and large.
         (".json", serde_json::to_string(&result).map_err(Failure::environment)? + "\n"),
         ("-result.json", serde_json::to_string(&one).map_err(Failure::environment)? + "\n"),
         (".md", markdown::text(&document)),
         (".html", html::page(&document).map_err(Failure::environment)?),
     ];
-    for (ending, text) in outputs {
-        let path = folder.join(format!("{stem}{ending}"));
-        fs::write(&path, text).map_err(|error| write_error(&path, &error))?;
+    for (ending, text) in files {
+        outputs::write(&folder.join(format!("{stem}{ending}")), &text)?;
     }
     let [page, one] = [".html", "-result.json"].map(|ending| folder.join(format!("{stem}{ending}")));
     let document = document.with_page(page.display().to_string()).shown_by(one.display());
@@ -173,10 +174,6 @@ pub fn caveat(result: &SittingsResult) -> Option<&'static str> {
         2 => Some("two sittings give a poor estimate of their variation, so intervals are wide"),
         _ => None,
     }
-}
-
-fn write_error(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::environment(format!("cannot write `{}`: {error}", path.display()))
 }
 
 #[cfg(test)]

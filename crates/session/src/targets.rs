@@ -123,7 +123,7 @@ impl AllowedTargets {
             return Err(NotAdmitted::Refused(self.not_named(&host, port)));
         }
         let mut known = Known { lookup: self.lookup, addresses: BTreeMap::new() };
-        let addresses = known.of(&host).map_err(|error| {
+        let addresses = known.resolve(&host).map_err(|error| {
             invalid(&format!("cannot resolve `{host}`: {error}; check the name, or use an address"))
         })?;
         let allowed: Vec<IpAddr> = self.of_port(port).flat_map(|target| known.allowed_by(target)).collect();
@@ -222,7 +222,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(&mut self, host: &str) -> io::Result<Vec<IpAddr>> {
+    fn resolve(&mut self, host: &str) -> io::Result<Vec<IpAddr>> {
         let name = plain(host);
         if let Some(known) = self.addresses.get(&name) {
             return Ok(known.clone());
@@ -243,7 +243,7 @@ impl Known {
     fn allowed_by(&mut self, target: &AllowedTarget) -> Vec<IpAddr> {
         let is_literal = target.literal().is_some();
         let is_this_machine = plain(&target.host) == LOCALHOST;
-        let addresses = self.of(&target.host).unwrap_or_default();
+        let addresses = self.resolve(&target.host).unwrap_or_default();
         let canonical = addresses.into_iter().map(|address| address.to_canonical());
         let is_meant =
             |address: &IpAddr| is_literal || !is_near(*address) || (is_this_machine && address.is_loopback());

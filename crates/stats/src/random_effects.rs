@@ -102,7 +102,7 @@ pub(crate) fn combined(sittings: &[Sitting], confidence: f64) -> Option<Combined
     let freedom = sittings.len() as f64 - 1.0;
     let t = two_sided_t(freedom, confidence)?;
     let between_variance = between_variance(sittings);
-    let (mean, excess, total_weight) = weighted(sittings, between_variance);
+    let Deviations { mean, excess, total_weight } = weighted(sittings, between_variance);
     // One if the variance between sittings was estimated from the deviations; less if the deviations are smaller than
     // the standard errors explain.
     let deviations = (excess / freedom).min(1.0);
@@ -115,7 +115,7 @@ fn between_variance(sittings: &[Sitting]) -> f64 {
     let freedom = sittings.len() as f64 - 1.0;
     let estimates = || sittings.iter().map(|one| one.estimate);
     let spread = estimates().fold(f64::NEG_INFINITY, f64::max) - estimates().fold(f64::INFINITY, f64::min);
-    let exceeds = |variance: f64| weighted(sittings, variance).1 > freedom;
+    let exceeds = |variance: f64| weighted(sittings, variance).excess > freedom;
     let (mut low, mut high) = (0.0, spread * spread);
     if !exceeds(low) {
         return 0.0;
@@ -131,14 +131,21 @@ fn between_variance(sittings: &[Sitting]) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Returns, for a given variance between sittings, the weighted mean, the weighted sum of squared deviations from it,
-/// and the sum of weights.
-fn weighted(sittings: &[Sitting], between: f64) -> (f64, f64, f64) {
+/// Deviations of sittings from their weighted mean.
+struct Deviations {
+    mean: f64,
+    /// The weighted sum of their squares.
+    excess: f64,
+    total_weight: f64,
+}
+
+/// The deviations of sittings for a given variance between them.
+fn weighted(sittings: &[Sitting], between: f64) -> Deviations {
     let weight = |one: &Sitting| 1.0 / (one.standard_error.powi(2) + between).max(SMALLEST_VARIANCE);
-    let total: f64 = sittings.iter().map(weight).sum();
-    let mean: f64 = sittings.iter().map(|one| weight(one) * one.estimate).sum::<f64>() / total;
+    let total_weight: f64 = sittings.iter().map(weight).sum();
+    let mean: f64 = sittings.iter().map(|one| weight(one) * one.estimate).sum::<f64>() / total_weight;
     let excess = sittings.iter().map(|one| weight(one) * (one.estimate - mean).powi(2)).sum();
-    (mean, excess, total)
+    Deviations { mean, excess, total_weight }
 }
 
 #[cfg(test)]

@@ -148,13 +148,15 @@ impl OriginProcess {
         set().map_err(|source| OriginError::Default { file: file.to_owned(), source })
     }
 
-    /// Asks it to end and returns at once, so that several can end concurrently.
+    /// Asks all of them to end, and waits until they have, all at once.
     ///
     /// # Errors
-    /// When the kernel does not report its exit status.
-    pub fn ask_to_end(&mut self) -> Result<(), OriginError> {
-        let program = &self.program;
-        self.child.terminate().map_err(|source| OriginError::Run { program: program.clone(), source })
+    /// When the kernel does not report the exit status of one.
+    pub fn end_all(mut all: Vec<Self>) -> Result<(), OriginError> {
+        for Self { child, program, .. } in &mut all {
+            child.terminate().map_err(|source| OriginError::Run { program: program.clone(), source })?;
+        }
+        all.into_iter().try_for_each(Self::end)
     }
 
     /// Asks it to end and waits until it has.

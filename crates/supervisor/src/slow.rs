@@ -117,7 +117,7 @@ struct Usual {
 
 impl Usual {
     /// Returns the usual levels from windows; none if there are too few.
-    fn of(windows: &VecDeque<f64>) -> Option<Self> {
+    fn from_windows(windows: &VecDeque<f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = windows.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
         let above = sorted.len().div_ceil(USUAL_TO_ONE_ABOVE);
@@ -231,7 +231,7 @@ impl Upstream {
 
     /// Compares a window with the usual levels.
     fn judge(&mut self, window: Window, now: Moment) {
-        let usual = self.slow.map(|(_, usual)| usual).or_else(|| Usual::of(&self.windows));
+        let usual = self.slow.map(|(_, usual)| usual).or_else(|| Usual::from_windows(&self.windows));
         let is_slow = usual.is_some_and(|usual| usual.is_exceeded(window.level_us));
         if is_slow != self.slow.is_some() {
             self.differing.push(window);

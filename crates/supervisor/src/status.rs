@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::timed::Timed;
@@ -40,14 +40,15 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const LARGEST: u64 = 64 << 20;
 
 /// The JSON Schema of the status.
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Status).to_value()
+pub fn schema() -> Schema {
+    schema_for!(Status)
 }
 
 /// The status of a supervisor. Times are in UTC, RFC 3339.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// Name and version of this format.
+    #[schemars(extend("const" = FORMAT))]
     pub format: String,
     /// The version of hoptax.
     pub version: String,

@@ -34,3 +34,22 @@ pub const ALL: &[Tool] = &[
     bombardier::TOOL,
     ab::TOOL,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::Output;
+
+    #[test]
+    fn recorded_outputs_are_read() {
+        // Fortio with jitter prints the same as Fortio, and hoptax is tested with its own results.
+        for tool in ALL.iter().filter(|tool| !["fortio-jitter", "hoptax"].contains(&tool.name)) {
+            let recorded = |ending: &str| {
+                let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded");
+                std::fs::read_to_string(format!("{folder}/{}.{ending}", tool.name))
+            };
+            let text = recorded("json").or_else(|_| recorded("txt")).unwrap();
+            insta::assert_debug_snapshot!(tool.name, (tool.read)(&Output::new(&text)));
+        }
+    }
+}

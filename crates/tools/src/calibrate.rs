@@ -129,7 +129,7 @@ pub fn run(
 
 /// The largest share of a processor that others use now.
 fn others_share(placement: &Placement) -> Result<f64, CalibrateError> {
-    let probe = hoptax_host::machine::probe_briefly(placement).map_err(CalibrateError::System)?;
+    let probe = hoptax_host::machine::probe_briefly(placement)?;
     Ok(probe.used_by_others.iter().map(|used| used.share).fold(0.0, f64::max))
 }
 

@@ -57,6 +57,20 @@ pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Doc
     one(all.into_iter().flat_map(elements).collect(), problem, is_result)
 }
 
+/// The only document of a text with these fields, as JSON pointers; `layout` says which texts have them.
+///
+/// # Errors
+/// As those of [`json`], and the names of the fields if one is missing.
+pub(crate) fn with_fields(text: &str, fields: &[&str], layout: &str) -> Result<Document, String> {
+    let is_result = |value: &Value| fields.iter().all(|field| value.pointer(field).is_some());
+    let document = json(text, is_result).map_err(|problem| format!("{problem}; {layout}"))?;
+    if is_result(&document.value) {
+        return Ok(document);
+    }
+    let names = fields.iter().map(|field| format!("`{}`", field.trim_start_matches('/').replace('/', ".")));
+    Err(format!("{} is missing; {layout}", names.collect::<Vec<_>>().join(" or ")))
+}
+
 fn one(
     mut all: Vec<Document>,
     problem: Option<String>,

@@ -85,18 +85,15 @@ impl Exponential {
             })?;
             Some(ImportedRange { percentile, low_us: bound_us(index), high_us: bound_us(index + 1) })
         };
-        let buckets =
-            [50.0, 90.0, 99.0, 99.9].map(|percentile| bucket(percentile).filter(|_| self.count > 0));
-        let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
+        let of_buckets = Reported::of_buckets(|percentile| bucket(percentile).filter(|_| self.count > 0));
         let mean_us = Some(self.sum_s / self.count as f64 * 1e6).filter(|mean| mean.is_finite());
         Reported {
             answered: Some(CountRange::exactly(self.count)),
             rated: Some(CountRange::exactly(self.count)),
             rate: seconds.filter(|seconds| *seconds > 0.0).map(|seconds| self.count as f64 / seconds),
             seconds,
-            latency: Latency { mean_us, p50_us, p90_us, p99_us, p99_9_us, ..Latency::default() },
-            buckets: buckets.into_iter().flatten().collect(),
-            ..Reported::default()
+            latency: Latency { mean_us, ..of_buckets.latency },
+            ..of_buckets
         }
     }
 }

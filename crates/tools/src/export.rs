@@ -162,11 +162,11 @@ mod tests {
 
     #[test]
     fn percentiles_that_are_not_known_are_named() {
-        assert_eq!(unstated(&sample::latency(100.0)), (String::new(), String::new()));
+        assert_eq!(unstated(&sample::latency(100.0), &[]), (String::new(), String::new()));
         let at_least = LowerBounds { p99_us: Some(5.0), ..LowerBounds::default() };
         let latency =
             Latency { p50_us: None, p99_us: None, p99_9_us: None, at_least, ..sample::latency(100.0) };
-        assert_eq!(unstated(&latency), ("p50, p99.9".to_owned(), "p99".to_owned()));
+        assert_eq!(unstated(&latency, &[]), ("p50, p99.9".to_owned(), "p99".to_owned()));
     }
 
     #[test]

@@ -156,14 +156,24 @@ pub(crate) fn named_or_only<'n, T: Copy>(
     }
 }
 
-/// The percentiles of results, each with its quantile and the lower bound of the quantile.
-pub(crate) fn quantiles(latency: &mut Latency) -> [(f64, &mut Option<f64>, &mut Option<f64>); 4] {
+/// A quantile of a result.
+pub(crate) struct Quantile<'a> {
+    /// 99 for the p99.
+    pub(crate) percentile: f64,
+    /// Its time, us.
+    pub(crate) us: &'a mut Option<f64>,
+    /// Its lower bound, us.
+    pub(crate) at_least_us: &'a mut Option<f64>,
+}
+
+/// The quantiles of results.
+pub(crate) fn quantiles(latency: &mut Latency) -> [Quantile<'_>; 4] {
     let Latency { p50_us, p90_us, p99_us, p99_9_us, at_least, .. } = latency;
     [
-        (50.0, p50_us, &mut at_least.p50_us),
-        (90.0, p90_us, &mut at_least.p90_us),
-        (99.0, p99_us, &mut at_least.p99_us),
-        (99.9, p99_9_us, &mut at_least.p99_9_us),
+        Quantile { percentile: 50.0, us: p50_us, at_least_us: &mut at_least.p50_us },
+        Quantile { percentile: 90.0, us: p90_us, at_least_us: &mut at_least.p90_us },
+        Quantile { percentile: 99.0, us: p99_us, at_least_us: &mut at_least.p99_us },
+        Quantile { percentile: 99.9, us: p99_9_us, at_least_us: &mut at_least.p99_9_us },
     ]
 }
 
@@ -175,12 +185,12 @@ fn withhold_wide(latency: &mut Latency, buckets: &[ImportedRange]) -> Vec<Import
         !is_finite(bucket) || bucket.high_us - bucket.low_us > WIDE * bucket.high_us
     };
     let mut wide: Vec<ImportedRange> = buckets.iter().filter(is_wide).copied().collect();
-    for (percentile, quantile, bound) in quantiles(latency) {
-        let is_its = |bucket: &&ImportedRange| (bucket.percentile - percentile).abs() < 1e-9;
+    for quantile in quantiles(latency) {
+        let is_its = |bucket: &&ImportedRange| (bucket.percentile - quantile.percentile).abs() < 1e-9;
         let Some(bucket) = wide.iter().find(is_its) else { continue };
-        *quantile = None;
+        *quantile.us = None;
         if !is_finite(bucket) {
-            *bound = Some(bucket.low_us).filter(|us| us.is_finite());
+            *quantile.at_least_us = Some(bucket.low_us).filter(|us| us.is_finite());
         }
     }
     wide.retain(is_finite);

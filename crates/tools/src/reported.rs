@@ -2,6 +2,9 @@
 
 use hoptax_result::{CountRange, ImportedRange, Latency};
 
+/// Percentiles of results.
+pub(crate) const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+
 /// The report of a tool. Values that it does not report are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
@@ -35,6 +38,19 @@ pub struct Reported {
     pub sums: Vec<Sum>,
     /// Numbers that this output does not state, or not readably; [`Tool::not_reported`](crate::Tool::not_reported) is about all outputs.
     pub unread: Vec<String>,
+}
+
+impl Reported {
+    /// A report of quantiles alone, each the end of the bucket that it is in.
+    pub(crate) fn of_buckets(bucket: impl Fn(f64) -> Option<ImportedRange>) -> Self {
+        let buckets = PERCENTILES.map(bucket);
+        let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
+        Self {
+            latency: Latency { p50_us, p90_us, p99_us, p99_9_us, ..Latency::default() },
+            buckets: buckets.into_iter().flatten().collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Counts of a report that are part of another one of its counts.

@@ -95,8 +95,6 @@ impl fmt::Debug for BodyKeeper {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -27,9 +27,9 @@ const REQUEST_CANCELLED: u32 = 0x10c;
 
 impl Encoded {
     /// An HTTP/3 request with these fields and this body, which is the same on every connection.
-    pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {
+    pub fn http3<T: AsRef<str>>(fields: &[(T, T)], body: &[u8], is_head: bool) -> Self {
         let mut bytes = Vec::new();
-        frame::put_headers(&mut bytes, fields.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        frame::put_headers(&mut bytes, fields.iter().map(|(name, value)| (name.as_ref(), value.as_ref())));
         if !body.is_empty() {
             frame::put_head(&mut bytes, frame::kind::DATA, body.len() as u64);
         }

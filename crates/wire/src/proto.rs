@@ -99,8 +99,6 @@ impl Call {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     const ECHO: &str = r#"

@@ -255,4 +255,4 @@ impl Tls {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -131,7 +131,7 @@ export interface WantedBill {
    */
   name?: string | null;
   /**
-   * The listener, by its name or a beginning that no other has; the first that forwards a request if absent.
+   * The listener, by its name or a unique prefix of it; the first that forwards a request if absent.
    */
   listener?: string | null;
   /**

@@ -1,4 +1,4 @@
-// Made of schemas/document.json by `make ui`. Do not edit.
+// Made of schemas/openapi.json by `make ui`. Do not edit.
 
 /**
  * A cell.
@@ -1162,7 +1162,7 @@ export interface Differences {
    */
   axis: string;
   /**
-   * Largest difference that does not matter, in the unit of the axis; none where each row has a limit.
+   * Equivalence margin, in the unit of the axis; none where each row has a limit.
    */
   margin: number | null;
   /**
@@ -1372,7 +1372,7 @@ export interface OverlayView {
    */
   axis: string;
   /**
-   * Largest difference between runs that does not matter, in the unit of the axis; none if it is not the same for all arms.
+   * Equivalence margin of runs, in the unit of the axis; none if it is not the same for all arms.
    */
   margin: number | null;
   /**

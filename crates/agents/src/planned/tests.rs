@@ -41,7 +41,7 @@ fn stated() -> Sending<'static> {
 #[test]
 fn agents_get_the_load_that_was_stated() {
     let sending = stated();
-    let text = serde_json::to_string(&SentLoad::of(&sending).unwrap()).unwrap();
+    let text = serde_json::to_string(&SentLoad::from_sending(&sending).unwrap()).unwrap();
     let planned: SentLoad = serde_json::from_str(&text).unwrap();
     assert_eq!(format!("{:?}", planned.load(Vec::new()).unwrap()), format!("{:?}", sending.load));
     assert_eq!(format!("{:?}", planned.schedule().unwrap()), format!("{:?}", sending.schedule));
@@ -52,7 +52,7 @@ fn agents_get_the_load_that_was_stated() {
 
 #[test]
 fn a_plan_is_shown_without_secrets() {
-    let planned = SentLoad::of(&stated()).unwrap();
+    let planned = SentLoad::from_sending(&stated()).unwrap();
     let shown = format!("{:?}", PlannedShare { index: 0, of: 1, load: planned });
     assert!(shown.contains("shop.test"), "{shown}");
     for secret in ["joe", "secret", "hidden", "quiet"] {
@@ -66,13 +66,13 @@ fn options_of_this_machine_are_named_all_together() {
     sending.files = Files { log: Some(Path::new("log")), hlog: None };
     sending.load.requests.messages = 2;
     sending.schedule.pace = Some("1:2@1s".parse().unwrap());
-    let refused = SentLoad::of(&sending).unwrap_err().to_string();
+    let refused = SentLoad::from_sending(&sending).unwrap_err().to_string();
     assert!(refused.contains("no --messages, --stages, --log: "), "{refused}");
 }
 
 #[test]
 fn numbers_out_of_their_bounds_are_refused() {
-    let stated = SentLoad::of(&stated()).unwrap();
+    let stated = SentLoad::from_sending(&stated()).unwrap();
     assert_eq!(stated.check_bounds(), Ok(()));
     for (planned, name) in [
         (SentLoad { rate: Some(1e300), ..stated.clone() }, "rate"),
@@ -88,7 +88,7 @@ fn numbers_out_of_their_bounds_are_refused() {
 
 #[test]
 fn a_text_that_no_load_knows_is_refused() {
-    let planned = SentLoad { order: "sorted".to_owned(), ..SentLoad::of(&stated()).unwrap() };
+    let planned = SentLoad { order: "sorted".to_owned(), ..SentLoad::from_sending(&stated()).unwrap() };
     assert!(planned.load(Vec::new()).unwrap_err().contains("sorted"));
     let planned = SentLoad { arrivals: "trace=/etc/passwd".to_owned(), ..planned };
     assert!(planned.schedule().is_err());

@@ -1,7 +1,6 @@
 //! Agents as tasks of this process: the real protocol over streams in memory, and generators whose requests have known instants and times.
 
 #![allow(dead_code, unreachable_pub, reason = "the tests and the bench each use a part of it")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};

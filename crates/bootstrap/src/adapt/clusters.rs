@@ -44,8 +44,7 @@ const DISCOVERY: [&str; 19] = [
 ];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
-    let given = items(&context.tree, "/static_resources/clusters");
-    let pointers: Vec<String> = given.into_iter().map(|(pointer, _)| pointer).collect();
+    let pointers = tree::pointers(&context.tree, "/static_resources/clusters");
     replace_google_grpc(context);
     let services = service_clusters(&context.tree);
     for pointer in pointers {
@@ -76,11 +75,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     for_endpoints(&mut assignment, &mut |endpoint| {
         addresses.push(described_address(&endpoint["address"]));
         tree::set(endpoint, "address", stub.clone());
-        for key in ["additional_addresses", "health_check_config"] {
-            if endpoint.get(key).is_some() {
-                tree::set(endpoint, key, Value::Null);
-            }
-        }
+        tree::clear(endpoint, &["additional_addresses", "health_check_config"]);
     });
     if addresses.is_empty() {
         let mut endpoint = json!({"endpoint": {"address": stub}});
@@ -101,11 +96,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     };
     let is_provided = text(node, "/lb_policy").eq_ignore_ascii_case("CLUSTER_PROVIDED");
     if let Some(node) = context.tree.pointer_mut(pointer) {
-        for key in DISCOVERY {
-            if node.get(key).is_some() {
-                tree::set(node, key, Value::Null);
-            }
-        }
+        tree::clear(node, &DISCOVERY);
         if is_provided {
             tree::set(node, "lb_policy", Value::Null);
         }
@@ -118,11 +109,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
             write!(with, ", with the metadata of the transport socket `{socket}`: the file has no endpoints");
     }
     context.list(pointer, &what, &with);
-    let checks: Vec<String> = items(&context.tree, &join(pointer, "health_checks"))
-        .into_iter()
-        .map(|(pointer, _)| pointer)
-        .collect();
-    for check in checks {
+    for check in tree::pointers(&context.tree, &join(pointer, "health_checks")) {
         let Some(node) = context.tree.pointer(&check) else { continue };
         if node.get("http_health_check").is_none() && node.get("tcp_health_check").is_none() {
             context.remove(&check, "a health check", "the origin answers checks over HTTP and TCP only");
@@ -164,9 +151,7 @@ fn for_endpoints(assignment: &mut Value, change: &mut dyn FnMut(&mut Value)) {
             tree::set(locality, "load_balancing_weight", Value::Null);
         }
         for entry in locality.get_mut("lb_endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
-            if entry.get("health_status").is_some() {
-                tree::set(entry, "health_status", Value::Null);
-            }
+            tree::clear(entry, &["health_status"]);
             let Some(endpoint) = entry.get_mut("endpoint") else { continue };
             if endpoint.pointer("/address/envoy_internal_address").is_none() {
                 change(endpoint);

@@ -60,8 +60,7 @@ fn replace_keys(context: &mut Context<'_>, at: &str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{adapted, configuration, lab};
-    use crate::request::derive;
+    use crate::fixture::{adapted, configuration, lab, request_of};
 
     use super::*;
 
@@ -92,7 +91,7 @@ mod tests {
     /// The text of the adapted configuration, and a header of the request that is derived from it.
     fn text_and_header(configuration: &str, header: &str) -> (String, Option<String>) {
         let adapted = adapted(configuration);
-        let request = derive(&adapted, &adapted.listeners[0]).unwrap();
+        let request = request_of(&adapted);
         let found = request.headers.into_iter().find(|(name, _)| name == header);
         (adapted.bootstrap().to_string(), found.map(|(_, value)| value))
     }

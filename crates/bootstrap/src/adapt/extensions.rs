@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Context, find as find_nodes};
-use crate::tree::{extension_type, last_step, message, message_type, text};
+use super::Context;
+use crate::tree::{self, extension_name, extension_type, last_step, message, message_type, text};
 
 /// Types of extensions that are removed, each with the reason and advice. An entry matches the part of a type after `envoy.`.
 const REMOVED: [(&str, &str); 11] = [
@@ -120,7 +120,7 @@ pub(crate) fn find(root: &Value, name: &str) -> Vec<String> {
             // The type is inside; the extension around it is meant.
             && last_step(pointer) != "typed_config"
     };
-    find_nodes(root, &is_it)
+    tree::find(root, &is_it)
 }
 
 /// The name or the type of the extension that Envoy's message says it lacks; none if the message is about something else.
@@ -149,11 +149,7 @@ pub(super) fn described(root: &Value, pointer: &str) -> String {
         _ => "extension",
     };
     let node = root.pointer(pointer).unwrap_or(&Value::Null);
-    let name = match text(node, "/name") {
-        "" => extension_type(node),
-        name => name,
-    };
-    format!("{kind} `{name}`")
+    format!("{kind} `{}`", extension_name(node))
 }
 
 #[cfg(test)]

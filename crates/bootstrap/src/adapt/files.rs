@@ -35,9 +35,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         READ.contains(&last_step(pointer)) && node.as_str().is_some_and(|path| !path.starts_with(&lab))
     };
     for pointer in context.find(&read) {
-        let Some(path) = context.tree.pointer(&pointer).and_then(Value::as_str).map(str::to_owned) else {
-            continue;
-        };
+        let Some(path) = context.text(&pointer) else { continue };
         let number = context.files.copies.len() + 1;
         let to = context.lab.folder.join("files").join(format!("{number}-{}", last_step(&path)));
         let place = context.configuration.place(&pointer);
@@ -65,9 +63,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     let folders = folders.into_iter().map(|pointer| (pointer, true));
     let folder = context.lab.folder.join("written");
     for (index, (pointer, is_folder)) in files.chain(folders).enumerate() {
-        let Some(path) = context.tree.pointer(&pointer).and_then(Value::as_str).map(str::to_owned) else {
-            continue;
-        };
+        let Some(path) = context.text(&pointer) else { continue };
         if STREAMS.contains(&path.as_str()) {
             continue;
         }

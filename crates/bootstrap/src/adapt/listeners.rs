@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use serde_json::{Value, json};
 
 use super::{Context, described_address, socket_address};
-use crate::tree::{extension_type, items, join, set, text};
+use crate::tree::{extension_type, items, join, pointers, set, text};
 
 /// Reason why fields that concern redirected connections are removed.
 const REDIRECTED: &str =
@@ -27,9 +27,7 @@ pub struct Listener {
 }
 
 pub(super) fn adapt(context: &mut Context<'_>) {
-    let listeners = items(&context.tree, "/static_resources/listeners");
-    let pointers: Vec<String> = listeners.into_iter().map(|(pointer, _)| pointer).collect();
-    for (index, pointer) in pointers.iter().enumerate() {
+    for (index, pointer) in pointers(&context.tree, "/static_resources/listeners").iter().enumerate() {
         let Some(node) = context.tree.pointer(pointer) else { continue };
         let address = node.get("address").cloned().unwrap_or(Value::Null);
         let is_internal = node.get("internal_listener").is_some();
@@ -60,8 +58,15 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             context.remove_key(pointer, key, "options of sockets depend on the kernel and the network");
         }
         if let Some(port) = guarded_port {
-            remove_guard(context, pointer, &port);
-            remove_rest(context, pointer);
+            fn port_of(chain: &Value) -> Option<&Value> {
+                chain.pointer("/filter_chain_match/destination_port")
+            }
+            // The chain of connections to the listener's own port would be a loop of the redirection, and in the way of
+            // those of requests. A sidecar has the chains for the ports of its pod behind those for all other ports.
+            let why = "it ends connections to the listener's own port, which the kernel redirects none to";
+            remove_chains(context, pointer, &|chain| port_of(chain) == Some(&port), why);
+            let why = "it is for connections to ports that no other chain is for";
+            remove_chains(context, pointer, &|chain| port_of(chain).is_none(), why);
         }
         match_without_addresses(context, pointer);
     }
@@ -78,39 +83,16 @@ fn guarded_port(context: &Context<'_>, listener: &str, address: &Value) -> Optio
     address.pointer("/socket_address/port_value").filter(|_| is_redirected).cloned()
 }
 
-/// Removes the filter chain of connections to the listener's own port, which would be a loop of the redirection, if there are
-/// others: it would be in the way of the chains of requests.
-fn remove_guard(context: &mut Context<'_>, listener: &str, port: &Value) {
+/// Removes the filter chains that are meant, unless there are no others.
+fn remove_chains(context: &mut Context<'_>, listener: &str, is_meant: &dyn Fn(&Value) -> bool, why: &str) {
     let chains = items(&context.tree, &join(listener, "filter_chains"));
-    let is_guard = |chain: &Value| chain.pointer("/filter_chain_match/destination_port") == Some(port);
-    let (guards, others): (Vec<_>, Vec<_>) = chains.into_iter().partition(|(_, chain)| is_guard(chain));
+    let (meant, others): (Vec<_>, Vec<_>) = chains.into_iter().partition(|(_, chain)| is_meant(chain));
     if others.is_empty() {
         return;
     }
-    let guards = described_chains(guards);
-    let why = "it ends connections to the listener's own port, which the kernel redirects none to";
-    remove_chains(context, guards, why);
-}
-
-/// Removes the filter chains for all other ports, if there are some for ports: a sidecar has those for the ports of its pod behind them.
-fn remove_rest(context: &mut Context<'_>, listener: &str) {
-    let chains = items(&context.tree, &join(listener, "filter_chains"));
-    let is_rest = |chain: &Value| chain.pointer("/filter_chain_match/destination_port").is_none();
-    let (rest, of_ports): (Vec<_>, Vec<_>) = chains.into_iter().partition(|(_, chain)| is_rest(chain));
-    if of_ports.is_empty() {
-        return;
-    }
-    let rest = described_chains(rest);
-    remove_chains(context, rest, "it is for connections to ports that no other chain is for");
-}
-
-/// The pointers of filter chains, and how each is named in a list of replacements.
-fn described_chains(chains: Vec<(String, &Value)>) -> Vec<(String, String)> {
-    chains.into_iter().map(|(pointer, chain)| (pointer, described_chain(chain))).collect()
-}
-
-fn remove_chains(context: &mut Context<'_>, chains: Vec<(String, String)>, why: &str) {
-    for (pointer, what) in chains {
+    let described = |(pointer, chain): (String, &Value)| (pointer, described_chain(chain));
+    let meant: Vec<(String, String)> = meant.into_iter().map(described).collect();
+    for (pointer, what) in meant {
         context.remove(&pointer, &what, why);
     }
 }
@@ -164,11 +146,7 @@ fn match_without_addresses(context: &mut Context<'_>, listener: &str) {
         "the lab chooses filter chains without addresses, by `filter_chain_match` alone; keep the chain to measure as the only one",
     );
     let mut seen: Vec<Value> = Vec::new();
-    let pointers: Vec<String> = items(&context.tree, &join(listener, "filter_chains"))
-        .into_iter()
-        .map(|(pointer, _)| pointer)
-        .collect();
-    for pointer in pointers {
+    for pointer in pointers(&context.tree, &join(listener, "filter_chains")) {
         let matching = join(&pointer, "filter_chain_match");
         for key in ADDRESSES {
             context.remove_key(&matching, key, REDIRECTED);

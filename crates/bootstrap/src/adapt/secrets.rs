@@ -69,11 +69,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     });
     for pointer in found {
         let what = format!("the secret `{}`", last_name(&pointer));
-        let Some(node) = context.tree.pointer(&pointer).cloned() else { continue };
-        let hidden = hidden(context, &node);
-        if hidden != node {
-            context.replace(&pointer, hidden, &what, "a text of the lab");
-        }
+        hide(context, &pointer, &what, "a text of the lab");
     }
     headers(context);
     compared_values(context);
@@ -108,15 +104,7 @@ fn is_own(tree: &Value, pointer: &str) -> bool {
 fn headers(context: &mut Context<'_>) {
     for pointer in context.find(&|_, node| is_name(text(node, "/key"))) {
         for key in ["value", "raw_value"] {
-            let at = join(&pointer, key);
-            let Some(value) = context.tree.pointer(&at).filter(|value| value.is_string()).cloned() else {
-                continue;
-            };
-            let hidden = hidden(context, &value);
-            if hidden != value {
-                let with = "a text of the lab of the same length";
-                context.replace(&at, hidden, "the value of a secret header", with);
-            }
+            hide_text(context, &join(&pointer, key), "the value of a secret header");
         }
     }
 }
@@ -141,14 +129,7 @@ fn compared_values(context: &mut Context<'_>) {
     for pointer in context.find(&|_, node| is_meant(node)) {
         for matcher in ["", "/string_match", "/value_match"] {
             for key in COMPARED {
-                let at = format!("{pointer}{matcher}/{key}");
-                let Some(value) = context.tree.pointer(&at).filter(|value| value.is_string()).cloned() else {
-                    continue;
-                };
-                let hidden = hidden(context, &value);
-                if hidden != value {
-                    context.replace(&at, hidden, COMPARED_WITH, "a text of the lab of the same length");
-                }
+                hide_text(context, &format!("{pointer}{matcher}/{key}"), COMPARED_WITH);
             }
             compared_expressions(context, &format!("{pointer}{matcher}"));
         }
@@ -182,9 +163,7 @@ fn compared_keys(context: &mut Context<'_>) {
 fn compared_expressions(context: &mut Context<'_>, matcher: &str) {
     for key in ["safe_regex", "safe_regex_match"] {
         let at = format!("{matcher}/{key}/regex");
-        let Some(expression) = context.tree.pointer(&at).and_then(Value::as_str).map(str::to_owned) else {
-            continue;
-        };
+        let Some(expression) = context.text(&at) else { continue };
         let masked = context.masks.expression(&expression);
         if masked != expression {
             context.replace(&at, masked.into(), COMPARED_WITH, "an expression of the lab of the same length");
@@ -198,9 +177,7 @@ fn texts(context: &mut Context<'_>) {
         node.is_string() && last_step(pointer) != "@type" && !pointer.contains("/local_jwks/")
     };
     for pointer in context.find(&is_text) {
-        let Some(value) = context.tree.pointer(&pointer).and_then(Value::as_str).map(str::to_owned) else {
-            continue;
-        };
+        let Some(value) = context.text(&pointer) else { continue };
         let key = last_step(&pointer);
         let syntax = if pointer.split('/').any(|step| CODE.contains(&step)) {
             Syntax::Code
@@ -229,6 +206,22 @@ fn is_source(node: &Value) -> bool {
     ["inline_string", "inline_bytes", "filename", "environment_variable"]
         .iter()
         .any(|key| node.get(key).is_some())
+}
+
+/// Replaces a secret, which is a text or a data source, unless it is one of the lab.
+fn hide(context: &mut Context<'_>, at: &str, what: &str, with: &str) {
+    let Some(node) = context.tree.pointer(at).cloned() else { return };
+    let hidden = hidden(context, &node);
+    if hidden != node {
+        context.replace(at, hidden, what, with);
+    }
+}
+
+/// Replaces a secret that is a text.
+fn hide_text(context: &mut Context<'_>, at: &str, what: &str) {
+    if context.tree.pointer(at).is_some_and(Value::is_string) {
+        hide(context, at, what, "a text of the lab of the same length");
+    }
 }
 
 /// As many letters as a secret has, which is a text or a data source.

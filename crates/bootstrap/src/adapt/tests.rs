@@ -3,7 +3,7 @@ use std::fmt::Write;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fixture::{EDGE, adapted, configuration, lab};
+use crate::fixture::{EDGE, adapted, configuration, lab, nested};
 use crate::missing_extension;
 use crate::outside::finding_clusters;
 use crate::outside_addresses;
@@ -181,15 +181,6 @@ fn the_context_of_quic_is_that_of_a_server() {
     assert_eq!(adapted.bootstrap().pointer(common).unwrap()["alpn_protocols"], json!(["h3", "h3-29"]));
 }
 
-/// Sockets of a cluster that wrap each other, from the outermost.
-fn nested(kinds: &[&str]) -> String {
-    let own = |kind: &str| format!("type.googleapis.com/envoy.extensions.transport_sockets.{kind}");
-    kinds.iter().rev().fold(String::new(), |inner, kind| {
-        let inner = if inner.is_empty() { inner } else { format!(", transport_socket: {inner}") };
-        format!("{{name: s, typed_config: {{'@type': {}{inner}}}}}", own(kind))
-    })
-}
-
 #[test]
 fn a_transport_socket_that_cannot_run_here_leaves_the_one_that_it_wraps() {
     let socket_of = |kinds: &[&str]| {
@@ -352,7 +343,7 @@ proptest! {
             PLACES[place](&mut root, address, &in_uri);
         }
         let text = if is_camel { camel_case(&root) } else { root }.to_string();
-        let adapted = configuration(&text).unwrap().adapt(&lab(), &|_| None).unwrap();
+        let adapted = adapted(&text);
         let bootstrap = adapted.bootstrap();
         let left = bootstrap.to_string();
         for trace in ["outside", "203.0.113", "2001:db8", "/var/run"] {

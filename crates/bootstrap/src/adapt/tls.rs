@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Identity, path_text};
 use crate::matcher::matched_text;
-use crate::tree::{compact, is_within, items, join, last_step, message_type, set, text};
+use crate::tree::{clear, compact, is_within, items, join, last_step, list, message_type, set, text};
 
 /// The name of the proxy in the certificates that it presents to upstream servers.
 const PROXY: &str = "proxy.hoptax.test";
@@ -48,11 +48,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             reduce_protocols(context, &join(&at, "alpn_protocols"));
         }
         if let Some(node) = context.tree.pointer_mut(&at) {
-            for key in REMOVED {
-                if node.get(key).is_some() {
-                    set(node, key, Value::Null);
-                }
-            }
+            clear(node, &REMOVED);
             set(node, "tls_certificates", certificates);
             set(node, "validation_context", validation);
         }
@@ -105,22 +101,16 @@ fn server_names(context: &Context<'_>, pointer: &str) -> BTreeSet<String> {
 
 /// The certificates of a context, in the places of the user's.
 fn certificates(context: &mut Context<'_>, at: &str, common: &Value, names: &BTreeSet<String>) -> Value {
-    let given = common.get("tls_certificates").and_then(Value::as_array).cloned().unwrap_or_default();
-    let discovered = common
-        .get("tls_certificate_sds_secret_configs")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
     let mut kinds: Vec<(String, Option<KeyKind>)> = Vec::new();
-    for (index, certificate) in given.iter().enumerate() {
+    for (index, certificate) in list(common, "tls_certificates").iter().enumerate() {
         kinds.push((format!("{at}/tls_certificates/{index}"), kind::of_certificate(context, certificate)));
     }
-    for (index, secret) in discovered.iter().enumerate() {
+    for (index, secret) in list(common, "tls_certificate_sds_secret_configs").iter().enumerate() {
         let secret = context.configuration.secrets.get(text(secret, "/name"));
-        let known = secret.and_then(|secret| secret.get("tls_certificate")).cloned();
+        let known = secret.and_then(|secret| secret.get("tls_certificate"));
         kinds.push((
             format!("{at}/tls_certificate_sds_secret_configs/{index}"),
-            known.and_then(|certificate| kind::of_certificate(context, &certificate)),
+            known.and_then(|certificate| kind::of_certificate(context, certificate)),
         ));
     }
     let others = &REMOVED[1..5];
@@ -206,9 +196,8 @@ fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream
         }
     }
     let mut names = BTreeSet::new();
-    for (list, matcher) in [("match_typed_subject_alt_names", "/matcher"), ("match_subject_alt_names", "")] {
-        let matchers = validation.get(list).and_then(Value::as_array);
-        for matching in matchers.into_iter().flatten() {
+    for (key, matcher) in [("match_typed_subject_alt_names", "/matcher"), ("match_subject_alt_names", "")] {
+        for matching in list(&validation, key) {
             names.extend(matching.pointer(matcher).and_then(matched_text));
         }
     }

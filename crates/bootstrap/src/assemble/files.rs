@@ -230,32 +230,12 @@ impl Configuration {
 
     /// The resources of the file that a `ConfigSource` at a pointer names.
     fn resources_at(&mut self, pointer: &str, files: &mut Files<'_>, what: &str) -> Vec<Found> {
-        let Some(path) = self.path_of(pointer) else {
-            files.problems.push(self.problem(pointer, &format!("the list of {what} {TAKE_A_DUMP}")));
-            return Vec::new();
-        };
-        let document = match files.numbers.get(&path) {
-            Some(&number) => number,
-            None => match self.load(&path, files.load) {
-                Err(cause) => {
-                    let message = format!(
-                        "the file of its {what} cannot be read: {cause}; place it beside the configuration"
-                    );
-                    files.problems.push(self.problem(pointer, &message));
-                    return Vec::new();
-                }
-                Ok(source) => match Document::parse(&source) {
-                    Ok(document) => {
-                        let number = self.origins.add(document);
-                        files.numbers.insert(path, number);
-                        number
-                    }
-                    Err(problem) => {
-                        files.problems.push(problem);
-                        return Vec::new();
-                    }
-                },
-            },
+        let document = match self.document_at(pointer, files, what) {
+            Ok(document) => document,
+            Err(problem) => {
+                files.problems.push(problem);
+                return Vec::new();
+            }
         };
         let items = self.origins.document(document).value.get("resources").and_then(Value::as_array);
         let items = items.into_iter().flatten().enumerate();
@@ -270,5 +250,22 @@ impl Configuration {
             files.malformed.extend(self.no_mapping(document, &one.pointer, &one.value));
         }
         found.into_iter().filter(|one| one.value.is_object()).collect()
+    }
+
+    /// The number of that file, which is read once.
+    fn document_at(&mut self, pointer: &str, files: &mut Files<'_>, what: &str) -> Result<usize, Problem> {
+        let path = self.path_of(pointer);
+        let path = path.ok_or_else(|| self.problem(pointer, &format!("the list of {what} {TAKE_A_DUMP}")))?;
+        if let Some(&number) = files.numbers.get(&path) {
+            return Ok(number);
+        }
+        let source = self.load(&path, files.load).map_err(|cause| {
+            let message =
+                format!("the file of its {what} cannot be read: {cause}; place it beside the configuration");
+            self.problem(pointer, &message)
+        })?;
+        let number = self.origins.add(Document::parse(&source)?);
+        files.numbers.insert(path, number);
+        Ok(number)
     }
 }

@@ -172,45 +172,28 @@ const EXTENSIONS: [&str; 13] = [
 /// Fields with the version of the API that a service speaks.
 const VERSIONS: [&str; 2] = ["transport_api_version", "resource_api_version"];
 
-/// A field of API v2.
-struct OldField {
-    /// Its name, and the field that its message is in.
-    name: &'static str,
-    of: &'static str,
-    /// Its replacement in API v3.
-    now: &'static str,
-}
-
-/// Fields that API v3 does not have.
-const FIELDS: [OldField; 12] = [
-    OldField { name: "hosts", of: "clusters", now: "`load_assignment`, with an endpoint for each" },
-    OldField {
-        name: "tls_context",
-        of: "clusters",
-        now: "`transport_socket` with the type envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-    },
-    OldField {
-        name: "tls_context",
-        of: "filter_chains",
-        now: "`transport_socket` with the type envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
-    },
-    OldField {
-        name: "extension_protocol_options",
-        of: "clusters",
-        now: "`typed_extension_protocol_options`",
-    },
-    OldField { name: "per_filter_config", of: "virtual_hosts", now: "`typed_per_filter_config`" },
-    OldField { name: "per_filter_config", of: "routes", now: "`typed_per_filter_config`" },
-    OldField { name: "regex", of: "match", now: "`safe_regex`" },
-    OldField { name: "regex_match", of: "headers", now: "`string_match` with `safe_regex`" },
-    OldField { name: "request_mirror_policy", of: "route", now: "`request_mirror_policies`, a list" },
-    OldField { name: "allow_origin", of: "cors", now: "`allow_origin_string_match`" },
-    OldField {
-        name: "verify_subject_alt_name",
-        of: "validation_context",
-        now: "`match_typed_subject_alt_names`",
-    },
-    OldField { name: "runtime", of: "", now: "`layered_runtime`" },
+/// Fields that API v3 does not have: the name, the field that its message is in, and the replacement.
+const FIELDS: [(&str, &str, &str); 12] = [
+    ("hosts", "clusters", "`load_assignment`, with an endpoint for each"),
+    (
+        "tls_context",
+        "clusters",
+        "`transport_socket` with the type envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+    ),
+    (
+        "tls_context",
+        "filter_chains",
+        "`transport_socket` with the type envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+    ),
+    ("extension_protocol_options", "clusters", "`typed_extension_protocol_options`"),
+    ("per_filter_config", "virtual_hosts", "`typed_per_filter_config`"),
+    ("per_filter_config", "routes", "`typed_per_filter_config`"),
+    ("regex", "match", "`safe_regex`"),
+    ("regex_match", "headers", "`string_match` with `safe_regex`"),
+    ("request_mirror_policy", "route", "`request_mirror_policies`, a list"),
+    ("allow_origin", "cors", "`allow_origin_string_match`"),
+    ("verify_subject_alt_name", "validation_context", "`match_typed_subject_alt_names`"),
+    ("runtime", "", "`layered_runtime`"),
 ];
 
 /// The type in API v3 of a type of API v2; none if it is no type of API v2.
@@ -280,11 +263,10 @@ impl Configuration {
                 }
             }
             let inside = last_name(pointer);
-            for field in FIELDS.iter().filter(|field| field.of == inside) {
+            for (name, _, now) in FIELDS.iter().filter(|(_, of, _)| *of == inside) {
                 // The fields of `regex` and others moved to other messages in API v3.
-                if node.get(field.name).is_some_and(|value| !value.is_null()) {
-                    let at = join(pointer, field.name);
-                    add(&at, format!("`{}` is of {REMOVED}: in API v3 it is {}", field.name, field.now));
+                if node.get(*name).is_some_and(|value| !value.is_null()) {
+                    add(&join(pointer, name), format!("`{name}` is of {REMOVED}: in API v3 it is {now}"));
                 }
             }
             if EXTENSIONS.contains(&inside) && last_step(pointer) != "typed_config" {

@@ -22,6 +22,13 @@ fn error(text: &str, choice: Option<&str>) -> String {
     given("map.yaml", text, choice, Accepted::Whole).unwrap_err().to_string()
 }
 
+/// Asserts that no configuration is found, and how the reason begins.
+#[track_caller]
+fn assert_refused(text: &str, begins: &str) {
+    let error = error(text, None);
+    assert!(error.starts_with(begins), "{error}\n{text}");
+}
+
 /// Returns the place of the name of the cluster.
 fn place(given: &Given) -> String {
     given.document.place("/static_resources/clusters/0/name").to_string()
@@ -40,8 +47,10 @@ fn a_configuration_in_a_config_map_is_found_with_the_lines_of_the_file() {
     // Empty lines and comments before it count.
     let later = config_map("shop", "envoy.yaml", &format!("\n# c\n{ENVOY}"));
     assert_eq!(place(&found(&later, None)), "map.yaml:10");
-    let error = error(&config_map("shop", "envoy.yaml", "static_resources:\n  listeners: [\n"), None);
-    assert!(error.starts_with("map.yaml:7: neither YAML nor JSON"), "{error}");
+    assert_refused(
+        &config_map("shop", "envoy.yaml", "static_resources:\n  listeners: [\n"),
+        "map.yaml:7: neither YAML nor JSON",
+    );
 }
 
 #[test]
@@ -136,12 +145,11 @@ fn a_configuration_in_a_compose_file_is_found_or_it_is_named_for_what_it_is() {
     let name = given.document.value.pointer("/static_resources/clusters/0/alt_stat_name");
     assert_eq!(name, Some(&serde_json::json!("a$b")));
     let unset = text.replace("a$$b", "b\n          connect_timeout: ${TIMEOUT}");
-    assert!(error(&unset, None).starts_with("map.yaml:9: looks like a template"), "{}", error(&unset, None));
+    assert_refused(&unset, "map.yaml:9: looks like a template");
     let flag = "services:\n  envoy:\n    command: [--config-yaml, '{static_resources: {clusters: []}}']\n";
     assert!(found(flag, None).described.is_some());
     let mounted = format!("{services}configs: {{edge: {{file: ./envoy.yaml}}}}\n");
-    let message = error(&mounted, None);
-    assert!(message.starts_with("map.yaml:1: it is a file of Docker Compose"), "{message}");
+    assert_refused(&mounted, "map.yaml:1: it is a file of Docker Compose");
 }
 
 #[test]
@@ -200,33 +208,17 @@ fn what_is_beside_a_configuration_is_read_as_the_files_that_it_names() {
 #[test]
 fn what_is_none_is_named_for_what_it_is() {
     let v1 = "{\n\"listeners\": [{\"address\": \"tcp://0.0.0.0:80\", \"filters\": []}],\n\"cluster_manager\": {\"clusters\": []}}";
-    assert!(
-        error(v1, None).starts_with("map.yaml:3: this is a configuration of API v1"),
-        "{}",
-        error(v1, None)
-    );
+    assert_refused(v1, "map.yaml:3: this is a configuration of API v1");
     let inside = config_map("shop", "envoy.json", v1);
-    assert!(
-        error(&inside, None).starts_with("map.yaml:8: this is a configuration of API v1"),
-        "{}",
-        error(&inside, None)
-    );
+    assert_refused(&inside, "map.yaml:8: this is a configuration of API v1");
     let chart = "apiVersion: v1\nkind: ConfigMap\ndata:\n  envoy.yaml: |\n    {{- toYaml .Values.envoy | nindent 4 }}\n";
-    assert!(
-        error(chart, None).starts_with("map.yaml:5: looks like a template (`{{` in line 5)"),
-        "{}",
-        error(chart, None)
-    );
+    assert_refused(chart, "map.yaml:5: looks like a template (`{{` in line 5)");
     let rendered =
         config_map("shop", "envoy.yaml", "static_resources:\n  listeners:\n  - name: {{ .Values.name }}\n");
-    assert!(
-        error(&rendered, None).starts_with("map.yaml:8: looks like a template"),
-        "{}",
-        error(&rendered, None)
-    );
+    assert_refused(&rendered, "map.yaml:8: looks like a template");
     assert!(error("---\n---\nstatic_resources: {}\n", None).contains("its first document is empty"));
     let ruby = "<% if x %>\nstatic_resources: {}\n<% end %>\n";
-    assert!(error(ruby, None).starts_with("map.yaml:1: looks like a template"), "{}", error(ruby, None));
+    assert_refused(ruby, "map.yaml:1: looks like a template");
     assert!(error("resources: []\n", None).contains("give the bootstrap"));
     assert!(error("a: 1\n", None).contains("it has none of `configs`, `static_resources`"));
     assert!(error("- a\n", None).contains("it is not a mapping"));
@@ -238,11 +230,7 @@ fn scripts_in_objects_and_files_of_other_programs_are_no_templates() {
     assert!(!error(&script, None).contains("template"), "{}", error(&script, None));
     assert!(!error("services: {a: {image: '${IMAGE}'}}\n", None).contains("template"));
     let later = format!("{ENVOY}  - name: b\n    hint: '{{{{ x }}}}'\n    connect_timeout: ${{TIMEOUT}}\n");
-    assert!(
-        error(&later, None).starts_with("map.yaml:6: looks like a template (`${` in line 6)"),
-        "{}",
-        error(&later, None)
-    );
+    assert_refused(&later, "map.yaml:6: looks like a template (`${` in line 6)");
 }
 
 proptest::proptest! {

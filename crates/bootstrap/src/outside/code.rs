@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::{host_of, server_of_uri};
-use crate::tree::{is_within, last_step, message, walk};
+use crate::tree::{at, find, is_within, last_step, message, walk};
 
 /// Packages of messages that belong to Envoy and to its libraries.
 const KNOWN: [&str; 4] = ["envoy.", "google.", "xds.", "udpa."];
@@ -26,26 +26,15 @@ pub(crate) enum Code {
 
 /// The pointers of all such settings.
 pub(crate) fn settings_of_code(bootstrap: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    walk(bootstrap, "", &mut |pointer, node| {
-        if is_of(Code::Loaded, node) || is_of(Code::Extension, node) {
-            found.push(pointer.to_owned());
-        }
-    });
-    found
+    find(bootstrap, &|_, node| is_of(Code::Loaded, node) || is_of(Code::Extension, node))
 }
 
 /// The pointers of the servers on other machines that such settings name: `host:port`, hosts beside a port, IP addresses that are a whole
 /// text, and URIs in texts that are settings as a whole. A name without a port, or whose port is far from it, cannot be told from others.
 pub(crate) fn addresses_of_code(bootstrap: &Value, code: Code) -> Vec<String> {
-    let mut settings = Vec::new();
-    walk(bootstrap, "", &mut |pointer, node| {
-        if is_of(code, node) {
-            settings.push((pointer.to_owned(), node));
-        }
-    });
     let mut found: Vec<String> = Vec::new();
-    for (pointer, node) in settings {
+    for pointer in find(bootstrap, &|_, node| is_of(code, node)) {
+        let Some(node) = at(bootstrap, &pointer) else { continue };
         walk(node, &pointer, &mut |pointer, node| {
             let is_known = found.last().is_some_and(|last| is_within(pointer, last));
             let is_whole = last_step(pointer) == "value";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::tree::{extension_type, message_type};
+use crate::tree::{extension_type, is_version, message_type};
 
 /// The form of an extension: two of the same form do the same task, perhaps with other settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,11 +62,6 @@ impl Form {
         let package = segments.pop().filter(|segment| is_version(segment)).and_then(|_| segments.pop());
         message.into_iter().chain(package).collect()
     }
-}
-
-/// True if a segment of a type is a version: `v3`, `v3alpha`.
-fn is_version(segment: &str) -> bool {
-    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 #[cfg(test)]

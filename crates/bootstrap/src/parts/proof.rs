@@ -128,6 +128,12 @@ pub(super) struct Proof {
     pub(super) is_unmet: bool,
 }
 
+impl Proof {
+    fn new(statistics: Vec<String>, exercised_by: &str) -> Self {
+        Self { statistics, exercised_by: Some(exercised_by.to_owned()), is_unmet: false }
+    }
+}
+
 /// The beginning of the names of statistics of filters in a connection manager.
 pub(super) fn scope_of_manager(stat_prefix: &str) -> String {
     format!("http.{stat_prefix}.")
@@ -159,7 +165,7 @@ pub(super) fn of_extension(extension: &Value, scope: &str) -> Proof {
     let filled = |pattern: &&str| pattern.replace("{scope}", scope).replace("{own}", own);
     let statistics = patterns.iter().filter(exists).map(filled).collect();
     let compressed = if *known == COMPRESSOR { compressed(settings) } else { String::new() };
-    Proof { statistics, exercised_by: Some(format!("{exercised_by}{compressed}")), ..Proof::default() }
+    Proof::new(statistics, &format!("{exercised_by}{compressed}"))
 }
 
 /// The length and the types of responses that a compressor compresses, to continue a sentence.
@@ -178,37 +184,27 @@ fn compressed(compressor: &Value) -> String {
 /// The proof of the tracer of a connection manager.
 pub(super) fn of_tracer(scope: &str) -> Proof {
     let statistics = ["random_sampling", "client_enabled", "service_forced"];
-    Proof {
-        statistics: statistics.map(|name| format!("{scope}tracing.{name}")).into(),
-        exercised_by: Some("a request that is sampled".to_owned()),
-        ..Proof::default()
-    }
+    let statistics = statistics.map(|name| format!("{scope}tracing.{name}"));
+    Proof::new(statistics.into(), "a request that is sampled")
 }
 
 /// The proof of routes that the request does not take. They have no statistics.
 pub(super) fn of_other_routes() -> Proof {
-    let exercised_by = "any request that Envoy compares with them before its own route";
-    Proof { exercised_by: Some(exercised_by.to_owned()), ..Proof::default() }
+    Proof::new(Vec::new(), "any request that Envoy compares with them before its own route")
 }
 
 /// The proof of tags of statistics. They have no statistics.
 pub(super) fn of_statistics_tags() -> Proof {
-    let exercised_by = "the creation of statistics, such as those of a new cluster or status";
-    Proof { exercised_by: Some(exercised_by.to_owned()), ..Proof::default() }
+    Proof::new(Vec::new(), "the creation of statistics, such as those of a new cluster or status")
 }
 
 /// The proof of TLS with clients.
 pub(super) fn of_downstream_tls() -> Proof {
-    let statistics = vec!["listener.*.ssl.handshake".to_owned()];
-    Proof { statistics, exercised_by: Some("a connection with TLS".to_owned()), ..Proof::default() }
+    Proof::new(vec!["listener.*.ssl.handshake".to_owned()], "a connection with TLS")
 }
 
 /// The proof of TLS with the servers of a cluster.
 pub(super) fn of_upstream_tls(cluster: &str) -> Proof {
     let statistics = vec![format!("cluster.{cluster}.ssl.handshake")];
-    Proof {
-        statistics,
-        exercised_by: Some("a request that is forwarded to the cluster".to_owned()),
-        ..Proof::default()
-    }
+    Proof::new(statistics, "a request that is forwarded to the cluster")
 }

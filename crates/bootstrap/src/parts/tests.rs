@@ -5,16 +5,14 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::fixture::{EDGE, adapted};
-use crate::request::derive;
+use crate::fixture::{EDGE, adapted, nested, passed_parts};
 
 /// The fixture with its parts.
 fn edge() -> &'static (Adapted, Vec<Part>) {
     static EDGE_PARTS: OnceLock<(Adapted, Vec<Part>)> = OnceLock::new();
     EDGE_PARTS.get_or_init(|| {
         let adapted = adapted(EDGE);
-        let request = derive(&adapted, &adapted.listeners[0]).unwrap();
-        let parts = parts(&adapted, &adapted.listeners[0], &request);
+        let parts = passed_parts(&adapted);
         (adapted, parts)
     })
 }
@@ -71,8 +69,7 @@ fn parts_of(setting: &str, cluster: &str) -> Vec<Part> {
                 route_config: {{virtual_hosts: [{{name: all, domains: ['*'], routes: [{{match: {{prefix: /}}, route: {{cluster: a}}}}, {{match: {{path: /b}}, route: {{cluster: a}}}}]}}]}}
   clusters: [{cluster}]"
     );
-    let adapted = adapted(&text);
-    parts(&adapted, &adapted.listeners[0], &derive(&adapted, &adapted.listeners[0]).unwrap())
+    passed_parts(&adapted(&text))
 }
 
 #[test]
@@ -127,8 +124,7 @@ static_resources:
   clusters: [{{name: a, transport_socket: {socket}}}]"
     );
     let adapted = adapted(&text);
-    let request = derive(&adapted, &adapted.listeners[0]).unwrap();
-    let parts = parts(&adapted, &adapted.listeners[0], &request);
+    let parts = passed_parts(&adapted);
     (adapted, parts)
 }
 
@@ -149,14 +145,6 @@ fn a_cluster_that_chooses_among_sockets_has_tls_if_one_of_these_is_tls() {
     let all = "/static_resources/clusters/0/transport_socket_matches";
     assert_eq!(kinds("tls.v3.UpstreamTlsContext"), [all]);
     assert_eq!(kinds("raw_buffer.v3.RawBuffer"), [""; 0]);
-}
-
-/// Sockets that wrap each other, from the outermost.
-fn nested(kinds: &[&str]) -> String {
-    kinds.iter().rev().fold(String::new(), |inner, kind| {
-        let inner = if inner.is_empty() { inner } else { format!(", transport_socket: {inner}") };
-        format!("{{name: {kind}, typed_config: {{'@type': type.googleapis.com/envoy.extensions.transport_sockets.{kind}{inner}}}}}")
-    })
 }
 
 #[test]
@@ -227,8 +215,7 @@ fn tls_with_a_service_that_a_filter_of_the_chain_calls_is_a_part() {
     );
     let adapted = adapted(&text);
     assert!(adapted.files.presents_certificate);
-    let request = derive(&adapted, &adapted.listeners[0]).unwrap();
-    let parts = parts(&adapted, &adapted.listeners[0], &request);
+    let parts = passed_parts(&adapted);
     let tls = parts.iter().filter(|part| part.kind == PartKind::UpstreamTls);
     assert_eq!(tls.map(|part| part.name.as_str()).collect::<Vec<_>>(), ["c", "called"]);
 }

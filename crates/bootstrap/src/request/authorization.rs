@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use super::DerivedRequest;
-use super::matching::{header_matches, satisfy_header};
+use super::matching::{header_matches, header_of_input, satisfy_header};
 use crate::matcher::{accepts, matched_text};
-use crate::tree::{message_type, text};
+use crate::tree::{list, text};
 
 /// Makes a request satisfy the filter's `rules` or `matcher`, as far as headers can.
 pub(super) fn satisfy(rbac: &Value, request: &mut DerivedRequest) {
@@ -25,22 +25,17 @@ pub(super) fn satisfy(rbac: &Value, request: &mut DerivedRequest) {
 
 fn satisfy_rules(rules: &Value, request: &DerivedRequest) -> Option<DerivedRequest> {
     let policies = rules.get("policies").and_then(Value::as_object)?;
-    let conditions = |policy: &Value| -> [Vec<Value>; 2] {
-        ["permissions", "principals"]
-            .map(|key| policy.get(key).and_then(Value::as_array).cloned().unwrap_or_default())
-    };
     match text(rules, "/action") {
         "" | "ALLOW" => policies.values().find_map(|policy| {
-            let [permissions, principals] = conditions(policy);
-            let permitted = any(&permissions, request)?;
-            any(&principals, &permitted)
+            let permitted = any(list(policy, "permissions"), request)?;
+            any(list(policy, "principals"), &permitted)
         }),
         "DENY" => {
             // A policy does not match if one of its conditions does not hold.
             let mut satisfied = request.clone();
             for policy in policies.values() {
-                let all = conditions(policy).concat();
-                let inner = all.iter().find_map(|one| one.get("not_rule").or_else(|| one.get("not_id")));
+                let mut all = list(policy, "permissions").iter().chain(list(policy, "principals"));
+                let inner = all.find_map(|one| one.get("not_rule").or_else(|| one.get("not_id")));
                 if let Some(changed) = inner.and_then(|inner| holds(inner, &satisfied)) {
                     satisfied = changed;
                 }
@@ -58,9 +53,9 @@ fn any(conditions: &[Value], request: &DerivedRequest) -> Option<DerivedRequest>
 /// The request with headers for which a permission or a principal holds; none if headers cannot do that.
 fn holds(condition: &Value, request: &DerivedRequest) -> Option<DerivedRequest> {
     let (kind, inner) = condition.as_object()?.iter().find(|(_, inner)| !inner.is_null())?;
-    let list = |key: &str| inner.get(key).and_then(Value::as_array).into_iter().flatten();
-    let all = |key: &str| list(key).try_fold(request.clone(), |request, one| holds(one, &request));
-    let first = |key: &str| list(key).find_map(|one| holds(one, request));
+    let all =
+        |key: &str| list(inner, key).iter().try_fold(request.clone(), |request, one| holds(one, &request));
+    let first = |key: &str| any(list(inner, key), request);
     match kind.as_str() {
         "any" => Some(request.clone()),
         "header" => with_header(inner, request),
@@ -115,13 +110,8 @@ fn satisfy_matcher(matcher: &Value, request: &DerivedRequest) -> Option<DerivedR
 }
 
 fn predicate_holds(predicate: &Value, request: &DerivedRequest) -> Option<DerivedRequest> {
-    let list = |key: &str| predicate.pointer(key).and_then(Value::as_array).into_iter().flatten();
     if let Some(single) = predicate.get("single_predicate") {
-        let input = single.pointer("/input/typed_config")?;
-        if !message_type(input).ends_with(".HttpRequestHeaderMatchInput") {
-            return None;
-        }
-        let name = text(input, "/header_name").to_ascii_lowercase();
+        let name = header_of_input(single)?.to_ascii_lowercase();
         let mut changed = request.clone();
         if !name.starts_with(':') && name != "host" {
             changed.set_header(&name, &matched_text(single.get("value_match")?)?);
@@ -129,11 +119,11 @@ fn predicate_holds(predicate: &Value, request: &DerivedRequest) -> Option<Derive
         }
         return None;
     }
-    if predicate.get("and_matcher").is_some() {
-        return list("/and_matcher/predicate")
-            .try_fold(request.clone(), |request, one| predicate_holds(one, &request));
+    if let Some(all) = predicate.get("and_matcher") {
+        let mut all = list(all, "predicate").iter();
+        return all.try_fold(request.clone(), |request, one| predicate_holds(one, &request));
     }
-    list("/or_matcher/predicate").find_map(|one| predicate_holds(one, request))
+    list(&predicate["or_matcher"], "predicate").iter().find_map(|one| predicate_holds(one, request))
 }
 
 #[cfg(test)]

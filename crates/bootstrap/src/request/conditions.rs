@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::DerivedRequest;
-use super::matching::{OF_BODY, header_matches, leave_out, satisfy_header};
+use super::matching::{OF_BODY, header_matches, header_of_input, is_inverted, leave_out, satisfy_header};
 use crate::adapt::Adapted;
 use crate::matcher::matched_text;
-use crate::tree::{extension_type, message, message_type, text};
+use crate::tree::{extension_type, list, message, message_type, text};
 
 /// A condition on a request.
 #[derive(Clone, Debug)]
@@ -38,6 +38,17 @@ type Group = Vec<Condition>;
 pub(super) struct Scopes<'a> {
     pub(super) route: &'a Value,
     pub(super) host: &'a Value,
+}
+
+impl<'a> Scopes<'a> {
+    /// The settings of the route for a filter, or else those of the virtual host; none if neither has any.
+    pub(super) fn settings(self, filter: &Value) -> Option<&'a Value> {
+        let of = |scope: &'a Value| {
+            let own = scope.get("typed_per_filter_config")?.get(text(filter, "/name"))?;
+            Some(message(own).fields)
+        };
+        [self.route, self.host].into_iter().find_map(of)
+    }
 }
 
 const HTTP: &str = "envoy.extensions.filters.http.";
@@ -203,9 +214,7 @@ fn words_of_header(matcher: &Value, holds: bool) -> String {
         old.map(str::to_owned)
     });
     let sample = sample.filter(|_| !hoptax_text::secrets::is_name(name));
-    let is_absent = matcher.get("present_match").and_then(Value::as_bool) == Some(false)
-        || matcher.get("invert_match").and_then(Value::as_bool) == Some(true);
-    let no = if holds == is_absent { "not " } else { "" };
+    let no = if holds == is_inverted(matcher) { "not " } else { "" };
     match (name, sample) {
         (":method", Some(value)) => format!("{no}the method {value}"),
         (":path", Some(value)) => format!("{no}the path `{value}`"),
@@ -223,11 +232,8 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
     let configuration = filter.get("typed_config").unwrap_or(&Value::Null);
     let of = extension_type(filter);
     let settings = message(configuration).fields;
-    let own = |scope: &Value| {
-        let own = scope.get("typed_per_filter_config")?.get(text(filter, "/name"))?;
-        Some(message(own).fields.clone())
-    };
-    let of_scope = [scopes.route, scopes.host].into_iter().find_map(own).unwrap_or_default();
+    let of_scope = scopes.settings(filter).unwrap_or(&Value::Null);
+    let effective = if of_scope.is_object() { of_scope } else { settings };
     if of == WITH_MATCHER {
         return of_matcher(settings.get("xds_matcher").or(settings.get("matcher")).unwrap_or(&Value::Null));
     }
@@ -235,9 +241,8 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
         return Vec::new();
     };
     match kind {
-        "ratelimit" => of_rate_limits(settings, &of_scope, scopes, &BTreeMap::new()),
+        "ratelimit" => of_rate_limits(settings, of_scope, scopes, &BTreeMap::new()),
         "local_ratelimit" => {
-            let effective = if of_scope.is_object() { &of_scope } else { settings };
             let descriptors = list(effective, "descriptors");
             if descriptors.is_empty() {
                 return Vec::new();
@@ -248,8 +253,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
             of_rate_limits(effective, effective, scopes, &values.collect())
         }
         "fault" => {
-            let effective = if of_scope.is_object() { &of_scope } else { settings };
-            let mut group: Group = list(effective, "headers").iter().map(Condition::header).collect();
+            let mut group = of_headers(effective);
             let by_header = |pointer: &str| effective.pointer(pointer).is_some_and(Value::is_object);
             for (pointer, header) in [
                 ("/delay/header_delay", "x-envoy-fault-delay-request"),
@@ -287,7 +291,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
             named.filter_map(header).collect()
         }
         "health_check" => {
-            let group: Group = list(settings, "headers").iter().map(Condition::header).collect();
+            let group = of_headers(settings);
             // The filter answers such requests itself, so none is derived.
             let words = format!(
                 "{}, which it answers itself",
@@ -314,13 +318,16 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
         "on_demand" => said("a route or a cluster that Envoy discovers only then"),
         "tap" => {
             let headers = settings.pointer("/common_config/static_config/match/http_request_headers_match");
-            let group: Group = headers
-                .map(|headers| list(headers, "headers").iter().map(Condition::header).collect())
-                .unwrap_or_default();
+            let group = headers.map(of_headers).unwrap_or_default();
             if group.is_empty() { Vec::new() } else { vec![group] }
         }
         _ => Vec::new(),
     }
+}
+
+/// The conditions in the field `headers` of a node.
+fn of_headers(node: &Value) -> Group {
+    list(node, "headers").iter().map(Condition::header).collect()
 }
 
 /// Returns a condition that requests are not changed for, because they would be of another protocol or only the response tells.
@@ -379,7 +386,7 @@ fn of_action(action: &Value, route: &Value, values: &BTreeMap<String, String>) -
             name: text(inner, "/query_parameter_name").to_owned(),
             value: wanted().map(str::to_owned),
         }],
-        "header_value_match" if expects => list(inner, "headers").iter().map(Condition::header).collect(),
+        "header_value_match" if expects => of_headers(inner),
         "header_value_match" => vec![Condition::NotAll(list(inner, "headers").to_vec())],
         "query_parameter_value_match" if expects => {
             let parameter = |parameter: &Value| Condition::Parameter {
@@ -414,11 +421,11 @@ fn of_matcher(matcher: &Value) -> Vec<Group> {
                 && !message_type(action).ends_with(".SkipFilter")
         })
     };
-    let header_of = |input: Option<&Value>| {
-        let input = input?.get("typed_config")?;
-        message_type(input)
-            .ends_with(".HttpRequestHeaderMatchInput")
-            .then(|| text(input, "/header_name").to_owned())
+    let conditions = |header: Option<&str>, value: Option<&Value>| match (header, value) {
+        (Some(name), Some(value)) => {
+            vec![Condition::Header(serde_json::json!({"name": name, "string_match": value}))]
+        }
+        _ => vec![Condition::Other("what its matcher states".to_owned())],
     };
     if matcher.get("on_no_match").is_some_and(|branch| acts(Some(branch))) {
         return Vec::new();
@@ -426,28 +433,17 @@ fn of_matcher(matcher: &Value) -> Vec<Group> {
     let mut groups = Vec::new();
     for one in matcher.pointer("/matcher_list/matchers").and_then(Value::as_array).into_iter().flatten() {
         let single = one.pointer("/predicate/single_predicate");
-        let header = header_of(single.and_then(|single| single.get("input")));
-        if !acts(one.get("on_match")) {
-            continue;
+        if acts(one.get("on_match")) {
+            let value = single.and_then(|single| single.get("value_match"));
+            groups.push(conditions(single.and_then(header_of_input), value));
         }
-        groups.push(match (header, single.and_then(|single| single.get("value_match"))) {
-            (Some(name), Some(value)) => {
-                vec![Condition::header(&serde_json::json!({"name": name, "string_match": value}))]
-            }
-            _ => vec![Condition::Other("what its matcher states".to_owned())],
-        });
     }
     let tree = matcher.get("matcher_tree").unwrap_or(&Value::Null);
-    let header = header_of(tree.get("input"));
+    let header = header_of_input(tree);
     for (map, kind) in [("exact_match_map", "exact"), ("prefix_match_map", "prefix")] {
         let branches = tree.get(map).and_then(|map| map.get("map")).and_then(Value::as_object);
         for (value, _) in branches.into_iter().flatten().filter(|(_, branch)| acts(Some(branch))) {
-            groups.push(match &header {
-                Some(name) => {
-                    vec![Condition::header(&serde_json::json!({"name": name, "string_match": {kind: value}}))]
-                }
-                None => vec![Condition::Other("what its matcher states".to_owned())],
-            });
+            groups.push(conditions(header, Some(&serde_json::json!({kind: value}))));
         }
     }
     groups
@@ -460,18 +456,8 @@ fn of_log(log: &Value) -> Vec<Group> {
     if let Some(header) = header(filter) {
         return vec![vec![header]];
     }
-    let group: Group = filter
-        .pointer("/and_filter/filters")
-        .map_or(&[][..], |all| all.as_array().map_or(&[], Vec::as_slice))
-        .iter()
-        .filter_map(header)
-        .collect();
+    let group: Group = list(&filter["and_filter"], "filters").iter().filter_map(header).collect();
     if group.is_empty() { Vec::new() } else { vec![group] }
-}
-
-/// The items of a list; none if there is no list.
-fn list<'a>(node: &'a Value, key: &str) -> &'a [Value] {
-    node.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

@@ -21,20 +21,16 @@ pub(super) fn add(
     for (_, filter) in items(&adapted.tree, &join(manager, "http_filters")) {
         let Some(configuration) = filter.get("typed_config") else { continue };
         let configuration = message(configuration).fields;
-        let of_filter = |scope: &Value| {
-            let own = scope.get("typed_per_filter_config")?.get(text(filter, "/name"))?;
-            Some(message(own).fields.clone())
-        };
-        let of_scope = || [scopes.route, scopes.host].into_iter().find_map(of_filter);
+        let of_scope = scopes.settings(filter);
         match extension_type(filter) {
             "envoy.extensions.filters.http.basic_auth.v3.BasicAuth" => {
                 request.set_header("authorization", BASIC_USER);
             }
             "envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth" => {
-                add_key(configuration, of_scope().as_ref(), request);
+                add_key(configuration, of_scope, request);
             }
             "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication" => {
-                tokens::add(configuration, of_scope().as_ref(), stated, request);
+                tokens::add(configuration, of_scope, stated, request);
             }
             "envoy.extensions.filters.http.compressor.v3.Compressor" => {
                 let library = message_type(
@@ -49,15 +45,14 @@ pub(super) fn add(
                 }
             }
             "envoy.extensions.filters.http.cors.v3.Cors" => {
-                let policy = of_scope().unwrap_or_default();
-                let origins = policy.pointer("/allow_origin_string_match/0");
-                if let Some(origin) = origins.and_then(matched_text) {
+                let origin = of_scope.and_then(|policy| policy.pointer("/allow_origin_string_match/0"));
+                if let Some(origin) = origin.and_then(matched_text) {
                     request.set_header("origin", &origin);
                 }
             }
             "envoy.extensions.filters.http.rbac.v3.RBAC" => {
-                let of_route = of_scope().and_then(|scope| scope.get("rbac").cloned());
-                authorization::satisfy(of_route.as_ref().unwrap_or(configuration), request);
+                let of_route = of_scope.and_then(|scope| scope.get("rbac"));
+                authorization::satisfy(of_route.unwrap_or(configuration), request);
             }
             _ => conditions::satisfy(filter, scopes, request, is_meant),
         }

@@ -1,10 +1,12 @@
 //! Route matches: finds a request that a match accepts, and tells if a match accepts a request.
 
-use serde_json::Value;
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
 
 use super::DerivedRequest;
 use crate::matcher::{accepts, matched_text, of_regex, regex_accepts};
-use crate::tree::text;
+use crate::tree::{list, message_type, text};
 
 /// Conditions that cannot be derived from the configuration.
 const UNKNOWN: [&str; 5] = [CONNECT, "path_match_policy", "dynamic_metadata", "filter_state", "tls_context"];
@@ -34,11 +36,11 @@ pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<
         request.set_header("content-type", "application/grpc");
         request.set_header("te", "trailers");
     }
-    for header in matching.get("headers").and_then(Value::as_array).into_iter().flatten() {
+    for header in list(matching, "headers") {
         satisfy_header(header, request)?;
     }
     let mut query = Vec::new();
-    for parameter in matching.get("query_parameters").and_then(Value::as_array).into_iter().flatten() {
+    for parameter in list(matching, "query_parameters") {
         let value = parameter.get("string_match").map_or(Some("1".to_owned()), matched_text)?;
         query.push(format!("{}={value}", text(parameter, "/name")));
     }
@@ -53,25 +55,38 @@ pub(super) const OF_BODY: [&str; 2] = ["content-length", "transfer-encoding"];
 /// Methods of a request that must not have another one, the usual ones first.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 
+/// What a header matcher compares a value with, as a `StringMatcher`, also if its fields are those from before that message; none if
+/// it compares it with no text.
+fn string_matcher(header: &Value) -> Option<Cow<'_, Value>> {
+    if let Some(matcher) = header.get("string_match") {
+        return Some(Cow::Borrowed(matcher));
+    }
+    let old = ["exact", "prefix", "suffix", "contains"].into_iter().find_map(|kind| {
+        let text = header.get(format!("{kind}_match")).filter(|text| text.is_string())?;
+        Some(json!({kind: text}))
+    });
+    let expression = || header.get("safe_regex_match").filter(|regex| regex["regex"].is_string());
+    old.or_else(|| Some(json!({"safe_regex": expression()?}))).map(Cow::Owned)
+}
+
+/// The header that the input of a matcher is; none if the input is not one.
+pub(super) fn header_of_input(matcher: &Value) -> Option<&str> {
+    let input = matcher.pointer("/input/typed_config")?;
+    message_type(input).ends_with(".HttpRequestHeaderMatchInput").then(|| text(input, "/header_name"))
+}
+
 /// Makes a request satisfy a header matcher. None if it cannot.
 pub(super) fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Option<()> {
     let name = text(header, "/name").to_ascii_lowercase();
     if is_inverted(header) {
         return leave_out(header, true, request);
     }
-    let old = ["exact", "prefix", "suffix", "contains"]
-        .into_iter()
-        .find_map(|kind| header.get(format!("{kind}_match")).and_then(Value::as_str).map(str::to_owned));
-    let value = if let Some(matcher) = header.get("string_match") {
-        matched_text(matcher)?
+    let value = if let Some(matcher) = string_matcher(header) {
+        matched_text(&matcher)?
     } else if let Some(start) = header.pointer("/range_match/start") {
         start.to_string().trim_matches('"').to_owned()
     } else {
-        match (old, header.pointer("/safe_regex_match/regex").and_then(Value::as_str)) {
-            (Some(old), _) => old,
-            (None, Some(expression)) => of_regex(expression)?,
-            (None, None) => "1".to_owned(),
-        }
+        "1".to_owned()
     };
     match name.as_str() {
         ":method" => request.method = value,
@@ -105,7 +120,7 @@ pub(super) fn leave_out(header: &Value, accepts: bool, request: &mut DerivedRequ
 }
 
 /// True if a header matcher is inverted: it accepts the requests that its condition does not.
-fn is_inverted(header: &Value) -> bool {
+pub(super) fn is_inverted(header: &Value) -> bool {
     header.get("invert_match").and_then(Value::as_bool).unwrap_or(false)
         || header.get("present_match").and_then(Value::as_bool) == Some(false)
 }
@@ -128,13 +143,11 @@ pub(super) fn is_matched(matching: &Value, request: &DerivedRequest) -> bool {
         }
         _ => regex_accepts(text(matching, "/safe_regex/regex"), path),
     };
-    let headers = matching.get("headers").and_then(Value::as_array);
-    let parameters = matching.get("query_parameters").and_then(Value::as_array);
     let is_grpc = request.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
     is_path
         && (is_grpc || !matching.get("grpc").is_some_and(Value::is_object))
-        && headers.into_iter().flatten().all(|header| header_matches(header, request))
-        && parameters.into_iter().flatten().all(|parameter| {
+        && list(matching, "headers").iter().all(|header| header_matches(header, request))
+        && list(matching, "query_parameters").iter().all(|parameter| {
             let prefix = format!("{}=", text(parameter, "/name"));
             let value = query.split('&').find_map(|pair| pair.strip_prefix(prefix.as_str()));
             value.is_some_and(|value| {
@@ -157,20 +170,9 @@ pub(super) fn value_of<'r>(header: &str, request: &'r DerivedRequest) -> Option<
 
 pub(super) fn header_matches(header: &Value, request: &DerivedRequest) -> bool {
     let value = value_of(text(header, "/name"), request);
-    let of = |key: &str| header.get(key).and_then(Value::as_str);
     let holds = value.is_some_and(|value| {
-        if let Some(matcher) = header.get("string_match") {
-            accepts(matcher, value)
-        } else if let Some(exact) = of("exact_match") {
-            value == exact
-        } else if let Some(prefix) = of("prefix_match") {
-            value.starts_with(prefix)
-        } else if let Some(suffix) = of("suffix_match") {
-            value.ends_with(suffix)
-        } else if let Some(contained) = of("contains_match") {
-            value.contains(contained)
-        } else if let Some(expression) = header.pointer("/safe_regex_match/regex").and_then(Value::as_str) {
-            regex_accepts(expression, value)
+        if let Some(matcher) = string_matcher(header) {
+            accepts(&matcher, value)
         } else if let Some(range) = header.get("range_match") {
             let bound = |key: &str| {
                 range.get(key).map(|n| n.to_string().trim_matches('"').parse::<i64>().unwrap_or(0))
@@ -182,7 +184,5 @@ pub(super) fn header_matches(header: &Value, request: &DerivedRequest) -> bool {
             true
         }
     });
-    let is_inverted = header.get("invert_match").and_then(Value::as_bool).unwrap_or(false);
-    let is_absence = header.get("present_match").and_then(Value::as_bool) == Some(false);
-    holds != (is_inverted || is_absence)
+    holds != is_inverted(header)
 }

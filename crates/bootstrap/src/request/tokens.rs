@@ -6,7 +6,7 @@ use super::DerivedRequest;
 use super::matching::is_matched;
 use crate::lab_keys;
 use crate::matcher::matched_text;
-use crate::tree::text;
+use crate::tree::{list, text};
 
 /// 2099-12-31T23:59:59Z: no study takes longer.
 const EXPIRY_S: u64 = 4_102_444_799;
@@ -70,18 +70,14 @@ fn requirement<'a>(
             return named(name);
         }
     }
-    let rules = filter.get("rules").and_then(Value::as_array);
     let is_meant = |rule: &&Value| rule.get("match").is_some_and(|matching| is_matched(matching, request));
-    let rule = rules.into_iter().flatten().find(is_meant)?;
+    let rule = list(filter, "rules").iter().find(is_meant)?;
     rule.get("requires").or_else(|| rule.get("requirement_name").and_then(named))
 }
 
 /// The tokens that meet a requirement; none if it also admits requests without one.
 fn tokens(requirement: &Value) -> Vec<Wanted<'_>> {
-    let list = |key: &str| {
-        let list = requirement.get(key).and_then(|inner| inner.get("requirements")).and_then(Value::as_array);
-        list.into_iter().flatten()
-    };
+    let all = |key: &str| list(&requirement[key], "requirements").iter();
     if let Some(provider) = requirement.get("provider_name").and_then(Value::as_str) {
         return vec![Wanted { provider, audience: None }];
     }
@@ -90,9 +86,9 @@ fn tokens(requirement: &Value) -> Vec<Wanted<'_>> {
         return vec![Wanted { provider: text(inner, "/provider_name"), audience }];
     }
     if requirement.get("requires_any").is_some() {
-        return list("requires_any").map(tokens).find(|tokens| !tokens.is_empty()).unwrap_or_default();
+        return all("requires_any").map(tokens).find(|tokens| !tokens.is_empty()).unwrap_or_default();
     }
-    list("requires_all").flat_map(tokens).collect()
+    all("requires_all").flat_map(tokens).collect()
 }
 
 /// A token that a provider accepts. None if the provider has no keys of the lab.
@@ -112,35 +108,37 @@ fn token(provider: &Value, audience: Option<&str>) -> Option<String> {
 
 /// True if the user fills a place in which a provider looks for tokens.
 fn is_stated(provider: &Value, stated: &[(String, String)], path: &str) -> bool {
-    let list = |key: &str| provider.get(key).and_then(Value::as_array).into_iter().flatten();
     let has_header = |name: &str| stated.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let query = path.split_once('?').map(|(_, query)| query).unwrap_or_default();
     let has_parameter = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
-    let is_default = PLACES.iter().all(|place| list(place).next().is_none());
-    list("from_headers").any(|header| has_header(text(header, "/name")))
-        || list("from_cookies").next().is_some() && has_header("cookie")
-        || list("from_params").filter_map(Value::as_str).any(has_parameter)
-        || is_default && (has_header(HEADER) || has_parameter(PARAMETER))
+    list(provider, "from_headers").iter().any(|header| has_header(text(header, "/name")))
+        || !list(provider, "from_cookies").is_empty() && has_header("cookie")
+        || list(provider, "from_params").iter().filter_map(Value::as_str).any(has_parameter)
+        || names_no_place(provider) && (has_header(HEADER) || has_parameter(PARAMETER))
+}
+
+fn names_no_place(provider: &Value) -> bool {
+    PLACES.iter().all(|place| list(provider, place).is_empty())
 }
 
 /// Puts a token into the first place in which the provider looks for one and which is free.
 fn present(provider: &Value, token: &str, request: &mut DerivedRequest) {
-    let list = |key: &str| provider.get(key).and_then(Value::as_array).into_iter().flatten();
-    for header in list("from_headers") {
+    for header in list(provider, "from_headers") {
         let name = text(header, "/name").to_ascii_lowercase();
         if request.header(&name).is_none() {
             return request.set_header(&name, &format!("{}{token}", text(header, "/value_prefix")));
         }
     }
-    if let Some(name) = list("from_cookies").find_map(Value::as_str) {
+    if let Some(name) = list(provider, "from_cookies").iter().find_map(Value::as_str) {
         let before = request.header("cookie").map(|before| format!("{before}; ")).unwrap_or_default();
         return request.set_header("cookie", &format!("{before}{name}={token}"));
     }
-    let is_default = PLACES.iter().all(|place| list(place).next().is_none());
+    let is_default = names_no_place(provider);
     if is_default && request.header(HEADER).is_none() {
         return request.set_header(HEADER, &format!("Bearer {token}"));
     }
-    let parameter = list("from_params").find_map(Value::as_str).or(is_default.then_some(PARAMETER));
+    let parameter = list(provider, "from_params").iter().find_map(Value::as_str);
+    let parameter = parameter.or(is_default.then_some(PARAMETER));
     if let Some(name) = parameter {
         let separator = if request.path.contains('?') { '&' } else { '?' };
         request.path = format!("{}{separator}{name}={token}", request.path);

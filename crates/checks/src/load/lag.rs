@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
-use super::limits::{Ends, lengthened, others_to_bounds, service_to_upper, to_bounds};
+use super::limits::{Ends, Lengthened, lengthened, others_to_bounds, service_to_upper, to_bounds};
 use crate::check::{Check, severity_above};
 use crate::thresholds::{self, Limits};
 
@@ -15,18 +15,18 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
         let lengthened = lengthened(result, limits);
         let late = late(result, limits);
         let Some(severity) =
-            late.map(|(severity, ..)| severity).or((!lengthened.is_empty()).then_some(Severity::Warn))
+            late.map(|late| late.severity).or((!lengthened.is_empty()).then_some(Severity::Warn))
         else {
             return Vec::new();
         };
-        let names: Vec<&str> = lengthened.iter().map(|(name, ..)| name.as_str()).collect();
+        let names: Vec<&str> = lengthened.iter().map(|one| one.name.as_str()).collect();
         let most = longest(&lengthened);
-        let lag = late.map(|(_, lag_us, _)| format!("send lag p99 was {lag_us:.0} us"));
-        let part = most.map(|(name, us, _)| lengthened_by(name, *us, &names));
+        let lag = late.map(|late| format!("send lag p99 was {:.0} us", late.lag_us));
+        let part = most.map(|most| in_words(most, &names));
         let message: Vec<String> = lag.into_iter().chain(part).collect();
         let measured = match (late, most) {
-            (Some((_, lag_us, limit_us)), _) => Measured::us(lag_us, limit_us),
-            (None, Some((_, us, limit_us))) => Measured::us(*us, *limit_us),
+            (Some(late), _) => Measured::us(late.lag_us, late.limit_us),
+            (None, Some(most)) => Measured::us(most.us, most.limit_us),
             (None, None) => return Vec::new(),
         };
         let finding = Finding::new("send-lag", severity, measured, message.join("; "), ADVICE);
@@ -46,10 +46,10 @@ pub(super) const MERGED: Check<LoadResult> = Check {
             return Vec::new();
         }
         let lengthened = lengthened(result, limits);
-        let Some((name, us, limit_us)) = longest(&lengthened) else { return Vec::new() };
-        let names: Vec<&str> = lengthened.iter().map(|(name, ..)| name.as_str()).collect();
-        let message = format!("of all runs together, {}", lengthened_by(name, *us, &names));
-        let measured = Measured::us(*us, *limit_us);
+        let Some(most) = longest(&lengthened) else { return Vec::new() };
+        let names: Vec<&str> = lengthened.iter().map(|one| one.name.as_str()).collect();
+        let message = format!("of all runs together, {}", in_words(most, &names));
+        let measured = Measured::us(most.us, most.limit_us);
         vec![Finding::new("merged-lag", Severity::Warn, measured, message, ADVICE).bounding(&names)]
     },
     withhold: Some(|result, finding, _| leave_bounds(result, finding)),
@@ -57,15 +57,13 @@ pub(super) const MERGED: Check<LoadResult> = Check {
 
 const ADVICE: &str = "give the generator its own core, use more --workers, or lower the rate";
 
-/// A quantile by its name, the time by which the generator may have lengthened it, and the limit, us.
-type Lengthened = (String, f64, f64);
-
 fn longest(all: &[Lengthened]) -> Option<&Lengthened> {
-    all.iter().max_by(|one, other| one.1.total_cmp(&other.1))
+    all.iter().max_by(|one, other| one.us.total_cmp(&other.us))
 }
 
-/// The longest of these times, and what it leaves of all of them.
-fn lengthened_by(name: &str, us: f64, names: &[&str]) -> String {
+/// The quantile that was lengthened most, and what that leaves of all of these.
+fn in_words(most: &Lengthened, names: &[&str]) -> String {
+    let Lengthened { name, us, .. } = most;
     let bounds = if names.len() == 1 { "is only a bound" } else { "are only bounds" };
     let part = format!("the generator may have sent and read up to {us:.0} us late at {name}");
     format!("{part}, so {} {bounds}", names.join(", "))
@@ -79,8 +77,18 @@ fn leave_bounds(result: &mut LoadResult, finding: &Finding) {
     }
 }
 
-/// The send lag p99 of an open loop if it is too large, with the severity and the limit, us.
-fn late(result: &LoadResult, limits: &Limits) -> Option<(Severity, f64, f64)> {
+/// A send lag that is too large.
+#[derive(Clone, Copy)]
+struct Late {
+    severity: Severity,
+    /// Its p99, us.
+    lag_us: f64,
+    /// The limit of that, us.
+    limit_us: f64,
+}
+
+/// The send lag of an open loop if it is too large.
+fn late(result: &LoadResult, limits: &Limits) -> Option<Late> {
     let lag_us = result.latency.own_lag.p99_us.filter(|_| result.plan.loop_ == Loop::Open)?;
     let median_us = result.latency.response.p50_us.unwrap_or_default();
     let warn_us =
@@ -88,7 +96,7 @@ fn late(result: &LoadResult, limits: &Limits) -> Option<(Severity, f64, f64)> {
     let fail_us = limits
         .value(&thresholds::OWN_LAG_FAIL_US)
         .max(limits.value(&thresholds::OWN_LAG_FAIL_SHARE) * median_us);
-    severity_above(lag_us, warn_us, fail_us).map(|(severity, limit_us)| (severity, lag_us, limit_us))
+    severity_above(lag_us, warn_us, fail_us).map(|(severity, limit_us)| Late { severity, lag_us, limit_us })
 }
 
 /// Response time includes the wait for a free connection, which depends on the size of the pool.

@@ -77,11 +77,21 @@ pub(super) fn name_of(one: &Percentile) -> String {
     format!("p{}", one.percentile)
 }
 
-/// The quantiles of response time that the generator may have lengthened by more than a little, each with that time and the limit, us.
-pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<(String, f64, f64)> {
+/// A quantile of response time that the generator may have lengthened.
+pub(super) struct Lengthened {
+    /// Its name.
+    pub(super) name: String,
+    /// The time by which it may be longer, us.
+    pub(super) us: f64,
+    /// The limit of that, us.
+    pub(super) limit_us: f64,
+}
+
+/// The quantiles of response time that the generator may have lengthened by more than a little.
+pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<Lengthened> {
     let judge = |name: String, (value, without): (Option<f64>, Option<f64>)| {
         let (us, limit_us) = added_by_generator(value?, without?, limits)?;
-        Some((name, us, limit_us))
+        Some(Lengthened { name, us, limit_us })
     };
     let (mut response, mut without) = (result.latency.response, result.without_generator.unwrap_or_default());
     let usual = QUANTILES
@@ -90,7 +100,7 @@ pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<(String, f
     let mut found: Vec<_> = usual.collect();
     for one in &result.percentiles {
         let name = name_of(one);
-        if !found.iter().any(|(found, ..)| *found == name) {
+        if !found.iter().any(|found| found.name == name) {
             found.extend(judge(name, (one.response_us, one.without_generator_us)));
         }
     }
@@ -329,7 +339,7 @@ mod tests {
     fn times_that_the_generator_lengthened_are_found() {
         let mut result = sample::load();
         let found = |result: &LoadResult| -> Vec<String> {
-            lengthened(result, &Limits::default()).into_iter().map(|(name, ..)| name).collect()
+            lengthened(result, &Limits::default()).into_iter().map(|one| one.name).collect()
         };
         assert_eq!(found(&result), Vec::<String>::new());
         if let Some(without) = &mut result.without_generator {

@@ -1,11 +1,13 @@
 //! Suggestions for an unknown word: the subcommand (`lab origin` for `origin`), the command that takes it (`load` for a URL),
-//! or the flag that other load generators give another name.
+//! the flag that other load generators give another name, or the schema that has one (`report` for `load`).
 
 use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hoptax_text::nearest::nearest;
+
+use crate::schema;
 
 /// Flags of other programs, and advice for each.
 type Flags = (&'static [&'static str], &'static str);
@@ -53,10 +55,11 @@ fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
 }
 
 /// The error with a suggestion, if one is known. Other errors are unchanged.
-pub(super) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
+pub(crate) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => of_command(error, program, line),
         ErrorKind::UnknownArgument => of_flag(error, line),
+        ErrorKind::InvalidValue => of_value(error, line),
         _ => error,
     }
 }
@@ -72,9 +75,25 @@ fn of_flag(mut error: clap::Error, line: &[OsString]) -> clap::Error {
     }
 }
 
+/// The error about an unknown schema. That of a kind of result is a part of one.
+fn of_value(error: clap::Error, line: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidValue) else { return error };
+    let is_schema = line.windows(2).any(|words| words[0] == "generate" && words[1] == "schema");
+    let place = if is_schema { schema::place_of(name) } else { None };
+    match place {
+        Some(place) => with_tip(error, &place),
+        None => error,
+    }
+}
+
 /// The error with this tip only.
 fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
-    for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested] {
+    for kind in [
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedValue,
+        ContextKind::Suggested,
+    ] {
         error.remove(kind);
     }
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip.to_owned())]));
@@ -135,7 +154,7 @@ fn commands(words: &str, above: &clap::Command) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::arguments::parsed;
+    use crate::command::parsed;
 
     #[test]
     fn an_unknown_word_gets_a_hint_of_what_was_meant() {
@@ -143,6 +162,7 @@ mod tests {
             ("hoptax origin --listen 127.0.0.1:0", "did you mean `hoptax lab origin`?"),
             ("hoptax prices", "did you mean `hoptax predict prices`?"),
             ("hoptax schema load", "did you mean `hoptax generate schema`?"),
+            ("hoptax generate schema study", "`study` is in `$defs` of `hoptax generate schema report`"),
             (
                 "hoptax import",
                 "did you mean `hoptax listeners import` or `hoptax runs import` or `hoptax convert import`?",
@@ -166,7 +186,7 @@ mod tests {
             assert!(error.contains(tip), "{line}: {error}");
             assert_eq!(error.matches("tip:").count(), 1, "{line}: {error}");
         }
-        for line in ["hoptax xyzzy", "hoptax study -x"] {
+        for line in ["hoptax xyzzy", "hoptax study -x", "hoptax generate schema xyzzy"] {
             let error = parsed(line.split(' ')).unwrap_err().to_string();
             assert!(!error.contains("tip:"), "{error}");
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use clap::{ArgAction, Args, ValueHint};
 use hoptax_session::tls::{ClientTls, IdentityFiles, Versions};
 
 use super::values;
@@ -57,31 +57,6 @@ impl From<&SecurityArguments> for ClientTls {
             ciphers: arguments.tls_ciphers.clone(),
             groups: arguments.tls_groups.clone(),
             resumes: arguments.tls_resumption,
-        }
-    }
-}
-
-/// ALPN protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Alpn {
-    /// HTTP/2
-    H2,
-    /// HTTP/1.1
-    #[value(name = "http/1.1")]
-    Http1,
-    /// HTTP/3, on the UDP port with the same number
-    H3,
-    /// No negotiation
-    None,
-}
-
-impl Alpn {
-    /// Its registered name, if it is negotiated over TCP.
-    pub(crate) fn name(self) -> Option<&'static [u8]> {
-        match self {
-            Self::H2 => Some(b"h2"),
-            Self::Http1 => Some(b"http/1.1"),
-            Self::H3 | Self::None => None,
         }
     }
 }

@@ -3,11 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use hoptax_cluster::job::Pull;
 use hoptax_session::awake::NeverHalt;
 use hoptax_session::thresholds;
 use hoptax_session::{EnvoyChoice, Options};
 
 use super::values;
+
+/// The words for when nodes pull an image.
+pub(crate) const PULLS: [(&str, Pull); 3] =
+    [("always", Pull::Always), ("if-not-present", Pull::IfNotPresent), ("never", Pull::Never)];
 
 /// Options of every command that starts proxies and measures them.
 #[derive(Debug, Args)]
@@ -45,13 +50,13 @@ pub(crate) struct EnvoyArguments {
 }
 
 impl EnvoyArguments {
-    /// What was chosen.
+    /// The choice.
     pub(crate) fn choice(&self) -> EnvoyChoice<'_> {
         EnvoyChoice { named: self.envoy.as_deref(), is_offline: self.offline.is_set }
     }
 }
 
-/// Whether a release of Envoy that is missing is fetched.
+/// Fetching of releases of Envoy that are missing.
 #[derive(Debug, Args)]
 pub(crate) struct OfflineArguments {
     /// Fetch nothing: a release of Envoy that is not installed is an error, which says how to bring it here
@@ -135,4 +140,12 @@ impl JsonArguments {
     pub(crate) fn file(&self) -> Option<&Path> {
         self.json.as_deref()
     }
+}
+
+/// The store of a command.
+#[derive(Debug, Args)]
+pub(crate) struct StoreChoice {
+    /// Store to use
+    #[arg(long = "store", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }

@@ -22,9 +22,9 @@ use super::values::{self, ProtocolChoice};
 /// Ends the heading of an earlier group, which clap would otherwise continue.
 pub(super) const NONE: Resettable<Str> = Resettable::Reset;
 /// Headings of the help.
-pub(super) const REQUESTS: &str = "Requests";
-pub(super) const CONNECTIONS: &str = "Connections";
-pub(super) const CHECKS: &str = "Checks";
+const REQUESTS: &str = "Requests";
+pub(crate) const CONNECTIONS: &str = "Connections";
+pub(crate) const CHECKS: &str = "Checks";
 
 /// The versions of the PROXY protocol.
 const PROXY_PROTOCOLS: [(&str, ProxyProtocol); 2] = [("v1", ProxyProtocol::V1), ("v2", ProxyProtocol::V2)];
@@ -240,7 +240,7 @@ impl TrafficArguments {
             weights: self.weights.clone(),
             file: self.requests.clone(),
             data: self.data.clone().map(data),
-            protocol: self.protocol.named(),
+            protocol: self.protocol.0,
             method: self.method.clone(),
             headers: self.headers.iter().flat_map(|given| given.0.clone()).collect(),
             body: match (&self.body, &self.body_file, self.body_size) {
@@ -262,7 +262,7 @@ impl TrafficArguments {
 
 #[cfg(test)]
 mod tests {
-    use crate::arguments::{Command, parsed};
+    use crate::command::{Command, parsed};
 
     use super::*;
 

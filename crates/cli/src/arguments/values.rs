@@ -35,29 +35,14 @@ pub(crate) fn output_file(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// The value of `--protocol`.
+/// The value of `--protocol`. Without a fixed protocol, it is the default of the scheme; with `https`, the server chooses
+/// between HTTP/2 and HTTP/1.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ProtocolChoice {
-    /// The default of the scheme; with `https`, the server chooses between HTTP/2 and HTTP/1.1.
-    #[default]
-    Auto,
-    /// A fixed protocol.
-    Named(Protocol),
-}
-
-impl ProtocolChoice {
-    /// The fixed protocol, if any.
-    pub(crate) fn named(self) -> Option<Protocol> {
-        match self {
-            Self::Auto => None,
-            Self::Named(protocol) => Some(protocol),
-        }
-    }
-}
+pub(crate) struct ProtocolChoice(pub(crate) Option<Protocol>);
 
 impl fmt::Display for ProtocolChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.named().map_or("auto", Protocol::as_str))
+        f.write_str(self.0.map_or("auto", Protocol::as_str))
     }
 }
 
@@ -66,9 +51,9 @@ impl FromStr for ProtocolChoice {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "auto" {
-            return Ok(Self::Auto);
+            return Ok(Self::default());
         }
-        text.parse().map(Self::Named).map_err(|error: String| format!("{error}, or `auto`"))
+        text.parse().map(|named| Self(Some(named))).map_err(|error: String| format!("{error}, or `auto`"))
     }
 }
 
@@ -141,7 +126,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Spelling of a number in thousands or millions, such as `2k`.
-pub(super) fn in_full(text: &str) -> String {
+pub(crate) fn in_full(text: &str) -> String {
     let times = [('k', 1e3), ('K', 1e3), ('m', 1e6), ('M', 1e6)];
     let number = times.iter().find_map(|(letter, times)| {
         let number: f64 = text.trim().strip_suffix(*letter)?.parse().ok()?;

@@ -1,10 +1,48 @@
 //! `hoptax lab agent`: sends shares of loads for a controller.
 
-use hoptax_agents::agent::{Agent, Options};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::arguments::AgentArguments;
+use clap::{Args, ValueHint};
+use hoptax_agents::agent::{Agent, Options};
+use hoptax_session::targets::AllowedTarget;
+
+use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, token_file};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples, with the server on 192.0.2.9 and the agent on 192.0.2.1, whose port comes to the other
+machine by `ssh -N -L 8421:127.0.0.1:8420 192.0.2.1`:
+  hoptax lab agent --allow-target 192.0.2.9:8080 --deadline 1h
+  hoptax load -q 1000 --agents 127.0.0.1:8421 http://192.0.2.9:8080/
+
+An agent serves one controller at a time, and sends to allowed targets alone. Whoever reaches it
+may send load to them, so on another address than loopback it needs a token. Token, plan and
+headers are not encrypted. An agent stops its load, and ends, when its controller is gone.
+
+Exit codes:
+  0    ended by a signal, or at its deadline while it served nobody
+  2    invalid input: no targets, or an address that others reach and no token
+  3    the address cannot be listened on, the controller is gone, or the deadline ended a load")]
+pub(crate) struct AgentArguments {
+    /// Address to listen on; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8420", value_parser = hoptax_host::scoped::socket_address)]
+    listen: SocketAddr,
+    /// File with the token that controllers must show, at least 16 characters; only you should read it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+    /// Host that loads may go to, with a port or with any; repeatable
+    ///
+    /// The rules are those of `hoptax serve --allow-target`, but loopback has to be allowed as any other host.
+    #[arg(long = "allow-target", value_name = "HOST[:PORT]", required = true)]
+    allowed_targets: Vec<AllowedTarget>,
+    /// Time after which the agent ends, whatever it does
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    deadline: Duration,
+}
 
 /// Runs the command.
 pub(super) fn run(arguments: &AgentArguments) -> Result<Code, Failure> {

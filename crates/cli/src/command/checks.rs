@@ -1,10 +1,38 @@
 //! `hoptax trust checks`: lists and explains the validity checks and their thresholds.
 
+use clap::{Args, Subcommand};
 use hoptax_checks::about;
 
-use crate::arguments::{ChecksAction, ChecksArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  hoptax trust checks                     list all checks and what they protect from
+  hoptax trust checks explain send-lag    explain one check, with its source"
+)]
+pub(crate) struct ChecksArguments {
+    #[command(subcommand)]
+    action: Option<ChecksAction>,
+    /// List thresholds instead of checks
+    #[arg(long)]
+    thresholds: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChecksAction {
+    /// Explain one check
+    Explain {
+        /// Check id, as in findings
+        id: String,
+    },
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {

@@ -1,14 +1,36 @@
 //! `hoptax runs cleanup`: removes files that killed studies left in their folders, and what killed loads and measurements of
 //! meshes left in a cluster.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueHint};
 use hoptax_cluster::Namespace;
 use hoptax_session::cleanup::clean_up;
 
-use crate::arguments::CleanupArguments;
 use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax runs cleanup                 all studies in the folder `runs`
+  hoptax runs cleanup results/quick   one study
+  hoptax runs cleanup --kube-context prod --namespace perf    jobs of agents in a cluster
+
+Only files that functions wrote, such as access logs, are removed. Running studies are skipped. Of a
+cluster, only jobs that `hoptax load --agent-pods` made are removed, and without --namespace those
+namespaces that `hoptax mesh` made; none whose agents run.")]
+pub(crate) struct CleanupArguments {
+    /// Run folder, or the folder that contains run folders
+    #[arg(value_name = "DIR", default_value = "runs", conflicts_with = "kube_context", value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+    /// Instead, remove what killed loads and measurements of a mesh left in the cluster of this context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    kube_context: Option<String>,
+    /// Only in this namespace of the cluster [default: in all that you may list]
+    #[arg(long, value_name = "NAME", requires = "kube_context")]
+    namespace: Option<Namespace>,
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {

@@ -1,15 +1,65 @@
 //! `hoptax compare`: measures subjects side by side, and decides if they differ.
 
 use std::path::Path;
+use std::time::Duration;
 
+use clap::Args;
+use hoptax_judge::precision::percent;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{Body, Report};
 use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
 
-use crate::arguments::CompareArguments;
+use crate::arguments::shared::RunArguments;
+use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envoy release or the
+path of an Envoy binary, joined by `+`. `baseline` is the plain proxy. The path of a configuration
+(.yaml, .yml or .json) takes the place of functions. Further parts are `flags=FLAGS` of Envoy,
+`env=NAME=VALUE` and `workers=NUMBER`.
+
+A URL is a server that already runs. For its CPU time and memory, add its processes as in
+`--account`: `+pid=ID`, `+process=NAME`, `+cgroup=PATH` or `+unit=NAME`.
+
+Study files are compared arm by arm: each arm of the first with that of the same name in the
+others, under the loads of the first, in as many rounds.
+
+Examples:
+  hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%      two releases of Envoy, with a function
+  hoptax compare old.yaml new.yaml --until-decided 15m  two configurations, or two study files
+  hoptax compare http://127.0.0.1:15001/+pid=4711 http://127.0.0.1:15002/+pid=4712
+
+All subjects run side by side in one study, with a second copy of the first subject: the A/A arm.
+The others are compared with the first. A difference is `equivalent` if it is certainly within the
+margin, otherwise `different` if its 95 % interval excludes zero, and otherwise `undecided`.
+
+The run folder holds the study file, its result and report, and comparison.json.
+
+Exit codes:
+  0    the comparison was measured, whatever it decides
+  2    invalid input
+  3    a requirement is missing, such as Envoy or memory
+  4    the study is void
+  130  interrupted: nothing is compared")]
+pub(crate) struct CompareArguments {
+    /// The subjects; the others are compared with the first
+    #[arg(value_name = "SUBJECT", required = true, num_args = 2..=8)]
+    subjects: Vec<String>,
+    /// Equivalence margin, as a percentage of the first subject
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    margin: f64,
+    /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time
+    ///
+    /// They are if they reach at most half of the margin, or a fifth of the difference, to each side.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
+    until_decided: Option<Duration>,
+    #[command(flatten)]
+    run: RunArguments,
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {

@@ -1,12 +1,43 @@
 //! `hoptax convert export`: converts a result to the format of another tool, or a table of a study to Parquet.
 
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
 use hoptax_session::export::{Converted, convert, send};
 use hoptax_session::tables::StudyTable;
 use hoptax_tools::export::Format;
 
-use crate::arguments::ExportArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax convert export result.json --to html > result.html
+  hoptax convert export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
+  hoptax convert export runs/quick-1/result.json --to parquet --table slices > slices.parquet
+
+docs/reference/formats.md describes the formats, docs/reference/smp.md that of Service Mesh
+Performance, and docs/reference/tables.md the tables of studies.
+
+Exit codes:
+  0    converted, and received if --send-to is given
+  2    not a result, or one without what the format holds; or Parquet to a terminal
+  3    the receiver cannot be reached or refused the metrics")]
+pub(crate) struct ExportArguments {
+    /// Result of `hoptax load --json` or `hoptax runs merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study; with `--to html`, of any command
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Format of the output
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    to: Format,
+    /// Table of `--to parquet` [default: numbers]
+    #[arg(long, value_name = "TABLE", value_enum)]
+    table: Option<StudyTable>,
+    /// Send the metrics of `--to otlp` to this URL, that of a collector, instead of printing them
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    send_to: Option<String>,
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {

@@ -1,22 +1,193 @@
 //! `hoptax find`: finds the highest rate at which a server, or each of several arms of a study, holds objectives.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::time::Duration;
 
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
+use hoptax_load::Arrivals;
 use hoptax_report::documents;
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
 use hoptax_session::find::{
-    ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Server, TrafficOverrides, on_server,
+    ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Preset, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
 use hoptax_session::{EnvoyChoice, StudyText, thresholds};
 
-use crate::arguments::{FindArguments, Given};
+use super::Arguments;
+use crate::arguments::shared::{JsonArguments, OfflineArguments, ThresholdArguments};
+use crate::arguments::traffic::{CHECKS, TrafficArguments};
+use crate::arguments::{usual, values};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
+
+const SEARCH: &str = "Search";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A closed loop of one second shows where to begin. Trials at other rates follow until the interval
+of the highest rate is narrow. Requests arrive independently of each other, as from many callers.
+A trial is as long as its percentile needs, and its start is left out until the queue has settled.
+One in which the generator was the limit says nothing about the server and is repeated.
+
+With --goal fastest-mode, the closed loop is longer and shows the modes of the response times:
+many services answer fast while they are uncrowded, and slowly beyond. The search also keeps 95 %
+of the requests in the fastest mode.
+
+With --arms, the argument is a study file or the name of a built-in study. The processes of
+these arms start as in the study, and the arms take turns, trial by trial. Six rounds follow,
+each of which starts all processes again and searches briefly, for the ratio of each rate to
+that of the first arm, with its interval.
+
+Examples:
+  hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' http://127.0.0.1:8080/
+  hoptax find --goal fastest-mode http://127.0.0.1:8080/
+  hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' --arms baseline,lua --dry-run quick
+
+Exit codes:
+  0    a rate was found, or the objectives hold at the highest rate
+  1    the objectives do not hold at the lowest rate
+  2    invalid arguments or study file
+  3    a trial could not run: no connection, too few file descriptors, an Envoy that does not start,
+       a server that ended; the result holds what was known by then
+  4    no result: the generator was the limit, the time was too short, or a ratio is not known
+  130  interrupted
+
+docs/guide/find.md describes the method, the presets and the objectives.")]
+#[command(
+    arg = usual::help_all(),
+    override_usage = "hoptax find --slo <OBJECTIVE>... [OPTIONS] <URL>...\n       hoptax find --goal <GOAL> [OPTIONS] <URL>..."
+)]
+pub(crate) struct FindArguments {
+    /// Objective that must hold, for example `p99<5ms`: one or more, unless --goal is given
+    ///
+    /// Metrics are those of `hoptax load --fail-on` that describe the server, with `<` or `<=`. Percentiles and `errors` count
+    /// every scheduled request: with `p99<5ms`, at most 1 % may be later, fail, or never be sent.
+    #[arg(long = "slo", value_name = "OBJECTIVE", required_unless_present = "goal", help_heading = CHECKS)]
+    objectives: Vec<Objective>,
+    /// The rate to find
+    #[arg(long, value_name = "GOAL", value_enum, default_value_t = Goal::Objectives, help_heading = SEARCH)]
+    goal: Goal,
+    /// Find the rates of these arms of a study, and their ratios to the first: `baseline,lua`; the argument is then the study
+    ///
+    /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
+    /// open loop of the study, or of its first load if it has none. Options that describe requests, connections or servers are refused.
+    #[arg(long, value_name = "ARMS", value_parser = arms, help_heading = SEARCH)]
+    arms: Option<Arms>,
+    /// Print the arms of the search and how long it takes, without starting anything
+    #[arg(long, requires = "arms", help_heading = SEARCH)]
+    dry_run: bool,
+    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH, for --arms
+    #[arg(long, value_name = "VERSION|PATH", requires = "arms", help_heading = SEARCH)]
+    envoy: Option<String>,
+    #[command(flatten, next_help_heading = SEARCH)]
+    offline: OfflineArguments,
+    /// Find the rate of each objective by itself, in one search [default: one rate that holds all]
+    #[arg(long, help_heading = SEARCH)]
+    each: bool,
+    /// Then measure response times at ten rates up to the one that was found, and the knee of the curve
+    ///
+    /// Each rate is measured by six trials, which take turns. This takes about 90 s with the preset quick, and at least 9 min with
+    /// careful, in addition to the search and its time limit.
+    #[arg(long, help_heading = SEARCH)]
+    sweep: bool,
+    /// How narrow the interval of the rate should be
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Preset::Quick, help_heading = SEARCH)]
+    preset: Preset,
+    /// Highest rate [default: twice the rate of a closed loop]
+    #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = SEARCH)]
+    max_rate: Option<f64>,
+    /// Lowest rate, at least 1 [default: a thousandth of the highest rate]
+    #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = SEARCH)]
+    min_rate: Option<f64>,
+    /// Time limit of the search [default: 5m for quick, 90m for careful; with --arms, for each arm]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
+    budget: Option<Duration>,
+    /// Arrival process: `poisson`, as of independent callers, `uniform`, `jitter=10%` or `burst=8`
+    #[arg(long, value_name = "ARRIVALS", default_value = "poisson", help_heading = SEARCH)]
+    arrivals: Arrivals,
+    #[command(flatten, next_help_heading = CHECKS)]
+    checks: ThresholdArguments,
+    #[command(flatten)]
+    traffic: TrafficArguments,
+    #[command(flatten, next_help_heading = SEARCH)]
+    json: JsonArguments,
+}
+
+/// The arms of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Arms(pub(crate) Vec<String>);
+
+/// Parses ids of arms, separated by commas; those in braces belong to an id, as in `route/path{routes=200,depth=2}`.
+fn arms(text: &str) -> Result<Arms, String> {
+    let mut ids = vec![String::new()];
+    let mut depth = 0_usize;
+    for character in text.chars() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                ids.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(id) = ids.last_mut() {
+            id.push(character);
+        }
+    }
+    let ids: Vec<String> = ids.iter().map(|id| id.trim().to_owned()).collect();
+    if ids.iter().any(String::is_empty) {
+        return Err("an arm has no name; write `baseline,lua`".to_owned());
+    }
+    Ok(Arms(ids))
+}
+
+/// The options that apply to a search on arms, by their ids.
+const WITH_ARMS: &str = "objectives arms dry_run envoy offline preset max_rate min_rate budget arrivals thresholds \
+                         urls seed never_halt json";
+
+/// Options of `hoptax find` that a command line states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// The options that do not apply to a search on arms, as they are written.
+    not_with_arms: Vec<String>,
+    /// True if the command line states the seed.
+    seed: bool,
+}
+
+impl Given {
+    /// Reads the options from a valid command line.
+    fn on_line<T: Into<OsString> + Clone>(line: impl IntoIterator<Item = T>) -> Self {
+        let mut command = Arguments::command();
+        let Ok(matches) = command.try_get_matches_from_mut(line) else { return Self::default() };
+        let (Some(find), Some(matches)) =
+            (command.find_subcommand("find"), matches.subcommand_matches("find"))
+        else {
+            return Self::default();
+        };
+        // Building the command adds `--help`, which has no matches.
+        let is_given = |id: &str| {
+            matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine)
+        };
+        let given = find.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
+        let applies = |argument: &clap::Arg| {
+            argument.is_global_set() || WITH_ARMS.split(' ').any(|id| id == argument.get_id().as_str())
+        };
+        let others = given.filter(|argument| !applies(argument));
+        Self {
+            not_with_arms: others
+                .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+                .collect(),
+            seed: is_given("seed"),
+        }
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
@@ -159,6 +330,36 @@ fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arms_are_separated_by_commas_outside_of_braces() {
+        let ids = |text: &str| arms(text).map(|arms| arms.0);
+        assert_eq!(ids("direct, lua"), Ok(vec!["direct".to_owned(), "lua".to_owned()]));
+        assert_eq!(
+            ids("route/path{routes=2,depth=3},a"),
+            Ok(vec!["route/path{routes=2,depth=3}".to_owned(), "a".to_owned()])
+        );
+        assert!(ids("direct,").is_err() && ids("").is_err());
+    }
+
+    #[test]
+    fn options_of_requests_are_recognised_as_given_and_defaults_are_not() {
+        let of = |more: &[&str]| {
+            Given::on_line(
+                [&["hoptax", "find", "--slo", "p99<5ms", "--arms", "a,b", "quick"][..], more].concat(),
+            )
+        };
+        assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
+        assert_eq!(of(&["--details", "--quiet", "--no-color"]), Given::default());
+        assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });
+        assert_eq!(of(&["--arrivals", "uniform"]), Given::default());
+        let words = "-c 16 --sweep --account pid=1 -H a:b --each --goal objectives";
+        let given = of(&words.split(' ').collect::<Vec<_>>());
+        let given: std::collections::BTreeSet<String> = given.not_with_arms.into_iter().collect();
+        for option in ["--connections", "--sweep", "--account", "--header", "--each", "--goal"] {
+            assert!(given.contains(option), "{option}: {given:?}");
+        }
+    }
 
     #[test]
     fn the_worst_state_decides_the_exit_code_and_an_interrupt_comes_first() {

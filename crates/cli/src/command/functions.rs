@@ -1,10 +1,36 @@
 //! `hoptax functions`: lists the functions of the catalogue, with their listed prices.
 
+use clap::{Args, Subcommand};
 use hoptax_session::functions;
 
-use crate::arguments::{FunctionsAction, FunctionsArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax functions                  all functions, by family
+  hoptax functions show jwt         configuration, knobs and listed price
+  hoptax functions --json
+
+Functions are those of the stock Envoy, without extensions of its contrib build such as
+`per_worker_subset`.")]
+pub(crate) struct FunctionsArguments {
+    #[command(subcommand)]
+    action: Option<FunctionsAction>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FunctionsAction {
+    /// Show the configuration fragment, the knobs and the listed price of a function
+    Show {
+        /// Function id
+        id: String,
+    },
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {

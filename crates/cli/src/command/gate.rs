@@ -1,13 +1,92 @@
 //! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with what it would replace, or against stored runs.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use hoptax_judge::gate::{Candidate, Limit};
 use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{GateResult, Verdict};
 use hoptax_session::gate::{Against, GateSettings, Gated, measure};
 
-use crate::arguments::GateArguments;
+use crate::arguments::shared::RunArguments;
+use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every arm of the study runs twice, as it is and with the candidate, side by side in one study.
+The first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name
+an Envoy of their own, are left out.
+
+With --reference, the study runs as it is, with --envoy as the candidate, and is compared with
+stored runs of the same study on this kind of machine that have a label. The interval then
+includes how much the reference differs from run to run, so it is wider, and needs at least two
+runs, better five, hours apart. The new run is stored too.
+
+A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is.
+Measures:
+  cpu                    CPU time per request of all proxies
+  p50, p90, p99          response time under the first open loop of the study
+  quiet-p99              the same while nobody waited for a processor for more than 1 % of the time
+  rate                   maximum rate
+  memory                 resident memory of all proxies
+  memory-per-connection  resident memory per connection
+
+A limit fails only if the whole 95 % interval of the change lies beyond it. The intervals of all
+limits hold together, so more limits and arms do not fail more often by chance. If the limit
+lies within the interval, it is undecided: the output states how much longer it takes.
+
+Examples:
+  hoptax gate quick --candidate envoy=1.41.0 --fail-on 'cpu>+3%'
+  hoptax gate edge.yaml --candidate config=new.yaml --fail-on 'cpu>+2%' --until-decided 15m
+  hoptax gate edge.yaml --reference nightly --fail-on 'cpu>+10%' --fail-on 'p99>+20%'
+
+The run folder holds the study file, its result and report, and gate.json.
+
+Exit codes:
+  0    no limit is shown to be exceeded; limits may be undecided or unknown
+  1    a limit is exceeded, or the candidate answers otherwise than what it replaces
+  2    invalid input
+  3    a requirement is missing, such as Envoy or memory
+  4    the study is void, or no limit can be judged
+  130  interrupted: no limit is judged")]
+pub(crate) struct GateArguments {
+    /// The study: name of a built-in study, or path of a study file
+    #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
+    study: String,
+    /// Envoy (`envoy=VERSION|PATH`) or configuration (`config=FILE`) in place of that of the study
+    #[arg(long, value_name = "envoy=VERSION|config=FILE", required_unless_present = "reference")]
+    candidate: Option<Candidate>,
+    /// Compare the study as it is with the stored runs that have this label
+    #[arg(long, value_name = "LABEL", conflicts_with_all = ["candidate", "until_decided"])]
+    reference: Option<String>,
+    /// The store of the reference, which the new run is put into [default: that of `hoptax runs`]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "reference")]
+    store: Option<PathBuf>,
+    /// A change that the candidate must not exceed, such as `cpu>+3%`; repeatable
+    #[arg(long, value_name = "LIMIT", required = true)]
+    fail_on: Vec<Limit>,
+    /// Measure until the intervals of CPU time are narrow enough for its limits, for at most this time
+    ///
+    /// They are if they reach at most a third of the smallest limit, or a fifth of the change, to each side. A change near the limit
+    /// stays undecided. Limits on other measures are not waited for.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
+    until_decided: Option<Duration>,
+    #[command(flatten)]
+    run: RunArguments,
+    /// Write the outcome as Markdown to a file, for a job summary
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
+    markdown: Option<PathBuf>,
+    /// Write the outcome as JUnit XML to a file, one test case for each limit of each arm
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
+    junit: Option<PathBuf>,
+    /// Write the limits that did not pass as SARIF to a file
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
+    sarif: Option<PathBuf>,
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
@@ -59,4 +138,23 @@ fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Fai
         print::write_value(path, &sarif::gate(gate, &arguments.study))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::command::Arguments;
+
+    #[test]
+    fn the_help_names_the_measures_that_can_be_limited() {
+        let command = Arguments::command();
+        let help = command.find_subcommand("gate").unwrap().get_after_help().unwrap().to_string();
+        let (_, behind) = help.split_once("\nMeasures:\n").unwrap();
+        let (lines, _) = behind.split_once("\n\n").unwrap();
+        let named = lines.lines().filter_map(|line| line.trim_start().split_once("  "));
+        let named: Vec<&str> = named.flat_map(|(names, _)| names.split(", ")).collect();
+        assert_eq!(named, Limit::measure_names());
+    }
 }

@@ -1,24 +1,103 @@
 //! `hoptax generate`: descriptions of the program for editors, shells and packages.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, CommandFactory, Subcommand, ValueHint};
 use clap_complete::Shell;
 use hoptax_session::pages as book;
 
-use crate::arguments::{Arguments, CompletionsArguments, ManArguments, PagesArguments, SchemaArguments};
+use super::Arguments;
 use crate::exit::{Code, Failure};
 use crate::{print, schema};
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateCommand {
+    /// Print the JSON schema of a study file or of results
+    Schema(SchemaArguments),
+    /// Print shell completions
+    Completions(CompletionsArguments),
+    /// Write man pages
+    Man(ManArguments),
+    /// Write the pages of the book about functions, built-in studies and checks
+    Pages(PagesArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate schema                                the names of all
+  hoptax generate schema study-file > study-file.json   for editors that validate study files
+  hoptax generate schema report                         all results, each kind in `$defs`
+
+Exit codes:
+  0  success
+  2  no such schema")]
+pub(crate) struct SchemaArguments {
+    /// Name of a schema [default: list all names]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(schema::names()))]
+    of: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate completions bash > ~/.local/share/bash-completion/completions/hoptax
+  hoptax generate completions fish > ~/.config/fish/completions/hoptax.fish")]
+pub(crate) struct CompletionsArguments {
+    /// Shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate man ~/.local/share/man/man1    then `man hoptax-load`
+
+Exit codes:
+  0  success
+  3  the folder cannot be written")]
+pub(crate) struct ManArguments {
+    /// Output folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Writes functions/, studies/ and checks/ below the folder, and their lines in its SUMMARY.md.
+
+Examples:
+  hoptax generate pages docs    in hoptax's repository; `make book` then makes the book
+
+Exit codes:
+  0  success
+  2  the folder has no SUMMARY.md
+  3  a file cannot be written")]
+pub(crate) struct PagesArguments {
+    /// The folder of the documents
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    documents: PathBuf,
+}
+
+/// Runs the command.
+pub(super) fn run(command: &GenerateCommand) -> Result<Code, Failure> {
+    match command {
+        GenerateCommand::Schema(arguments) => schema(arguments),
+        GenerateCommand::Completions(arguments) => completions(arguments),
+        GenerateCommand::Man(arguments) => man(arguments),
+        GenerateCommand::Pages(arguments) => pages(arguments),
+    }
+}
+
 /// `hoptax generate schema`.
-pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
+fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
     let text = match &arguments.of {
         None => schema::names().join("\n"),
         Some(name) => {
-            let schema = schema::named(name);
-            let schema = schema.ok_or_else(|| Failure::bad_input(format!("`{name}` has no schema")))?;
+            let schema = schema::named(name).map_err(Failure::bad_input)?;
             format!("{schema:#}")
         }
     };
@@ -27,7 +106,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
 }
 
 /// `hoptax generate completions`.
-pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<Code, Failure> {
+fn completions(arguments: &CompletionsArguments) -> Result<Code, Failure> {
     print::result(&script(arguments.shell))?;
     Ok(Code::Success)
 }
@@ -39,7 +118,7 @@ fn script(shell: Shell) -> String {
 }
 
 /// `hoptax generate man`.
-pub(crate) fn man(arguments: &ManArguments) -> Result<Code, Failure> {
+fn man(arguments: &ManArguments) -> Result<Code, Failure> {
     let folder = &arguments.out;
     write_pages(folder).map_err(|error| {
         Failure::environment(format!("cannot write man pages to `{}`: {error}", folder.display()))
@@ -54,7 +133,7 @@ fn write_pages(folder: &Path) -> io::Result<()> {
 }
 
 /// `hoptax generate pages`.
-pub(crate) fn pages(arguments: &PagesArguments) -> Result<Code, Failure> {
+fn pages(arguments: &PagesArguments) -> Result<Code, Failure> {
     let count = book::write(&arguments.documents)?;
     print::result(&format!("{count} pages written to {}", arguments.documents.display()))?;
     Ok(Code::Success)

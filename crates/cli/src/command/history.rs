@@ -2,12 +2,47 @@
 
 use std::path::Path;
 
+use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::history::{HistoryFilter, history, numbers};
 
-use crate::arguments::HistoryArguments;
+use crate::arguments::shared::{JsonArguments, StoreChoice};
 use crate::exit::{Code, Failure};
 use crate::print;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax runs history cost_cpu_us_per_request
+  hoptax runs history response_p99_us --study quick --arm jwt --load in-use
+  hoptax runs history max_rate --json history.json
+
+Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least
+three runs: a single spike is none. docs/guide/store.md describes the method. The numbers have the
+names of numbers.csv; `hoptax runs history list` prints those of the store.
+
+Exit codes:
+  0    success, with or without changes
+  2    invalid input: no such number or store
+  3    the store cannot be used")]
+pub(crate) struct HistoryArguments {
+    /// Name of a number, as in numbers.csv; `list` prints all names
+    #[arg(value_name = "NUMBER")]
+    number: String,
+    /// Only this study; of loads, this URL
+    #[arg(long, value_name = "NAME")]
+    study: Option<String>,
+    /// Only this arm
+    #[arg(long)]
+    arm: Option<String>,
+    /// Under this load, instead of the usual one of the number
+    #[arg(long)]
+    load: Option<String>,
+    #[command(flatten)]
+    json: JsonArguments,
+    #[command(flatten)]
+    pub(super) store: StoreChoice,
+}
 
 /// The word that prints the names of all numbers.
 const LIST: &str = "list";

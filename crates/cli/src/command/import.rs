@@ -1,14 +1,45 @@
 //! `hoptax convert import`: converts the output of another load generator, or a result in another format, to a result.
 
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
 use hoptax_report::documents;
 use hoptax_tools::smp::Restored;
 use hoptax_tools::{Content, Importer};
 
 use super::input::{read, refused};
 use super::{load, parquet};
-use crate::arguments::ImportArguments;
+use crate::arguments::shared::JsonArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax convert import fortio result.json
+  hoptax convert import hlog load.hlog --statistic response --json result.json
+  hoptax convert import smp result.yaml --json result.json    what `export --to smp` wrote
+
+A result holds what the file states and no more: what is missing is listed as a finding.
+
+Exit codes:
+  0    converted
+  2    not a file of this format, or one that contradicts itself")]
+pub(crate) struct ImportArguments {
+    /// Format: `smp` (Service Mesh Performance), `hgrm` and `hlog` (HdrHistogram), `openmetrics` (2.0), `otlp`, `csv` and `parquet` (a
+    /// table of bins), or a tool: fortio, wrk, wrk2, nighthawk (JSON, YAML, the form of Fortio and that of the console), k6, or any
+    /// other that `hoptax trust crosscheck` supports
+    format: String,
+    /// Output or result file of the tool; `-` is stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Read this one of several statistics: a tag of the intervals of `hlog`, a metric of `openmetrics` or `otlp`, `ARM under LOAD` of
+    /// `csv` or `parquet`, a name in the output of nighthawk
+    #[arg(long, value_name = "NAME")]
+    statistic: Option<String>,
+    #[command(flatten)]
+    json: JsonArguments,
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {

@@ -1,19 +1,120 @@
 //! `hoptax listeners`: Envoy configurations from a short list of listeners.
 
 use std::fs;
+use std::path::PathBuf;
 
-use hoptax_listeners::{Form, Imported, render};
+use clap::{Args, Subcommand, ValueHint};
+use hoptax_listeners::{Form, Format, Imported, render};
 use hoptax_report::documents;
 use hoptax_result::{PromiseOutcome, Verdict};
 use hoptax_session::listeners::check::{ListenersCheckSettings, check};
 use hoptax_session::listeners::{import, plan};
 
-use crate::arguments::{
-    CheckListenersArguments, ImportListenersArguments, ListenersCommand, RenderArguments,
-};
-use crate::command::listeners_run;
+use super::listeners_run::{self, RunListenersArguments, StatusArguments};
+use crate::arguments::shared::{EnvoyArguments, JsonArguments, ListenersFileArguments};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ListenersCommand {
+    /// Print the Envoy configuration of a listeners file
+    Render(RenderArguments),
+    /// Run Envoy on a listeners file, and prove what the file promises
+    Check(CheckListenersArguments),
+    /// Run Envoy on a listeners file, and replace it by hot restart when the file changes
+    Run(RunListenersArguments),
+    /// Print whether the file of `run` is served, and which upstream is slow since when
+    Status(StatusArguments),
+    /// Print a listeners file for an Envoy configuration, and say what it does not express
+    Import(ImportListenersArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners render listeners.yaml > envoy.yaml
+  hoptax listeners render listeners.yaml --as lds-cds --out /etc/envoy
+  hoptax listeners render hiera.yaml --services catalog.yaml --as configmap
+
+A file for one listener, on which an application finds the search service at
+http://localhost:6102:
+
+  listeners:
+    - name: search
+      port: 6102
+      timeout: 2s
+      upstream: {address: search.example.org, port: 443, encryption: true}
+
+`hoptax generate schema listeners` has all keys; the keys of Wikimedia's `services_proxy` are
+accepted as they are, also in a file of hiera. What the file does not say has a safe default:
+certificates are checked, with their names; connections end before the server ends them; every limit
+is stated.
+
+Exit codes:
+  0  success
+  2  invalid input: all problems of the file, each with its line
+  3  a file cannot be written")]
+pub(crate) struct RenderArguments {
+    #[command(flatten)]
+    listeners: ListenersFileArguments,
+    /// Which files to make; `lds-cds` leaves out `admin` and `connection_limit`, which belong to the bootstrap
+    #[arg(long = "as", value_name = "FORM", value_enum, default_value = "bootstrap")]
+    form: Form,
+    /// How to write them
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "yaml")]
+    format: Format,
+    /// Write the files into this folder, instead of printing one
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners check listeners.yaml
+  hoptax listeners check hiera.yaml --services catalog.yaml --envoy 1.39.3 --json check.json
+
+Envoy runs on what the file becomes, with servers of the check as its upstreams, and with ports
+and certificates of its own: it needs no network, no secret and no free port. For each listener,
+requests prove that they arrive with the Host header and the SNI that the file says, that a request
+without a response ends at `timeout`, that one that fails is tried as often as `retry` says and no
+more, that a server with the certificate of another name gets nothing, that a `split` has its share,
+that `circuit_breakers`, `retry_budget` and rate limits admit what they say, that connections end at
+`keepalive`, `connect_timeout` and `max_requests_per_connection`, and that `outlier_detection`
+leaves out a server that fails. What cannot be tried, such as a timeout above 90 s, is said with its
+reason. Envoy has one worker.
+
+Exit codes:
+  0  every promise that could be tried is kept
+  1  a promise is broken
+  2  invalid input: all problems of the file, each with its line, or why Envoy refuses it
+  3  a requirement is missing, such as Envoy
+  4  no promise could be tried")]
+pub(crate) struct CheckListenersArguments {
+    #[command(flatten)]
+    listeners: ListenersFileArguments,
+    #[command(flatten)]
+    envoy: EnvoyArguments,
+    #[command(flatten)]
+    json: JsonArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners import envoy.yaml > listeners.yaml
+
+What the file does not express is printed on stderr, a line each: the listener or cluster, and the
+field in it. What it has no place for, such as listeners of TCP and redirects, is left out.
+
+Exit codes:
+  0  success, also if something is not expressed
+  2  invalid input: a file that cannot be read, or no listener that can be expressed")]
+pub(crate) struct ImportListenersArguments {
+    /// Envoy configuration, or the dump of a running proxy, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
 
 /// Runs the command.
 pub(crate) fn run(command: &ListenersCommand) -> Result<Code, Failure> {

@@ -2,11 +2,23 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind};
+use std::path::PathBuf;
 
+use clap::{Args, ValueHint};
 use hoptax_load::log::{LogError, write_csv};
 
-use crate::arguments::LogArguments;
 use crate::exit::{Code, Failure};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax load -q 1000 --log requests.log http://127.0.0.1:8080/
+  hoptax convert log requests.log > requests.csv")]
+pub(crate) struct LogArguments {
+    /// Log file of `hoptax load --log`
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &LogArguments) -> Result<Code, Failure> {

@@ -1,23 +1,159 @@
 //! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
 
-use std::path::Path;
+mod pod_dump;
 
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use hoptax_bootstrap::request::RequestLine;
+use hoptax_cluster::PodName;
 use hoptax_report::documents;
+use hoptax_session::load::GivenHeaders;
 use hoptax_session::price::{
-    Budget, Configuration, Laboratory, PriceSettings, Studies, outcomes, outline, page,
+    Budget, Change, Configuration, Laboratory, PriceSettings, Studies, outcomes, outline, page,
 };
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
 
-use super::pod_dump::Given;
-use crate::arguments::{PriceArguments, RunArguments};
+use self::pod_dump::Given;
+use crate::arguments::shared::RunArguments;
+use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
+
+/// Options of tries and measurements, which a dry run has not.
+const MEASURED: [&str; 11] = [
+    "only_try",
+    "what_if",
+    "rate",
+    "price_per_core_hour",
+    "rounds",
+    "budget",
+    "envoy",
+    "thresholds",
+    "out",
+    "resume",
+    "json",
+];
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
+  hoptax price envoy.yaml --what-if 'jwt -> check-token/lua' --what-if 'envoy -> 1.39.3'
+  hoptax price --pod shop/cart-5f7d9 --kube-context prod --listener virtualInbound
+
+The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the
+dump of a running proxy: `curl 'http://ADMIN/config_dump?include_eds' > dump.json`. It may be
+inside a ConfigMap, a Secret or another object of Kubernetes, also among the documents of a
+rendered chart; of several, `map.yaml#envoy.yaml` names the one with that key. It is adapted to
+this machine: listeners and upstream servers on loopback, certificates and secrets of a lab,
+external services answered by hoptax. Every replacement is listed, and secrets are never
+printed.
+
+--pod takes the dump of the Envoy in a pod of Kubernetes, by the kubeconfig: the API server forwards
+the port of its admin interface. It needs the rights `get` on `pods`, and `get` and `create` on
+`pods/portforward`. Nothing runs in the pod, and the bill is measured on this machine. The run
+folder keeps the dump, for its owner only.
+
+Variants are the whole, the whole without each of its parts, and everything off. Those that
+answer the request as the whole does are measured side by side in one study, with a second copy
+of the whole: the A/A arm. A part costs what the whole uses more than the whole without it. If
+the parts do not add up to what they cost together, or may not, a second study of as many rounds,
+or of the rest of --budget, measures them again, and pairs of them. The bill says whether it
+confirms the first, and names those that interact.
+
+CPU time is that of the proxy alone. Without --rate, the rate is half of the capacity of the
+slowest variant. The run folder holds bill.json, bill.md, bill.html, the tries, the study file,
+its result and its report.
+
+Exit codes:
+  0    the bill was measured
+  2    invalid input: the configuration cannot be read or adapted, or Envoy refuses it
+  3    a requirement is missing, such as Envoy, memory or a port
+  4    the study is void
+  130  interrupted; --resume continues the bill")]
+pub(crate) struct PriceArguments {
+    /// Envoy bootstrap or `/config_dump`, YAML or JSON; or use --pod
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    of_pod: PodArguments,
+    /// Print listeners, requests, parts and replacements, and start nothing
+    #[arg(long, conflicts_with_all = MEASURED)]
+    dry_run: bool,
+    /// Try each variant, report which parts act on the request, and measure nothing
+    #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "thresholds", "resume", "json"])]
+    only_try: bool,
+    /// Listener: its name, or a unique prefix of it [default: the first that forwards a request, else the first that answers one]
+    #[arg(long, value_name = "NAME")]
+    listener: Option<String>,
+    /// Request, as `GET https://HOST/PATH` [default: derived from the routes]
+    ///
+    /// The scheme says whether the connection has TLS, and host and path select the route.
+    #[arg(long, value_name = "REQUEST")]
+    request: Option<RequestLine>,
+    /// Header of the request, `Name: value`, or `@FILE` with one header per line; repeatable
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    headers: Vec<GivenHeaders>,
+    /// Measure only this part; repeatable [default: all]
+    ///
+    /// A part is named by its name in the file, by the last word of its type (`jwt_authn`), or by the function of the catalogue
+    /// that is the same filter or access log (`jwt`, `access-log/json`).
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
+    /// Also measure a change, `FROM -> TO`; repeatable
+    ///
+    /// FROM is an HTTP filter or an access log of the bill, named as for --without, and TO is a function of the catalogue that is
+    /// one of the same kind (`hoptax functions`): `access-log/json -> access-log/file`. With `nothing` as TO, FROM is any part, and is removed. `envoy -> 1.39.3` is the whole on another
+    /// Envoy. Headers that a function needs are sent to every variant.
+    #[arg(long, value_name = "CHANGE")]
+    what_if: Vec<Change>,
+    /// Requests per second to this one proxy [default: half of its capacity]
+    #[arg(long, value_name = "NUMBER", value_parser = values::rate)]
+    rate: Option<f64>,
+    /// Price of a processor core for an hour, in any currency
+    #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "rate")]
+    price_per_core_hour: Option<f64>,
+    /// Time of the bill, tries and a second study included, instead of a number of rounds; a study has at least two
+    ///
+    /// With --resume, the additional time.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
+    budget: Option<Duration>,
+    #[command(flatten)]
+    run: RunArguments,
+    /// Continue an interrupted or killed bill in its run folder, with the same configuration and the same options
+    ///
+    /// All variants are tried again, and complete rounds are kept. With --pod, the dump is that of the run folder. --rounds is the new total [default: as before].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
+    resume: Option<PathBuf>,
+}
+
+/// Heading of the options of a pod.
+const POD: &str = "Pod";
+
+/// The pod whose Envoy is priced.
+#[derive(Debug, Args)]
+pub(crate) struct PodArguments {
+    /// Instead of CONFIG, the dump of the Envoy in this pod of Kubernetes
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config", help_heading = POD)]
+    pod: Option<PodName>,
+    /// Context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
+    kube_context: Option<String>,
+    /// Container of the proxy [default: a known one, such as `istio-proxy` or `consul-dataplane`]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
+    container: Option<String>,
+    /// Port of the admin interface of the proxy [default: what the pod states, else the usual one of the container]
+    #[arg(long, value_name = "PORT", requires = "pod", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..), help_heading = POD)]
+    admin_port: Option<u16>,
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // Before the tries, which take seconds.
     thresholds::limits(&arguments.run.measure.checks.thresholds)?;
-    let given = Given::of(arguments)?;
+    let given = Given::from_arguments(arguments)?;
     let ended = price_given(arguments, &given);
     if ended.is_err() {
         given.keep();

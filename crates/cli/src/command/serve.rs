@@ -1,13 +1,73 @@
 //! `hoptax serve`: the history as pages, and loads over a REST API.
 
-use hoptax_serve::{Options, Server};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use hoptax_serve::{AllowedHost, Options, Server};
 use hoptax_session::store;
-use hoptax_session::targets::is_loopback;
+use hoptax_session::targets::{AllowedTarget, is_loopback};
 use hoptax_session::token::Token;
 
-use crate::arguments::ServeArguments;
+use crate::arguments::shared::{OfflineArguments, StoreChoice};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, token_file};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax serve                                 on http://127.0.0.1:8419/, for this machine
+  hoptax serve --allow-target shop.test:8080   loads may go there, too
+  hoptax serve --listen 192.0.2.1:8419 --token-file token --allow-target 192.0.2.2:8080
+
+Others reach another address than loopback, so it needs a list of allowed targets, and requests
+show a token: that of --token-file, or one that is printed when the server starts. A browser asks
+for it as a password; any user name will do. docs/guide/serve.md describes the API.
+
+On loopback, every user of this machine reads the runs, also those of a store that only you can
+open, and starts loads: on a shared machine, use --token-file. So behind a proxy.
+
+Ctrl-C ends the server. A load that runs is stopped, and what it measured is kept.
+
+Exit codes:
+  0    ended by a signal
+  2    invalid input: no token file, no targets
+  3    the address cannot be listened on")]
+pub(crate) struct ServeArguments {
+    /// Address to listen on; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8419", value_parser = hoptax_host::scoped::socket_address)]
+    listen: SocketAddr,
+    /// Host that loads may go to, with a port or with any; repeatable
+    ///
+    /// A name in the URL of a load has to be this one; an address has to be one that it resolves to. A name does not allow addresses of this
+    /// machine or its link; an address or `localhost` does. On loopback, `localhost` and loopback addresses are allowed without it.
+    #[arg(long = "allow-target", value_name = "HOST[:PORT]")]
+    allowed_targets: Vec<AllowedTarget>,
+    /// Name or address by which the server is reached, besides the one that it listens on; repeatable
+    ///
+    /// A request that names any other host is refused, because a stranger's name can be made to resolve to this machine.
+    #[arg(long = "allow-host", value_name = "HOST")]
+    allowed_hosts: Vec<AllowedHost>,
+    /// Let configurations of Envoy be sent to be priced: for people who might as well have a shell here
+    ///
+    /// A configuration is checked before anything starts, and one that names a file or brings code is refused. That is no sandbox: with a
+    /// configuration that the checks do not know, its sender can do what the user of the server can.
+    #[arg(long = "allow-bills")]
+    allows_bills: bool,
+    #[command(flatten)]
+    offline: OfflineArguments,
+    /// Loads that may run at the same time, 1 to 16; more than one disturb each other
+    ///
+    /// The result of a load that others ran beside has a finding that says so, and its verdict is at best caution. A search, a study and a
+    /// bill always run alone.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    loads_at_once: u32,
+    /// File with the token that requests must show, at least 16 characters; only you should read it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreChoice,
+}
 
 /// Runs the command.
 pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {

@@ -1,5 +1,8 @@
 //! `hoptax predict size`: predicts what the proxies of a service graph use, and checks such predictions.
 
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueHint};
 use hoptax_predict::size::Prices;
 use hoptax_predict::size::graph::read;
 use hoptax_report::documents;
@@ -7,9 +10,73 @@ use hoptax_result::Verdict;
 use hoptax_session::results::read_run;
 use hoptax_session::{graph, library};
 
-use crate::arguments::SizeArguments;
+use crate::arguments::shared::JsonArguments;
+use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::print;
+
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("task").args(["graph", "check"]).required(true),
+    after_help = "\
+Predicts how much CPU time and memory the proxies of a service graph use, and how much they add
+to the response time of a request, from results of studies: plain proxying under each protocol,
+and what each function adds, at the utilisation of each proxy. What no result states is an error
+that names the arms to measure. With --check, compositions that a study measured are compared
+with what its single functions predict.
+
+Examples:
+  hoptax predict size shop.yaml --rate 12000 --from runs/in-use-1 runs/grpc-1 --json size.json
+  hoptax predict size manifests --entry frontend --rate 500 --from runs/in-use-1
+  hoptax predict size --check runs/prediction-1
+
+docs/guide/size.md describes the graph file and the limits, docs/design/size.md the method.
+
+Exit codes:
+  0    the prediction, or the comparison
+  2    invalid input: not a graph, not a study result, or results that lack something
+  4    a result is void, or no composition can be compared"
+)]
+pub(crate) struct SizeArguments {
+    /// Graph file: services with their proxies, and the calls between them; or a graph that comes with the program, such as `chain`; or a
+    /// topology of isotope, or a folder with manifests of Kubernetes, as `hoptax lab graph` reads them
+    #[arg(value_name = "GRAPH", value_hint = ValueHint::AnyPath, requires = "rate", requires = "from")]
+    graph: Option<String>,
+    /// Service of a topology, or workload of a folder with manifests, that requests from outside arrive at
+    #[arg(long, value_name = "NAME", requires = "graph")]
+    entry: Option<String>,
+    /// Requests per second that arrive at the entry of the graph
+    #[arg(long, value_name = "RATE", value_parser = rate, requires = "graph")]
+    rate: Option<f64>,
+    /// Run folder of a study, or its `result.json`; repeatable; the first that states a number counts
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1.., requires = "graph")]
+    from: Vec<PathBuf>,
+    /// Price of a core for an hour, in any currency: adds what the proxies cost in a month of 730 hours
+    #[arg(long, value_name = "PRICE", value_parser = price, requires = "graph")]
+    price_per_core_hour: Option<f64>,
+    /// Price of a GiB of memory for an hour, likewise
+    #[arg(long, value_name = "PRICE", value_parser = price, requires = "graph")]
+    price_per_gib_hour: Option<f64>,
+    /// Compare the compositions of this study with what its single functions predict
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+    check: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArguments,
+}
+
+/// A rate above 0.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
+        _ => Err(format!("it must be a number of requests per second above 0{}", values::in_full(text))),
+    }
+}
+
+/// A price, which may be 0.
+fn price(text: &str) -> Result<f64, String> {
+    let price: f64 = text.parse().map_err(|_| "a price for an hour, such as 0.03".to_owned())?;
+    if price >= 0.0 && price.is_finite() { Ok(price) } else { Err("a price is at least 0".to_owned()) }
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
@@ -38,4 +105,25 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     print::document_or_json(json, &result, || documents::size_of(&result, &named, &from, is_runnable))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_above_zero() {
+        assert_eq!(rate("12000.5"), Ok(12_000.5));
+        for wrong in ["0", "-1", "inf", "NaN", "fast"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_price_is_a_number_that_is_not_negative() {
+        assert_eq!(price("0.03"), Ok(0.03));
+        for wrong in ["-0.1", "inf", "NaN", "3 cents"] {
+            assert!(price(wrong).is_err(), "{wrong}");
+        }
+    }
 }

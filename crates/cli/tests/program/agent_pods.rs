@@ -3,15 +3,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::{Value, json};
 
 use super::pod::kubeconfig;
-use crate::support::{Guarded, hoptax, ran, run};
+use crate::support::{Guarded, hoptax, ran, run, server};
 
 /// A load that needs no cluster to be refused.
 const REFUSED: [&str; 6] = ["load", "--agent-pods", "2", "--namespace", "perf", "--agent-image"];
@@ -40,17 +39,14 @@ fn agents_in_pods_that_cannot_be_are_refused_with_the_reason_before_anything_is_
         (with(&["http://localhost/"]), "`localhost` is the pod of each agent"),
         (with(&["http://0.0.0.0/"]), "`0.0.0.0` is the pod of each agent"),
     ] {
-        let ran = run(arguments.iter().copied());
-        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(arguments.iter().copied()).fails(2, expected);
     }
 }
 
 #[test]
 fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
     let more = ["a/b:1", "--dry-run", "-w", "2", "-d", "30s", "http://shop.web/x", "http://shop.web:80/y"];
-    let ran = run(REFUSED.into_iter().chain(more));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(REFUSED.into_iter().chain(more)).succeeded();
     let documents: Vec<Value> =
         ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
     let kinds: Vec<&str> = documents.iter().map(|document| document["kind"].as_str().unwrap()).collect();
@@ -73,8 +69,7 @@ fn agents_in_pods_need_a_program_with_a_client_of_kubernetes() {
     let ran = run(REFUSED.into_iter().chain(["a/b:1", "http://shop.web/"]));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("--features cluster") && ran.stderr.contains("--agents"), "{}", ran.stderr);
-    let ran = run(["runs", "cleanup", "--kube-context", "prod"]);
-    assert!(ran.code == Some(3) && ran.stderr.contains("--features cluster"), "{}", ran.stderr);
+    run(["runs", "cleanup", "--kube-context", "prod"]).fails(3, "--features cluster");
 }
 
 /// A request to an API server: its method with its path, and its body.
@@ -88,16 +83,9 @@ struct ApiServer {
 
 impl ApiServer {
     fn start(answer: fn(&str) -> (u16, Value)) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&requests);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, all) = (stream.unwrap(), Arc::clone(&all));
-                thread::spawn(move || serve(stream, answer, &all));
-            }
-        });
+        let address = server(move |stream| serve(stream, answer, &all));
         Self { address, requests }
     }
 

@@ -14,9 +14,7 @@ use serde_json::{Value, json};
 
 use super::agent_pods::{begun, line_with};
 use super::pod::{kubectl, programs};
-use crate::support::{
-    Guarded, Ran, TOLERANT, checked, hoptax, origin, program, ran, root, run, wait_at_pace,
-};
+use crate::support::{Guarded, TOLERANT, checked, hoptax, origin, program, ran, root, run, wait_at_pace};
 
 /// The namespace of most tests, which takes only pods of the restricted profile.
 const NAMESPACE: &str = "load";
@@ -107,8 +105,7 @@ fn three_agents_in_pods_send_exactly_the_requests_of_one_generator_and_leave_not
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let mut command = load_of(NAMESPACE, IMAGE, &COUNTED);
-    let ran: Ran = ran(command.arg("--json").arg(&file).arg(&url));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran(command.arg("--json").arg(&file).arg(&url)).succeeded();
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     for count in ["planned", "sent", "answered"] {
         assert_eq!(result["book"][count], 600, "{count}: {result:#}");
@@ -199,8 +196,8 @@ fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
         assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{context}: {ran:?}");
     }
     let mut cleanup = hoptax();
-    let ran = ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]));
-    assert!(ran.code == Some(2) && ran.stderr.contains("name a namespace with --namespace"), "{ran:?}");
+    ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]))
+        .fails(2, "name a namespace with --namespace");
 }
 
 /// The rights of alice in a namespace, by the base of kustomize with an overlay.
@@ -318,8 +315,7 @@ fn what_others_have_in_the_namespace_stays() {
     assert_eq!(before.lines().count(), 2, "{before}");
     let (_origin, url) = reachable();
     let mut command = load_of(namespace, IMAGE, &COUNTED);
-    let sent = ran(command.arg(&url));
-    assert_eq!(sent.code, Some(0), "{sent:?}");
+    ran(command.arg(&url)).succeeded();
     let cleaned = run(["runs", "cleanup", "--kube-context", "admin", "--namespace", namespace]);
     assert_eq!((cleaned.code, cleaned.stdout.as_str()), (Some(0), ""), "{cleaned:?}");
     wait_at_pace(Duration::from_millis(500), "the end of ours", || left(namespace).len() <= before.len());
@@ -329,9 +325,8 @@ fn what_others_have_in_the_namespace_stays() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn a_target_that_pods_cannot_resolve_is_named() {
-    let ran = ran(load_of(NAMESPACE, IMAGE, &COUNTED).arg("http://shop.of-another-cluster.invalid/"));
-    assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("cannot resolve `shop.of-another-cluster.invalid`"), "{ran:?}");
+    ran(load_of(NAMESPACE, IMAGE, &COUNTED).arg("http://shop.of-another-cluster.invalid/"))
+        .fails(3, "cannot resolve `shop.of-another-cluster.invalid`");
 }
 
 /// A random number below another.
@@ -389,8 +384,8 @@ fn a_controller_that_is_killed_leaves_agents_that_end_and_a_job_that_is_removed(
         let failed = ["--for=condition=Failed", "--timeout=-1s", "jobs", "--all"];
         kubectl(&[&["--namespace", namespace, "wait"][..], &failed].concat(), "");
         if removes {
-            let ran = run(["runs", "cleanup", "--kube-context", "admin", "--namespace", namespace]);
-            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let ran =
+                run(["runs", "cleanup", "--kube-context", "admin", "--namespace", namespace]).succeeded();
             assert!(ran.stdout.starts_with("removed job removed/hoptax-load-"), "{ran:?}");
         }
         wait_until_clean(namespace);

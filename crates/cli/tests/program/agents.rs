@@ -6,6 +6,7 @@ use std::process::{ExitStatus, Stdio};
 
 use serde_json::Value;
 
+use super::agent_pods::{begun, line_with};
 use crate::support::{Guarded, Ran, TOLERANT, checked, hoptax, origin, ran, run, wait_until};
 
 /// An agent that may send to a server, and its address.
@@ -19,9 +20,7 @@ fn agent_with(url: &str, flags: &[&str]) -> (Guarded, String) {
     let mut command = hoptax();
     command.args(["lab", "agent", "--listen", "127.0.0.1:0", "--allow-target", target]).args(flags);
     let mut agent = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(agent.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+    let address = agent.address();
     (agent, address)
 }
 
@@ -129,14 +128,13 @@ fn agents_end_when_their_controller_is_killed() {
     let mut agents = vec![agent(&url), agent(&url)];
     let mut command = hoptax();
     command.args(["load", "--agents", &addresses(&agents), "-q", "100", "-d", "1h", &url]);
-    let mut load = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut lines = BufReader::new(load.0.stderr.take().unwrap()).lines();
-    lines.by_ref().map_while(Result::ok).find(|line| line.contains("start together")).unwrap();
+    let (mut load, mut lines) = begun(command);
+    line_with(&mut lines, "start together");
     load.0.kill().unwrap();
     load.0.wait().unwrap();
     for (agent, _) in &mut agents {
         assert_eq!(end(agent).code(), Some(3));
-        let stderr = std::io::read_to_string(agent.0.stderr.take().unwrap()).unwrap();
+        let stderr = agent.stderr();
         assert!(stderr.contains("the controller is gone"), "{stderr}");
     }
 }
@@ -148,22 +146,10 @@ fn an_interrupted_load_of_agents_has_the_result_so_far() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let mut command = hoptax();
-    command.args([
-        "load",
-        "--agents",
-        &addresses(&agents),
-        "-q",
-        "200",
-        "-d",
-        "1h",
-        "--warmup",
-        "0s",
-        "--json",
-    ]);
-    command.arg(&file).args(TOLERANT).arg(&url);
-    let mut load = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut lines = BufReader::new(load.0.stderr.take().unwrap()).lines();
-    lines.by_ref().map_while(Result::ok).find(|line| line.contains("start together")).unwrap();
+    command.args(["load", "--agents", &addresses(&agents), "-q", "200", "-d", "1h", "--warmup", "0s"]);
+    command.arg("--json").arg(&file).args(TOLERANT).arg(&url);
+    let (mut load, mut lines) = begun(command);
+    line_with(&mut lines, "start together");
     std::thread::sleep(std::time::Duration::from_millis(2_500));
     load.signal("INT");
     assert_eq!(load.0.wait().unwrap().code(), Some(130));
@@ -200,12 +186,10 @@ fn an_agent_serves_one_controller_at_a_time_and_goes_on_after_a_stranger() {
     drop(std::net::TcpStream::connect(&address).unwrap());
     let mut command = hoptax();
     command.args(["load", "--agents", &address, "-q", "100", "-d", "1h", &url]);
-    let mut first = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut lines = BufReader::new(first.0.stderr.take().unwrap()).lines();
-    lines.by_ref().map_while(Result::ok).find(|line| line.contains("1 agent starts")).unwrap();
+    let (_first, mut lines) = begun(command);
+    line_with(&mut lines, "1 agent starts");
     let (ran, _) = load(&address, &COUNTED, &url);
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("serves another controller"), "{}", ran.stderr);
+    ran.fails(3, "serves another controller");
 }
 
 #[test]
@@ -244,32 +228,19 @@ fn loads_and_agents_that_cannot_be_are_refused_with_the_reason() {
         (vec!["load", "--agents", "a:1,b:1", "-c", "1", "http://127.0.0.1:1/"], "raise --connections to 2"),
         (vec!["load", "--agents", "a:1,b:1", "-n", "1", "http://127.0.0.1:1/"], "raise --count to 2"),
     ] {
-        let ran = run(arguments.iter().copied());
-        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(arguments.iter().copied()).fails(2, expected);
     }
 }
 
 #[test]
 fn an_agent_ends_at_its_deadline() {
-    let mut command = hoptax();
-    command.args([
-        "lab",
-        "agent",
-        "--listen",
-        "127.0.0.1:0",
-        "--allow-target",
-        "127.0.0.1:1",
-        "--deadline",
-        "1s",
-    ]);
-    assert_eq!(ran(&mut command).code, Some(0));
     let (_origin, url) = origin(&[]);
+    let (mut idle, _) = agent_with(&url, &["--deadline", "1s"]);
+    assert_eq!(end(&mut idle).code(), Some(0));
     // The load begins in this time, unless the machine stands still.
     let (mut agent, address) = agent_with(&url, &["--deadline", "10s"]);
     let (ran, _) = load(&address, &["-q", "100", "-d", "1h"], &url);
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("longer --deadline"), "{}", ran.stderr);
+    ran.fails(3, "longer --deadline");
     assert_eq!(end(&mut agent).code(), Some(3));
 }
 

@@ -1,30 +1,15 @@
 //! Answers of servers as a user sees them: why requests failed, which responses count, and what a connection carries.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{UNHURRIED, checked, run};
+use crate::support::{UNHURRIED, checked, run, server};
 
 /// The number of requests of a load.
 const REQUESTS: usize = 40;
-
-/// A server that passes each connection to `serve`.
-fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let serve = Arc::new(serve);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let serve = Arc::clone(&serve);
-            thread::spawn(move || serve(stream));
-        }
-    });
-    address
-}
 
 /// A server that sends the same bytes after each read.
 fn sending(response: Vec<u8>) -> String {

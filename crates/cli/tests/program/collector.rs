@@ -54,15 +54,8 @@ impl Collector {
     }
 
     fn send(&self, result: &str, path: &str) -> Ran {
-        run([
-            "convert",
-            "export",
-            result,
-            "--to",
-            "otlp",
-            "--send-to",
-            &format!("http://{}{path}", self.address),
-        ])
+        let url = format!("http://{}{path}", self.address);
+        run(["convert", "export", result, "--to", "otlp", "--send-to", &url])
     }
 
     /// Returns the telemetry that it printed.
@@ -88,8 +81,7 @@ fn load(folder: &Path) -> (String, Value) {
     // Enough for a p90 of those answered.
     let arguments = ["load", "-n", "2000", "-c", "16", "--warmup", "0s", "--json", &file, &url];
     let tolerant = ["--max-error-share", "1", "--threshold", "interval-fail-share=1e9"];
-    let ran = run(arguments.into_iter().chain(tolerant).chain(UNHURRIED).chain(TOLERANT));
-    assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
+    let ran = run(arguments.into_iter().chain(tolerant).chain(UNHURRIED).chain(TOLERANT)).succeeded();
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     assert!(result["book"]["failed"].as_u64() > Some(0), "{}", ran.stdout);
     (file, result)
@@ -230,8 +222,7 @@ fn a_collector_reads_what_the_result_says() {
     let (next, passed_on) = receiver(ACCEPTS);
     let collector = Collector::start(&next);
     // The program takes any status but those of success, and a partial success, for a refusal.
-    let sent = collector.send(&file, "/v1/metrics");
-    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    collector.send(&file, "/v1/metrics").succeeded();
     let passed_on: Value = serde_json::from_str(&passed_on.join().unwrap().1).unwrap();
 
     // The collector drops fields that it does not know, so it knows each that was sent.
@@ -244,17 +235,8 @@ fn a_collector_reads_what_the_result_says() {
     // The output of a collector is read as well.
     let written = folder.path().join("collected.json").display().to_string();
     fs::write(&written, passed_on.to_string()).unwrap();
-    let imported = run([
-        "convert",
-        "import",
-        "otlp",
-        &written,
-        "--statistic",
-        "hoptax.load.service_time",
-        "--json",
-        "-",
-    ]);
-    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let import = "convert import otlp --statistic hoptax.load.service_time --json -".split(' ');
+    let imported = run(import.chain([written.as_str()])).succeeded();
     let imported = checked("load", &imported.stdout);
     assert_eq!(imported["book"]["answered"], result["book"]["answered"]);
     for quantile in ["p50_us", "p90_us"] {
@@ -293,13 +275,7 @@ fn what_a_collector_refuses_is_an_error_with_its_reason() {
     // It refuses a request if the receiver behind it does.
     let (next, passed_on) = receiver(REFUSES);
     let collector = Collector::start(&next);
-    let elsewhere = collector.send(&file, "/v1/nothing");
-    assert!(
-        elsewhere.code == Some(3) && elsewhere.stderr.contains("it answered 404"),
-        "{}",
-        elsewhere.stderr
-    );
-    let refused = collector.send(&file, "/v1/metrics");
-    assert!(refused.code == Some(3) && refused.stderr.contains("it answered 400"), "{}", refused.stderr);
+    collector.send(&file, "/v1/nothing").fails(3, "it answered 404");
+    collector.send(&file, "/v1/metrics").fails(3, "it answered 400");
     passed_on.join().unwrap();
 }

@@ -4,26 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, run, wait_until};
+use crate::support::{Guarded, checked, hoptax, install, is_alive, origin, ran, run, wait_until};
 
 #[test]
 fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
-    let ran = run([
-        "trust",
-        "crosscheck",
-        "--tools",
-        "hoptax",
-        "--rounds",
-        "1",
-        "-s",
-        "2",
-        "-q",
-        "500",
-        "--scenarios",
-        "delay,freeze",
-        "--json",
-        "-",
-    ]);
+    let words = "trust crosscheck --tools hoptax --rounds 1 -s 2 -q 500 --scenarios delay,freeze --json -";
+    let ran = run(words.split(' '));
     let result = checked("crosscheck", &ran.stdout);
     assert_eq!(result["scenarios"].as_array().unwrap().len(), 2, "{result}");
     let run = &result["scenarios"][0]["tools"][0]["runs"][0];
@@ -46,23 +32,8 @@ fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
 #[test]
 fn a_given_server_is_observed_through_a_relay() {
     let (_origin, url) = origin(&["--default", "delay=2ms"]);
-    let ran = run([
-        "trust",
-        "crosscheck",
-        "--tools",
-        "hoptax",
-        "--rounds",
-        "1",
-        "-s",
-        "2",
-        "-q",
-        "200",
-        "-c",
-        "4",
-        "--json",
-        "-",
-        &url,
-    ]);
+    let words = "trust crosscheck --tools hoptax --rounds 1 -s 2 -q 200 -c 4 --json -";
+    let ran = run(words.split(' ').chain([url.as_str()]));
     let result = checked("crosscheck", &ran.stdout);
     let run = &result["scenarios"][0]["tools"][0]["runs"][0];
     assert!(run["seen"]["p50_us"].as_f64().unwrap() >= 2_000.0, "{result}");
@@ -74,10 +45,9 @@ fn a_second_ctrl_c_kills_a_tool_that_ignores_the_first_and_removes_the_folder() 
     let (tools, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let wrk = tools.path().join("wrk");
     // The tool starts a child, and both ignore SIGINT and SIGTERM.
-    let script = "#!/bin/sh\n[ \"$1\" = -v ] && echo 'wrk 4.2.0' && exit 1\ntrap '' TERM\nsleep 1000 &\necho $! $$ > \"$0.ids\"\n\
-                  while :; do sleep 0.01; done\n";
-    fs::write(&wrk, script).unwrap();
-    fs::set_permissions(&wrk, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = "[ \"$1\" = -v ] && echo 'wrk 4.2.0' && exit 1\ntrap '' TERM\nsleep 1000 &\necho $! $$ > \"$0.ids\"\n\
+                  while :; do sleep 0.01; done";
+    install(&wrk, script);
     let mut command = hoptax();
     command.args(["trust", "crosscheck", "--tools", "wrk", "--closed", "-s", "600", "--scenarios", "plain"]);
     command.arg("--tools-dir").arg(tools.path()).env("TMPDIR", temporary.path());
@@ -127,7 +97,6 @@ fn an_imported_result_states_what_the_tool_does_not_report() {
     assert_eq!((&result["verdict"], &result["imported"]["tool"]), (&"caution".into(), &"wrk".into()));
     assert_eq!(result["latency"]["service"]["p99_us"], 1_050.0);
     assert!(result["latency"]["response"]["p99_us"].is_null());
-    let wrong = run(["convert", "import", "fortio", file.to_str().unwrap()]);
-    assert!(wrong.code == Some(2) && wrong.stderr.contains("not output of fortio"), "{}", wrong.stderr);
+    run(["convert", "import", "fortio", file.to_str().unwrap()]).fails(2, "not output of fortio");
     assert_eq!(run(["convert", "import", "wrok", "x"]).code, Some(2));
 }

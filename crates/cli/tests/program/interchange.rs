@@ -16,8 +16,7 @@ fn load() -> (tempfile::TempDir, String, Value) {
     let file = folder.path().join("load.json").display().to_string();
     let (_origin, url) = origin(&[]);
     let arguments = ["load", "-n", "400", "-c", "2", "--warmup", "0s", "--json", &file, &url];
-    let ran = run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT));
-    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT)).succeeded();
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     (folder, file, result)
 }
@@ -25,8 +24,7 @@ fn load() -> (tempfile::TempDir, String, Value) {
 #[test]
 fn a_load_returns_from_smp_as_it_was_and_changes_are_noticed() {
     let (folder, file, result) = load();
-    let smp = run(["convert", "export", &file, "--to", "smp"]);
-    assert_eq!(smp.code, Some(0), "{}", smp.stderr);
+    let smp = run(["convert", "export", &file, "--to", "smp"]).succeeded();
     let mut document: Value = serde_json::from_str(&smp.stdout).unwrap();
     assert_eq!(document["test"]["clients"][0]["connections"], 2);
     assert_eq!(document["result"]["actual_qps"], result["rate"]["achieved"]);
@@ -36,12 +34,7 @@ fn a_load_returns_from_smp_as_it_was_and_changes_are_noticed() {
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), result);
     document["result"]["latencies_ms"]["p50"] = json!(0.001);
     fs::write(&kept, document.to_string()).unwrap();
-    let changed = run(["convert", "import", "smp", &kept]);
-    assert!(
-        changed.code == Some(2) && changed.stderr.contains("was changed after the export"),
-        "{}",
-        changed.stderr
-    );
+    run(["convert", "import", "smp", &kept]).fails(2, "was changed after the export");
 }
 
 #[test]
@@ -54,13 +47,7 @@ fn a_distribution_returns_from_hgrm() {
     let us = |of: &Value| of["p50_us"].as_f64().unwrap();
     let (read, was) = (us(&read["latency"]["service"]), us(&result["latency"]["response"]));
     assert!((read - was).abs() <= 1.0 + 0.01 * was, "{read} {was}");
-    let unknown = run(["convert", "import", "hdr", &kept]);
-    assert!(
-        unknown.code == Some(2)
-            && unknown.stderr.contains("supported are smp, hgrm, hlog, openmetrics, otlp,"),
-        "{}",
-        unknown.stderr
-    );
+    run(["convert", "import", "hdr", &kept]).fails(2, "supported are smp, hgrm, hlog, openmetrics, otlp,");
 }
 
 /// Asserts that an imported result does not state the p99 and p99.9, which 400 requests do not support.
@@ -79,8 +66,7 @@ fn intervals_return_from_hlog_as_one_distribution() {
     let (_origin, url) = origin(&[]);
     let arguments =
         ["load", "-n", "400", "--warmup", "0s", "--every", "100ms", "--hlog", &log, "--json", &file, &url];
-    let ran = run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT));
-    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT)).succeeded();
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     for series in ["response", "service"] {
         let read = run(["convert", "import", "hlog", &log, "--statistic", series, "--json", "-"]);
@@ -129,14 +115,8 @@ fn intervals_return_from_hlog_as_one_distribution() {
         assert_eq!(read["book"]["answered"], 400, "{format}");
         states_no_far_tail(&read);
     }
-    let refused = run(["convert", "import", "hlog", &log]);
-    assert!(
-        refused.code == Some(2) && refused.stderr.contains("`response` and `service`"),
-        "{}",
-        refused.stderr
-    );
-    let refused = run(["convert", "import", "hgrm", &log, "--statistic", "service"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("`hgrm` holds one"), "{}", refused.stderr);
+    run(["convert", "import", "hlog", &log]).fails(2, "`response` and `service`");
+    run(["convert", "import", "hgrm", &log, "--statistic", "service"]).fails(2, "`hgrm` holds one");
 }
 
 #[test]
@@ -148,13 +128,7 @@ fn a_histogram_that_states_more_bytes_than_it_has_does_not_take_them_from_memory
     fs::write(&log, format!("0.000,1.000,1.000,{head}\n")).unwrap();
     let script =
         format!("ulimit -v 2097152; exec '{}' convert import hlog '{}'", program().display(), log.display());
-    let refused = ran(Command::new("sh").args(["-c", &script]));
-    assert!(
-        refused.code == Some(2) && refused.stderr.contains("at 0 s cannot be read"),
-        "{:?} {}",
-        refused.code,
-        refused.stderr
-    );
+    ran(Command::new("sh").args(["-c", &script])).fails(2, "at 0 s cannot be read");
 }
 
 #[test]
@@ -162,8 +136,7 @@ fn a_receiver_gets_the_metrics_or_its_refusal_is_an_error() {
     let (_folder, file, result) = load();
     let send = |url: &str| run(["convert", "export", &file, "--to", "otlp", "--send-to", url]);
     let (url, received) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
-    let sent = send(&url);
-    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    let sent = send(&url).succeeded();
     assert!(sent.stdout.is_empty() && sent.stderr.contains("metrics received"), "{}", sent.stderr);
     let (head, body) = received.join().unwrap();
     assert!(
@@ -198,7 +171,7 @@ fn a_receiver_gets_the_metrics_or_its_refusal_is_an_error() {
         let (url, received) = receiver(answer);
         let refused = send(&url);
         received.join().unwrap();
-        assert!(refused.code == Some(3) && refused.stderr.contains(expected), "{}", refused.stderr);
+        refused.fails(3, expected);
     }
     // Nothing listens on port 1.
     assert_eq!(send("http://127.0.0.1:1/v1/metrics").code, Some(3));
@@ -266,8 +239,7 @@ fn a_file_does_not_aim_a_load_at_another_machine() {
     let allowed = run(["convert", "smp", "run", &file, "--client", "2", "--target", "a.invalid:81"]);
     assert!(allowed.code != Some(0) && !allowed.stderr.contains("--target"), "{}", allowed.stderr);
     assert!(allowed.stderr.contains("client 2: 1 requests/s"), "{}", allowed.stderr);
-    let several = run(["convert", "smp", "run", &file, "--json", "-"]);
-    assert!(several.code == Some(2) && several.stderr.contains("`--client 1`"), "{}", several.stderr);
+    run(["convert", "smp", "run", &file, "--json", "-"]).fails(2, "`--client 1`");
     assert!(run(["convert", "smp", "run", &file, "--client", "4"]).stderr.contains("there is no client 4"));
     fs::write(&file, "{\"test\": {\"clients\": [{\"rps\": \"x\", \"protocol\": 7}]}}").unwrap();
     let bad = run(["convert", "smp", "run", &file]);
@@ -283,8 +255,7 @@ fn a_file_does_not_aim_a_load_at_another_machine() {
 fn marks_are_printed_for_a_published_study() {
     let list = root().join("docs/results/price-list");
     let list = list.to_str().unwrap();
-    let ran = run(["convert", "smp", "meshmark", list]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["convert", "smp", "meshmark", list]).succeeded();
     assert!(ran.stdout.contains("MeshMark") && ran.stdout.contains("value for cost"), "{}", ran.stdout);
     let marks = checked("meshmark", &run(["convert", "smp", "meshmark", list, "--json", "-"]).stdout);
     let arms = marks["arms"].as_array().unwrap();
@@ -314,12 +285,7 @@ fn a_distribution_returns_from_parquet() {
     let read = checked("load", &run(["convert", "import", "parquet", &file, "--json", "-"]).stdout);
     assert_eq!(read["book"]["answered"], 4);
     assert_eq!(read["imported"]["ranges"][0]["high_us"], json!(100.0));
-    let missing = run(["convert", "import", "parquet", "nowhere.parquet"]);
-    assert!(
-        missing.code == Some(2) && missing.stderr.contains("cannot read `nowhere.parquet`"),
-        "{}",
-        missing.stderr
-    );
+    run(["convert", "import", "parquet", "nowhere.parquet"]).fails(2, "cannot read `nowhere.parquet`");
 }
 
 /// The library panics on some of these files. If it does no longer, it can be called without a process of its own.
@@ -344,6 +310,5 @@ fn damaged_parquet_ends_with_an_error_and_not_a_panic() {
 
 #[test]
 fn a_file_without_end_does_not_take_all_memory() {
-    let ran = run(["convert", "import", "parquet", "/dev/zero"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("memory"), "{:?}, {}", ran.code, ran.stderr);
+    run(["convert", "import", "parquet", "/dev/zero"]).fails(2, "memory");
 }

@@ -84,17 +84,8 @@ fn lines_of_a_load_add_up_to_its_result() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.json").display().to_string();
     let refused = format!("{url}/?status=503");
-    let arguments = ["load", "-q", "300", "-d", "1s", "--warmup", "200ms", "-c", "4", "-w", "2"];
-    let ran = run(arguments.into_iter().chain([
-        "--every",
-        "250ms",
-        "--max-error-share",
-        "1",
-        "--json",
-        &file,
-        &url,
-        &refused,
-    ]));
+    let words = "load -q 300 -d 1s --warmup 200ms -c 4 -w 2 --every 250ms --max-error-share 1 --json";
+    let ran = run(words.split(' ').chain([file.as_str(), url.as_str(), refused.as_str()]));
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     let lines: Vec<Value> = ran.stdout.lines().map(|line| checked("load-interval", line)).collect();
     assert!(lines.len() >= 4, "{}", ran.stdout);
@@ -156,9 +147,7 @@ fn an_interval_log_states_the_verdict() {
 
 #[test]
 fn stdout_cannot_have_both_lines_and_the_result() {
-    let ran = run(["load", "--every", "1s", "--json", "-", "http://127.0.0.1:1/"]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("give `--json` a file"), "{}", ran.stderr);
+    run(["load", "--every", "1s", "--json", "-", "http://127.0.0.1:1/"]).fails(2, "give `--json` a file");
     assert_eq!(run(["load", "--every", "10ms", "http://127.0.0.1:1/"]).code, Some(2));
     let missing = run(["load", "--hlog", "/nonexistent/a.hlog", "http://127.0.0.1:1/"]);
     assert!(missing.stderr.contains("/nonexistent/a.hlog"), "{}", missing.stderr);

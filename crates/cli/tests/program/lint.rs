@@ -99,9 +99,8 @@ fn all_findings_are_lines_that_editors_read_and_end_with_their_count() {
 fn fixes_change_the_lines_that_are_wrong_and_keep_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "envoy.yaml", FAULTY);
-    let ran = run(["lint", path.to_str().unwrap(), "--fix"]);
-    assert_eq!(ran.code, Some(1), "the error needs a decision: {ran:?}");
-    assert!(ran.stderr.contains("mended 1 in "), "{ran:?}");
+    // The error needs a decision.
+    run(["lint", path.to_str().unwrap(), "--fix"]).fails(1, "mended 1 in ");
     let (admin, server) = ("      port_value: 9901\n", "address: 'http://shop', port_value: 80}}}\n");
     let expected = FAULTY.replace(admin, &format!("{admin}  ignore_global_conn_limit: true\n"));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
@@ -158,8 +157,7 @@ fn findings_have_the_prices_of_a_study() {
         "void.json",
         &text.replacen("\"verdict\":\"caution\"", "\"verdict\":\"void\"", 1),
     );
-    let ran = priced("retry-budget", &void);
-    assert!(ran.code == Some(2) && ran.stderr.contains("void: measure it again"), "{ran:?}");
+    priced("retry-budget", &void).fails(2, "void: measure it again");
 }
 
 #[test]
@@ -215,8 +213,7 @@ fn files_that_would_take_all_memory_are_refused_with_their_lines() {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
         let limited = format!("ulimit -v {LIMIT_KIB}; exec \"$0\" lint \"$1\"");
-        let ran = ran(Command::new("sh").args(["-c", &limited]).arg(program()).arg(&path));
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{name}: {expected}: {ran:?}");
+        ran(Command::new("sh").args(["-c", &limited]).arg(program()).arg(&path)).fails(2, expected);
         fs::remove_file(&path).unwrap();
     }
 }
@@ -260,17 +257,13 @@ fn a_file_allows_findings_of_json_by_their_paths() {
         "- {{rule: address-with-scheme, at: '{at}', reason: a name of the test}}\n- {{rule: admin-exposed, reason: x}}\n"
     );
     let allow = file(folder.path(), "allow.yaml", &allow);
-    let ran = run(["lint", name, "--details", "--allow", allow.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(["lint", name, "--details", "--allow", allow.to_str().unwrap()]).succeeded();
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("1 finding allowed") && words.contains("allowed: a name of the test"), "{ran:?}");
     assert!(words.contains("allow.yaml:2:1 warning allowed-without-effect: "), "{ran:?}");
     let wrong = file(folder.path(), "wrong.yaml", "- {rule: admin-exposd, reason: x}\n");
-    let ran = run(["lint", name, "--allow", wrong.to_str().unwrap()]);
-    assert!(
-        ran.code == Some(2) && ran.stderr.contains("wrong.yaml:1: unknown rule `admin-exposd`"),
-        "{ran:?}"
-    );
+    run(["lint", name, "--allow", wrong.to_str().unwrap()])
+        .fails(2, "wrong.yaml:1: unknown rule `admin-exposd`");
 }
 
 #[test]
@@ -287,8 +280,7 @@ fn findings_are_a_result_that_the_store_keeps_and_shows_and_that_has_a_page() {
         "{details:?}"
     );
     let store = ["--store", "store.db"];
-    let imported = in_folder(&["runs", "import", "lint.json", store[0], store[1]]);
-    assert_eq!(imported.code, Some(0), "{imported:?}");
+    in_folder(&["runs", "import", "lint.json", store[0], store[1]]).succeeded();
     let listed = in_folder(&["runs", "list", store[0], store[1]]);
     assert!(listed.stdout.contains("lint") && listed.stdout.contains(NAME), "{listed:?}");
     let page = in_folder(&["convert", "export", "lint.json", "--to", "html"]);

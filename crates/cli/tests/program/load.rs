@@ -8,7 +8,8 @@ use std::thread;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support;
-use crate::support::{UNHURRIED, Watched, checked, hoptax, origin, ran, run, signal, wait_until};
+use crate::support::study::has_verdict;
+use crate::support::{UNHURRIED, Watched, checked, hoptax, origin, ran, run, signal, sockets, wait_until};
 
 #[test]
 fn the_json_matches_its_schema_and_its_exit_code() {
@@ -38,12 +39,6 @@ fn the_json_matches_its_schema_and_its_exit_code() {
     // The exit code follows the verdict, whatever the machine's noise made it.
     let expected = if result["verdict"] == "void" { 4 } else { 0 };
     assert_eq!(ran.code, Some(expected));
-}
-
-/// Returns true if a screen has the line of a verdict.
-fn has_verdict(screen: &str) -> bool {
-    let mut lines = screen.lines();
-    lines.any(|line| ["sound: ", "caution: ", "void: "].iter().any(|verdict| line.starts_with(verdict)))
 }
 
 #[test]
@@ -78,9 +73,7 @@ fn invalid_input_is_exit_code_2_and_an_unreachable_server_is_3() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    let refused = run(["load", &url]);
-    assert_eq!(refused.code, Some(3));
-    assert!(refused.stderr.contains("is the server running"), "{}", refused.stderr);
+    run(["load", &url]).fails(3, "is the server running");
 }
 
 #[test]
@@ -123,9 +116,7 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--expect", "header="], "not a valid expectation"),
         (vec!["--threshold", "steal"], "NAME=VALUE"),
     ] {
-        let ran = ran(hoptax().arg("load").args(&flags).arg(url));
-        assert_eq!(ran.code, Some(2), "{flags:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{flags:?}: {}", ran.stderr);
+        ran(hoptax().arg("load").args(&flags).arg(url)).fails(2, expected);
     }
 }
 
@@ -148,23 +139,8 @@ fn the_csv_of_the_log_has_every_request() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("requests.log");
     let log = log.to_str().unwrap();
-    let flags = [
-        "-q",
-        "800",
-        "-c",
-        "2",
-        "-w",
-        "2",
-        "-d",
-        "1s",
-        "--max-error-share",
-        "1",
-        "--log",
-        log,
-        "--json",
-        "-",
-    ];
-    let result = checked("load", &run(["load"].into_iter().chain(flags).chain([url.as_str()])).stdout);
+    let words = "load -q 800 -c 2 -w 2 -d 1s --max-error-share 1 --json - --log";
+    let result = checked("load", &run(words.split(' ').chain([log, url.as_str()])).stdout);
     let csv = run(["convert", "log", log]).stdout;
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
     assert!(csv.starts_with("intended_ns,offered_ns,started_ns,"));
@@ -233,20 +209,9 @@ fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
     let (_origin, url) = origin(&[]);
     let load = |conditions: &[&str]| {
         let flags = conditions.iter().flat_map(|condition| ["--fail-on", *condition]);
-        let loose = [
-            "--threshold",
-            "offered-share=0.001",
-            "--threshold",
-            "own-lag-fail-us=1e9",
-            "--threshold",
-            "load-deviation=100",
-            "--threshold",
-            "run-delay-fail=1",
-            "--threshold",
-            "steal-fail=1",
-            "--threshold",
-            "steady-change-fail=1e9",
-        ];
+        let loose = "offered-share=0.001 own-lag-fail-us=1e9 load-deviation=100 run-delay-fail=1 steal-fail=1 \
+                     steady-change-fail=1e9";
+        let loose = loose.split(' ').flat_map(|threshold| ["--threshold", threshold]);
         let fixed =
             ["load", "-q", "1000", "-c", "8", "-n", "500", "--percentiles", "75", "--json", "-", &url];
         let ran = run(fixed.into_iter().chain(UNHURRIED).chain(loose).chain(flags));
@@ -265,20 +230,8 @@ fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
     // 500 responses bound a p99.99 from below alone, and a condition that the bound does not decide does not pass.
     let (code, result) = load(&["p99.99>3600s"]);
     assert_eq!((code, &result["fail_on"][0]["outcome"]), (Some(1), &"unknown".into()), "{result:#}");
-    let void = run([
-        "load",
-        "-d",
-        "300ms",
-        "--warmup",
-        "0s",
-        "--expect",
-        "status=404",
-        "--json",
-        "-",
-        "--fail-on",
-        "rate>1e9",
-        &url,
-    ]);
+    let words = "load -d 300ms --warmup 0s --expect status=404 --json - --fail-on rate>1e9";
+    let void = run(words.split(' ').chain([url.as_str()]));
     let result = checked("load", &void.stdout);
     assert_eq!((void.code, &result["fail_on"][0]["outcome"]), (Some(4), &"unknown".into()), "{result:#}");
 }
@@ -310,9 +263,7 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let (mut first, url) = origin(&[]);
     let address = url.strip_prefix("http://").unwrap();
-    let second = ran(hoptax().args(["lab", "origin", "--listen", address]));
-    assert_eq!(second.code, Some(3));
-    assert!(second.stderr.contains("another process listens there"), "{}", second.stderr);
+    ran(hoptax().args(["lab", "origin", "--listen", address])).fails(3, "another process listens there");
     assert_eq!(run(["lab", "origin", "--default", "delay=soon"]).code, Some(2));
     signal(first.0.id(), "TERM");
     let mut status = None;
@@ -360,16 +311,7 @@ fn an_ipv6_host_is_reached_or_reported_as_unreachable() {
         assert!(result["book"]["answered"].as_u64().unwrap() > 0);
     }
     // No machine has a route to the documentation prefix.
-    let ran = run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]);
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("2001:db8::1"), "{}", ran.stderr);
-}
-
-/// Number of open sockets of a process.
-fn sockets(process_id: u32) -> usize {
-    let files = fs::read_dir(format!("/proc/{process_id}/fd")).unwrap().flatten();
-    let is_socket = |path: &std::path::PathBuf| path.to_string_lossy().starts_with("socket:");
-    files.filter_map(|file| fs::read_link(file.path()).ok()).filter(is_socket).count()
+    run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]).fails(3, "2001:db8::1");
 }
 
 #[test]
@@ -378,8 +320,7 @@ fn processes_of_the_server_are_accounted_for() {
     let account = format!("pid={}", origin.0.id());
     let limits = ["--fail-on", "memory>=1TiB", "--fail-on", "memory>1000GiB"];
     let flags = ["load", "-n", "500", "--account", &account, "--json", "-"];
-    let refused = run([&flags[..], &limits[..], &[url.as_str()]].concat());
-    assert!(refused.code == Some(2) && refused.stderr.contains("as `200MiB`"), "{}", refused.stderr);
+    run([&flags[..], &limits[..], &[url.as_str()]].concat()).fails(2, "as `200MiB`");
     let result = run([&flags[..], &limits[2..], &UNHURRIED[..], &[url.as_str()]].concat());
     let result = checked("load", &result.stdout);
     let found = &result["account"];
@@ -388,8 +329,7 @@ fn processes_of_the_server_are_accounted_for() {
         assert!(found[name].as_f64() > Some(0.0), "{name}: {found}");
     }
     assert_eq!(result["fail_on"][0]["value"].as_f64(), found["memory_bytes"].as_f64(), "{found}");
-    let nobody = run(["load", "--fail-on", "cpu>80%", &url]);
-    assert!(nobody.code == Some(2) && nobody.stderr.contains("--account process=envoy"), "{}", nobody.stderr);
+    run(["load", "--fail-on", "cpu>80%", &url]).fails(2, "--account process=envoy");
 }
 
 #[test]

@@ -14,16 +14,14 @@ fn results_of_two_generators_are_one_and_a_missing_one_is_named() {
     let (a, b, c, all) = (path("a.json"), path("b.json"), path("c.json"), path("all.json"));
     let (_origin, url) = origin(&[]);
     let load = ["load", "-n", "400", "-c", "2", "--warmup", "0s", "--json", &a, &url];
-    let ran = run(load.into_iter().chain(UNHURRIED).chain(TOLERANT));
-    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    run(load.into_iter().chain(UNHURRIED).chain(TOLERANT)).succeeded();
     let one = checked("load", &fs::read_to_string(&a).unwrap());
     // The result of a second generator with the same response times.
     let mut other = one.clone();
     other["plan"]["seed"] = json!(2);
     fs::write(&b, other.to_string()).unwrap();
 
-    let ran = run(["runs", "merge", "--details", &a, &b, &c, "--json", &all]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["runs", "merge", "--details", &a, &b, &c, "--json", &all]).succeeded();
     assert!(ran.stdout.contains("merged from 2 runs") && ran.stdout.contains("left out"), "{}", ran.stdout);
     let merged = checked("load", &fs::read_to_string(&all).unwrap());
     assert_eq!((&merged["verdict"], &merged["book"]["answered"]), (&json!("caution"), &json!(800)));
@@ -63,10 +61,5 @@ fn files_that_cannot_be_added_are_listed_together() {
         assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
     }
     assert_eq!(run(["runs", "merge", &study]).code, Some(2));
-    let exported = run(["convert", "export", &study, "--to", "hgrm"]);
-    assert!(
-        exported.code == Some(2) && exported.stderr.contains(&format!("it is `{}`", StudyResult::FORMAT)),
-        "{}",
-        exported.stderr
-    );
+    run(["convert", "export", &study, "--to", "hgrm"]).fails(2, &format!("it is `{}`", StudyResult::FORMAT));
 }

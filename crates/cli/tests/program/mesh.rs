@@ -1,7 +1,7 @@
 //! `hoptax mesh`, as far as no cluster is needed. Module `mesh_cluster` has a real one.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
@@ -14,8 +14,7 @@ const ASKED: [&str; 3] = ["mesh", "--image", "a/b:1"];
 
 #[test]
 fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
-    let ran = run(ASKED.into_iter().chain(["--mesh", "istio,linkerd", "--dry-run"]));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(ASKED.into_iter().chain(["--mesh", "istio,linkerd", "--dry-run"])).succeeded();
     let documents: Vec<Value> =
         ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
     let of = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
@@ -29,8 +28,7 @@ fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
 #[test]
 fn functions_of_a_mesh_are_arms_with_objects_whose_rights_a_dry_run_prints() {
     let shown = |more: &[&str]| {
-        let ran = run(ASKED.into_iter().chain(more.iter().copied()).chain(["--dry-run"]));
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(ASKED.into_iter().chain(more.iter().copied()).chain(["--dry-run"])).succeeded();
         let documents: Vec<Value> =
             ran.stdout.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
         documents
@@ -94,9 +92,7 @@ fn a_reader_answers_with_the_counters_of_containers_of_pods_and_ends_at_a_signal
     let mut command = hoptax();
     command.args(["lab", "reader", "--listen", "127.0.0.1:0", "--groups"]).arg(folder.path());
     let mut reader = Guarded(command.stdout(Stdio::piped()).spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(reader.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("listening on ").unwrap();
+    let address = &reader.address();
     let other = "0b".repeat(32);
     let answer = answer_of_reader(address, &json!({"version": 2, "containers": [id, other]}));
     let reading = &answer["Ok"][&id];
@@ -147,9 +143,7 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
         (vec!["--cpu-time", "prometheus"], "--cpu-time"),
         (vec!["--threshold", "none=1"], "no threshold `none`"),
     ] {
-        let ran = run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"]));
-        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"])).fails(2, expected);
     }
 }
 
@@ -157,6 +151,5 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
 #[cfg(not(feature = "cluster"))]
 #[test]
 fn a_mesh_needs_a_program_with_a_client_of_kubernetes() {
-    let ran = run(ASKED);
-    assert!(ran.code == Some(3) && ran.stderr.contains("--features cluster"), "{}", ran.stderr);
+    run(ASKED).fails(3, "--features cluster");
 }

@@ -122,8 +122,7 @@ pub(super) fn wait_until_clean() {
 fn the_cpu_time_of_a_sidecar_has_an_interval_and_nothing_is_left() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let ran = ran(&mut sidecar("100", folder.path(), &["--cpu-time", "kubelet"]));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = ran(&mut sidecar("100", folder.path(), &["--cpu-time", "kubelet"])).succeeded();
     let result = result_in(folder.path());
     let arms = result["arms"].as_array().unwrap();
     let ids: Vec<&str> = arms.iter().map(|arm| arm["id"].as_str().unwrap()).collect();
@@ -234,8 +233,7 @@ fn cpu_times_from_control_groups_are_within_those_that_the_kubelet_counts_until_
 fn slices_last_half_a_minute_where_control_groups_can_be_read_and_readers_go_with_their_round() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let ran = ran(&mut sidecar("100", folder.path(), &[]));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = ran(&mut sidecar("100", folder.path(), &[])).succeeded();
     let result = result_in(folder.path());
     assert_eq!(result["environment"]["cluster"]["cpu_time"], "cgroup", "{}", ran.stderr);
     let slice_s = result["plan"]["loads"][0]["slice_s"].as_f64().unwrap();
@@ -359,13 +357,7 @@ fn without_the_right_to_make_a_daemon_set_cpu_times_are_those_of_kubelets_and_th
     process.signal("INT");
     lines.for_each(drop);
     assert_eq!(process.0.wait().unwrap().code(), Some(130));
-    let refused = ran(&mut of_user(&["--cpu-time", "cgroup"]));
-    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("resources: [daemonsets], verbs: [create, delete]"),
-        "{}",
-        refused.stderr
-    );
+    ran(&mut of_user(&["--cpu-time", "cgroup"])).fails(3, "resources: [daemonsets], verbs: [create, delete]");
     kubectl(&["delete", "clusterrolebinding", "hoptax-kubelets"], "");
     wait_until_clean();
 }

@@ -28,8 +28,7 @@ fn both_sidecars_of_consul_cost_cpu_time() {
     fs::write(&template, fixture("mesh-consul.yaml")).unwrap();
     let mut command = mesh(IMAGE, &["--kube-context", "admin"]);
     command.arg("--template").arg(&template).arg("--json").arg(&json);
-    let ran = ran(command.arg("--out").arg(folder.path().join("out")));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran(command.arg("--out").arg(folder.path().join("out"))).succeeded();
     let result = checked("study", &fs::read_to_string(&json).unwrap());
     let consul = &result["arms"][2];
     assert_eq!(consul["id"], "consul-by-hand");

@@ -71,8 +71,7 @@ fn both_sidecars_of_istio_cost_cpu_time_and_a_way_around_them_is_found() {
     let mut command = mesh(IMAGE, &["--kube-context", "admin", "--mesh", "istio"]);
     command.arg("--template").arg(&path);
     command.arg("--json").arg(&json).arg("--out").arg(folder.path().join("out"));
-    let ran = ran(&mut command);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran(&mut command).succeeded();
     let result = checked("study", &fs::read_to_string(&json).unwrap());
     let arms = result["arms"].as_array().unwrap();
     let ids: Vec<&str> = arms.iter().map(|arm| arm["id"].as_str().unwrap()).collect();
@@ -139,8 +138,7 @@ fn the_dump_of_a_sidecar_of_istio_is_read() {
     kubectl(&["--namespace", "meshed", "wait", "--timeout=-1s", "--for=condition=Ready", "pod/cart-0"], "");
     let outlined = || run(["price", "--dry-run", "--pod", "meshed/cart-0"]);
     wait_at_pace(Duration::from_secs(1), "its listener", || outlined().stdout.contains("virtualInbound"));
-    let ran = outlined();
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = outlined().succeeded();
     assert!(ran.stderr.contains("container `istio-proxy`, port 15000"), "{ran:?}");
     // Before the filter chain for the port of the pod, there are those for all other ports.
     let (_, inbound) = ran.stdout.split_once("Listener virtualInbound").unwrap();

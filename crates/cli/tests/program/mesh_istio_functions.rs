@@ -70,6 +70,6 @@ fn a_policy_that_does_not_refuse_what_it_must_is_not_measured() {
     let ran = ran(&mut command);
     let expected =
         "`istio-open` is not in effect: http://origin:8080/refused is not answered with `status=403`";
-    assert!(ran.code == Some(3) && ran.stderr.contains(expected), "{ran:?}");
+    ran.fails(3, expected);
     wait_until_clean();
 }

@@ -1,7 +1,7 @@
 //! Tests of the connection flags of `hoptax load`, each with TLS and protocol negotiation.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::support::{Lab, UNHURRIED, checked, origin, run};
+use crate::support::{Lab, UNHURRIED, checked, origin, run, server};
 
 /// The result of a short load.
 fn load(arguments: &[&str]) -> Value {
@@ -38,22 +38,16 @@ fn carry(mut near: (impl Read + Send + 'static, impl Write), address: &str) {
 fn a_proxy_header_precedes_tls_also_in_the_negotiation() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("https://{}/", listener.local_addr().unwrap());
     let headers = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&headers);
-    thread::spawn(move || {
-        for mut near in listener.incoming().flatten() {
-            let (address, count) = (address.clone(), Arc::clone(&count));
-            thread::spawn(move || {
-                let mut header = [0; 28];
-                if near.read_exact(&mut header).is_ok() && header.starts_with(b"\r\n\r\n\0\r\nQUIT\n") {
-                    count.fetch_add(1, Ordering::Relaxed);
-                    carry((near.try_clone().unwrap(), near), &address);
-                }
-            });
+    let relay = server(move |mut near| {
+        let mut header = [0; 28];
+        if near.read_exact(&mut header).is_ok() && header.starts_with(b"\r\n\r\n\0\r\nQUIT\n") {
+            count.fetch_add(1, Ordering::Relaxed);
+            carry((near.try_clone().unwrap(), near), &address);
         }
     });
+    let url = format!("https://{relay}/");
     let result = load(&["--proxy-protocol", "v2", "--ca", &lab.file("ca.pem"), &url]);
     assert!(all_answered(&result) && result["plan"]["protocol"] == "http2", "{result}");
     assert_eq!(result["plan"]["network"]["proxy_protocol"], "v2");
@@ -110,8 +104,7 @@ fn names_are_looked_up_again_and_fixed_hosts_are_not() {
     assert_eq!(result["plan"]["network"]["resolve_every_s"], 0.1);
     assert!(load(&["--resolve-all", &url])["lookups"].is_null());
     let fixed = format!("localhost:{port}:127.0.0.1");
-    let ran = run(["load", "--resolve", &fixed, "--resolve-every", "1s", &named]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("no name to look up"), "{}", ran.stderr);
+    run(["load", "--resolve", &fixed, "--resolve-every", "1s", &named]).fails(2, "no name to look up");
 }
 
 #[test]
@@ -132,17 +125,13 @@ fn exclusive_connection_flags_are_rejected() {
         (vec!["--ramp-up", "5s", "--connect", "on-demand", "--protocol", "http1"], "before the load"),
         (vec!["--ramp-up", "0s"], "longer than 0s"),
     ] {
-        let ran = run(["load", "--insecure"].into_iter().chain(flags.iter().copied()).chain([url]));
-        assert_eq!(ran.code, Some(2), "{flags:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{flags:?}: {}", ran.stderr);
+        run(["load", "--insecure"].into_iter().chain(flags.iter().copied()).chain([url])).fails(2, expected);
     }
     for (flags, expected) in [
         (vec!["--unix-socket", "/nonexistent/app.sock"], "cannot connect to `/nonexistent/app.sock`"),
         (vec!["--source-address", "192.0.2.1"], "from 192.0.2.1"),
         (vec!["--source-address", "192.0.2.1", "--protocol", "http1"], "from 192.0.2.1"),
     ] {
-        let ran = run(["load", "--insecure"].into_iter().chain(flags.iter().copied()).chain([url]));
-        assert_eq!(ran.code, Some(3), "{flags:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{flags:?}: {}", ran.stderr);
+        run(["load", "--insecure"].into_iter().chain(flags.iter().copied()).chain([url])).fails(3, expected);
     }
 }

@@ -1,14 +1,12 @@
 //! Pages in a real browser: reports are opened from disk with the network off, those of a server from the server, and used.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::support::browser::use_in_browser;
-use crate::support::{Guarded, hoptax, origin, root};
+use crate::support::{hoptax, origin, root, serve};
 
 /// Markup, as a string in JSON, that would take over a page which inserts text as markup.
 const EVIL: &str =
@@ -19,17 +17,6 @@ fn export(result: &Path, page: &Path) {
     let made = hoptax().args(["convert", "export", "--to", "html"]).arg(result).output().unwrap();
     assert!(made.status.success(), "{}: {}", result.display(), String::from_utf8_lossy(&made.stderr));
     fs::write(page, made.stdout).unwrap();
-}
-
-/// A server of a store with more arguments, and its address.
-fn serve(store: &Path, more: &[&str]) -> (Guarded, String) {
-    let mut serve = hoptax();
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(store).args(more);
-    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    let mut said = String::new();
-    BufReader::new(serve.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let url = said.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}")).to_owned();
-    (serve, url)
 }
 
 /// Writes the page of a result beside the same result of another machine, without what the server tells its page.
@@ -88,7 +75,7 @@ fn every_chart_is_drawn_reacts_to_keys_and_has_a_table() {
 fn a_load_is_started_watched_and_stopped_on_the_page_of_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let (_origin, target) = origin(&[]);
-    let (_serve, url) = serve(&folder.path().join("store.sqlite"), &["--allow-bills"]);
-    let (_other, without_bills) = serve(&folder.path().join("other.sqlite"), &[]);
+    let (_serve, url) = serve(folder.path().join("store.sqlite"), &["--allow-bills"]);
+    let (_other, without_bills) = serve(folder.path().join("other.sqlite"), &[]);
     use_in_browser("live.mjs", &[url.as_ref(), target.as_ref(), without_bills.as_ref()]);
 }

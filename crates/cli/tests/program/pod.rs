@@ -98,8 +98,7 @@ fn the_dump_of_a_proxy_on_the_loopback_of_its_pod_is_read() {
 fn the_dump_of_a_sidecar_of_consul_is_read() {
     // Its listeners come from the agent, once that knows the service.
     wait_until("its listener", || outlined("shop/web-0", &[]).stdout.contains("public_listener"));
-    let ran = outlined("shop/web-0", &[]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = outlined("shop/web-0", &[]).succeeded();
     assert!(ran.stderr.contains("container `consul-dataplane`, port 19000, the usual port"), "{ran:?}");
 }
 
@@ -109,8 +108,7 @@ fn the_run_folder_keeps_the_dump_for_its_owner() {
     wait_until("a dump", || outlined(CART, &[]).code == Some(0));
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let ran = run(["price", "--pod", CART, "--try", "--out", out.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    run(["price", "--pod", CART, "--try", "--out", out.to_str().unwrap()]).succeeded();
     let dump = out.join("pod-dump/shop.cart-7d9f4-x2k.json");
     assert_eq!(fs::metadata(&dump).unwrap().permissions().mode() & 0o777, 0o600);
     let dump: Value = serde_json::from_str(&fs::read_to_string(&dump).unwrap()).unwrap();
@@ -176,17 +174,16 @@ fn a_kubeconfig_that_leads_nowhere_is_named_with_the_cause() {
     fs::write(&path, kubeconfig("https://me:hunter2@127.0.0.1:1", "{token: hunter2}")).unwrap();
     let nobody = outlined_by(&path);
     let expected = "cannot reach the API server of context `a` at https://x@127.0.0.1:1";
-    assert!(nobody.code == Some(3) && nobody.stderr.contains(expected), "{nobody:?}");
+    nobody.fails(3, expected);
     assert!(!nobody.stderr.contains("hunter2"), "{nobody:?}");
     let none = outlined_by(&folder.path().join("none"));
     let expected = format!(
         "cannot read the kubeconfig `{}`: there is no such file; set",
         folder.path().join("none").display()
     );
-    assert!(none.code == Some(3) && none.stderr.contains(&expected), "{none:?}");
+    none.fails(3, &expected);
     fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
-    let empty = outlined_by(&path);
-    assert!(empty.code == Some(2) && empty.stderr.contains("no current context"), "{empty:?}");
+    outlined_by(&path).fails(2, "no current context");
 }
 
 #[test]
@@ -211,7 +208,7 @@ fn no_error_repeats_a_secret_of_a_kubeconfig_or_of_a_program_for_credentials() {
     ] {
         fs::write(&path, kubeconfig(server, &user)).unwrap();
         let hidden = outlined_by(&path);
-        assert!(hidden.code == Some(3) && hidden.stderr.contains(expected), "{user}: {hidden:?}");
+        hidden.fails(3, expected);
         assert!(!hidden.stderr.contains("hunter2"), "{hidden:?}");
     }
 }
@@ -236,7 +233,7 @@ fn a_server_that_is_no_api_server_is_not_taken_for_one() {
             connection.write_all(text.as_bytes()).unwrap();
         });
         let page = outlined_by(&path);
-        assert!(page.code == Some(3) && page.stderr.contains(expected), "{page:?}");
+        page.fails(3, expected);
         assert!(!page.stderr.contains("hunter2"), "{page:?}");
         answering.join().unwrap();
     }
@@ -270,8 +267,7 @@ fn a_signal_ends_the_wait_for_an_api_server_that_does_not_answer_and_leaves_no_r
 fn the_printed_rule_grants_what_a_forbidden_request_lacked() {
     let of_alice = || outlined(CART, &["--kube-context", "alice"]);
     let forbidden = of_alice();
-    assert_eq!(forbidden.code, Some(3), "{forbidden:?}");
-    assert!(forbidden.stderr.contains("`alice` may not `get` `pods` in namespace `shop`"), "{forbidden:?}");
+    forbidden.fails(3, "`alice` may not `get` `pods` in namespace `shop`");
     let (_, rule) = forbidden.stderr.split_once("\n\n").unwrap();
     let forwards = |line: &&str| line.contains("pods/portforward");
     assert_eq!(rule.lines().filter(forwards).count(), 1, "{rule}");

@@ -12,7 +12,7 @@ use prost::Message;
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{Lab, UNHURRIED, checked, origin, ran, run};
+use crate::support::{Lab, UNHURRIED, checked, origin, ran, run, server};
 
 /// Requests of [`load`].
 const REQUESTS: u64 = 200;
@@ -213,8 +213,7 @@ fn a_proto_file_defines_how_json_becomes_a_message() {
         load(&[&body[..], &["--messages", "3", "--expect", "size=39", &url("Bidirectional")]].concat());
     assert!(all_answered(&result), "{result}");
     let bad = |more: &[&str], expected: &str| {
-        let ran = run(["load", "--proto", file].into_iter().chain(more.iter().copied()));
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{more:?}: {}", ran.stderr);
+        run(["load", "--proto", file].into_iter().chain(more.iter().copied())).fails(2, expected);
     };
     bad(&[&url("Sing")], "it has `Unary`, `Bidirectional`");
     bad(&["--body", "{\"pay\": 1}", &url("Unary")], "is not a valid `hoptax.echo.v1.Payload`");
@@ -224,39 +223,32 @@ fn a_proto_file_defines_how_json_becomes_a_message() {
 /// A server of one connection after another that supports only the older version of reflection, and answers every other call
 /// with the received message.
 fn reflecting_server(descriptor: &[u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let field = |number: u8, bytes: &[u8]| {
         let length = [bytes.len() as u8 & 0x7f | 0x80, (bytes.len() >> 7) as u8];
         [&[number << 3 | 2], &length[..], bytes].concat()
     };
     let response = framed(&field(4, &field(1, descriptor)));
-    thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (response, mut connection) = (response.clone(), connection.unwrap());
-            thread::spawn(move || {
-                let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
-                server.open(&mut output);
-                while let Ok(read @ 1..) = connection.read(&mut buffer) {
-                    let mut events = Vec::new();
-                    server.feed(&buffer[..read], &mut output, &mut events).unwrap();
-                    for event in events {
-                        let ServerEvent::Request { stream, head, body } = event else { continue };
-                        let (body, status) = match head.path.as_str() {
-                            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => (Vec::new(), "12"),
-                            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
-                                (response.clone(), "0")
-                            }
-                            _ => (body, "0"),
-                        };
-                        let fields = [(":status", "200"), ("content-type", "application/grpc")];
-                        let trailers = [("grpc-status", status)];
-                        server.respond(stream, &fields, Body::Bytes(body), &trailers, &mut output);
+    let address = server(move |mut connection| {
+        let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
+        server.open(&mut output);
+        while let Ok(read @ 1..) = connection.read(&mut buffer) {
+            let mut events = Vec::new();
+            server.feed(&buffer[..read], &mut output, &mut events).unwrap();
+            for event in events {
+                let ServerEvent::Request { stream, head, body } = event else { continue };
+                let (body, status) = match head.path.as_str() {
+                    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => (Vec::new(), "12"),
+                    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
+                        (response.clone(), "0")
                     }
-                    connection.write_all(&output).unwrap();
-                    output.clear();
-                }
-            });
+                    _ => (body, "0"),
+                };
+                let fields = [(":status", "200"), ("content-type", "application/grpc")];
+                let trailers = [("grpc-status", status)];
+                server.respond(stream, &fields, Body::Bytes(body), &trailers, &mut output);
+            }
+            connection.write_all(&output).unwrap();
+            output.clear();
         }
     });
     format!("grpc://{address}")
@@ -274,8 +266,7 @@ fn reflection_defines_how_json_becomes_a_message() {
     let result = load(&["--reflection", "--body", "{\"text\": \"hop\"}", "--expect", "size=10", &url]);
     assert!(all_answered(&result), "{result}");
     let bad = |url: &str, body: &str, expected: &str| {
-        let ran = run(["load", "--reflection", "--body", body, url]);
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{url}: {}", ran.stderr);
+        run(["load", "--reflection", "--body", body, url]).fails(2, expected);
     };
     bad(&url, "{\"word\": 1}", "is not a valid `a.Word`");
     bad(&format!("{server}/a.Echo/Sing"), "{}", "it has `Say`");
@@ -380,17 +371,11 @@ fn invalid_certificates_are_reported_in_one_line() {
 
 /// A server that sends the same bytes on every connection and closes it.
 fn sends(words: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let mut bytes = [0; 4096];
-            let _ = stream.read(&mut bytes);
-            let _ = stream.write_all(words);
-        }
-    });
-    address
+    server(move |mut stream| {
+        let mut bytes = [0; 4096];
+        let _ = stream.read(&mut bytes);
+        let _ = stream.write_all(words);
+    })
 }
 
 #[test]
@@ -478,9 +463,7 @@ fn invalid_combinations_of_arguments_are_rejected() {
             "or use --protocol http1",
         ),
     ] {
-        let ran = run(["load"].into_iter().chain(arguments.iter().copied()));
-        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(["load"].into_iter().chain(arguments.iter().copied())).fails(2, expected);
     }
 }
 
@@ -491,7 +474,6 @@ fn keys_are_readable_by_their_owner_only_and_never_overwritten() {
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&lab.path("ca.key")), mode(&lab.path("ca.pem"))), (0o600, 0o644));
     let folder = lab.folder.path().join("lab");
-    let again = ran(support::hoptax().args(["lab", "certs"]).arg(&folder));
-    assert!(again.code == Some(2) && again.stderr.contains("--force"), "{}", again.stderr);
+    ran(support::hoptax().args(["lab", "certs"]).arg(&folder)).fails(2, "--force");
     assert_eq!(run(["lab", "certs", "lab", "../evil"]).code, Some(2));
 }

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{assert_narrow, root, run};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::support::{assert_narrow, misfits, report_schema, root, run};
 
 /// Examples are unit tests: rustdoc would compile each crate once more to run those of its documentation.
 #[test]
@@ -60,13 +63,50 @@ fn has_example(text: &str) -> bool {
 #[test]
 fn schemas_completions_and_man_pages_are_printed_or_written() {
     let schema: serde_json::Value =
-        serde_json::from_str(&run(["generate", "schema", "bill"]).stdout).unwrap();
-    assert!(schema["properties"]["parts"].is_object(), "{schema}");
+        serde_json::from_str(&run(["generate", "schema", "report"]).stdout).unwrap();
+    assert!(schema["$defs"]["bill"]["properties"]["parts"].is_object(), "{schema}");
+    let of_kind = run(["generate", "schema", "bill"]);
+    assert_eq!(of_kind.code, Some(2));
+    assert!(
+        of_kind.stderr.contains("study-file, listeners, size-graph, report, openapi"),
+        "{}",
+        of_kind.stderr
+    );
     assert!(run(["generate", "completions", "bash"]).stdout.contains("hoptax"));
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(["generate", "man", folder.path().to_str().unwrap()]).code, Some(0));
     let page = fs::read_to_string(folder.path().join("hoptax-study.1"));
     assert!(page.is_ok_and(|page| page.contains(".TH")));
+}
+
+/// Asserts that a result fits the schema of its kind and the one of all, and is refused by both as one of another format or with a field
+/// that it does not know.
+fn assert_fits_as_itself(result: &Value, of_all: &Validator) {
+    let format = result["format"].as_str().unwrap();
+    let (name, _) = format.strip_prefix("hoptax.").unwrap().split_once('/').unwrap();
+    assert!(
+        misfits(name, result).is_empty() && of_all.is_valid(result),
+        "{format}: {:?}",
+        misfits(name, result)
+    );
+    let other = if name == "load" { "hoptax.study/3" } else { "hoptax.load/2" };
+    let changes =
+        [("format", json!(other)), ("format", json!(format!("{format}0"))), ("colour", json!("red"))];
+    for (field, value) in changes {
+        let mut changed = result.clone();
+        changed[field] = value;
+        assert!(!misfits(name, &changed).is_empty(), "{format} as {name}: {field}");
+        assert!(!of_all.is_valid(&changed), "{format}: {field}");
+    }
+}
+
+#[test]
+fn a_result_is_valid_as_one_of_its_own_format_alone() {
+    let of_all = jsonschema::validator_for(&report_schema()).unwrap();
+    for kind in ["load", "study", "find", "lint", "prices"] {
+        let file = root().join(format!("crates/report/recorded/{kind}.json"));
+        assert_fits_as_itself(&serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap(), &of_all);
+    }
 }
 
 /// A help line that begins a list entry; deeper indentation continues the entry above.
@@ -109,9 +149,7 @@ fn checks_are_listed_and_explained() {
         explained.contains("every load and every study") && explained.contains("Treadmill"),
         "{explained}"
     );
-    let unknown = run(["trust", "checks", "explain", "send-lagg"]);
-    assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("did you mean `send-lag`?"), "{}", unknown.stderr);
+    run(["trust", "checks", "explain", "send-lagg"]).fails(2, "did you mean `send-lag`?");
     let json: serde_json::Value = serde_json::from_str(&run(["trust", "checks", "--json"]).stdout).unwrap();
     assert!(json.as_array().unwrap().len() > 15);
 }
@@ -130,8 +168,7 @@ fn misspelt_names_get_a_suggestion() {
         (vec!["lab", "origin", "--default", "delya=5ms"], "did you mean `delay`?"),
         (vec!["lab", "origin", "--default", "polll=5ms"], "did you mean `poll`?"),
     ] {
-        let ran = run(arguments.iter().copied());
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(arguments.iter().copied()).fails(2, expected);
     }
 }
 
@@ -140,12 +177,11 @@ fn misspelt_names_get_a_suggestion() {
 #[test]
 fn a_pod_needs_a_program_with_a_client_of_kubernetes() {
     let ran = run(["price", "--pod", "shop/cart-1", "--dry-run"]);
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("--features cluster"), "{}", ran.stderr);
+    ran.fails(3, "--features cluster");
     assert!(ran.stderr.contains("`kubectl -n shop port-forward cart-1 "), "{}", ran.stderr);
     let ran = run(["price", "--pod", "shop/cart-1", "--kube-context", "prod", "--dry-run"]);
     let expected = "`kubectl --context prod -n shop port-forward cart-1 ";
-    assert!(ran.code == Some(3) && ran.stderr.contains(expected), "{}", ran.stderr);
+    ran.fails(3, expected);
 }
 
 #[test]
@@ -173,8 +209,7 @@ fn options_of_a_pod_need_one_and_its_bill_continues_where_its_dump_is() {
         (vec![], "or a pod: `hoptax price --pod NAMESPACE/NAME`"),
         (vec!["--dry-run"], "name a configuration, such as `hoptax price envoy.yaml`"),
     ] {
-        let ran = run([&["price"][..], arguments.as_slice()].concat());
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run([&["price"][..], arguments.as_slice()].concat()).fails(2, expected);
     }
 }
 

@@ -1,13 +1,13 @@
 //! The requests of `hoptax load` as a server receives them, and credentials that no output shows.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use hoptax_wire::http2::{Body, Server, ServerEvent};
 
-use crate::support::{Ran, UNHURRIED, checked, origin, run};
+use crate::support::{Ran, UNHURRIED, checked, origin, run, server};
 
 /// Expected hash of a body that is `hop`.
 const HASH: &str = "sha256=87a0acaec00fa34a3166f0b62b7352868c16752bf796a6af3baf0362c62361ed";
@@ -17,23 +17,16 @@ type Kept = Arc<Mutex<Vec<String>>>;
 
 /// An HTTP/1.1 server that stores the bytes of each request, which arrive together.
 fn keeping() -> (String, Kept) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
     let kept = Kept::default();
-    let ours = Arc::clone(&kept);
-    thread::spawn(move || {
-        for (number, connection) in listener.incoming().enumerate() {
-            let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
-            thread::spawn(move || {
-                let mut buffer = vec![0; 65_536];
-                let response = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nSet-Cookie: session={number}; Path=/\r\n\r\n"
-                );
-                while let Ok(read @ 1..) = connection.read(&mut buffer) {
-                    ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
-                    connection.write_all(response.as_bytes()).unwrap();
-                }
-            });
+    let (ours, connections) = (Arc::clone(&kept), AtomicUsize::new(0));
+    let address = server(move |mut connection| {
+        let number = connections.fetch_add(1, Ordering::Relaxed);
+        let mut buffer = vec![0; 65_536];
+        let response =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nSet-Cookie: session={number}; Path=/\r\n\r\n");
+        while let Ok(read @ 1..) = connection.read(&mut buffer) {
+            ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
+            connection.write_all(response.as_bytes()).unwrap();
         }
     });
     (address, kept)
@@ -41,33 +34,25 @@ fn keeping() -> (String, Kept) {
 
 /// An HTTP/2 server that stores the header fields of each request, one per line.
 fn keeping_fields() -> (String, Kept) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
     let kept = Kept::default();
     let ours = Arc::clone(&kept);
-    thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
-            thread::spawn(move || {
-                let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
-                server.open(&mut output);
-                while let Ok(read @ 1..) = connection.read(&mut buffer) {
-                    let mut events = Vec::new();
-                    server.feed(&buffer[..read], &mut output, &mut events).unwrap();
-                    for event in events {
-                        let ServerEvent::Request { stream, head, .. } = event else { continue };
-                        let fields = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
-                        let line = format!("{} {}\n", head.method, head.path);
-                        ours.lock().unwrap().push(line + &fields.collect::<String>());
-                        let fields =
-                            [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2; Secure")];
-                        let trailers = [("grpc-status", "0")];
-                        server.respond(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
-                    }
-                    connection.write_all(&output).unwrap();
-                    output.clear();
-                }
-            });
+    let address = server(move |mut connection| {
+        let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
+        server.open(&mut output);
+        while let Ok(read @ 1..) = connection.read(&mut buffer) {
+            let mut events = Vec::new();
+            server.feed(&buffer[..read], &mut output, &mut events).unwrap();
+            for event in events {
+                let ServerEvent::Request { stream, head, .. } = event else { continue };
+                let fields = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
+                let line = format!("{} {}\n", head.method, head.path);
+                ours.lock().unwrap().push(line + &fields.collect::<String>());
+                let fields = [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2; Secure")];
+                let trailers = [("grpc-status", "0")];
+                server.respond(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
+            }
+            connection.write_all(&output).unwrap();
+            output.clear();
         }
     });
     (address, kept)
@@ -171,8 +156,8 @@ fn a_body_has_one_framing_and_a_post_without_a_body_has_length_0() {
     load(&[&url]);
     assert!(!first(&kept).contains("Content-Length"));
     let refused = |arguments: &[&str], expected: &str| {
-        let ran = run(["load"].into_iter().chain(arguments.iter().copied()).chain(["http://127.0.0.1:1/"]));
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(["load"].into_iter().chain(arguments.iter().copied()).chain(["http://127.0.0.1:1/"]))
+            .fails(2, expected);
     };
     refused(&["--body", "abc", "-H", "Transfer-Encoding: gzip"], "must end with `chunked`");
     let both = ["--body", "abc", "-H", "Transfer-Encoding: chunked", "-H", "Content-Length: 3"];
@@ -220,8 +205,7 @@ fn headers_are_read_from_a_file_and_requests_from_json_lines() {
     let request = first(&kept);
     assert!(request.starts_with("PUT /json HTTP/1.1\r\n") && request.ends_with("\r\n\r\nhop"), "{request}");
     assert!(request.contains("X-One: 1\r\nX-Two: 3\r\nX-Two: 4\r\n"), "{request}");
-    let missing = run(["load", "-H", "@/nonexistent", &url]);
-    assert!(missing.code == Some(2) && missing.stderr.contains("cannot read `/nonexistent`"));
+    run(["load", "-H", "@/nonexistent", &url]).fails(2, "cannot read `/nonexistent`");
     std::fs::write(&headers[1..], "X-One: 1\nnothing\n").unwrap();
     assert!(run(["load", "-H", &headers, &url]).stderr.contains("line 2: write it as `Name: value`"));
 }
@@ -234,8 +218,7 @@ fn host_names_are_resolved_as_the_arguments_state() {
     load(&["--resolve", &resolve, "-4", &format!("http://shop.test:{port}/")]);
     assert!(first(&kept).contains(&format!("Host: shop.test:{port}\r\n")));
     let url = format!("http://{address}/");
-    let other = run(["load", "-6", &url]);
-    assert!(other.code == Some(2) && other.stderr.contains("has no IPv6 address"), "{}", other.stderr);
+    run(["load", "-6", &url]).fails(2, "has no IPv6 address");
     assert_eq!(run(["load", "-4", "-6", &url]).code, Some(2));
     assert!(run(["load", "--resolve", "shop.test:80", &url]).stderr.contains("`HOST:PORT:ADDRESS`"));
 }
@@ -325,15 +308,8 @@ fn rows_of_data_fill_requests_of_http2_and_messages() {
     let data = folder.path().join("data.csv").display().to_string();
     std::fs::write(&data, "id\nseven\neight\n").unwrap();
     let (address, kept) = keeping_fields();
-    load(&[
-        "--protocol",
-        "http2",
-        "-H",
-        "x-id: {{id}}",
-        "--data",
-        &data,
-        &format!("http://{address}/{{{{id}}}}"),
-    ]);
+    let url = format!("http://{address}/{{{{id}}}}");
+    load(&["--protocol", "http2", "-H", "x-id: {{id}}", "--data", &data, &url]);
     let requests = std::mem::take(&mut *kept.lock().unwrap());
     assert!(requests.len() > 2);
     for (number, request) in requests.iter().enumerate() {
@@ -348,8 +324,7 @@ fn rows_of_data_fill_requests_of_http2_and_messages() {
         (vec!["--body", "x"], "write `{{id}}`"),
         (vec!["--body", "{{id}}", "--weights", "1"], "--data-order random"),
     ] {
-        let ran = run(["load", "--data", &data, "http://127.0.0.1:1/"].into_iter().chain(flags));
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{}", ran.stderr);
+        run(["load", "--data", &data, "http://127.0.0.1:1/"].into_iter().chain(flags)).fails(2, expected);
     }
     assert_eq!(run(["load", "--data-order", "random", "http://127.0.0.1:1/"]).code, Some(2));
 }
@@ -382,7 +357,6 @@ fn cookies_of_a_connection_are_sent_back_on_it_alone() {
         (vec!["--cookies", "ws://127.0.0.1:1/"], "is for HTTP/1.1, HTTP/2 and HTTP/3"),
         (vec!["--cookies", "-H", "cookie: a=1", "http://127.0.0.1:1/"], "two such headers"),
     ] {
-        let ran = run(["load"].into_iter().chain(flags));
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{}", ran.stderr);
+        run(["load"].into_iter().chain(flags)).fails(2, expected);
     }
 }

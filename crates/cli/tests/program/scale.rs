@@ -35,8 +35,7 @@ fn a_law_is_fitted_to_the_rates_of_a_run() {
         sample.values.insert("generator_core_share".to_owned(), vec![Some(0.97)]);
     }
     write(folder.path(), &study);
-    let ran = scale(folder.path(), &["--over", "connections", "--details"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = scale(folder.path(), &["--over", "connections", "--details"]).succeeded();
     // Sentences wrap at the width of the terminal.
     let text = ran.stdout.split_whitespace().collect::<Vec<&str>>().join(" ");
     for words in [
@@ -67,11 +66,8 @@ fn what_cannot_be_fitted_has_its_exit_code() {
         write(folder.path(), study);
         scale(folder.path(), &["--over", over])
     };
-    let few = ran(&study(&[1, 4, 16]), "connections");
-    assert_eq!(few.code, Some(2));
-    assert!(few.stderr.contains("`baseline` has 1, 4, 16 connections"), "{}", few.stderr);
-    let other = ran(&study(&[1, 4, 16, 64]), "clones");
-    assert!(other.code == Some(2) && other.stderr.contains("--over connections"), "{}", other.stderr);
+    ran(&study(&[1, 4, 16]), "connections").fails(2, "`baseline` has 1, 4, 16 connections");
+    ran(&study(&[1, 4, 16, 64]), "clones").fails(2, "--over connections");
     let mut short = study(&[1, 4, 16, 64]);
     short.rounds.truncate(3);
     let short = ran(&short, "connections");
@@ -79,6 +75,5 @@ fn what_cannot_be_fitted_has_its_exit_code() {
     let void = StudyResult { verdict: Verdict::Void, ..study(&[1, 4, 16, 64]) };
     assert_eq!(ran(&void, "connections").code, Some(4));
     fs::write(folder.path().join("result.json"), "{}").unwrap();
-    let unreadable = scale(folder.path(), &["--over", "connections"]);
-    assert!(unreadable.code == Some(2) && unreadable.stderr.contains("is not a study result"));
+    scale(folder.path(), &["--over", "connections"]).fails(2, "is not a study result");
 }

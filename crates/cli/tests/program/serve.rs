@@ -8,14 +8,7 @@ use std::process::Stdio;
 use hoptax_result::{EndedBy, LoadResult, sample};
 use serde_json::{Value, json};
 
-use crate::support::{Guarded, Lab, hoptax, origin, ran, run, wait_until};
-
-/// A line that a process prints.
-fn line(output: impl std::io::Read) -> String {
-    let mut text = String::new();
-    BufReader::new(output).read_line(&mut text).unwrap();
-    text.trim().to_owned()
-}
+use crate::support::{Guarded, Lab, hoptax, origin, ran, run, serve, wait_until};
 
 #[test]
 fn the_history_is_a_page_at_the_printed_address_until_a_signal_ends_the_server() {
@@ -23,12 +16,8 @@ fn the_history_is_a_page_at_the_printed_address_until_a_signal_ends_the_server()
     fs::write(lab.path("load.json"), serde_json::to_string(&sample::load()).unwrap()).unwrap();
     let store = lab.file("store.sqlite");
     assert_eq!(run(["runs", "import", "--store", &store, &lab.file("load.json")]).code, Some(0));
-    let mut serve = hoptax();
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--store", &store]);
-    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    let said = line(serve.0.stdout.take().unwrap());
-    let url = said.strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
-    let page = ureq::get(url).call().unwrap().into_body().read_to_string().unwrap();
+    let (mut server, url) = serve(&store, &[]);
+    let page = ureq::get(&url).call().unwrap().into_body().read_to_string().unwrap();
     assert!(page.contains("/runs/1") && page.contains("Content-Security-Policy"), "{page}");
     let schema = ureq::get(format!("{url}api/v1/openapi.json")).call().unwrap();
     let schema = schema.into_body().read_to_string().unwrap();
@@ -36,8 +25,8 @@ fn the_history_is_a_page_at_the_printed_address_until_a_signal_ends_the_server()
     let printed: serde_json::Value =
         serde_json::from_str(&run(["generate", "schema", "openapi"]).stdout).unwrap();
     assert_eq!(served, printed);
-    serve.signal("TERM");
-    assert_eq!(serve.0.wait().unwrap().code(), Some(0));
+    server.signal("TERM");
+    assert_eq!(server.0.wait().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -46,11 +35,7 @@ fn a_signal_stops_the_load_that_runs_and_its_result_is_in_the_store() {
         let (_origin, target) = origin(&[]);
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store.sqlite").display().to_string();
-        let mut serve = hoptax();
-        serve.args(["serve", "--listen", "127.0.0.1:0", "--store", &store]);
-        let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-        let said = line(serve.0.stdout.take().unwrap());
-        let url = said.strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
+        let (mut server, url) = serve(&store, &[]);
         let load = json!({"target": format!("{target}/"), "rate": 200.0, "duration": "1h", "warmup": "0s"});
         let started = ureq::post(format!("{url}api/v1/loads"))
             .header("Content-Type", "application/json")
@@ -62,8 +47,8 @@ fn a_signal_stops_the_load_that_runs_and_its_result_is_in_the_store() {
             let job: Value = serde_json::from_str(&job.into_body().read_to_string().unwrap()).unwrap();
             job["progress"]["rate"].as_f64() > Some(0.0)
         });
-        serve.signal(signal);
-        assert_eq!(serve.0.wait().unwrap().code(), Some(0), "{signal}");
+        server.signal(signal);
+        assert_eq!(server.0.wait().unwrap().code(), Some(0), "{signal}");
         let shown = run(["runs", "show", "1", "--json", "--store", &store]);
         let result: LoadResult = serde_json::from_str(&shown.stdout).unwrap();
         assert_eq!(result.ended_by, EndedBy::Interrupt, "{signal}");
@@ -74,20 +59,15 @@ fn a_signal_stops_the_load_that_runs_and_its_result_is_in_the_store() {
 #[test]
 fn a_server_that_others_reach_prints_its_token_once_and_answers_nobody_without_it() {
     let lab = Lab::new();
-    let mut serve = hoptax();
-    serve.args([
-        "serve",
-        "--listen",
-        "0.0.0.0:0",
-        "--allow-target",
-        "192.0.2.1",
-        "--store",
-        &lab.file("store.sqlite"),
-    ]);
-    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    let said = line(serve.0.stdout.take().unwrap());
-    let port = said.trim_end_matches('/').rsplit(':').next().unwrap();
-    let token = line(serve.0.stderr.take().unwrap());
+    let mut command = hoptax();
+    command.args(["serve", "--listen", "0.0.0.0:0", "--allow-target", "192.0.2.1", "--store"]);
+    command.arg(lab.file("store.sqlite")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = Guarded(command.spawn().unwrap());
+    let url = server.address();
+    let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
+    let mut token = String::new();
+    BufReader::new(server.0.stderr.take().unwrap()).read_line(&mut token).unwrap();
+    let token = token.trim();
     let token = token.strip_prefix("token: ").unwrap_or_else(|| panic!("{token}"));
     let url = format!("http://127.0.0.1:{port}/api/v1/runs");
     let refused = ureq::get(&url).call().unwrap_err().to_string();

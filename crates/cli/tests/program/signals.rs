@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
 
-use crate::support::{Guarded, Watched, checked, is_alive, name_of, origin, program, signal, wait_until};
+use crate::support::{
+    Guarded, Watched, checked, is_alive, name_of, origin, program, server, signal, wait_until,
+};
 
 /// A command that becomes another one for which SIGHUP has its usual effect, even if the tests run under `nohup`.
 const USUAL: [&str; 2] = ["env", "--default-signal=HUP"];
@@ -71,22 +72,15 @@ fn a_hangup_ends_an_origin_that_has_no_file_to_read_again() {
 }
 
 /// A server that answers every request, and reports each.
-fn server() -> (String, mpsc::Receiver<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
+fn reporting() -> (String, mpsc::Receiver<()>) {
     let (report, answered) = mpsc::channel();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (mut stream, report) = (stream.unwrap(), report.clone());
-            thread::spawn(move || {
-                while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
-                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-                    let _ = report.send(());
-                }
-            });
+    let address = server(move |mut stream| {
+        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+            let _ = report.send(());
         }
     });
-    (url, answered)
+    (format!("http://{address}/"), answered)
 }
 
 /// A process that is not a child of this one; killed when dropped, so that none is left if the test fails.
@@ -102,7 +96,7 @@ impl Drop for Stranger {
 
 #[test]
 fn a_load_whose_terminal_is_closed_keeps_its_result() {
-    let (url, answered) = server();
+    let (url, answered) = reporting();
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("result.json");
     // `script` runs the load in a terminal, which is closed when it dies.

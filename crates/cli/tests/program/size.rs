@@ -20,8 +20,7 @@ fn a_graph_is_predicted_from_the_published_price_list() {
     let list = root().join("docs/results/price-list");
     let arguments =
         ["predict", "size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
-    let ran = run(arguments);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(arguments).succeeded();
     for words in [
         "At 12,000 requests/s, the proxies of shop use",
         "The first bottleneck is `gateway`",
@@ -50,8 +49,7 @@ fn graphs_of_the_program_have_names_and_a_proxy_with_too_few_workers_comes_first
     assert!(chain.code == Some(0), "{}", chain.stderr);
     assert!(chain.stdout.trim_start().starts_with("At 30,000 requests/s, `"), "{}", chain.stdout);
     assert!(chain.stdout.contains("needs 2 workers instead of 1 (busy"), "{}", chain.stdout);
-    let wrong = sized("chian", "1");
-    assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `chain`?"), "{}", wrong.stderr);
+    sized("chian", "1").fails(2, "did you mean `chain`?");
 }
 
 #[test]
@@ -63,8 +61,7 @@ fn prices_make_money_of_cores_and_memory() {
     let arguments =
         ["predict", "size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
     let money = |prices: &[&str]| {
-        let ran = run(arguments.into_iter().chain(prices.iter().copied()).chain(["--json", "-"]));
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(arguments.into_iter().chain(prices.iter().copied()).chain(["--json", "-"])).succeeded();
         checked("size", &ran.stdout)
     };
     assert!(money(&[])["money"].is_null());
@@ -122,8 +119,7 @@ spec: {{selector: {{app: {name}}}}}
         fs::write(&graph, &ran.stdout).unwrap();
         let arguments =
             ["predict", "size", graph.to_str().unwrap(), "--rate", "1000", "--from", list.to_str().unwrap()];
-        let sized = run(arguments.into_iter().chain(["--json", "-"]));
-        assert_eq!(sized.code, Some(0), "{}{}", ran.stdout, sized.stderr);
+        let sized = run(arguments.into_iter().chain(["--json", "-"])).succeeded();
         let sized = checked("size", &sized.stdout);
         assert_eq!(sized["proxies"].as_array().unwrap().len(), services);
         // The same without a graph file.
@@ -138,14 +134,8 @@ spec: {{selector: {{app: {name}}}}}
     fs::write(&rendered, all).unwrap();
     let of_file = run(["lab", "graph", "kubernetes", rendered.to_str().unwrap()]);
     assert!(of_file.code == Some(0) && of_file.stdout.contains("calls: [{service: back}]"), "{of_file:?}");
-    let bad = run(["lab", "graph", "isotope", topology.to_str().unwrap()]);
-    assert!(bad.code == Some(2) && bad.stderr.contains("unknown key `retries`"), "{}", bad.stderr);
-    let missing = run(["lab", "graph", "kubernetes", "/nonexistent"]);
-    assert!(
-        missing.code == Some(2) && missing.stderr.contains("cannot read the folder"),
-        "{}",
-        missing.stderr
-    );
+    run(["lab", "graph", "isotope", topology.to_str().unwrap()]).fails(2, "unknown key `retries`");
+    run(["lab", "graph", "kubernetes", "/nonexistent"]).fails(2, "cannot read the folder");
 }
 
 #[test]
@@ -157,12 +147,8 @@ fn what_is_wrong_with_graph_or_results_has_its_exit_code() {
         fs::write(&file, graph).unwrap();
         run(["predict", "size", file.to_str().unwrap(), "--rate", "100", "--from", list.to_str().unwrap()])
     };
-    let unknown = size(&GRAPH.replace("jwt", "jtw"));
-    assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean `jwt`?"), "{}", unknown.stderr);
-    let unpriced = size(&GRAPH.replace("name: cart,", "name: cart, protocol: grpc,"));
-    assert_eq!(unpriced.code, Some(2));
-    assert!(unpriced.stderr.contains("at: {protocol: grpc}}"), "{}", unpriced.stderr);
+    size(&GRAPH.replace("jwt", "jtw")).fails(2, "did you mean `jwt`?");
+    size(&GRAPH.replace("name: cart,", "name: cart, protocol: grpc,")).fails(2, "at: {protocol: grpc}}");
     assert_eq!(run(["predict", "size"]).code, Some(2));
-    let check = run(["predict", "size", "--check", list.to_str().unwrap()]);
-    assert!(check.code == Some(2) && check.stderr.contains("has no rounds"), "{}", check.stderr);
+    run(["predict", "size", "--check", list.to_str().unwrap()]).fails(2, "has no rounds");
 }

@@ -43,8 +43,7 @@ impl Runs {
 
     /// Returns the output of a command, which must succeed.
     fn printed(&self, words: &[&str]) -> String {
-        let ran = self.run(words);
-        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
+        let ran = self.run(words).succeeded();
         ran.stdout
     }
 
@@ -80,8 +79,7 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     let history = HistoryResult::new((), history);
     write(&runs.path("history.json"), &serde_json::to_string(&history).unwrap());
     write(&runs.path("load.json"), &serde_json::to_string(&sample::load()).unwrap());
-    let none = runs.run(&["runs", "list"]);
-    assert!(none.code == Some(2) && none.stderr.contains("hoptax runs import"), "{none:?}");
+    runs.run(&["runs", "list"]).fails(2, "hoptax runs import");
 
     let (folder, history, load) = (runs.text("runs"), runs.text("history.json"), runs.text("load.json"));
     let imported = runs.printed(&["runs", "import", &folder, &history, &load]);
@@ -125,8 +123,7 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     assert_eq!(result(&of_folder), result(&shown.stdout), "the run folder of run 1");
     let all = runs.printed(&["runs", "show", &load, "--details"]);
     assert!(all.contains("20,000") && all.len() > runs.printed(&["runs", "show", "5"]).len(), "{all}");
-    let foreign = runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]);
-    assert!(foreign.code == Some(2) && foreign.stderr.contains("no result of hoptax"), "{foreign:?}");
+    runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]).fails(2, "no result of hoptax");
     let of_files = runs.run(&["runs", "show", "4"]);
     assert!(
         of_files.stdout.contains("max_rate") && of_files.stderr.contains("run 4: history"),
@@ -140,12 +137,10 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
         assert_eq!(exported, original, "{name}");
     }
     assert!(!runs.path("exported/arms/lua/envoy.log").exists());
-    let refused = runs.run(&["runs", "export", "nightly", &runs.text("exported")]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("not empty"), "{refused:?}");
+    runs.run(&["runs", "export", "nightly", &runs.text("exported")]).fails(2, "not empty");
 
     runs.printed(&["runs", "label", "1", "nightly", "--remove"]);
-    let missing = runs.run(&["runs", "rm", "1", "nightly"]);
-    assert!(missing.code == Some(2) && missing.stderr.contains("no run `nightly`"), "{missing:?}");
+    runs.run(&["runs", "rm", "1", "nightly"]).fails(2, "no run `nightly`");
     assert_eq!(listed(&[]).len(), 5, "a wrong name removes nothing");
     runs.printed(&["runs", "rm", "1", "5"]);
     assert_eq!(listed(&[]), [4, 3, 2]);
@@ -157,8 +152,7 @@ fn a_study_that_still_runs_keeps_no_other_from_being_imported() {
     let runs = Runs::new();
     runs.study("runs/done", &sample::study("quick", &day(1), 5.0));
     write(&runs.path("runs/running/run.json"), "{}");
-    let ended = runs.run(&["runs", "import", &runs.text("runs")]);
-    assert!(ended.code == Some(2) && ended.stderr.contains("before its first round"), "{ended:?}");
+    runs.run(&["runs", "import", &runs.text("runs")]).fails(2, "before its first round");
     let lock = fs::File::open(runs.path("runs/running")).unwrap();
     lock.lock().unwrap();
     let running = runs.run(&["runs", "import", &runs.text("runs")]);
@@ -246,7 +240,7 @@ fn a_damaged_store_is_reported_copied_aside_and_salvaged() {
     fs::write(runs.store(), &bytes).unwrap();
     let shown = runs.run(&["runs", "show", "2"]);
     assert!(shown.stderr.contains("is damaged") && shown.stderr.contains("run 2 lost"), "{shown:?}");
-    assert!(shown.code == Some(2) && shown.stderr.contains("has no result"), "{shown:?}");
+    shown.fails(2, "has no result");
     let files = fs::read_dir(runs.store().parent().unwrap()).unwrap();
     let copies: Vec<PathBuf> = files
         .map(|file| file.unwrap().path())
@@ -267,11 +261,7 @@ fn a_file_that_is_no_store_is_refused_and_stays_as_it_is() {
     write(&runs.store(), "these are notes and no database, but they are long enough to be taken for one");
     let before = fs::read(runs.store()).unwrap();
     for words in [vec!["runs", "list"], vec!["runs", "gc"], vec!["runs", "history", "list"]] {
-        let refused = runs.run(&words);
-        assert!(
-            refused.code == Some(2) && refused.stderr.contains("is not a store of hoptax"),
-            "{refused:?}"
-        );
+        runs.run(&words).fails(2, "is not a store of hoptax");
     }
     let mut study = runs.command(&["study", "--store", "--out", &runs.text("out")]);
     let refused = ran(study.env("PATH", "/usr/bin:/bin"));
@@ -305,10 +295,8 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
 
     let names = runs.printed(&["runs", "history", "list"]);
     assert_eq!(names, "cost_cpu_us_per_request\ncpu_us_per_request\n");
-    let unknown = runs.run(&["runs", "history", "cost_cpu_us_per_requests"]);
-    assert!(unknown.code == Some(2) && unknown.stderr.contains("`cost_cpu_us_per_request`"), "{unknown:?}");
-    let nothing = runs.run(&["runs", "history", "cpu_us_per_request", "--arm", "jwt"]);
-    assert!(nothing.code == Some(2) && nothing.stderr.contains("--arm"), "{nothing:?}");
+    runs.run(&["runs", "history", "cost_cpu_us_per_requests"]).fails(2, "`cost_cpu_us_per_request`");
+    runs.run(&["runs", "history", "cpu_us_per_request", "--arm", "jwt"]).fails(2, "--arm");
 }
 
 #[test]
@@ -333,7 +321,6 @@ fn stored_runs_are_compared_with_decisions_and_other_differences() {
     for (words, why) in
         [(["runs", "compare", "1", "9"], "9"), (["runs", "compare", "2", "new"], "run 2 is named twice")]
     {
-        let refused = runs.run(&words);
-        assert!(refused.code == Some(2) && refused.stderr.contains(why), "{words:?}: {refused:?}");
+        runs.run(&words).fails(2, why);
     }
 }

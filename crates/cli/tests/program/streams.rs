@@ -93,8 +93,7 @@ fn a_stream_of_the_client_has_a_share_of_the_calls_time_per_message() {
     {
         assert!(call >= 5_000.0 && (message * 20.0 / call - 1.0).abs() < 0.01, "{message} {call}");
     }
-    let ran = run(["load", "--grpc-stream", "client", &call]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("add `--messages"), "{}", ran.stderr);
+    run(["load", "--grpc-stream", "client", &call]).fails(2, "add `--messages");
 }
 
 #[test]
@@ -102,6 +101,5 @@ fn messages_are_timed_only_on_request_and_where_possible() {
     let (_origin, url) = origin(&[]);
     let grpc = format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http://", "grpc://"));
     assert_eq!(load(&["--body", "hop", &grpc])["messages"], Value::Null);
-    let ran = run(["load", "--grpc-stream", "both", &url]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("is for gRPC"), "{}", ran.stderr);
+    run(["load", "--grpc-stream", "both", &url]).fails(2, "is for gRPC");
 }

@@ -90,7 +90,7 @@ fn what_has_no_such_table_is_refused_with_what_to_use_instead() {
         ),
     ] {
         let ran = run(arguments.iter().copied());
-        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        ran.fails(2, expected);
         assert!(ran.stdout.is_empty(), "{arguments:?}");
     }
 }

@@ -1,15 +1,14 @@
 //! Link-local addresses with a zone, in a network namespace of their own. Without root they are not tested, which is printed.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, SocketAddrV6, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use hoptax_host::namespace::Namespace;
 use serde_json::Value;
 
-use crate::support::{Guarded, UNHURRIED, checked, hoptax, ran};
+use crate::support::{Guarded, UNHURRIED, checked, hoptax, ran, serve_connections};
 
 /// A namespace whose loopback interface has the addresses `fe80::1` and `fe80::2`.
 fn namespace() -> Option<Namespace> {
@@ -51,19 +50,12 @@ fn a_link_local_address_is_reached_through_its_interface_which_is_not_sent() {
     let heads: Arc<Mutex<Vec<String>>> = Arc::default();
     let (seen, peers): (_, Arc<Mutex<Vec<SocketAddr>>>) = (Arc::clone(&heads), Arc::default());
     let from = Arc::clone(&peers);
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            from.lock().unwrap().push(stream.peer_addr().unwrap());
-            let seen = Arc::clone(&seen);
-            thread::spawn(move || {
-                let mut buffer = [0; 1024];
-                while let Ok(read) = std::io::Read::read(&mut stream, &mut buffer)
-                    && read > 0
-                {
-                    seen.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
-                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-                }
-            });
+    serve_connections(listener, move |mut stream| {
+        from.lock().unwrap().push(stream.peer_addr().unwrap());
+        let mut buffer = [0; 1024];
+        while let Ok(read @ 1..) = stream.read(&mut buffer) {
+            seen.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         }
     });
     for zone in ["%lo", "%25lo", "%1", "%251"] {
@@ -113,14 +105,11 @@ fn an_origin_listens_on_a_link_local_address_with_every_protocol() {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut origin = Guarded(namespace.within(|| command.spawn()).unwrap().unwrap());
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(origin.0.stdout.take().unwrap()), &mut line)
-        .unwrap();
-    let url = line.trim().strip_prefix("listening on ").unwrap();
+    let url = origin.address();
     assert!(url.starts_with("http://[fe80::1%1]:"), "{url}");
     let address = url.strip_prefix("http://").unwrap();
-    load(&namespace, &[url]);
-    load(&namespace, &["--protocol", "http2", "--streams", "2", url]);
+    load(&namespace, &[&url]);
+    load(&namespace, &["--protocol", "http2", "--streams", "2", &url]);
     load(&namespace, &[&format!("ws://{address}/")]);
     load(&namespace, &[&format!("grpc://{address}/hoptax.echo.v1.Echo/Unary")]);
 }

@@ -35,17 +35,7 @@ fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
     fs::create_dir(&temporary).unwrap();
     // Trials are as long as such times need to settle: some seconds here.
     let finding = hoptax()
-        .args([
-            "find",
-            "--slo",
-            "p50<4ms",
-            "--arms",
-            "baseline,lua,direct",
-            "--min-rate",
-            "50",
-            "--max-rate",
-            "51",
-        ])
+        .args("find --slo p50<4ms --arms baseline,lua,direct --min-rate 50 --max-rate 51".split(' '))
         .args(["--json", json.to_str().unwrap(), "quick"])
         .env("TMPDIR", &temporary)
         .stdin(Stdio::null())
@@ -98,8 +88,7 @@ fn objectives_on_cpu_time_are_about_the_proxies_of_each_arm() {
 #[test]
 fn a_dry_run_states_the_arms_and_how_long_it_takes_and_starts_nothing() {
     let options = ["find", "--slo", "p99<5ms", "--arms", "lua,baseline", "--dry-run", "quick"];
-    let ran = run(options);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(options).succeeded();
     for expected in
         ["lua, baseline; ratios to the first", "`in-use`, on 32 connections", "at most 10m", "6, each with"]
     {
@@ -128,12 +117,6 @@ fn what_a_search_on_arms_cannot_do_is_refused_with_the_reason() {
         (vec!["--dry-run", "http://127.0.0.1:1/"], "--arms"),
         (vec!["mine.yaml"], "name the arms to search, as `--arms baseline,lua`"),
     ] {
-        let ran = run(["find", "--slo", "p99<5ms"].into_iter().chain(options.iter().copied()));
-        assert!(
-            ran.code == Some(2) && ran.stderr.contains(expected),
-            "{options:?}: {:?} {}",
-            ran.code,
-            ran.stderr
-        );
+        run(["find", "--slo", "p99<5ms"].into_iter().chain(options.iter().copied())).fails(2, expected);
     }
 }

@@ -1,48 +1,31 @@
 //! Arms with several proxies and several Envoys on real Envoy.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
-use crate::support::{checked, hoptax, ran, run, short_form};
+use crate::support::install;
+use crate::support::study::{StudyFolder, arm};
 
 /// Another program that behaves as Envoy does.
-fn another_envoy(folder: &Path, comment: &str) -> PathBuf {
+fn install_envoy(path: &Path, comment: &str) {
     let envoy = Envoy::usual().unwrap();
-    let path = folder.join("another-envoy");
-    fs::write(&path, format!("#!/bin/sh\n# {comment}\nexec '{}' \"$@\"\n", envoy.program.display())).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
+    install(path, &format!("# {comment}\nexec '{}' \"$@\"", envoy.program.display()));
 }
 
-fn write_study(folder: &Path, arms: &str) -> PathBuf {
-    let path = folder.join("study.yaml");
-    let text = format!(
+fn study_of(arms: &str) -> StudyFolder {
+    StudyFolder::new(&format!(
         "name: chains\nrounds: 2\narms:\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 1000, connections: 4, blocks: 1, \
          slice: 50ms}}\n  - {{name: lower-rate, loop: open, rate: 200, connections: 4, blocks: 1, slice: 50ms}}\n"
-    );
-    fs::write(&path, text).unwrap();
-    path
-}
-
-fn arm(result: &Value, id: &str) -> Value {
-    let arms = result["arms"].as_array().unwrap();
-    arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}")).clone()
-}
-
-fn result(out: &Path, stderr: &str) -> Value {
-    checked("study", &fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{stderr}")))
+    ))
 }
 
 /// `lua` has no statistics at a proxy without it, so its proof holds only where it is read at its own proxy.
 #[test]
 fn every_proxy_of_a_chain_does_its_own_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let study = write_study(
-        folder.path(),
+    let study = study_of(
         "  - baseline
   - name: mesh
     hops:
@@ -52,8 +35,7 @@ fn every_proxy_of_a_chain_does_its_own_work() {
   - {name: off-mesh, hops: []}
 ",
     );
-    let out = folder.path().join("out");
-    let result = short_form(&study, &out);
+    let (result, out) = (study.short_form(), study.out());
     let mesh = arm(&result, "mesh");
     assert_eq!((&mesh["unproven"], &mesh["failures"]), (&json!([]), &json!({})), "{mesh:#}");
     assert!(mesh["book"]["answered"].as_u64() > Some(0));
@@ -79,10 +61,7 @@ fn every_proxy_of_a_chain_does_its_own_work() {
 
 #[test]
 fn a_proxy_that_needs_more_processors_than_there_are_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let study = write_study(folder.path(), "  - baseline\n  - {name: on-999, hops: [{processors: 999}]}\n");
-    let out = folder.path().join("out");
-    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let ran = study_of("  - baseline\n  - {name: on-999, hops: [{processors: 999}]}\n").run();
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("arm `on-999`") && ran.stderr.contains("needs 999 processors"),
@@ -93,15 +72,14 @@ fn a_proxy_that_needs_more_processors_than_there_are_is_refused() {
 
 #[test]
 fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
-    let folder = tempfile::tempdir().unwrap();
     let arms = "  - baseline\n  - {name: mesh, hops: [front, {name: service, clones: 3, processors: all}]}\n";
-    let study = write_study(folder.path(), arms);
+    let study = study_of(arms);
     // A slow machine answers too few requests in one slice.
-    let text = fs::read_to_string(&study).unwrap().replace("blocks: 1,", "blocks: 4,");
-    fs::write(&study, text).unwrap();
-    let out = folder.path().join("out");
-    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = result(&out, &ran.stderr);
+    let file = study.path("study.yaml");
+    let text = fs::read_to_string(&file).unwrap().replace("blocks: 1,", "blocks: 4,");
+    fs::write(&file, text).unwrap();
+    let (ran, out) = (study.run(), study.out());
+    let result = study.result_of(&ran);
     let mesh = arm(&result, "mesh");
     assert!(mesh["book"]["answered"].as_u64() > Some(0) && mesh["failures"] == json!({}), "{}", ran.stderr);
     assert_eq!(mesh["subject"]["upstreams"], 3);
@@ -126,16 +104,15 @@ fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
 #[test]
 fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
     let folder = tempfile::tempdir().unwrap();
-    let another = another_envoy(folder.path(), "first");
+    let another = folder.path().join("another-envoy");
+    install_envoy(&another, "first");
     let path = another.display();
     let arms = format!(
         "  - baseline\n  - {{name: another, envoy: {path}}}\n  - {{function: lua, at: {{envoy: {path}}}}}\n  \
          - {{name: mixed, hops: [client, {{name: server, envoy: {path}}}]}}\n"
     );
-    let study = write_study(folder.path(), &arms);
-    let out = folder.path().join("out");
-    let ran_first = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = result(&out, &ran_first.stderr);
+    let study = study_of(&arms);
+    let result = study.result_of(&study.run());
     let usual = result["environment"]["proxy_sha256"].clone();
     let programs = |id: &str| -> Vec<(Value, bool)> {
         let arm = arm(&result, id);
@@ -150,18 +127,13 @@ fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
     assert_eq!(programs(&format!("baseline @ envoy={path}")), std::slice::from_ref(&other));
     assert_eq!(programs("mixed"), [same, other]);
 
-    another_envoy(folder.path(), "second");
-    let resumed = ran(hoptax().args(["study", "--rounds", "3", "--resume"]).arg(&out));
-    assert_eq!(resumed.code, Some(2), "{}", resumed.stderr);
-    assert!(resumed.stderr.contains(&format!("a different build of Envoy {path}")), "{}", resumed.stderr);
+    install_envoy(&another, "second");
+    study.resume(&["--rounds", "3"]).fails(2, &format!("a different build of Envoy {path}"));
 }
 
 #[test]
 fn a_release_that_does_not_exist_ends_the_study_before_it_starts_anything() {
-    let folder = tempfile::tempdir().unwrap();
-    let study = write_study(folder.path(), "  - baseline\n  - {name: other, envoy: /nonexistent/envoy}\n");
-    let out = folder.path().join("out");
-    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("/nonexistent/envoy") && !out.exists(), "{}", ran.stderr);
+    let study = study_of("  - baseline\n  - {name: other, envoy: /nonexistent/envoy}\n");
+    study.run().fails(3, "/nonexistent/envoy");
+    assert!(!study.out().exists());
 }

@@ -1,32 +1,15 @@
 //! Studies with programs of the user and of other projects: an application and callers that are commands, and a front proxy.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{Guarded, hoptax, ran, wait_until};
-
-/// An executable script.
-fn install(path: &Path, script: &str) {
-    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
+use crate::support::study::{StudyFolder, arm};
+use crate::support::{install, ran, wait_until};
 
 #[test]
 fn an_application_and_callers_of_the_user_are_started_and_measured() {
-    let folder = tempfile::tempdir().unwrap();
-    // Statuses from 200 to 299 mean that it is ready.
-    let program = support::program().display();
-    install(
-        &folder.path().join("server"),
-        &format!("exec '{program}' lab origin --listen \"$2:$1\" --default status=203"),
-    );
-    // Two calls that answered, and one that failed.
-    install(&folder.path().join("call"), "sleep \"$2\"; echo 1500; echo failed; echo 2500; echo end 50000");
     let text = "name: commands
 rounds: 2
 application: {command: [./server, '{port}', '{host}'], ready: /health}
@@ -41,12 +24,17 @@ loads:
     slice: 50ms
     caller: {command: [./call, '{url}', '{seconds}', '{processes}']}
 ";
-    fs::write(folder.path().join("study.yaml"), text).unwrap();
-    let out = folder.path().join("out");
-    let result = support::short_form(&folder.path().join("study.yaml"), &out);
-    let arms = result["arms"].as_array().unwrap();
-    let baseline = arms.iter().find(|arm| arm["id"] == "baseline").unwrap();
-    assert_eq!(baseline["subject"]["application"], "./server {port} {host}");
+    let study = StudyFolder::new(text);
+    // Statuses from 200 to 299 mean that it is ready.
+    let program = support::program().display();
+    install(
+        &study.path("server"),
+        &format!("exec '{program}' lab origin --listen \"$2:$1\" --default status=203"),
+    );
+    // Two calls that answered, and one that failed.
+    install(&study.path("call"), "sleep \"$2\"; echo 1500; echo failed; echo 2500; echo end 50000");
+    let result = study.short_form();
+    assert_eq!(arm(&result, "baseline")["subject"]["application"], "./server {port} {host}");
     let samples = result["rounds"][0]["samples"].as_array().unwrap();
     let under =
         |load: &str| -> Vec<&Value> { samples.iter().filter(|sample| sample["load"] == load).collect() };
@@ -66,25 +54,20 @@ loads:
 
 #[test]
 fn an_application_is_asked_to_end_when_its_study_is_interrupted() {
-    let folder = tempfile::tempdir().unwrap();
-    let (program, ended) = (support::program().display(), folder.path().join("ended"));
+    let text = "name: commands\nrounds: 1000\napplication: {command: [./server, '{port}', '{host}']}\narms: [baseline, same]\n\
+                loads: [{name: saturation, loop: closed, connections: 4, blocks: 1, slice: 50ms}]\n";
+    let study = StudyFolder::new(text);
+    let (program, ended) = (support::program().display(), study.path("ended"));
     // As for a container, the processes that it started end only with its help.
     install(
-        &folder.path().join("server"),
+        &study.path("server"),
         &format!(
             "trap 'kill $child; touch {}; exit' TERM\n'{program}' lab origin --listen \"$2:$1\" &\nchild=$!\nwait",
             ended.display()
         ),
     );
-    let text = "name: commands\nrounds: 1000\napplication: {command: [./server, '{port}', '{host}']}\narms: [baseline, same]\n\
-                loads: [{name: saturation, loop: closed, connections: 4, blocks: 1, slice: 50ms}]\n";
-    fs::write(folder.path().join("study.yaml"), text).unwrap();
-    let out = folder.path().join("out");
-    let mut command = hoptax();
-    command.arg("study").arg(folder.path().join("study.yaml")).arg("--out").arg(&out);
-    let running = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut running = Guarded(running.unwrap());
-    wait_until("the first round", || out.join("rounds/0.json").exists());
+    let mut running = study.start();
+    wait_until("the first round", || study.path("out/rounds/0.json").exists());
     // Between rounds, processes end as well.
     let _ = fs::remove_file(&ended);
     running.signal("INT");
@@ -94,7 +77,6 @@ fn an_application_is_asked_to_end_when_its_study_is_interrupted() {
 
 #[test]
 fn a_front_proxy_that_is_missing_is_named_with_its_package_before_the_study_begins() {
-    let folder = tempfile::tempdir().unwrap();
     let text = "name: fronts
 rounds: 2
 arms:
@@ -102,12 +84,8 @@ arms:
   - subject: {position: gateway, proxy: caddy}
 loads: [{name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}]
 ";
-    fs::write(folder.path().join("study.yaml"), text).unwrap();
-    let mut command = hoptax();
-    command.env("PATH", folder.path()).arg("study").arg(folder.path().join("study.yaml"));
-    let study = ran(command.arg("--out").arg(folder.path().join("out")));
-    assert_eq!(study.code, Some(3), "{}", study.stderr);
-    let words = "the study `fronts` cannot begin: it needs `caddy` of the package caddy";
-    assert!(study.stderr.contains(words), "{}", study.stderr);
-    assert!(!folder.path().join("out").exists());
+    let study = StudyFolder::new(text);
+    ran(study.command().env("PATH", study.folder.path()))
+        .fails(3, "the study `fronts` cannot begin: it needs `caddy` of the package caddy");
+    assert!(!study.out().exists());
 }

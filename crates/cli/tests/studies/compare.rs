@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::support::study::arm;
 use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, root, run, wait_until};
 
 /// The beginning of the first filter of the fixture.
@@ -68,11 +69,6 @@ fn result(out: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap()
 }
 
-fn arm<'a>(result: &'a Value, id: &str) -> &'a Value {
-    let arms = result["arms"].as_array().unwrap();
-    arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}"))
-}
-
 /// Returns true if CPU time of an arm was counted in the first round, also if a busy machine leaves it withheld.
 fn has_cpu_time(result: &Value, id: &str) -> bool {
     let samples = result["rounds"][0]["samples"].as_array().unwrap().iter();
@@ -98,12 +94,12 @@ fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
 
 #[test]
 fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
-    let ran = run(["compare", "baseline", "jtw"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert_eq!(ran.stderr, "hoptax: unknown function `jtw`; did you mean `jwt`?\n");
-    let ran = run(["compare", "/nowhere/old.yaml", "/nowhere/old.yaml+jtw"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let unknown = run(["compare", "baseline", "jtw"]);
+    unknown.fails(2, "unknown function `jtw`");
+    assert_eq!(unknown.stderr, "hoptax: unknown function `jtw`; did you mean `jwt`?\n");
     let missing = "there is no file `/nowhere/old.yaml` to read a configuration from";
+    let ran = run(["compare", "/nowhere/old.yaml", "/nowhere/old.yaml+jtw"]);
+    ran.fails(2, missing);
     assert!(ran.stderr.matches(missing).count() == 1 && ran.stderr.contains("`jtw`"), "{}", ran.stderr);
 }
 
@@ -137,15 +133,12 @@ fn flags_of_a_subject_reach_its_envoy() {
     let out = folder.path().join("out");
     let subject = "lua+flags=--disable-extensions envoy.filters.http/envoy.filters.http.lua";
     let ran = run(["compare", "lua", subject, "--rounds", "2", "--out", out.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("envoy.filters.http.lua"), "{}", ran.stderr);
+    ran.fails(3, "envoy.filters.http.lua");
     for (subject, expected) in [
         ("jwt+flags=--concurrency 2", "hoptax controls `--concurrency` itself: set `workers`"),
         ("jwt+env=A", "`env=NAME=VALUE`"),
     ] {
-        let ran = run(["compare", "jwt", subject, "--out", out.to_str().unwrap()]);
-        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+        run(["compare", "jwt", subject, "--out", out.to_str().unwrap()]).fails(2, expected);
     }
 }
 
@@ -180,17 +173,8 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
         "  - {{name: mesh, functions: [header-mutation]}}\n  - {{name: bare, url: '{url}/a?size=100'}}\n"
     );
     write("new/study.yaml", &format!("name: new\n{head}  - lua\n  - {edge}\n  - cors\n{others}{LOADS}"));
-    let arguments = [
-        "compare",
-        "old/study.yaml",
-        "new/study.yaml",
-        "--json",
-        "compare.json",
-        "--out",
-        "out",
-        "--details",
-    ];
-    let ran = ran(hoptax().current_dir(folder.path()).args(arguments));
+    let arguments = "compare old/study.yaml new/study.yaml --json compare.json --out out --details";
+    let ran = ran(hoptax().current_dir(folder.path()).args(arguments.split(' ')));
     let text =
         fs::read_to_string(folder.path().join("compare.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
     let comparison = checked("studies-comparison", &text);
@@ -274,8 +258,6 @@ fn study_files_that_cannot_be_compared_are_refused_with_the_reason() {
         (["envoy.yaml", "one.yaml"], "`one.yaml` is a study file and `envoy.yaml` is not"),
         (["one.yaml", "same.yaml+1.39.3"], "nothing can be joined to a study file"),
     ] {
-        let ran = ran(hoptax().current_dir(folder.path()).arg("compare").args(subjects));
-        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+        ran(hoptax().current_dir(folder.path()).arg("compare").args(subjects)).fails(2, expected);
     }
 }

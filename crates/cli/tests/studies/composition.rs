@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::proxied::deprecated;
+use crate::support::study::{StudyFolder, answered, arm};
 
 /// Compositions that differ in where their fragments meet: filters, routes, clusters, the connection manager, TLS, the
 /// process, and the companion.
@@ -75,8 +75,6 @@ fn filters(out: &Path, arm: &str) -> Vec<String> {
 
 #[test]
 fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let arms: String = COMPOSITIONS
         .iter()
         .map(|(name, functions)| format!("  - {{name: {name}, functions: {functions}}}\n"))
@@ -85,16 +83,13 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
         "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 500, \
          connections: 4, blocks: 1, slice: 200ms}}\n"
     );
-    fs::write(&study, text).unwrap();
-    let result = support::short_form(&study, &out);
-    let arm = |id: &str| {
-        let arms = result["arms"].as_array().unwrap();
-        arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}: {result}")).clone()
-    };
+    let study = StudyFolder::new(&text);
+    let (result, out) = (study.short_form(), study.out());
+    let arm = |id: &str| arm(&result, id);
     for (name, _) in COMPOSITIONS {
         let arm = arm(name);
         assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{name}");
-        assert!(support::answered(&result, &arm) > 0, "{name}");
+        assert!(answered(&result, arm) > 0, "{name}");
         assert_eq!((&arm["kind"], &arm["function"]), (&json!("function"), &json!(null)), "{name}");
         assert!(arm["subject"]["hops"][0]["functions"].as_array().unwrap().len() > 1, "{arm:#}");
     }
@@ -115,8 +110,6 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
 
 #[test]
 fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tls() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let arms: String = PROTOCOLS
         .iter()
         .map(|(name, functions, more)| format!("  - {{name: {name}, functions: {functions}, {more}}}\n"))
@@ -128,8 +121,7 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
          connections: 4, blocks: 1, slice: 50ms}}\n  - {{name: reconnecting, loop: open, rate: 1000, connections: 4, \
          requests_per_connection: 5, blocks: 1, slice: 100ms}}\n"
     );
-    fs::write(&study, text).unwrap();
-    let result = support::short_form(&study, &out);
+    let result = StudyFolder::new(&text).short_form();
     let arms = result["arms"].as_array().unwrap();
     let names = PROTOCOLS.iter().map(|(name, ..)| *name).chain(["mesh"]);
     for name in names {
@@ -137,12 +129,12 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
         let arm =
             arms.iter().find(|arm| is_it(arm["id"].as_str().unwrap())).unwrap_or_else(|| panic!("{name}"));
         assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{name}");
-        assert!(support::answered(&result, arm) > 0, "{name}");
+        assert!(answered(&result, arm) > 0, "{name}");
         // Compared with plain proxying under the same protocol.
         let other = arms.iter().find(|other| other["id"] == arm["compared_with"]).unwrap();
         assert_eq!(other["subject"]["protocol"], arm["subject"]["protocol"], "{name}");
     }
-    let tls = |id: &str| arms.iter().find(|arm| arm["id"] == id).unwrap()["subject"]["tls"].clone();
+    let tls = |id: &str| arm(&result, id)["subject"]["tls"].clone();
     assert_eq!(tls("edge-grpc-mutual @ grpc, mtls"), json!(["mtls", "none"]));
     assert_eq!(tls("mesh @ http2"), json!(["mtls", "mtls", "none"]));
     assert_eq!(tls("connections @ tcp"), json!(["tls", "none"]));
@@ -150,8 +142,6 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
 
 #[test]
 fn applications_stand_side_by_side_and_each_arm_reaches_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     // It leaves a file when it is asked.
     let script = "import http.server, sys\n\
         class Handler(http.server.BaseHTTPRequestHandler):\n    \
@@ -165,7 +155,6 @@ fn applications_stand_side_by_side_and_each_arm_reaches_its_own() {
             def log_message(self, *words):\n        \
                 pass\n\
         http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()\n";
-    fs::write(folder.path().join("server.py"), script).unwrap();
     let application = |name: &str| {
         format!(
             "application: {{command: [python3, '{{folder}}/server.py', '{{port}}', '{{folder}}/{name}']}}"
@@ -179,10 +168,10 @@ fn applications_stand_side_by_side_and_each_arm_reaches_its_own() {
         application("first"),
         application("second")
     );
-    fs::write(&study, text).unwrap();
-    let result = support::short_form(&study, &out);
-    let arms = result["arms"].as_array().unwrap();
-    let arm = |id: &str| arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}: {result}"));
+    let study = StudyFolder::new(&text);
+    fs::write(study.path("server.py"), script).unwrap();
+    let result = study.short_form();
+    let arm = |id: &str| arm(&result, id);
     for id in [
         "lua",
         "one @ application=python3",
@@ -195,7 +184,7 @@ fn applications_stand_side_by_side_and_each_arm_reaches_its_own() {
     }
     assert_eq!(arm("lua")["subject"]["application"], "origin");
     // The origin and two applications, of which three arms share the first.
-    let has_log = |number: usize| out.join(format!("origin-{number}.log")).exists();
+    let has_log = |number: usize| study.out().join(format!("origin-{number}.log")).exists();
     assert_eq!([1, 2, 3, 4].map(has_log), [true, true, true, false]);
-    assert!(["first", "second"].iter().all(|name| folder.path().join(name).exists()));
+    assert!(["first", "second"].iter().all(|name| study.path(name).exists()));
 }

@@ -104,8 +104,7 @@ fn an_extension_that_envoy_lacks_is_named_with_its_line_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let private = "  - name: private\n                    typed_config: {\"@type\": type.googleapis.com/shop.v3.Private}\n";
     let text = with(&edge(), "  - name: cors\n", &format!("{private}                  - name: cors\n"));
-    let ran = tried(folder.path(), "envoy.yaml", &text);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = tried(folder.path(), "envoy.yaml", &text).succeeded();
     let is_listed = |line: &&str| line.contains("HTTP filter `private`") && line.contains("removed: ");
     let listed = ran.stdout.lines().find(is_listed).expect(&ran.stdout);
     let place = format!("envoy.yaml:{} ", line_of(&text, "- name: private"));
@@ -143,8 +142,7 @@ fn a_configuration_in_several_files_is_tried_and_every_file_is_read() {
     }]});
     fs::write(file("sds.yaml"), sds.to_string()).unwrap();
     let bootstrap = fixture("discovered/envoy.yaml");
-    let ran = tried(folder.path(), "envoy.yaml", &bootstrap);
-    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    let ran = tried(folder.path(), "envoy.yaml", &bootstrap).succeeded();
     assert!(ran.stdout.contains("GET https://shop.example/orders"), "{}", ran.stdout);
     for variant in ["whole", "without HTTP filter cors"] {
         let line = ran.stdout.lines().find(|line| line.trim_start().starts_with(variant));
@@ -171,9 +169,9 @@ fn a_configuration_in_several_files_is_tried_and_every_file_is_read() {
     fs::write(file("rds.yaml"), &wrong).unwrap();
     let ran = tried(folder.path(), "envoy.yaml", &bootstrap);
     let place = format!("{}:{}: Envoy refuses", file("rds.yaml").display(), line_of(&wrong, "nowhere"));
-    assert!(ran.code == Some(2) && ran.stderr.contains(&place), "{place}: {}", ran.stderr);
+    ran.fails(2, &place);
     fs::remove_file(file("eds.yaml")).unwrap();
     let ran = tried(folder.path(), "envoy.yaml", &bootstrap);
     let place = format!("cds.yaml:{}: ", line_of(&fixture("discovered/cds.yaml"), "eds_config:"));
-    assert!(ran.code == Some(2) && ran.stderr.contains(&place), "{place}: {}", ran.stderr);
+    ran.fails(2, &place);
 }

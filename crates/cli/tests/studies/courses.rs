@@ -5,13 +5,22 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::smoke::outcome;
-use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, wait_until};
+use crate::support::study::StudyFolder;
+use crate::support::{Guarded, hoptax, is_alive, run, wait_until};
 
 /// All courses of an arm: one per load and round.
 pub(crate) fn courses<'a>(result: &'a serde_json::Value, arm: &str) -> Vec<&'a serde_json::Value> {
     let rounds = result["rounds"].as_array().unwrap().iter();
     let all = rounds.flat_map(|round| round["courses"].as_array().unwrap());
     all.filter(|course| course["arm"] == arm).collect()
+}
+
+/// The result of a study, whose verdict depends on the machine.
+fn measured(text: &str) -> serde_json::Value {
+    let study = StudyFolder::new(text);
+    let ran = study.run();
+    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+    study.result()
 }
 
 /// Answers with an error of a server over all courses of an arm.
@@ -45,9 +54,7 @@ fn every_request_to_an_origin_that_is_slow_fails_or_is_silent_has_an_end() {
 /// Time limits are far above the stalls of a busy machine: retries that ran out of time would be errors of the server, too.
 #[test]
 fn an_origin_that_fails_is_seen_by_callers_unless_requests_are_retried() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    let study = "name: errors
+    let text = "name: errors
 rounds: 2
 observe: timeline
 interval: 500ms
@@ -60,10 +67,7 @@ events:
 loads:
   - {name: steady, loop: open, rate: 100, arrivals: uniform, connections: 16, slice: 2s}
 ";
-    fs::write(&file, study).unwrap();
-    let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out));
-    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
-    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    let result = measured(text);
     // A retry may come to the same origin again.
     let [plain, retries] = ["plain", "retries"].map(|arm| server_errors(&result, arm));
     assert!(plain > 20 && plain > 2 * retries, "{plain} {retries}");
@@ -71,10 +75,8 @@ loads:
 
 #[test]
 fn a_hot_restart_loses_no_request_and_a_broken_one_keeps_the_old_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     // Some connections are kept over the restarts, and others are opened while they happen: ten per second.
-    let study = "name: restarts
+    let text = "name: restarts
 rounds: 2
 observe: timeline
 interval: 500ms
@@ -83,10 +85,7 @@ events: [{at: 500ms, restart: hot}, {at: 4500ms, restart: broken}]
 loads:
   - {name: steady, loop: open, rate: 200, arrivals: uniform, connections: 16, requests_per_connection: 20, slice: 5s}
 ";
-    fs::write(&file, study).unwrap();
-    let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out));
-    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
-    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    let result = measured(text);
     for arm in result["arms"].as_array().unwrap() {
         for course in courses(&result, arm["id"].as_str().unwrap()) {
             let events = course["events"].as_array().unwrap();
@@ -123,8 +122,7 @@ fn nothing_stays_after_a_kill_during_a_hot_restart() {
     wait_until("the end of all processes", || !children.iter().any(|child| is_alive(*child)));
     let memory = memory();
     assert!(!memory.is_empty(), "Envoy leaves its shared memory behind");
-    let cleaned = run(["runs", "cleanup", out.to_str().unwrap()]);
-    assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
+    let cleaned = run(["runs", "cleanup", out.to_str().unwrap()]).succeeded();
     for path in memory {
         assert!(cleaned.stdout.contains(&path) && !Path::new(&path).exists(), "{path}: {}", cleaned.stdout);
     }

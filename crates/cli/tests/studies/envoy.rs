@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hoptax_functions::{Function, REQUEST_PATH};
 use hoptax_subject::envoy::process::Source;
@@ -18,12 +18,12 @@ use crate::support;
 use crate::support::proxied::{
     Witness, catalogue, deprecated, get, spec, spec_with, start, started, statistics,
 };
+use crate::support::study::StudyFolder;
 
 /// Observed effects of a function on a request.
 struct Seen {
     response: String,
     requests: Vec<String>,
-    took: Duration,
     stats: String,
     files: BTreeMap<String, String>,
 }
@@ -39,9 +39,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
     let mut path = request.query.map_or(REQUEST_PATH.to_owned(), |query| format!("{REQUEST_PATH}?{query}"));
     let mut headers = request.headers;
     change(&mut path, &mut headers);
-    let began = Instant::now();
     let response = get(proxy.address, &path, &headers);
-    let took = began.elapsed();
     let stats = statistics(&proxy);
     proxy.end().unwrap();
     let files = fs::read_dir(folder.path()).unwrap().map(|entry| {
@@ -49,7 +47,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
     });
-    Seen { response, requests: witnesses[0].heads(), took, stats, files: files.collect() }
+    Seen { response, requests: witnesses[0].heads(), stats, files: files.collect() }
 }
 
 fn as_it_is(_: &mut String, _: &mut BTreeMap<String, String>) {}
@@ -62,38 +60,24 @@ fn counted(seen: &Seen, name: &str) -> u64 {
 /// A predicate on the observed effects of a function.
 type Evidence = fn(&Seen) -> bool;
 
-/// The evidence for each function. Functions without an entry fail the test below.
+/// The evidence for functions whose effect a client, an origin or a file shows, and the study of all functions below does not.
 const EVIDENCE: &[(&str, Evidence)] = &[
     ("access-log/file", |seen| seen.files["access.log"].contains("GET /hoptax HTTP/1.1")),
     ("access-log/json", |seen| {
         let line: serde_json::Value = serde_json::from_str(seen.files["access.json"].trim()).unwrap();
         line["status"] == 200 && line.as_object().unwrap().len() == 12
     }),
-    ("balance/round-robin", |seen| seen.files["bootstrap.json"].contains("ROUND_ROBIN")),
-    ("control/burn", |seen| {
-        counted(seen, "hoptax.burn.requests") == 1 && counted(seen, "hoptax.burn.cpu_ns") >= 5_000
-    }),
     ("compress/gzip", |seen| seen.response.contains("content-encoding: gzip")),
     ("cors", |seen| seen.response.contains("access-control-allow-origin: https://hoptax.example")),
-    ("control/delay", |seen| {
-        seen.took >= Duration::from_millis(1) && counted(seen, "http.ingress.fault.delays_injected") == 1
-    }),
     ("header-mutation", |seen| {
         seen.response.contains("x-hoptax-response-1: added")
             && seen.requests[0].contains("x-hoptax-request-1: added")
     }),
-    ("jwt", |seen| counted(seen, "http.ingress.jwt_authn.allowed") == 1),
     ("lua", |seen| {
         seen.response.contains("x-hoptax-lua: response") && seen.requests[0].contains("x-hoptax-lua: request")
     }),
     ("outlier-detection", |seen| counted(seen, "cluster.origin.outlier_detection.ejections_active") == 0),
-    ("rate-limit/local", |seen| counted(seen, "hoptax.http_local_rate_limit.ok") == 1),
-    ("rbac", |seen| counted(seen, "http.ingress.rbac.allowed") == 1),
     ("request-id", |seen| seen.requests[0].contains("x-request-id: ")),
-    ("retry/policy", |seen| seen.files["bootstrap.json"].contains("\"num_retries\": 2")),
-    ("route/header", |seen| seen.files["bootstrap.json"].contains("\"exact\": \"chosen\"")),
-    ("route/path", |seen| seen.files["bootstrap.json"].contains("\"path\": \"/hoptax\"")),
-    ("stats/per-route", |seen| counted(seen, "vhost.origin.route.hoptax.upstream_rq_total") == 1),
 ];
 
 #[test]
@@ -109,8 +93,6 @@ fn functions_have_their_visible_effect() {
 /// out those for which two other tests assert this as they are by default: in a composition; and alone, before they are unloaded.
 #[test]
 fn envoy_accepts_every_function_and_its_proof_moves() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("all.yaml"), folder.path().join("out"));
     let needs_nothing =
         |function: &&Function| function.application(&function.default_knobs()).unwrap().is_empty();
     let all: Vec<&Function> = catalogue().iter().filter(needs_nothing).collect();
@@ -127,8 +109,8 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
         "name: all\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 1000, \
          connections: 4, blocks: 1, slice: 50ms}}\n"
     );
-    fs::write(&study, text).unwrap();
-    let result = support::short_form(&study, &out);
+    let study = StudyFolder::new(&text);
+    let result = study.short_form();
     let arms = result["arms"].as_array().unwrap();
     let measured: BTreeSet<&str> = arms.iter().filter_map(|arm| arm["function"].as_str()).collect();
     assert_eq!(measured, ids);
@@ -140,7 +122,7 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{arm}");
     }
-    assert_eq!(deprecated(&out), Vec::<String>::new());
+    assert_eq!(deprecated(&study.out()), Vec::<String>::new());
 }
 
 #[test]
@@ -369,8 +351,6 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
 /// The proof of these functions is the negotiated group.
 #[test]
 fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("groups.yaml"), folder.path().join("out"));
     let arms: String = ["tls/originate", "tls/terminate", "tls/terminate-mutual"]
         .into_iter()
         .flat_map(|id| {
@@ -381,8 +361,7 @@ fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
         "name: groups\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: handshakes, loop: open, rate: 200, \
          connections: 4, requests_per_connection: 1, blocks: 1, slice: 50ms}}\n"
     );
-    fs::write(&study, text).unwrap();
-    let result = support::short_form(&study, &out);
+    let result = StudyFolder::new(&text).short_form();
     let arms = result["arms"].as_array().unwrap();
     assert!(arms.len() >= 10, "{result}");
     for arm in arms {

@@ -2,10 +2,8 @@
 //! API v2, templates, and objects of systems that configure proxies.
 
 use std::fs;
-use std::process::Command;
 
-use hoptax_subject::envoy::release::Envoy;
-
+use crate::support::proxied::refusal;
 use crate::support::{Ran, run};
 
 /// A configuration that Envoy accepts and that forwards a request; its first line is a comment.
@@ -60,7 +58,6 @@ fn with_listeners(all: &[(&str, &str)]) -> String {
 /// both accept may stand in one text: who refuses a part of it refuses it.
 #[test]
 fn yaml_is_accepted_where_envoy_accepts_it() {
-    let envoy = Envoy::usual().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let with = |before: &str| format!("{before}\n{ENVOY}");
     for (text, is_accepted) in [
@@ -96,17 +93,9 @@ fn yaml_is_accepted_where_envoy_accepts_it() {
     ] {
         let path = folder.path().join("envoy.yaml");
         fs::write(&path, &text).unwrap();
-        let mut validate = Command::new(&envoy.program);
-        validate.args(["--mode", "validate", "--log-level", "off", "--config-path"]).arg(&path);
-        let by_envoy = validate.output().unwrap().status.success();
-        assert_eq!(by_envoy, is_accepted, "by Envoy:\n{text}");
-        let ran = run([
-            "price",
-            path.to_str().unwrap(),
-            "--try",
-            "--out",
-            folder.path().join("out").to_str().unwrap(),
-        ]);
+        assert_eq!(refusal(&path).is_none(), is_accepted, "by Envoy:\n{text}");
+        let out = folder.path().join("out");
+        let ran = run(["price", path.to_str().unwrap(), "--try", "--out", out.to_str().unwrap()]);
         assert_eq!(ran.code == Some(0), is_accepted, "{}{}\n{text}", ran.stdout, ran.stderr);
     }
 }
@@ -114,7 +103,6 @@ fn yaml_is_accepted_where_envoy_accepts_it() {
 /// Scalars without quotes have the values that Envoy prints when it refuses a configuration for another field.
 #[test]
 fn scalars_are_read_as_envoy_reads_them() {
-    let envoy = Envoy::usual().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     let scalars = "[010, 0x1F, 0o10, 1_000, 08, +5, -010, -0, 1e3, 1.5, .5, 5., .inf, .NaN, inf, 2147483648, -2147483649, \
@@ -122,12 +110,7 @@ fn scalars_are_read_as_envoy_reads_them() {
                    2001-01-01, 1:30, 0b1, +0x10]";
     let text = format!("node: {{metadata: {{a: {scalars}}}}}\nadmin: 5\n");
     fs::write(&path, &text).unwrap();
-    let validate = Command::new(&envoy.program)
-        .args(["--mode", "validate", "--config-path"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&validate.stderr);
+    let said = refusal(&path).unwrap();
     let (_, printed) = said.split_once("\"a\":").unwrap_or_else(|| panic!("{said}"));
     let (list, _) = printed.split_once(']').unwrap();
     let by_envoy: serde_json::Value = serde_json::from_str(&format!("{list}]")).unwrap();
@@ -137,8 +120,7 @@ fn scalars_are_read_as_envoy_reads_them() {
 
 #[test]
 fn a_configuration_in_objects_of_kubernetes_is_found_named_and_used() {
-    let ran = dry_run(&config_map("shop"), "");
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = dry_run(&config_map("shop"), "").succeeded();
     let place = ran.stdout.lines().next().unwrap();
     assert!(place.starts_with("Configuration `envoy.yaml` of ConfigMap `shop`, "), "{place}");
     assert!(place.ends_with("given.yaml:7"), "the comment is line 6: {place}");
@@ -153,12 +135,10 @@ fn a_configuration_in_objects_of_kubernetes_is_found_named_and_used() {
     for name in ["#one/envoy.yaml` is this one", "#two/envoy.yaml` is this one"] {
         assert!(ran.stderr.contains(name), "{}", ran.stderr);
     }
-    let ran = dry_run(&chart, "#two/envoy.yaml");
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = dry_run(&chart, "#two/envoy.yaml").succeeded();
     assert!(ran.stdout.starts_with("Configuration `envoy.yaml` of ConfigMap `two`, "), "{}", ran.stdout);
     // A fault inside of it is reported on its line in the file.
-    let wrong = dry_run(&config_map("shop").replace("    # Envoy", "    a: *b"), "");
-    assert!(wrong.code == Some(2) && wrong.stderr.contains("given.yaml:6: "), "{}", wrong.stderr);
+    dry_run(&config_map("shop").replace("    # Envoy", "    a: *b"), "").fails(2, "given.yaml:6: ");
 }
 
 #[test]
@@ -171,13 +151,11 @@ fn a_study_and_a_comparison_take_a_configuration_in_an_object() {
         |name: &str| format!("  - {{name: {name}, hops: [{{config: 'map.yaml#{name}/envoy.yaml'}}]}}\n");
     let loads = "loads:\n  - {name: saturation, loop: closed, connections: 2}\n";
     fs::write(&study, format!("name: s\narms:\n  - baseline\n{}{}{loads}", arm("one"), arm("two"))).unwrap();
-    let ran = run(["study", study.to_str().unwrap(), "--dry-run"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["study", study.to_str().unwrap(), "--dry-run"]).succeeded();
     assert!(ran.stderr.contains("is `envoy.yaml` of ConfigMap `two`"), "{}", ran.stderr);
     let unnamed = fs::read_to_string(&study).unwrap().replace("#one/envoy.yaml", "");
     fs::write(&study, unnamed).unwrap();
-    let ran = run(["study", study.to_str().unwrap(), "--dry-run"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("#one/envoy.yaml` is this one"), "{}", ran.stderr);
+    run(["study", study.to_str().unwrap(), "--dry-run"]).fails(2, "#one/envoy.yaml` is this one");
 }
 
 #[test]
@@ -197,8 +175,7 @@ fn what_is_no_configuration_is_refused_with_what_helps() {
         ("{\"listeners\": [],\n\"cluster_manager\": {}}", 2, &["API v1"]),
     ] {
         let ran = dry_run(text, "");
-        assert_eq!(ran.code, Some(2), "{text}: {}", ran.stdout);
-        assert!(ran.stderr.contains(&format!("given.yaml:{line}: ")), "{line}: {}", ran.stderr);
+        ran.fails(2, &format!("given.yaml:{line}: "));
         for part in parts {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }

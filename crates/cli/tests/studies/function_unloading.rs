@@ -6,14 +6,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use hoptax_functions::{Catalogue, Context, Function, REQUEST_PATH};
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
+use hoptax_subject::envoy::bootstrap::{ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
 use crate::composition::composed;
 use crate::support::proxied::respond;
-use crate::support::{origin, short_form, smallest_study, wait_until};
+use crate::support::study::{StudyFolder, arm, smallest_study};
+use crate::support::{origin, wait_until};
 
 /// A proxy in `folder` with a function, whose listener and clusters can be replaced. The first origin is the companion, too.
 fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origins: &[SocketAddr]) -> ProxySpec {
@@ -22,20 +23,12 @@ fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origins: &[So
         function.render(&function.default_knobs(), &context).unwrap()
     });
     let upstreams = function.map_or(1, |function| function.upstreams);
+    let origins = origins.iter().take(usize::from(upstreams)).copied().collect();
+    let plain = ProxyPlan::plain(([127, 0, 0, 1], 0).into(), origins);
     ProxySpec {
         envoy: envoy.clone(),
         directory: folder.to_owned(),
-        source: ProxyPlan {
-            admin_port: 0,
-            listen: ([127, 0, 0, 1], 0).into(),
-            origins: origins.iter().take(usize::from(upstreams)).copied().collect(),
-            fragment,
-            codec: Codec::Http1,
-            downstream: None,
-            upstream: None,
-            watched: Some(WatchedFiles::in_folder(folder)),
-        }
-        .into(),
+        source: ProxyPlan { fragment, watched: Some(WatchedFiles::in_folder(folder)), ..plain }.into(),
         environment: function.map(|function| function.environment.clone()).unwrap_or_default(),
         flags: Vec::new(),
         workers: 1,
@@ -138,12 +131,10 @@ fn the_live_configuration_after_unloading_is_that_of_the_plain_proxy() {
 
 #[test]
 fn a_study_measures_an_arm_without_its_unloaded_function() {
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let arms = "baseline, {unloaded: lua}, {unloaded: circuit-breaker}, {unloaded: balance/maglev}, \
                 {name: edge, hops: [{name: front, functions: [cors]}, {name: back, functions: [lua, header-mutation]}], protocol: http2, unloaded: true}";
-    fs::write(&study, smallest_study(arms, 2)).unwrap();
-    let result = short_form(&study, &out);
+    let study = StudyFolder::new(&smallest_study(arms, 2));
+    let result = study.short_form();
     for (id, file, word) in [
         ("lua unloaded", "lua-unloaded/listener.json", "lua"),
         ("circuit-breaker unloaded", "circuit-breaker-unloaded/clusters.json", "track_remaining"),
@@ -151,10 +142,10 @@ fn a_study_measures_an_arm_without_its_unloaded_function() {
         ("edge @ http2 unloaded", "edge-at-http2-unloaded/front/listener.json", "cors"),
         ("edge @ http2 unloaded", "edge-at-http2-unloaded/back/listener.json", "header_mutation"),
     ] {
-        let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
+        let arm = arm(&result, id);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{id}");
         assert_eq!(arm["unproven"], json!([]), "{id}");
-        let text = fs::read_to_string(out.join("arms").join(file)).unwrap();
+        let text = fs::read_to_string(study.path("out/arms").join(file)).unwrap();
         assert!(!text.contains(word), "{id}: {text}");
     }
 }

@@ -119,28 +119,17 @@ fn invalid_gates_are_refused_with_the_reason() {
         (vec!["gate", "quick", "--reference", "nightly", "--store", "/nowhere/store"], "there is no store"),
         (vec!["gate", "quick"], "--candidate"),
     ] {
-        let ran = run(arguments.iter().chain(&limit).copied());
-        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+        run(arguments.iter().chain(&limit).copied()).fails(2, expected);
     }
     let folder = tempfile::tempdir().unwrap();
     let closed = folder.path().join("closed.yaml");
     let text = "name: closed\narms: [baseline, lua]\nloads: [{name: saturation, loop: closed}]\n";
     fs::write(&closed, text).unwrap();
     let closed = closed.to_str().unwrap();
-    let ran = run(["gate", closed, "--candidate", "envoy=1.39.3", "--fail-on", "p99>+3%"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("needs a load in open loop"), "{}", ran.stderr);
-    let ran = run(["gate", "quick", "--candidate", "envoy=1.39.3", "--fail-on", "cqu>+3%"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("did you mean `cpu`"), "{}", ran.stderr);
-    let ran = run([
-        "gate",
-        "quick",
-        "--candidate",
-        "envoy=1.39.3",
-        "--fail-on",
-        "p99>+3%",
-        "--until-decided",
-        "1m",
-    ]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("cpu>+3%"), "{}", ran.stderr);
+    run(["gate", closed, "--candidate", "envoy=1.39.3", "--fail-on", "p99>+3%"])
+        .fails(2, "needs a load in open loop");
+    run(["gate", "quick", "--candidate", "envoy=1.39.3", "--fail-on", "cqu>+3%"])
+        .fails(2, "did you mean `cpu`");
+    run(["gate", "quick", "--candidate", "envoy=1.39.3", "--fail-on", "p99>+3%", "--until-decided", "1m"])
+        .fails(2, "cpu>+3%");
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::support::{Ran, ran, root, run};
+use crate::support::{Ran, install, ran, root, run};
 
 const STUDY: &str = r"
 name: edge
@@ -77,10 +77,8 @@ pub(crate) fn gated() -> &'static Gated {
     GATED.get_or_init(|| {
         let folder = project();
         let program = folder.path().join("bin/gate");
-        let script =
-            format!("#!/bin/sh\nexec '{}' \"$@\" --out out --json gate.json\n", env!("CARGO_BIN_EXE_hoptax"));
-        fs::write(&program, script).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let hoptax = env!("CARGO_BIN_EXE_hoptax");
+        install(&program, &format!("exec '{hoptax}' \"$@\" --out out --json gate.json"));
         let ran = run_action(&folder, &program.display().to_string());
         let entries = fs::read_dir(folder.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -1,77 +1,45 @@
 //! Arms with a configuration of the user on real Envoy.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Ran, checked, hoptax, ran, root, run, short_form};
+use crate::support::study::{StudyFolder, arm};
+use crate::support::{hoptax, ran, root};
 
 /// The filter of the fixture that costs CPU time.
 const LUA: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0";
 
-/// A folder with a copy of the fixture, and a study of it.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    /// With a few requests to each arm: one takes milliseconds of CPU time.
-    fn new(arms: &str) -> Self {
-        Self::with_load(arms, "")
-    }
-
-    /// With a closed loop as well.
-    fn at_saturation(arms: &str) -> Self {
-        Self::with_load(
-            arms,
-            "  - {name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}\n",
-        )
-    }
-
-    fn with_load(arms: &str, load: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let fixture = root().join("crates/cli/tests/fixtures/given.yaml");
-        fs::copy(fixture, folder.path().join("envoy.yaml")).unwrap();
-        let text = format!(
-            "name: given\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n{load}  \
-             - {{name: fixed-rate, loop: open, rate: 50, arrivals: uniform, connections: 4, blocks: 1, slice: 100ms}}\n"
-        );
-        fs::write(folder.path().join("study.yaml"), text).unwrap();
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self) -> Ran {
-        run(["study", self.path("study.yaml").to_str().unwrap(), "--out", self.path("out").to_str().unwrap()])
-    }
-
-    /// Runs its short form, and returns its result.
-    fn short_form(&self) -> Value {
-        short_form(&self.path("study.yaml"), &self.path("out"))
-    }
+/// A study of a copy of the fixture, with a few requests to each arm: one takes milliseconds of CPU time.
+fn of_few(arms: &str) -> StudyFolder {
+    with_load(arms, "")
 }
 
-fn result(out: &Path, stderr: &str) -> Value {
-    checked("study", &fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{stderr}")))
+/// With a closed loop as well.
+fn at_saturation(arms: &str) -> StudyFolder {
+    with_load(arms, "  - {name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}\n")
 }
 
-fn arm(result: &Value, id: &str) -> Value {
-    let arms = result["arms"].as_array().unwrap();
-    arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}")).clone()
+fn with_load(arms: &str, load: &str) -> StudyFolder {
+    let text = format!(
+        "name: given\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n{load}  \
+         - {{name: fixed-rate, loop: open, rate: 50, arrivals: uniform, connections: 4, blocks: 1, slice: 100ms}}\n"
+    );
+    let study = StudyFolder::new(&text);
+    fs::copy(root().join("crates/cli/tests/fixtures/given.yaml"), study.path("envoy.yaml")).unwrap();
+    study
 }
 
 #[test]
 fn a_configuration_is_measured_whole_and_without_a_part() {
-    let folder = Folder::at_saturation(&format!(
+    let folder = at_saturation(&format!(
         "  - {{name: whole, hops: [{{config: envoy.yaml}}]}}
   - {{name: whole-again, hops: [{{config: envoy.yaml}}], compared_with: whole}}
   - {{name: no-lua, hops: [{{config: envoy.yaml, without: ['{LUA}']}}], compared_with: whole}}
 "
     ));
     let ran = folder.run();
-    let result = result(&folder.path("out"), &ran.stderr);
+    let result = folder.result_of(&ran);
     for id in ["whole", "whole-again", "no-lua"] {
         let arm = arm(&result, id);
         assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{id}: {}", ran.stderr);
@@ -94,7 +62,7 @@ fn a_configuration_is_measured_whole_and_without_a_part() {
 
 #[test]
 fn tls_of_a_configuration_and_what_it_answers_are_those_of_the_configuration() {
-    let folder = Folder::new(
+    let folder = of_few(
         "  - {name: secure, hops: [{config: envoy.yaml, listener: secure}], request: {path: /secure, host: a.shop.example}}
   - {name: moved, hops: [{config: envoy.yaml}], request: {path: /old}}
   - {name: behind, hops: [{name: edge, functions: [jwt]}, {name: mine, config: envoy.yaml}], request: {path: /none}}
@@ -121,7 +89,7 @@ fn tls_of_a_configuration_and_what_it_answers_are_those_of_the_configuration() {
 /// The filter in front of the script asks a service to which its cluster connects over TLS.
 #[test]
 fn a_service_that_a_configuration_calls_over_tls_answers() {
-    let folder = Folder::new("  - {name: asks, hops: [{config: envoy.yaml}]}\n");
+    let folder = of_few("  - {name: asks, hops: [{config: envoy.yaml}]}\n");
     let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
     let filter = "                http_filters:
                   - name: envoy.filters.http.ext_authz
@@ -160,7 +128,8 @@ fn a_service_that_a_configuration_calls_over_tls_answers() {
         );
         fs::write(folder.path("envoy.yaml"), with_filter.replacen("  clusters:\n", cluster, 1)).unwrap();
         drop(fs::remove_dir_all(folder.path("out")));
-        let arm = arm(&folder.short_form(), "asks");
+        let result = folder.short_form();
+        let arm = arm(&result, "asks");
         assert_eq!(arm["answer"]["statuses"], json!({"200": 10}), "{arm:#}");
         let calls = &arm["answer"]["statistics"]["cluster.authorization.ssl.handshake"];
         assert!(calls.as_u64() > Some(0), "{}", arm["answer"]);
@@ -169,7 +138,7 @@ fn a_service_that_a_configuration_calls_over_tls_answers() {
 
 #[test]
 fn what_envoy_refuses_is_bad_input_and_reported_with_its_reason_and_line() {
-    let folder = Folder::new("  - {name: ours, hops: [{config: envoy.yaml}]}\n");
+    let folder = of_few("  - {name: ours, hops: [{config: envoy.yaml}]}\n");
     let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
     let wrong = config.replace("stat_prefix: web", "stat_prefix: web\n                no_such_field: 1");
     let line = wrong.lines().position(|line| line.contains("no_such_field")).unwrap() + 1;
@@ -182,34 +151,24 @@ fn what_envoy_refuses_is_bad_input_and_reported_with_its_reason_and_line() {
     }
     let lacking = config.replace("filters.http.lua.v3.Lua", "filters.http.private.v3.Private");
     fs::write(folder.path("envoy.yaml"), lacking).unwrap();
-    let ran = self::ran(
-        hoptax()
-            .arg("study")
-            .arg(folder.path("study.yaml"))
-            .arg("--out")
-            .arg(folder.path("out"))
-            .arg("--force"),
-    );
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("without: [{LUA}]")), "{}", ran.stderr);
+    let ran = self::ran(folder.command().arg("--force"));
+    ran.fails(2, &format!("without: [{LUA}]"));
     assert!(ran.stderr.contains("envoy.yaml:15: Envoy refuses"), "{}", ran.stderr);
 }
 
 #[test]
 fn a_study_resumes_with_the_same_configuration_only() {
-    let folder = Folder::new("  - {name: ours, hops: [{config: envoy.yaml}], request: {path: /old}}\n");
+    let folder = of_few("  - {name: ours, hops: [{config: envoy.yaml}], request: {path: /old}}\n");
     let first = folder.run();
     assert!(folder.path("out/result.json").exists(), "{}", first.stderr);
     let resume = || {
         ran(hoptax().current_dir("/").args(["study", "--rounds", "3", "--resume"]).arg(folder.path("out")))
     };
     let resumed = resume();
-    let three = result(&folder.path("out"), &resumed.stderr);
+    let three = folder.result_of(&resumed);
     assert_eq!(three["plan"]["rounds_completed"], 3, "{}", resumed.stderr);
     assert_eq!(arm(&three, "ours")["answer"]["statuses"], json!({"301": 10}));
     let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
     fs::write(folder.path("envoy.yaml"), format!("{config}\n# changed\n")).unwrap();
-    let refused = resume();
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("the configuration `envoy.yaml` has changed"), "{}", refused.stderr);
+    resume().fails(2, "the configuration `envoy.yaml` has changed");
 }

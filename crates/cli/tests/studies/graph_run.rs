@@ -1,13 +1,12 @@
 //! `hoptax lab graph run` on real Envoy.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Guarded, TOLERANT, checked, hoptax, is_alive, root, run, wait_at_pace};
+use crate::support::{Guarded, TOLERANT, checked, hoptax, is_alive, root, run, sockets, wait_at_pace};
 
 const GRAPH: &str = "
 name: shop
@@ -96,14 +95,6 @@ fn an_interrupt_ends_a_slice_that_would_take_an_hour_with_all_processes() {
     assert!(!folder.path().join("result.json").exists(), "an incomplete round is no result");
 }
 
-/// Sockets that a process has open.
-fn sockets(process_id: u32) -> usize {
-    let Ok(files) = fs::read_dir(format!("/proc/{process_id}/fd")) else { return 0 };
-    let is_socket =
-        |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
-    files.flatten().filter(|file| is_socket(file.path())).count()
-}
-
 #[test]
 fn what_cannot_be_run_or_predicted_is_refused_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
@@ -121,10 +112,5 @@ fn what_cannot_be_run_or_predicted_is_refused_before_anything_starts() {
     let unpriced = GRAPH.replace("jwt", "\"rbac{rules=7}\"");
     let missing = refused(&unpriced, &["--from", list.to_str().unwrap()]);
     assert!(missing.contains("do not state what the graph needs"), "{missing}");
-    let unknown = run(["lab", "graph", "run", "chian", "--rate", "100"]);
-    assert!(
-        unknown.code == Some(2) && unknown.stderr.contains("did you mean `chain`?"),
-        "{}",
-        unknown.stderr
-    );
+    run(["lab", "graph", "run", "chian", "--rate", "100"]).fails(2, "did you mean `chain`?");
 }

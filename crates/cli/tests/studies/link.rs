@@ -1,11 +1,11 @@
 //! Loads and studies over a link. Skipped without the privilege to create namespaces.
 
-use std::fs;
 use std::time::Duration;
 
 use hoptax_host::link::{FAR, Link, LinkSpec};
 
-use crate::support::{checked, origin, run, short_form, smallest_study};
+use crate::support::study::{StudyFolder, smallest_study};
+use crate::support::{checked, origin, run};
 
 /// One-way delay of the link, and the round trip of two of them.
 const DELAY: Duration = Duration::from_micros(17_500);
@@ -30,24 +30,8 @@ fn min_us(delay: Duration, duration: &str) -> Option<[f64; 3]> {
     let (_origin, url) = link.far.within(|| origin(&flags)).unwrap();
     let load = |url: &str, more: &[&str]| {
         let ca = file("ca.pem");
-        let flags = [
-            "load",
-            "-c",
-            "1",
-            "-d",
-            duration,
-            "--warmup",
-            "0s",
-            "--protocol",
-            "http1",
-            "--tls-resumption",
-            "off",
-            "--ca",
-            &ca,
-            "--json",
-            "-",
-        ];
-        let flags = flags.into_iter().chain(more.iter().copied()).chain([url]);
+        let flags = "load -c 1 --warmup 0s --protocol http1 --tls-resumption off --json -".split(' ');
+        let flags = flags.chain(["-d", duration, "--ca", &ca]).chain(more.iter().copied()).chain([url]);
         checked("load", &link.near.within(|| run(flags)).unwrap().stdout)
     };
     let url = url.replace("http://", "https://");
@@ -88,11 +72,8 @@ fn functions_behind_a_link_prove_that_they_ran_and_are_unloaded() {
         assert!(!rustix::process::geteuid().is_root(), "root may make a link");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let text = smallest_study("baseline, lua, outlier-detection, {unloaded: lua}", 2);
-    fs::write(&study, format!("{text}link: {{delay: 2ms}}\n")).unwrap();
-    let result = short_form(&study, &out);
+    let result = StudyFolder::new(&format!("{text}link: {{delay: 2ms}}\n")).short_form();
     for arm in result["arms"].as_array().unwrap() {
         assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", arm["id"]);

@@ -64,6 +64,11 @@ pub(super) fn bootstrap(listeners: &str, clusters: &str) -> String {
     )
 }
 
+/// A listener with one route to the servers of the cluster `shop`, which has more fields.
+pub(super) fn shop(route: &str, filters: &str, servers: &[SocketAddr], more: &str) -> String {
+    bootstrap(&listener("in", "127.0.0.1", 0, &routed(route, filters)), &cluster("shop", servers, more))
+}
+
 /// Options of HTTP/1 connections of a cluster.
 pub(super) fn http_options(options: &str) -> String {
     format!(
@@ -278,7 +283,7 @@ fn a_try_that_hangs_is_never_retried_without_a_timeout_of_its_own() {
         let route = format!(
             "- match: {{prefix: /}}\n  route:\n    cluster: shop\n    timeout: 2s\n    retry_policy:\n      num_retries: 1\n      retry_on: 5xx{of_try}"
         );
-        bootstrap(&listener("in", "127.0.0.1", 0, &routed(&route, "")), &cluster("shop", &[slow], ""))
+        shop(&route, "", &[slow], "")
     };
     for (of_try, expected) in [("", "504"), ("\n      per_try_timeout: 1s", "200")] {
         let text = text(of_try);
@@ -292,10 +297,7 @@ fn an_appended_scheme_becomes_two() {
     let witness = Witness::start();
     let route =
         format!("{PLAIN}\n  request_headers_to_add:\n  - header: {{key: x-forwarded-proto, value: https}}");
-    let text = bootstrap(
-        &listener("in", "127.0.0.1", 0, &routed(&route, "")),
-        &cluster("shop", &[witness.address], ""),
-    );
+    let text = shop(&route, "", &[witness.address], "");
     assert_eq!(Running::new(&text).status(), "200");
     assert_eq!(Running::new(&mended("forwarded-proto-appended", &text)).status(), "200");
     let scheme = |head: &String| {
@@ -332,7 +334,7 @@ fn a_connection_that_the_server_gives_up_first_loses_a_request() {
     let closing = server(|_, request, idle| (request == 0 || idle < KEPT).then_some(200));
     let text = |idle: &str| {
         let options = http_options(&format!("idle_timeout: {idle}"));
-        bootstrap(&listener("in", "127.0.0.1", 0, &routed(PLAIN, "")), &cluster("shop", &[closing], &options))
+        shop(PLAIN, "", &[closing], &options)
     };
     for (idle, is_fault, expected) in [("3600s", true, ["200", "503"]), ("0.2s", false, ["200", "200"])] {
         let text = text(idle);
@@ -361,10 +363,7 @@ fn endless_connections_keep_the_server_that_a_balancer_of_connections_chose() {
         [("max_headers_count: 100", [20, 0]), ("max_requests_per_connection: 5", [10, 10])]
     {
         *of_server.lock().unwrap() = [0, 0];
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
-            &cluster("shop", &[behind], &http_options(options)),
-        );
+        let text = shop(PLAIN, "", &[behind], &http_options(options));
         let running = Running::new(&text);
         // The connections of the variant before count on.
         assert!(running.statuses(20).iter().all(|status| status == "200"));
@@ -381,10 +380,7 @@ fn endless_connections_keep_the_server_that_a_balancer_of_connections_chose() {
 #[test]
 fn outlier_detection_of_two_servers_ejects_none_by_default() {
     let (sound, failing) = (server(|_, _, _| Some(200)), server(|_, _, _| Some(500)));
-    let text = bootstrap(
-        &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
-        &cluster("shop", &[sound, failing], "outlier_detection:\n  consecutive_5xx: 2"),
-    );
+    let text = shop(PLAIN, "", &[sound, failing], "outlier_detection:\n  consecutive_5xx: 2");
     let ejected = |text: &str| {
         let running = Running::new(text);
         running.statuses(12);
@@ -423,8 +419,7 @@ fn a_service_of_grpc_is_asked_in_http_1_unless_the_cluster_says_otherwise() {
 #[test]
 fn an_address_with_a_scheme_starts_and_never_resolves() {
     let address: SocketAddr = ([127, 0, 0, 1], 80).into();
-    let text =
-        bootstrap(&listener("in", "127.0.0.1", 0, &routed(PLAIN, "")), &cluster("shop", &[address], ""));
+    let text = shop(PLAIN, "", &[address], "");
     let text = text
         .replace("type: STATIC", "type: STRICT_DNS")
         .replace("address: 127.0.0.1, port_value: 80", "address: 'http://localhost', port_value: 80");

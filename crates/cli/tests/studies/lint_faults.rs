@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hoptax_certs::{Authority, KeyKind, Request};
-use hoptax_subject::envoy::release::Envoy;
 
-use super::lint::{PLAIN, Running, bootstrap, cluster, finds, listener, routed, server};
+use super::lint::{PLAIN, Running, bootstrap, cluster, finds, listener, routed, server, shop};
 use crate::support::proxied::{Witness, respond};
-use crate::support::{origin, root};
+use crate::support::{origin, proxied, root};
 
 pub(super) const NO_CLUSTER: &str = "  - name: unused\n";
 
@@ -69,10 +67,7 @@ fn a_filter_that_asks_for_credentials_refuses_the_question_of_a_browser() {
     for (filters, is_fault, expected) in
         [(auth.to_owned() + cors, true, "401"), (cors.to_owned() + auth, false, "200")]
     {
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(route, &filters)),
-            &cluster("shop", &[witness.address], ""),
-        );
+        let text = shop(route, &filters, &[witness.address], "");
         assert_eq!(finds("cors-after-auth", &text), is_fault);
         let running = Running::new(&text);
         assert_eq!(status(&running, "OPTIONS", "/", &question), expected);
@@ -93,8 +88,7 @@ fn what_a_request_changed_is_changed_again_by_its_retry() {
         let route = format!(
             "- match: {{prefix: /}}\n  route: {{cluster: shop, timeout: 9s, retry_policy: {{num_retries: 1, retry_on: '{condition}'}}}}"
         );
-        let text =
-            bootstrap(&listener("in", "127.0.0.1", 0, &routed(&route, "")), &cluster("shop", &[failing], ""));
+        let text = shop(&route, "", &[failing], "");
         assert_eq!(finds("retry-writes", &text), is_fault);
         done.store(0, Ordering::Relaxed);
         assert_eq!(status(&Running::new(&text), "POST", "/order", &[]), "503");
@@ -113,8 +107,7 @@ fn a_try_that_the_route_has_no_time_for_is_cut_off() {
         let route = format!(
             "- match: {{prefix: /}}\n  route: {{cluster: shop, timeout: 4s, retry_policy: {{num_retries: 1, retry_on: 5xx, per_try_timeout: {of_try}}}}}"
         );
-        let text =
-            bootstrap(&listener("in", "127.0.0.1", 0, &routed(&route, "")), &cluster("shop", &[slow], ""));
+        let text = shop(&route, "", &[slow], "");
         assert_eq!(finds("retry-cut-short", &text), is_fault);
         assert_eq!(Running::new(&text).status(), expected, "{of_try}");
     }
@@ -163,10 +156,7 @@ fn certificates_of_strangers_and_with_other_names_are_accepted() {
             "transport_socket:\n  name: envoy.transport_sockets.tls\n  typed_config:\n    \"@type\": \
              type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext\n    common_tls_context: {{{context}}}"
         );
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
-            &cluster("shop", &[address], &socket),
-        );
+        let text = shop(PLAIN, "", &[address], &socket);
         for rule in ["tls-unverified", "tls-any-name"] {
             assert_eq!(finds(rule, &text), faults.contains(&rule), "{rule}: {context}");
         }
@@ -174,18 +164,12 @@ fn certificates_of_strangers_and_with_other_names_are_accepted() {
     }
 }
 
-/// Returns the message by which Envoy refuses a file; none if it accepts it.
+/// Returns the message by which Envoy refuses a text; none if it accepts it.
 fn refusal(text: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     fs::write(&path, text).unwrap();
-    let envoy = Envoy::usual().unwrap();
-    let validate = Command::new(&envoy.program)
-        .args(["--mode", "validate", "--log-level", "error", "--config-path"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    (!validate.status.success()).then(|| String::from_utf8_lossy(&validate.stderr).into_owned())
+    proxied::refusal(&path)
 }
 
 #[test]
@@ -212,10 +196,7 @@ fn envoy_refuses_what_is_there_twice_and_what_is_not_there() {
     let witness = Witness::start();
     let to = |named: &str| {
         let route = format!("- match: {{prefix: /}}\n  route: {{cluster: {named}, timeout: 5s}}");
-        bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(&route, "")),
-            &cluster("shop", &[witness.address], ""),
-        )
+        shop(&route, "", &[witness.address], "")
     };
     let twice = |port: u16| {
         let fields = routed(PLAIN, "");
@@ -236,10 +217,7 @@ fn envoy_refuses_what_is_there_twice_and_what_is_not_there() {
 #[test]
 fn envoy_takes_the_last_of_equal_keys() {
     let witness = Witness::start();
-    let text = bootstrap(
-        &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
-        &cluster("shop", &[witness.address], ""),
-    );
+    let text = shop(PLAIN, "", &[witness.address], "");
     let (sound, wrong) = ("    connect_timeout: 0.25s\n", "    connect_timeout: -1s\n");
     for (keys, is_fault, is_refused) in [
         (sound.to_owned(), false, false),

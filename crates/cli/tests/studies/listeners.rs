@@ -12,6 +12,7 @@ use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
 use crate::listeners_run::free_port;
+use crate::support::proxied::refusal;
 use crate::support::{Guarded, origin, root, run, wait_until};
 
 /// A folder with a certificate, to which files of the catalogue are copied.
@@ -50,16 +51,6 @@ impl Lab {
         self.file(name, &text)
     }
 
-    /// Returns the message by which Envoy refuses a file; none if it accepts it.
-    fn refusal(&self, path: &Path) -> Option<String> {
-        let validate = Command::new(&self.envoy.program)
-            .args(["--mode", "validate", "--log-level", "error", "--config-path"])
-            .arg(path)
-            .output()
-            .unwrap();
-        (!validate.status.success()).then(|| String::from_utf8_lossy(&validate.stderr).into_owned())
-    }
-
     /// An Envoy with a file.
     fn running(&self, path: &Path) -> Guarded {
         let child = Command::new(&self.envoy.program)
@@ -73,8 +64,7 @@ impl Lab {
 
     /// Writes the output of `hoptax listeners render` to a file. Returns its path.
     fn rendered(&self, arguments: &[&str], name: &str) -> PathBuf {
-        let ran = run([&["listeners", "render"], arguments].concat());
-        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let ran = run([&["listeners", "render"], arguments].concat()).succeeded();
         let path = self.path(name);
         fs::write(&path, ran.stdout).unwrap();
         path
@@ -95,7 +85,7 @@ fn envoy_accepts_the_catalogue_and_lint_finds_nothing_wrong_in_it() {
     for arguments in cases {
         let is_json = arguments.contains(&"json");
         let path = lab.rendered(arguments, if is_json { "envoy.json" } else { "envoy.yaml" });
-        assert_eq!(lab.refusal(&path), None, "{arguments:?}");
+        assert_eq!(refusal(&path), None, "{arguments:?}");
         let ran = run(["lint", path.to_str().unwrap(), "--json", "-"]);
         let findings: Value = serde_json::from_str(&ran.stdout).unwrap();
         let findings = findings["files"][0]["findings"].as_array().unwrap();
@@ -122,7 +112,7 @@ fn envoy_runs_with_files_of_listeners_and_clusters() {
         "dynamic_resources": {"lds_config": source("lds.yaml"), "cds_config": source("cds.yaml")},
     });
     let path = PathBuf::from(lab.file("envoy.json", &bootstrap.to_string()));
-    assert_eq!(lab.refusal(&path), None);
+    assert_eq!(refusal(&path), None);
     let without = run(["listeners", "render", &edge, "--as", "lds-cds"]);
     assert_eq!(without.code, Some(2), "{without:?}");
 }
@@ -200,8 +190,7 @@ fn what_an_import_cannot_express_is_named() {
     let text = text
         .replace("  clusters:\n", "  - name: tcp\n    filter_chains: []\n  clusters:\n  - name: unused\n");
     fs::write(&bootstrap, text).unwrap();
-    let ran = run(["listeners", "import", bootstrap.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(["listeners", "import", bootstrap.to_str().unwrap()]).succeeded();
     for expected in [
         "listener `a`: /filter_chains/0/filters/",
         "/via",
@@ -211,9 +200,7 @@ fn what_an_import_cannot_express_is_named() {
         assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
     }
     assert_eq!(ran.stderr.lines().filter(|line| line.contains(": ")).count(), 3, "{ran:?}");
-    let ran = run(["listeners", "import", &file]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("is a listeners file already; `hoptax listeners render "), "{ran:?}");
+    run(["listeners", "import", &file]).fails(2, "is a listeners file already; `hoptax listeners render ");
 }
 
 #[test]
@@ -230,9 +217,8 @@ fn lint_reads_a_listeners_file_and_names_its_lines() {
     assert_eq!(line("retry-writes"), Some(Some(4)), "{ran:?}");
     assert_eq!(line("listener-ipv4-only"), Some(Some(3)), "{ran:?}");
     assert_eq!(line("plain-text-to-443"), Some(Some(4)), "{ran:?}");
-    let ran = run(["lint", &lab.file("wrong.yaml", &text.replace("port: 1235", "prot: 1235"))]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains(":5:5: unknown key `prot`; did you mean `port`?"), "{ran:?}");
+    run(["lint", &lab.file("wrong.yaml", &text.replace("port: 1235", "prot: 1235"))])
+        .fails(2, ":5:5: unknown key `prot`; did you mean `port`?");
 }
 
 /// A function of the catalogue is refused with its reason, or Envoy accepts its configuration.
@@ -266,7 +252,7 @@ fn every_function_is_refused_or_accepted_by_envoy() {
     }
     assert!(accepted.len() == 14 && refused > 30, "{} of {refused}", accepted.len());
     let file = lab.file("all.json", &json!({"listeners": accepted}).to_string());
-    assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
+    assert_eq!(refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
 }
 
 /// Envoy accepts every regular expression that the check of expressions accepts.
@@ -293,7 +279,7 @@ fn envoy_accepts_the_regular_expressions_that_are_accepted() {
     let listener =
         json!({"name": "a", "port": 6102, "timeout": "1s", "upstream": upstream, "splits": splits});
     let file = lab.file("own.json", &json!({"listeners": [listener]}).to_string());
-    assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
+    assert_eq!(refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
 }
 
 /// Names that would change a file, a template, a log format or a command if they were not escaped.

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::Value;
 
-use crate::support::{Ran, run};
+use crate::support::{Ran, install, run};
 
 /// A listener for each promise, with numbers of its own by which a change of the configuration finds it. The first has the usual limit of
 /// requests per connection; the thousand requests that it takes to reach that are not sent to the others.
@@ -241,11 +240,10 @@ impl Lab {
     fn sabotaged(&self, edit: &str) -> String {
         let path = self.path("envoy");
         let script = format!(
-            "#!/bin/sh\nfor one in \"$@\"; do\n  case \"$one\" in */bootstrap.json) sed -i '{edit}' \"$one\";; esac\ndone\nexec '{}' \"$@\"\n",
+            "for one in \"$@\"; do\n  case \"$one\" in */bootstrap.json) sed -i '{edit}' \"$one\";; esac\ndone\nexec '{}' \"$@\"",
             self.envoy.program.display()
         );
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        install(&path, &script);
         path.display().to_string()
     }
 }
@@ -356,8 +354,7 @@ fn the_first_screen_names_the_promise_and_a_wrong_file_or_a_missing_envoy_has_it
     let lab = Lab::new();
     let text = "listeners:\n  - {name: a, port: 6001, timeout: 500ms, keepalive: 200ms, circuit_breakers: {max_requests: 2}, upstream: {address: a.example, port: 80}}\n";
     let file = lab.file(text);
-    let ran = run(["listeners", "check", &file]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(["listeners", "check", &file]).succeeded();
     // Sentences wrap at the width of the terminal.
     let shown = ran.stdout.split_whitespace().collect::<Vec<&str>>().join(" ");
     assert!(shown.contains("7 promises of 1 listener kept, none broken"), "{ran:?}");
@@ -368,12 +365,9 @@ fn the_first_screen_names_the_promise_and_a_wrong_file_or_a_missing_envoy_has_it
         "Listener `a` (line 2) breaks its timeout: a request ends after 0.5s; seen: status 504 after 1.";
     assert!(ran.stdout.contains(words), "{ran:?}");
     let refused = lab.sabotaged("s/\"timeout\": \"0.5s\"/\"timeout\": \"never\"/");
-    let ran = run(["listeners", "check", &file, "--envoy", &refused]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("refuses what the file becomes"), "{ran:?}");
+    run(["listeners", "check", &file, "--envoy", &refused]).fails(2, "refuses what the file becomes");
     let ran = run(["listeners", "check", &file, "--envoy", "/absent/envoy"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    let ran = run(["listeners", "check", &lab.file(&text.replace("timeout", "tiemout"))]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("did you mean `timeout`?"), "{ran:?}");
+    run(["listeners", "check", &lab.file(&text.replace("timeout", "tiemout"))])
+        .fails(2, "did you mean `timeout`?");
 }

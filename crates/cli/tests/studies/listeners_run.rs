@@ -289,22 +289,17 @@ fn a_first_file_that_is_refused_ends_the_command_with_its_problems() {
         run(["listeners", "run", path.to_str().unwrap(), "--status-address", "127.0.0.1:0"])
     };
     let ran = refused(&file);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("`timeuot`; did you mean `timeout`?"), "{ran:?}");
+    ran.fails(2, "`timeuot`; did you mean `timeout`?");
     assert!(!ran.stderr.contains("the status is at"), "{ran:?}");
-    let ran = refused(&folder.path().join("none"));
-    assert!(ran.code == Some(2) && ran.stderr.contains("cannot read"), "{ran:?}");
+    refused(&folder.path().join("none")).fails(2, "cannot read");
     let large = folder.path().join("large.yaml");
     fs::File::create(&large).unwrap().set_len((80 << 20) + 1).unwrap();
-    let ran = refused(&large);
-    assert!(ran.code == Some(2) && ran.stderr.contains("more than 80 MiB"), "{ran:?}");
+    refused(&large).fails(2, "more than 80 MiB");
     // The address of the admin interface is in use.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     fs::write(&file, one_listener(free_port(), port, "http://127.0.0.1:1/", 0).to_string()).unwrap();
-    let ran = refused(&file);
-    assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("Address already in use"), "{ran:?}");
+    refused(&file).fails(3, "Address already in use");
 }
 
 #[test]

@@ -162,8 +162,7 @@ fn systemd_starts_reloads_restarts_and_stops_the_unit() {
 fn the_unit_of_systemd_has_a_command_line_that_is_understood() {
     let unit = fs::read_to_string(root().join("docs/guide/hoptax-listeners.service")).unwrap();
     let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/hoptax ")).unwrap();
-    let ran = run(line.split(' ').chain(["--help"]));
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    run(line.split(' ').chain(["--help"])).succeeded();
     let ran = run(line.split(' ').chain(["--nonsense", "--help"]));
     assert_eq!(ran.code, Some(2), "{ran:?}");
 }

@@ -3,12 +3,11 @@
 #[path = "../../../host/tests/outer/mod.rs"]
 mod outer;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use self::outer::Outer;
-use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, smallest_study, wait_until};
+use crate::support::study::{StudyFolder, smallest_study};
+use crate::support::{is_alive, run, wait_until};
 
 /// Arms in every kind of network, with programs of every package.
 const ARMS: &str = "baseline, {name: host, network: {servers: host}}, \
@@ -16,24 +15,16 @@ const ARMS: &str = "baseline, {name: host, network: {servers: host}}, \
     {name: translated, network: {servers: container, nat: nftables}, compared_with: host}, \
     {name: filtered, network: {firewall: ipset, rules: [3, 300, 3000]}, compared_with: host}";
 
-/// A study of [`ARMS`] in `folder`, as a command.
-fn study(folder: &Path, rounds: u32) -> Command {
-    fs::write(folder.join("study.yaml"), smallest_study(ARMS, rounds)).unwrap();
-    let mut command = hoptax();
-    command.arg("study").arg(folder.join("study.yaml")).arg("--out").arg(out(folder));
-    command
-}
-
-fn out(folder: &Path) -> PathBuf {
-    folder.join("out")
+/// A study of [`ARMS`].
+fn study(rounds: u32) -> StudyFolder {
+    StudyFolder::new(&smallest_study(ARMS, rounds))
 }
 
 /// A namespace that stands for the machine. Without one, the message of the study names the missing part.
 fn machine() -> Option<Outer> {
     let machine = Outer::create();
     if machine.is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let ran = ran(&mut study(folder.path(), 2));
+        let ran = study(2).run();
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
         assert!(
             ran.stderr.contains("needs root") || ran.stderr.contains("apt-get install"),
@@ -48,10 +39,9 @@ fn machine() -> Option<Outer> {
 fn arms_are_measured_in_their_networks_and_the_machine_keeps_its_rules() {
     let Some(machine) = machine() else { return };
     let before = machine.state();
-    let folder = tempfile::tempdir().unwrap();
-    let ran = machine.within(|| ran(&mut study(folder.path(), 2)));
-    let result = fs::read_to_string(out(folder.path()).join("result.json"));
-    let result = checked("study", &result.unwrap_or_else(|_| panic!("{}", ran.stderr)));
+    let study = study(2);
+    let ran = machine.within(|| study.run());
+    let result = study.result_of(&ran);
     assert_eq!(result["plan"]["rounds_completed"], 2, "{}", ran.stderr);
     let arms = result["arms"].as_array().unwrap();
     let ids: Vec<&str> = arms.iter().map(|arm| arm["id"].as_str().unwrap()).collect();
@@ -82,17 +72,14 @@ fn kill_9_leaves_neither_processes_nor_rules_nor_interfaces() {
         |out| out.join("rounds").join("0.json").exists(),
     ];
     for (number, is_now) in moments.into_iter().enumerate() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = study(folder.path(), 10);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut running = Guarded(machine.within(|| command.spawn()).unwrap());
-        wait_until("the moment", || is_now(&out(folder.path())));
+        let study = study(10);
+        let mut running = machine.within(|| study.start());
+        wait_until("the moment", || is_now(&study.out()));
         let children = running.children();
         running.signal("KILL");
         running.0.wait().unwrap();
         wait_until("the end of all children", || children.iter().all(|child| !is_alive(*child)));
-        let cleaned = run(["runs", "cleanup", folder.path().to_str().unwrap()]);
-        assert_eq!(cleaned.code, Some(0), "{number}: {}", cleaned.stderr);
+        run(["runs", "cleanup", study.folder.path().to_str().unwrap()]).succeeded();
         assert_eq!(machine.state(), before, "{number}");
     }
 }

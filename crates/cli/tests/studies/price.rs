@@ -11,6 +11,7 @@ use std::time::Duration;
 use hoptax_host::link::{FAR, Link, LinkSpec};
 use serde_json::json;
 
+use crate::support::study::arm;
 use crate::support::{checked, hoptax, program, ran, root, run};
 
 fn edge() -> String {
@@ -34,8 +35,7 @@ fn section<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
 #[test]
 fn the_whole_and_every_variant_answer_and_the_parts_act() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = run(["price", &edge(), "--try", "--out", folder.path().to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    let ran = run(["price", &edge(), "--try", "--out", folder.path().to_str().unwrap()]).succeeded();
     let variants = section(&ran.stdout, "Variants of listener edge");
     assert_eq!(variants.len(), 12, "{variants:#?}");
     for variant in &variants {
@@ -62,8 +62,7 @@ fn the_whole_and_every_variant_answer_and_the_parts_act() {
 fn an_idle_part_beside_an_active_one_with_the_same_statistics_did_not_act() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let ran = run(["price", &fixture("shared-statistics.yaml"), "--try", "--out", out]);
-    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    let ran = run(["price", &fixture("shared-statistics.yaml"), "--try", "--out", out]).succeeded();
     // Of two listeners, the one that forwards is tried.
     assert_eq!(section(&ran.stdout, "Variants of listener web").len(), 7, "{}", ran.stdout);
     let activity = section(&ran.stdout, "Activity of the parts");
@@ -141,8 +140,8 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
         (edge(), "edge", "cors"),
     ] {
         let out = folder.path().join(part);
-        let ran = inside(&["price", &config, "--try", "--without", part, "--out", out.to_str().unwrap()]);
-        assert_eq!(ran.code, Some(0), "{config}: {}\n{}", ran.stdout, ran.stderr);
+        let ran = inside(&["price", &config, "--try", "--without", part, "--out", out.to_str().unwrap()])
+            .succeeded();
         let variants = section(&ran.stdout, &format!("Variants of listener {listener}"));
         assert!(!variants.is_empty(), "{config}: {}", ran.stdout);
         for variant in &variants {
@@ -157,14 +156,13 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
     }
     // A bill is such tries and a study of such arms.
     let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    let arm = json!({"name": "edge", "hops": [{"config": edge()}]});
+    let measured = json!({"name": "edge", "hops": [{"config": edge()}]});
     let load = "{name: saturation, loop: closed, connections: 4, blocks: 1, slice: 50ms}";
-    fs::write(&study, format!("name: edge\narms: [baseline, {arm}]\nloads: [{load}]\n")).unwrap();
+    fs::write(&study, format!("name: edge\narms: [baseline, {measured}]\nloads: [{load}]\n")).unwrap();
     let [study, out_folder] = [&study, &out].map(|path| path.to_str().unwrap());
-    let ran = inside(&["study", study, "--smoke", "--out", out_folder]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = inside(&["study", study, "--smoke", "--out", out_folder]).succeeded();
     let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
-    let measured = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == "edge").unwrap();
+    let measured = arm(&result, "edge");
     assert!(measured["book"]["answered"].as_u64() > Some(0), "{measured:#}");
     assert_eq!(passed(), before + 1, "{}", ran.stdout);
     // A packet for their address does pass the link, and so does a question for a name.
@@ -176,8 +174,7 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
 
 #[test]
 fn a_dry_run_lists_requests_parts_and_replacements_without_secrets() {
-    let ran = run(["price", &edge(), "--dry-run"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["price", &edge(), "--dry-run"]).succeeded();
     assert!(ran.stdout.contains("GET https://hoptax.shop.example/cart"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
     assert!(section(&ran.stdout, "Replacements").len() > 10);
@@ -204,8 +201,7 @@ fn sidecar() -> String {
 /// A dump as a sidecar of a mesh gives it, with extensions that a release of Envoy lacks.
 #[test]
 fn the_dump_of_a_sidecar_has_a_request_for_each_listener_that_takes_connections() {
-    let ran = run(["price", &sidecar(), "--dry-run"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(["price", &sidecar(), "--dry-run"]).succeeded();
     let of = |listener: &str| {
         let behind = ran.stdout.split_once(&format!("Listener {listener} (")).expect(listener).1;
         behind.split_once("\n\n").unwrap().0.to_owned()
@@ -256,8 +252,7 @@ fn extensions_that_envoy_lacks_are_removed_from_a_sidecar_and_named() {
     ] {
         let (config, out) = (sidecar(), folder.path().to_str().unwrap());
         let fixed = ["price", &config, "--try", "--listener", listener, "--out", out];
-        let ran = run(fixed.into_iter().chain(more.iter().copied()));
-        assert_eq!(ran.code, Some(0), "{listener}: {}\n{}", ran.stdout, ran.stderr);
+        let ran = run(fixed.into_iter().chain(more.iter().copied())).succeeded();
         let variants = section(&ran.stdout, &format!("Variants of listener {listener}"));
         assert!(variants.len() > 3, "{listener}: {variants:#?}");
         for variant in &variants {
@@ -278,8 +273,7 @@ fn extensions_that_envoy_lacks_are_removed_from_a_sidecar_and_named() {
 #[test]
 fn parts_are_named_by_their_function_in_both_options() {
     let parts = |name: &str| {
-        let ran = run(["price", &edge(), "--dry-run", "--without", name]);
-        assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+        let ran = run(["price", &edge(), "--dry-run", "--without", name]).succeeded();
         section(&ran.stdout, "  parts").into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     for (name, part) in [
@@ -292,8 +286,7 @@ fn parts_are_named_by_their_function_in_both_options() {
         let found = parts(name);
         assert!(matches!(found.as_slice(), [one] if one.contains(part)), "{name}: {found:?}");
     }
-    let ran = run(["price", &edge(), "--dry-run", "--without", "shop"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("`statistics tag shop` ("), "{}", ran.stderr);
+    run(["price", &edge(), "--dry-run", "--without", "shop"]).fails(2, "`statistics tag shop` (");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let change = "access-log/file -> access-log/json";
@@ -314,9 +307,7 @@ fn bad_input_is_refused_with_what_to_do() {
     let path = path.to_str().unwrap();
     let fails_with = |text: &str, more: &[&str], expected: &str| {
         fs::write(path, text).unwrap();
-        let ran = run(["price", path].into_iter().chain(more.iter().copied()));
-        assert_eq!(ran.code, Some(2), "{text}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{text}: {}", ran.stderr);
+        run(["price", path].into_iter().chain(more.iter().copied())).fails(2, expected);
     };
     fails_with("a: [", &["--dry-run"], "neither YAML nor JSON");
     fails_with("dynamic_resources: {lds_config: {ads: {}}}", &["--dry-run"], "/config_dump");
@@ -335,10 +326,8 @@ fn bad_input_is_refused_with_what_to_do() {
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
     fails_with("static_resources: {no_such_field: 1}", &["--out", out], "no_such_field");
-    let ran = run(["price", &edge(), "--dry-run", "--without", "cor"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("did you mean `cors`"), "{}", ran.stderr);
-    let ran = run(["price", &edge(), "--price-per-core-hour", "0.04"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("--rate"), "{}", ran.stderr);
+    run(["price", &edge(), "--dry-run", "--without", "cor"]).fails(2, "did you mean `cors`");
+    run(["price", &edge(), "--price-per-core-hour", "0.04"]).fails(2, "--rate");
     let ran = run(["price", &edge(), "--dry-run", "--request", "GET http://a.shop.example/cart"]);
     assert!(ran.stdout.contains("no request") && ran.stdout.contains("takes https"), "{}", ran.stdout);
 }

@@ -1,19 +1,19 @@
 //! `hoptax predict prices`, and the study records that it uses, on real Envoy.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::support::{Ran, checked, hoptax, ran, root, run, small_study};
+use serde_json::Value;
 
-/// Runs a small study of these arms, and returns the path of its result.
-fn study(folder: &Path, name: &str, arms: &str) -> PathBuf {
-    let file = folder.join(format!("{name}.yaml"));
-    fs::write(&file, small_study(arms, 2)).unwrap();
-    let out = folder.join(name);
-    let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out));
+use crate::support::study::{StudyFolder, arm, small_study};
+use crate::support::{Ran, checked, ran, root, run};
+
+/// Measures a small study of these arms.
+fn measured(arms: &str) -> StudyFolder {
+    let study = StudyFolder::new(&small_study(arms, 2));
+    let ran = study.run();
     // With few slices, the result may be void.
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
-    out.join("result.json")
+    study
 }
 
 fn prices(arguments: &[&str]) -> Ran {
@@ -22,8 +22,7 @@ fn prices(arguments: &[&str]) -> Ran {
 
 #[test]
 fn the_built_in_list_is_printed_in_every_format() {
-    let table = prices(&[]);
-    assert_eq!(table.code, Some(0), "{}", table.stderr);
+    let table = prices(&[]).succeeded();
     assert!(table.stdout.contains("route/path{routes=1000}") && table.stdout.contains("more: --details"));
     let details = prices(&["--details"]).stdout;
     assert!(details.contains("listed: study") && !details.contains("more: --details"), "{details}");
@@ -51,12 +50,10 @@ fn a_list_carries_to_its_own_machine_unchanged() {
 
 #[test]
 fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = study(folder.path(), "list", "baseline, same, jwt, lua");
-    let here = study(folder.path(), "here", "baseline, same, jwt");
-    let json = checked("study", &fs::read_to_string(&list).unwrap());
+    let (list, here) = (measured("baseline, same, jwt, lua"), measured("baseline, same, jwt"));
+    let (of_list, of_here) = (list.result(), here.result());
     // Kernel counters are in the evidence, even if checks withhold the numbers.
-    let samples = json["rounds"][0]["samples"].as_array().unwrap();
+    let samples = of_list["rounds"][0]["samples"].as_array().unwrap();
     for sample in samples.iter().filter(|sample| sample["load"] == "saturation") {
         let counted =
             sample["set_aside"].as_array().unwrap().iter().any(|by| by.as_array().unwrap().is_empty());
@@ -67,23 +64,18 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
             assert!(count("reads") >= 2 * count("requests"), "{sample}");
         }
     }
-    let (list, measured) = (list.to_str().unwrap(), here.to_str().unwrap());
-    let carried = prices(&["--here", "--list", list, "--measured", measured, "--json", "-"]);
+    let path = |study: &StudyFolder| study.path("out/result.json").display().to_string();
+    let carried = prices(&["--here", "--list", &path(&list), "--measured", &path(&here), "--json", "-"]);
     // Other work on the machine can leave a number bounded, or unknown.
-    let study_of = |path: &str| checked("study", &fs::read_to_string(path).unwrap());
-    let arm = |path: &str, id: &str| {
-        study_of(path)["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap().clone()
-    };
-    let has_plain = |path: &str| !arm(path, "baseline")["cpu_us_per_request"].is_null();
+    let has_plain = |of: &Value| !arm(of, "baseline")["cpu_us_per_request"].is_null();
     if carried.code == Some(4) {
-        let is_void = |path: &str| study_of(path)["verdict"] == "void";
-        let is_withheld = [list, measured].iter().any(|path| is_void(path) || !has_plain(path));
+        let is_withheld = [&of_list, &of_here].iter().any(|of| of["verdict"] == "void" || !has_plain(of));
         assert!(is_withheld, "{}", carried.stderr);
         return;
     }
     let json = checked("prices", &carried.stdout);
     let price = |id: &str| json["prices"].as_array().unwrap().iter().find(|price| price["id"] == id).unwrap();
-    let is_measured = !arm(measured, "jwt")["cost"]["cpu_us_per_request"].is_null();
+    let is_measured = !arm(&of_here, "jwt")["cost"]["cpu_us_per_request"].is_null();
     assert_eq!(price("jwt")["made"] == "measured", is_measured, "{json}");
     assert!(price("lua")["made"] != "measured" && price("lua")["made"] != "listed", "{json}");
     assert!(json["here"]["anchors"].as_array().unwrap().iter().any(|name| name == "plain proxying"));
@@ -91,12 +83,9 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
 
 #[test]
 fn the_speeds_of_the_machine_are_in_the_result_of_a_study_that_measures_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    fs::write(&file, small_study("baseline, same", 2)).unwrap();
-    let ran = ran(hoptax().arg("study").arg(&file).args(["--smoke", "--with-speeds", "--out"]).arg(&out));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
+    ran(study.command().args(["--smoke", "--with-speeds"])).succeeded();
+    let result = study.result();
     assert!(result["speeds"]["speeds"].as_array().unwrap().len() > 10, "{}", result["speeds"]);
 }
 
@@ -106,8 +95,6 @@ fn a_file_that_is_not_a_study_result_is_invalid_input() {
     let file = folder.path().join("x.json");
     fs::write(&file, "{}").unwrap();
     let file = file.to_str().unwrap();
-    let ran = prices(&["--list", file]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("is not a study result"), "{}", ran.stderr);
+    prices(&["--list", file]).fails(2, "is not a study result");
     assert_eq!(prices(&["--measured", file]).code, Some(2), "without --here it has no use");
 }

@@ -3,43 +3,15 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, small_study, smallest_study, wait_until};
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new(study: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("study.yaml"), study).unwrap();
-        Self(folder)
-    }
-
-    fn out(&self) -> PathBuf {
-        self.0.path().join("out")
-    }
-
-    fn study(&self) -> Command {
-        let mut command = hoptax();
-        command.arg("study").arg(self.0.path().join("study.yaml")).arg("--out").arg(self.out());
-        command
-    }
-
-    fn start(&self) -> Guarded {
-        Guarded(self.study().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
-    }
-
-    fn result(&self) -> Value {
-        checked("study", &fs::read_to_string(self.out().join("result.json")).unwrap())
-    }
-}
+use crate::support::study::{StudyFolder, small_study, smallest_study};
+use crate::support::{Guarded, checked, hoptax, install, is_alive, ran, run, wait_until};
 
 fn exists(path: &Path) -> bool {
     fs::exists(path).unwrap()
@@ -49,11 +21,11 @@ fn exists(path: &Path) -> bool {
 fn a_killed_study_resumes_after_its_last_complete_round() {
     // The machine chooses more rounds than will be measured.
     let text = smallest_study("baseline, access-log/file", 4).replace("rounds: 4\n", "");
-    let folder = Folder::new(&text);
-    let store = folder.0.path().join("store.sqlite");
-    let mut study = folder.study();
+    let folder = StudyFolder::new(&text);
+    let store = folder.path("store.sqlite");
+    let mut study = folder.command();
     study.arg(format!("--store={}", store.display()));
-    let mut running = Guarded(study.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut running = Guarded(study.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     wait_until("two rounds", || exists(&folder.out().join("rounds/1.json")));
     // Kill it in the third round.
     wait_until("a log is written", || exists(&folder.out().join("arms/access-log-file/files/access.log")));
@@ -65,9 +37,8 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     let first = fs::read_to_string(folder.out().join("rounds/0.json")).unwrap();
     // The store has the complete rounds, at most without the last, which was being written to both.
     let runs = |arguments: &[&str]| ran(hoptax().arg("runs").args(arguments).arg("--store").arg(&store));
-    let exported = folder.0.path().join("exported");
-    let export = runs(&["export", "1", exported.to_str().unwrap()]);
-    assert_eq!(export.code, Some(0), "{}", export.stderr);
+    let exported = folder.path("exported");
+    runs(&["export", "1", exported.to_str().unwrap()]).succeeded();
     let in_store = fs::read_dir(exported.join("rounds")).unwrap().count();
     assert!(in_store == kept || in_store + 1 == kept, "{in_store} of {kept}");
     for name in ["rounds/0.json", "study.yaml", "run.json"] {
@@ -79,10 +50,10 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     }
     let leftover = folder.out().join("arms/access-log-file/files");
     assert!(exists(&leftover));
-    let cleaned = ran(hoptax().args(["runs", "cleanup"]).arg(folder.0.path()));
+    let cleaned = ran(hoptax().args(["runs", "cleanup"]).arg(folder.folder.path()));
     assert!(cleaned.code == Some(0) && cleaned.stdout.contains("files") && !exists(&leftover), "{cleaned:?}");
 
-    let resumed = ran(hoptax().args(["study", "--details", "--rounds", "4", "--resume"]).arg(folder.out()));
+    let resumed = folder.resume(&["--details", "--rounds", "4"]);
     assert!(resumed.stderr.contains("resumed after round"), "{}", resumed.stderr);
     let result = folder.result();
     assert_eq!(result["plan"]["rounds_completed"], 4, "{}", resumed.stderr);
@@ -115,38 +86,14 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     // Four rounds of two arms under two loads.
     assert_eq!(distinct.len(), 4 * 2 * 2, "{slices}");
     // A complete study measures nothing more, and its result stays the same.
-    let again = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    let again = folder.resume(&[]);
     assert_eq!(again.code, resumed.code, "{}", again.stderr);
     assert_eq!(folder.result()["arms"], result["arms"]);
 }
 
 #[test]
-fn a_folder_that_cannot_be_resumed_is_an_error_with_the_reason() {
-    let folder = Folder::new(&smallest_study("baseline, same", 2));
-    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is not a run folder"));
-    let done = ran(&mut folder.study());
-    assert!(exists(&folder.out().join("rounds/1.json")), "{}", done.stderr);
-    let file = folder.out().join("run.json");
-    let text = fs::read_to_string(&file).unwrap();
-    let mut manifest: Value = serde_json::from_str(&text).unwrap();
-    manifest["kernel"] = "another".into();
-    fs::write(&file, manifest.to_string()).unwrap();
-    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("kernel another then"), "{}", refused.stderr);
-    fs::write(&file, &text).unwrap();
-    let study = fs::read_to_string(folder.out().join("study.yaml")).unwrap();
-    fs::write(folder.out().join("study.yaml"), study.replace("rate: 500", "rate: 600")).unwrap();
-    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("the study or the catalogue has changed"), "{}", refused.stderr);
-    let nothing = run(["runs", "cleanup", folder.out().to_str().unwrap()]);
-    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
-}
-
-#[test]
 fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
-    let folder = Folder::new(&smallest_study("baseline, rate-limit/global", 25));
+    let folder = StudyFolder::new(&smallest_study("baseline, rate-limit/global", 25));
     let mut running = folder.start();
     let log = folder.out().join("companion.log");
     wait_until("the companion listens", || {
@@ -165,8 +112,7 @@ fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
     });
     support::signal(companion.unwrap(), "KILL");
     let code = running.0.wait().unwrap().code();
-    let mut stderr = String::new();
-    std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut stderr).unwrap();
+    let stderr = running.stderr();
     assert_eq!(code, Some(3), "{stderr}");
     assert!(stderr.contains("exited") && stderr.contains("companion.log"), "{stderr}");
 }
@@ -191,62 +137,46 @@ fn listens(process_id: u32, port: u16) -> bool {
 #[test]
 fn a_missing_application_is_an_error_with_the_remedy() {
     let study = small_study("baseline, rate-limit/library", 2);
-    let folder = Folder::new(&study);
-    let ran_without = ran(&mut folder.study());
-    assert_eq!(ran_without.code, Some(2), "{}", ran_without.stderr);
-    assert!(ran_without.stderr.contains("add `application: go`"), "{}", ran_without.stderr);
-    let folder = Folder::new(&format!("{study}\napplication: go\n"));
-    let mut command = folder.study();
-    command.current_dir(folder.0.path()).env("PATH", "/usr/bin:/bin");
-    let ran_without = ran(&mut command);
-    assert_eq!(ran_without.code, Some(3), "{}", ran_without.stderr);
-    assert!(ran_without.stderr.contains("make limiter"), "{}", ran_without.stderr);
+    let folder = StudyFolder::new(&study);
+    folder.run().fails(2, "add `application: go`");
+    let folder = StudyFolder::new(&format!("{study}\napplication: go\n"));
+    let mut command = folder.command();
+    command.current_dir(folder.folder.path()).env("PATH", "/usr/bin:/bin");
+    ran(&mut command).fails(3, "make limiter");
     assert!(!folder.out().exists(), "it is found before the study begins");
 }
 
-/// An executable script.
-fn install(path: &Path, script: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 #[test]
-fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
-    let folder = Folder::new(&format!("{}application: go\n", smallest_study("baseline, same", 2)));
+fn a_study_is_resumed_only_with_the_same_file_and_builds_on_the_same_machine() {
+    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is not a run folder"));
+    let folder = StudyFolder::new(&format!("{}application: go\n", smallest_study("baseline, same", 2)));
     // An application with the interface of the one in Go.
-    let application = folder.0.path().join("bin/hoptax-limiter");
+    let application = folder.path("bin/hoptax-limiter");
     let script = format!("exec '{}' lab origin --listen \"$2\"", support::program().display());
     install(&application, &script);
     let with_application = |command: &mut Command| {
         let path = env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", application.parent().unwrap().display());
-        ran(command.current_dir(folder.0.path()).env("PATH", path))
+        ran(command.current_dir(folder.folder.path()).env("PATH", path))
     };
     let resumed =
         |more: &[&str]| with_application(hoptax().arg("study").arg("--resume").arg(folder.out()).args(more));
-    let refused = |ran: &support::Ran, reason: &str| {
-        assert_eq!(ran.code, Some(2), "{reason}: {}", ran.stderr);
-        assert!(ran.stderr.contains(reason), "{reason}: {}", ran.stderr);
-    };
-    let first = with_application(&mut folder.study());
+    let first = with_application(&mut folder.command());
     let result = folder.result();
     assert_eq!(result["plan"]["rounds_completed"], 2, "{}", first.stderr);
     assert_eq!(resumed(&[]).code, first.code);
 
     install(&application, &format!("{script} # patched"));
-    refused(&resumed(&[]), "a different build of hoptax-limiter");
+    resumed(&[]).fails(2, "a different build of hoptax-limiter");
     fs::remove_file(&application).unwrap();
-    let without = resumed(&[]);
-    assert_eq!(without.code, Some(3), "{}", without.stderr);
-    assert!(without.stderr.contains("make limiter"), "{}", without.stderr);
+    resumed(&[]).fails(3, "make limiter");
     install(&application, &script);
 
     // Another program that reports the same version.
     let envoy = Envoy::usual().unwrap();
-    let other = folder.0.path().join("envoy");
+    let other = folder.path("envoy");
     install(&other, &format!("exec '{}' \"$@\"", envoy.program.display()));
-    refused(&resumed(&["--envoy", other.to_str().unwrap()]), "a different build of Envoy");
+    resumed(&["--envoy", other.to_str().unwrap()]).fails(2, "a different build of Envoy");
 
     let cpu = |whose: &str| result["environment"][whose][0].as_u64().unwrap().to_string();
     let (proxy, generator) = (cpu("proxy_cpus"), cpu("generator_cpus"));
@@ -255,8 +185,27 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
         command.env("XDG_STATE_HOME", "/nonexistent").args(["--cpu-list", &generator]);
         command.arg(support::program()).arg("study").arg("--resume").arg(folder.out());
         let expected = format!("processors of proxies [{proxy}] then, [{generator}] now");
-        refused(&with_application(&mut command), &expected);
+        with_application(&mut command).fails(2, &expected);
     }
+
+    // A study file or a machine that is another than then.
+    let changed = |name: &str, change: &dyn Fn(&str) -> String, reason: &str| {
+        let file = folder.out().join(name);
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, change(&text)).unwrap();
+        resumed(&[]).fails(2, reason);
+        fs::write(&file, text).unwrap();
+    };
+    let another_kernel = |text: &str| {
+        let mut manifest: Value = serde_json::from_str(text).unwrap();
+        manifest["kernel"] = "another".into();
+        manifest.to_string()
+    };
+    changed("run.json", &another_kernel, "kernel another then");
+    let another_rate = |text: &str| text.replace("rate: 500", "rate: 600");
+    changed("study.yaml", &another_rate, "the study or the catalogue has changed");
+    let nothing = run(["runs", "cleanup", folder.out().to_str().unwrap()]);
+    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
     // Nothing of this has changed the folder.
     assert_eq!(resumed(&[]).code, first.code);
 }

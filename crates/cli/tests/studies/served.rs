@@ -1,15 +1,13 @@
 //! Studies and bills as jobs of `hoptax serve`, on real Envoy. The rest of its answers is tested in `crates/serve`.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::browser::use_in_browser;
-use crate::support::{Guarded, Lab, hoptax, ran, root};
+use crate::support::{Guarded, Lab, hoptax, ran, root, serve};
 
 /// A proxy with parts that all requests pass, without files and without code.
 const CONFIGURATION: &str = "\
@@ -59,19 +57,7 @@ struct Served {
 
 impl Served {
     fn start(lab: &Lab) -> Self {
-        let mut serve = hoptax();
-        serve.args([
-            "serve",
-            "--allow-bills",
-            "--listen",
-            "127.0.0.1:0",
-            "--store",
-            &lab.file("store.sqlite"),
-        ]);
-        let mut process = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-        let mut said = String::new();
-        BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let url = said.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
+        let (process, url) = serve(lab.file("store.sqlite"), &["--allow-bills"]);
         Self { url: format!("{url}{API}"), process }
     }
 
@@ -124,8 +110,7 @@ fn a_configuration_that_is_dropped_on_the_page_becomes_a_bill_under_its_name_and
     let lab = Lab::new();
     let mut import = hoptax();
     import.args(["runs", "import", "--store", &lab.file("store.sqlite")]);
-    let imported = ran(import.arg(root().join("crates/report/recorded/bill.json")));
-    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    ran(import.arg(root().join("crates/report/recorded/bill.json"))).succeeded();
     let served = Served::start(&lab);
     let file = lab.folder.path().join("mine.yaml");
     fs::write(&file, CONFIGURATION).unwrap();

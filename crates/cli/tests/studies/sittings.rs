@@ -1,52 +1,22 @@
 //! Lengths of studies, adding rounds to finished studies, and combining sittings.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Ran, checked, hoptax, ran, run, small_study, smallest_study};
+use crate::support::study::{StudyFolder, arm, small_study, smallest_study};
+use crate::support::{Ran, checked, hoptax, ran, run};
 
-/// A folder with a study file of two arms.
-struct Studies(tempfile::TempDir);
+/// A study of two arms.
+fn two_arms() -> StudyFolder {
+    StudyFolder::new(&smallest_study("baseline, same", 2))
+}
 
-impl Studies {
-    fn new() -> Self {
-        Self::with_file(&smallest_study("baseline, same", 2))
-    }
-
-    fn with_file(text: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("study.yaml"), text).unwrap();
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Command of the study, with its results in the folder `out`.
-    fn study(&self, out: &str, more: &[&str]) -> Command {
-        let mut command = hoptax();
-        command.arg("study").arg(self.path("study.yaml")).arg("--out").arg(self.path(out)).args(more);
-        // The probe of a machine that runs tests varies between moments, and sittings with different probe outcomes are not
-        // combined.
-        command.args(["--never-halt", "never"]);
-        command
-    }
-
-    fn run(&self, out: &str, more: &[&str]) -> Ran {
-        ran(&mut self.study(out, more))
-    }
-
-    fn resume(&self, out: &str, more: &[&str]) -> Ran {
-        ran(hoptax().arg("study").arg("--resume").arg(self.path(out)).args(more))
-    }
-
-    fn result(&self, out: &str) -> Value {
-        checked("study", &read(&self.path(out).join("result.json")))
-    }
+/// Runs a study with its results in the folder `out`.
+fn run_into(studies: &StudyFolder, out: &str, more: &[&str]) -> Ran {
+    // The probe of a machine that runs tests varies between moments, and sittings with different probe outcomes are not combined.
+    ran(studies.command_into(out).args(more).args(["--never-halt", "never"]))
 }
 
 fn read(path: &Path) -> String {
@@ -55,87 +25,75 @@ fn read(path: &Path) -> String {
 
 #[test]
 fn a_finished_study_is_not_overwritten_and_accepts_more_rounds() {
-    let studies = Studies::new();
-    studies.run("out", &[]);
+    let studies = two_arms();
+    run_into(&studies, "out", &[]);
     let first = read(&studies.path("out/rounds/0.json"));
-    assert_eq!(studies.result("out")["plan"]["rounds_completed"], 2);
+    assert_eq!(studies.result()["plan"]["rounds_completed"], 2);
 
-    let refused = studies.run("out", &[]);
+    let refused = run_into(&studies, "out", &[]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("--resume") && refused.stderr.contains("--force"), "{}", refused.stderr);
 
-    let longer = studies.resume("out", &["--rounds", "3"]);
-    let result = studies.result("out");
+    let longer = studies.resume(&["--rounds", "3"]);
+    let result = studies.result();
     assert_eq!(result["plan"]["rounds_completed"], 3, "{}", longer.stderr);
     assert_eq!(result["plan"]["rounds_planned"], 3);
     assert_eq!(result["plan"]["resumed_after_rounds"], serde_json::json!([2]));
     assert_eq!(result["plan"]["ended_early"], Value::Null);
     assert_eq!(read(&studies.path("out/rounds/0.json")), first);
 
-    let nothing = studies.resume("out", &[]);
+    let nothing = studies.resume(&[]);
     assert!(nothing.stderr.contains("the study has its 3 rounds"), "{}", nothing.stderr);
-    assert_eq!(studies.result("out")["arms"], result["arms"]);
-    let fewer = studies.resume("out", &["--rounds", "2"]);
+    assert_eq!(studies.result()["arms"], result["arms"]);
+    let fewer = studies.resume(&["--rounds", "2"]);
     assert_eq!(fewer.code, Some(2), "{}", fewer.stderr);
 
-    studies.run("out", &["--force"]);
+    run_into(&studies, "out", &["--force"]);
     assert_ne!(read(&studies.path("out/rounds/0.json")), first);
 }
 
 #[test]
 fn a_resumed_study_is_judged_by_its_own_thresholds() {
-    let studies = Studies::new();
+    let studies = two_arms();
     let loosened = |result: &Value| -> Vec<String> {
         let all = result["loosened"].as_array().unwrap();
         all.iter().map(|one| format!("{} {}", one["name"].as_str().unwrap(), one["value"])).collect()
     };
-    studies.run("out", &["--threshold", "rounds=1", "--threshold", "steal=0.5"]);
+    run_into(&studies, "out", &["--threshold", "rounds=1", "--threshold", "steal=0.5"]);
     let of_all = ["rounds 1.0", "steal 0.5"].map(str::to_owned);
-    let mut first = loosened(&studies.result("out"));
+    let mut first = loosened(&studies.result());
     first.sort_unstable();
     assert_eq!(first, of_all);
     // They are kept, and those that the arguments set are changed.
-    let resumed = studies.resume("out", &[]);
-    let mut kept = loosened(&studies.result("out"));
+    let resumed = studies.resume(&[]);
+    let mut kept = loosened(&studies.result());
     kept.sort_unstable();
     assert_eq!(kept, of_all, "{}", resumed.stderr);
-    studies.resume("out", &["--threshold", "rounds=5"]);
-    assert_eq!(loosened(&studies.result("out")), ["steal 0.5"]);
-    studies.resume("out", &[]);
-    assert_eq!(loosened(&studies.result("out")), ["steal 0.5"]);
-}
-
-#[test]
-fn a_foreign_result_is_not_overwritten() {
-    let studies = Studies::new();
-    fs::create_dir(studies.path("out")).unwrap();
-    fs::write(studies.path("out/result.json"), "{}").unwrap();
-    let refused = studies.run("out", &[]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert_eq!(read(&studies.path("out/result.json")), "{}");
+    studies.resume(&["--threshold", "rounds=5"]);
+    assert_eq!(loosened(&studies.result()), ["steal 0.5"]);
+    studies.resume(&[]);
+    assert_eq!(loosened(&studies.result()), ["steal 0.5"]);
 }
 
 #[test]
 fn a_short_budget_still_measures_two_rounds() {
-    let studies = Studies::new();
-    let ran = studies.run("out", &["--budget", "10ms"]);
-    let plan = &studies.result("out")["plan"];
+    let studies = two_arms();
+    let ran = run_into(&studies, "out", &["--budget", "10ms"]);
+    let plan = &studies.result()["plan"];
     assert_eq!(plan["rounds_completed"], 2, "{}", ran.stderr);
     assert_eq!(plan["rounds_planned"], 2);
     assert_eq!(plan["budget_s"], 0.01);
     assert_eq!(plan["sequential"], Value::Null);
-    let refused = run(["study", "quick", "--until", "1"]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("write it as `1%`"), "{}", refused.stderr);
+    run(["study", "quick", "--until", "1"]).fails(2, "write it as `1%`");
 }
 
 #[test]
 fn a_study_with_a_precision_records_its_looks_and_whether_it_reached_it() {
     // One connection leaves a processor to other tests: no cost is read.
     let file = small_study("baseline, same", 2).replace("connections: 4", "connections: 1");
-    let studies = Studies::with_file(&file);
-    let ran = studies.run("out", &["--until", "0.001%", "--rounds", "3"]);
-    let result = studies.result("out");
+    let studies = StudyFolder::new(&file);
+    let ran = run_into(&studies, "out", &["--until", "0.001%", "--rounds", "3"]);
+    let result = studies.result();
     let sequential = &result["plan"]["sequential"];
     assert_eq!(sequential["looks"], serde_json::json!([3]), "{}", ran.stderr);
     assert_eq!((&sequential["reached"], &sequential["quantile_confidence"]), (&false.into(), &0.96.into()));
@@ -144,12 +102,12 @@ fn a_study_with_a_precision_records_its_looks_and_whether_it_reached_it() {
     assert!(read(&studies.path("out/report.md")).contains("not reached"));
 
     // The same rounds, resumed as a study of three rounds, whose intervals are not examined.
-    studies.resume("out", &["--rounds", "3"]);
-    assert_eq!(studies.result("out")["plan"]["sequential"], Value::Null);
+    studies.resume(&["--rounds", "3"]);
+    assert_eq!(studies.result()["plan"]["sequential"], Value::Null);
 
     // The look at the end of the first session still counts.
-    let resumed = studies.resume("out", &["--until", "0.001%", "--rounds", "4"]);
-    let sequential = &studies.result("out")["plan"]["sequential"];
+    let resumed = studies.resume(&["--until", "0.001%", "--rounds", "4"]);
+    let sequential = &studies.result()["plan"]["sequential"];
     assert_eq!(sequential["looks"], serde_json::json!([3, 4]), "{}", resumed.stderr);
 }
 
@@ -160,8 +118,8 @@ fn sittings_of_one_study_are_combined() {
     let file = small_study("baseline, same", 2)
         .replace("rate: 500, ", "")
         .replace("connections: 4", "connections: 1");
-    let studies = Studies::with_file(&file);
-    let first = studies.run("first", &["--again", "--rounds", "2"]);
+    let studies = StudyFolder::new(&file);
+    let first = run_into(&studies, "first", &["--again", "--rounds", "2"]);
     assert!(
         ["one sitting states costs", "no sitting states a cost"]
             .iter()
@@ -172,7 +130,7 @@ fn sittings_of_one_study_are_combined() {
     let file = studies.path("small-sittings.json");
     assert_eq!(checked("sittings", &read(&file))["holds_for"], "sitting");
 
-    let second = studies.run("second", &["--details", "--again", "--rounds", "2", "--seed", "2"]);
+    let second = run_into(&studies, "second", &["--details", "--again", "--rounds", "2", "--seed", "2"]);
     let combined = checked("sittings", &read(&file));
     // Checks may withhold any cost of a study this small. A cost that both sittings state holds for the machine.
     let costs = combined["arms"].as_array().unwrap().iter().flat_map(|arm| arm["costs"].as_array().unwrap());
@@ -181,11 +139,10 @@ fn sittings_of_one_study_are_combined() {
     let holds_for = if costs.clone().any(is_of_both) { "machine" } else { "sitting" };
     assert_eq!(combined["holds_for"], holds_for, "{}", second.stderr);
     for (number, out) in ["first", "second"].iter().enumerate() {
-        let result = studies.result(out);
-        let same = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == "same").unwrap();
+        let result = studies.result_in(out);
         let of_cpu = costs.clone().find(|cost| cost["measure"] == "cpu_us" && cost["load"].is_null());
         let estimate = of_cpu.map_or(&Value::Null, |cost| &cost["estimates"][number]["interval"]);
-        assert_eq!(estimate, &same["cost"]["cpu_us_per_request"], "{out}");
+        assert_eq!(estimate, &arm(&result, "same")["cost"]["cpu_us_per_request"], "{out}");
     }
     let folders: Vec<&Value> =
         combined["sittings"].as_array().unwrap().iter().map(|sitting| &sitting["folder"]).collect();
@@ -224,8 +181,7 @@ fn sittings_of_one_study_are_combined() {
     let refused = combine(&[]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("kernel") && refused.stderr.contains("--force"), "{}", refused.stderr);
-    let forced = combine(&["--force"]);
-    assert_eq!(forced.code, Some(0), "{}", forced.stderr);
+    combine(&["--force"]).succeeded();
     let stored = checked("sittings", &read(&studies.path("all/small-sittings.json")));
     assert_eq!(stored["arms"], combined["arms"]);
     let judged = checked("study", &read(&studies.path("all/small-sittings-result.json")));

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::support;
+use crate::support::study::answered;
 use crate::support::{Ran, assert_narrow, checked, hoptax, program, ran, root, run};
 
 /// A user who is not root: `nobody` on every Linux.
@@ -31,8 +32,7 @@ type Outcome = Result<Value, String>;
 pub(crate) fn listed() -> &'static BTreeMap<String, String> {
     static LISTED: OnceLock<BTreeMap<String, String>> = OnceLock::new();
     LISTED.get_or_init(|| {
-        let list = run(["study", "list"]);
-        assert_eq!(list.code, Some(0), "{}", list.stderr);
+        let list = run(["study", "list"]).succeeded();
         assert_narrow(&list.stdout);
         // Long lines go on below, further to the right.
         let unwrapped = list.stdout.replace("\n    ", " ");
@@ -96,7 +96,7 @@ fn answered_result(study: &str, ran: &Ran, out: &Path) -> Value {
     assert_eq!(out.join("timeline.csv").exists(), result["timelines"].is_array(), "{study}");
     for arm in result["arms"].as_array().unwrap() {
         let id = &arm["id"];
-        assert!(support::answered(&result, arm) > 0, "{study}: {id} answered no request: {}", ran.stderr);
+        assert!(answered(&result, arm) > 0, "{study}: {id} answered no request: {}", ran.stderr);
         assert_eq!(arm["unproven"], serde_json::json!([]), "{study}: {id}");
     }
     result

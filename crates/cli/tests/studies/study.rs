@@ -3,94 +3,51 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support;
-use crate::support::{
-    Guarded, Ran, checked, hoptax, is_alive, name_of, ran, run, small_study, smallest_study, wait_until,
-};
+use crate::support::study::{StudyFolder, arm, has_verdict, small_study, smallest_study};
+use crate::support::{Guarded, checked, hoptax, install, is_alive, name_of, ran, run, wait_until};
 
-/// A folder with a study file.
-struct Study {
-    folder: tempfile::TempDir,
+/// Starts a study and waits until slices are measured.
+fn started(study: &StudyFolder) -> Guarded {
+    let running = study.start();
+    wait_until("the first round", || running.children().iter().any(|child| name_of(*child) == "envoy"));
+    // Other processes validate the configurations before that.
+    wait_until("a round begins", || fs::metadata(study.path("out/arms/same/admin-address")).is_ok());
+    running
 }
 
-impl Study {
-    fn new(text: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("study.yaml"), text).unwrap();
-        Self { folder }
-    }
-
-    fn out(&self) -> PathBuf {
-        self.folder.path().join("out")
-    }
-
-    fn command(&self) -> Command {
-        let mut command = hoptax();
-        command.arg("study").arg(self.folder.path().join("study.yaml")).arg("--out").arg(self.out());
-        command
-    }
-
-    fn run(&self) -> Ran {
-        ran(&mut self.command())
-    }
-
-    /// Starts it and waits until slices are measured.
-    fn start(&self) -> Guarded {
-        let child = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let running = Guarded(child);
-        wait_until("the first round", || running.children().iter().any(|child| name_of(*child) == "envoy"));
-        // Other processes validate the configurations before that.
-        wait_until("a round begins", || fs::metadata(self.out().join("arms/same/admin-address")).is_ok());
-        running
-    }
-
-    /// Returns true if this number of rounds is complete.
-    fn has_rounds(&self, rounds: u32) -> bool {
-        self.out().join(format!("rounds/{}.json", rounds - 1)).exists()
-    }
-
-    fn csv(&self) -> PathBuf {
-        self.out().join("slices.csv")
-    }
-
-    fn result(&self) -> serde_json::Value {
-        checked("study", &fs::read_to_string(self.out().join("result.json")).unwrap())
-    }
+/// Returns true if this number of rounds is complete.
+fn has_rounds(study: &StudyFolder, rounds: u32) -> bool {
+    study.out().join(format!("rounds/{}.json", rounds - 1)).exists()
 }
 
 /// The values of a column of slices.csv for an arm. Only the quoted names contain commas. A slice that was set aside may have none:
 /// on a machine that stalls, it can end without a response.
-fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
-    let text = fs::read_to_string(csv).unwrap();
+fn column(study: &StudyFolder, of_arm: &str, load: &str, name: &str) -> Vec<f64> {
+    let text = fs::read_to_string(study.path("out/slices.csv")).unwrap();
     let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     let position = |name: &str| header.iter().position(|column| *column == name).unwrap();
     let (index, set_aside) = (position(name), position("set_aside"));
     let rows = text
         .lines()
         .skip(1)
-        .filter(|row| row.contains(&format!("\"{arm}\"")) && row.contains(&format!("\"{load}\"")));
+        .filter(|row| row.contains(&format!("\"{of_arm}\"")) && row.contains(&format!("\"{load}\"")));
     let values: Vec<f64> = rows
         .map(|row| row.split(',').collect::<Vec<_>>())
         .filter(|cells| cells[set_aside].is_empty() || !cells[index].is_empty())
         .map(|cells| cells[index].parse().unwrap())
         .collect();
-    assert!(!values.is_empty(), "no {name} of {arm} under {load}");
+    assert!(!values.is_empty(), "no {name} of {of_arm} under {load}");
     values
-}
-
-/// Returns true if a screen has the line of a verdict.
-fn has_verdict(screen: &str) -> bool {
-    let mut lines = screen.lines();
-    lines.any(|line| ["sound: ", "caution: ", "void: "].iter().any(|verdict| line.starts_with(verdict)))
 }
 
 #[test]
 fn a_small_study_recovers_known_answers() {
-    let study = Study::new(&small_study("direct, baseline, same, lua, control/delay", 2));
+    let study = StudyFolder::new(&small_study("direct, baseline, same, lua, control/delay", 2));
     let ran = study.run();
     let result = study.result();
     // With few slices, the result may be void; the record has all values below either way.
@@ -126,10 +83,7 @@ fn a_small_study_recovers_known_answers() {
         assert!(accounted >= planned && of("lost") <= of("set_aside"), "{arm:#}");
     }
     // The twin has the configuration of the baseline, and every other arm a different one.
-    let hash = |id: &str, field: &str| {
-        let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
-        arm[field].clone()
-    };
+    let hash = |id: &str, field: &str| arm(&result, id)[field].clone();
     let configuration = |id: &str| hash(id, "configuration_sha256");
     assert_eq!(configuration("baseline").as_str().map(str::len), Some(64));
     assert_eq!(
@@ -140,10 +94,8 @@ fn a_small_study_recovers_known_answers() {
     assert_eq!(hash("lua", "requests_sha256"), hash("baseline", "requests_sha256"));
     assert_eq!(result["environment"]["proxy_sha256"].as_str().map(str::len), Some(64));
     // No response through a delay of 1 ms arrives earlier, and CPU time is never zero.
-    assert!(
-        column(&study.csv(), "control/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 990.0)
-    );
-    assert!(column(&study.csv(), "lua", "saturation", "cpu_us_per_request").iter().all(|us| *us > 0.0));
+    assert!(column(&study, "control/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 990.0));
+    assert!(column(&study, "lua", "saturation", "cpu_us_per_request").iter().all(|us| *us > 0.0));
     for file in ["report.html", "report.md", "numbers.csv", "arms/lua/bootstrap.json", "arms/lua/envoy.log"] {
         assert!(study.out().join(file).exists(), "{file}");
     }
@@ -151,11 +103,13 @@ fn a_small_study_recovers_known_answers() {
 
 #[test]
 fn a_study_in_a_folder_with_odd_characters_is_judged_by_the_thresholds_of_its_arguments() {
-    let study =
-        Study::new(&smallest_study("baseline, same, access-log/file, tls/terminate, ext-authz/http", 2));
-    let out = study.folder.path().join("my \"run\"; {$x}: #1's \\n %h");
+    let study = StudyFolder::new(&smallest_study(
+        "baseline, same, access-log/file, tls/terminate, ext-authz/http",
+        2,
+    ));
+    let out = study.path("my \"run\"; {$x}: #1's \\n %h");
     let mut command = hoptax();
-    command.arg("study").arg(study.folder.path().join("study.yaml")).arg("--out").arg(&out);
+    command.arg("study").arg(study.path("study.yaml")).arg("--out").arg(&out);
     // More rounds than the study has: it fails and says why.
     let ran = ran(command.args(["--threshold", "rounds-fail=3", "--threshold", "steal=0.9"]));
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
@@ -175,10 +129,10 @@ fn a_study_in_a_folder_with_odd_characters_is_judged_by_the_thresholds_of_its_ar
 
 #[test]
 fn a_folder_whose_name_is_not_text_is_refused() {
-    let study = Study::new(&small_study("baseline, same", 2));
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
     let out = study.folder.path().join(OsStr::from_bytes(b"run-\xff"));
     let mut command = hoptax();
-    command.arg("study").arg(study.folder.path().join("study.yaml")).arg("--out").arg(&out);
+    command.arg("study").arg(study.path("study.yaml")).arg("--out").arg(&out);
     let ran = ran(&mut command);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("is not valid UTF-8") && !out.exists(), "{}", ran.stderr);
@@ -196,14 +150,13 @@ fn all_children(running: &Guarded) -> Vec<u32> {
 
 #[test]
 fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
-    let study = Study::new(&smallest_study("baseline, same", 25));
-    let mut running = study.start();
+    let study = StudyFolder::new(&smallest_study("baseline, same", 25));
+    let mut running = started(&study);
     let children = all_children(&running);
-    wait_until("two rounds", || study.has_rounds(2));
+    wait_until("two rounds", || has_rounds(&study, 2));
     running.signal("INT");
     assert_eq!(running.0.wait().unwrap().code(), Some(130));
-    let mut stderr = String::new();
-    std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
+    let stderr = running.stderr();
     assert!(stderr.contains("round 1 of 25, 0 % done") && stderr.contains("round 2 of 25"), "{stderr}");
     let result = study.result();
     assert_eq!(result["plan"]["ended_early"], "interrupted");
@@ -213,8 +166,8 @@ fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
 
 #[test]
 fn kill_9_leaves_no_process_behind() {
-    let study = Study::new(&small_study("baseline, same", 25));
-    let mut running = study.start();
+    let study = StudyFolder::new(&small_study("baseline, same", 25));
+    let mut running = started(&study);
     let children = all_children(&running);
     running.signal("KILL");
     running.0.wait().unwrap();
@@ -223,9 +176,9 @@ fn kill_9_leaves_no_process_behind() {
 
 #[test]
 fn the_death_of_envoy_is_an_error_with_its_log_and_the_slices_are_kept() {
-    let study = Study::new(&small_study("baseline, same", 25));
-    let mut running = study.start();
-    wait_until("a round", || study.has_rounds(1));
+    let study = StudyFolder::new(&small_study("baseline, same", 25));
+    let mut running = started(&study);
+    wait_until("a round", || has_rounds(&study, 1));
     // There is none between two rounds.
     wait_until("an Envoy", || {
         let envoy = running.children().into_iter().find(|child| name_of(*child) == "envoy");
@@ -234,32 +187,29 @@ fn the_death_of_envoy_is_an_error_with_its_log_and_the_slices_are_kept() {
         })
     });
     let status = running.0.wait().unwrap();
-    let mut stderr = String::new();
-    std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
+    let stderr = running.stderr();
     assert_eq!(status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("envoy.log") && stderr.contains("signal: 9"), "{stderr}");
     assert!(study.result()["plan"]["ended_early"].as_str().unwrap().contains("the proxy exited"));
-    assert!(fs::read_to_string(study.csv()).unwrap().lines().count() > 8);
+    assert!(fs::read_to_string(study.path("out/slices.csv")).unwrap().lines().count() > 8);
 }
 
 /// A program that claims to be Envoy and runs `script`.
 fn fake_envoy(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("pretender");
-    let text = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'envoy  version: c/1.40.0/Clean/RELEASE/B' && exit 0\n{script}\n"
+    let script = format!(
+        "[ \"$1\" = --version ] && echo 'envoy  version: c/1.40.0/Clean/RELEASE/B' && exit 0\n{script}"
     );
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    install(&path, &script);
     path
 }
 
 #[test]
 fn the_error_of_a_rejected_configuration_quotes_envoy() {
-    let study = Study::new(&small_study("baseline, same", 2));
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
     let envoy = fake_envoy(study.folder.path(), "echo 'unknown field fancy'; exit 1");
     let ran = ran(study.command().arg("--envoy").arg(envoy));
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("rejects the configuration"), "{}", ran.stderr);
+    ran.fails(3, "rejects the configuration");
     assert!(
         ran.stderr.contains("unknown field fancy") && ran.stderr.contains("bootstrap.json"),
         "{}",
@@ -269,20 +219,19 @@ fn the_error_of_a_rejected_configuration_quotes_envoy() {
 
 #[test]
 fn the_error_of_a_rejected_fragment_names_its_line() {
-    let study = Study::new(&small_study("baseline, lua", 2));
+    let study = StudyFolder::new(&small_study("baseline, lua", 2));
     let script = "[ \"$1\" = --mode ] || exit 1\nwhile [ \"$1\" != --config-path ]; do shift; done\n\
                   grep -q x-hoptax-lua \"$2\" || exit 0\n\
                   echo \"no such field: 'default_source_code'\"; exit 1";
     let envoy = fake_envoy(study.folder.path(), script);
     let ran = ran(study.command().arg("--envoy").arg(envoy));
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("line 5 of the fragment of function `lua`"), "{}", ran.stderr);
+    ran.fails(3, "line 5 of the fragment of function `lua`");
     assert!(ran.stderr.contains("no such field: 'default_source_code'"), "{}", ran.stderr);
 }
 
 #[test]
 fn the_error_of_an_envoy_that_exits_at_the_start_quotes_it() {
-    let study = Study::new(&small_study("baseline, same", 2));
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
     let script = "[ \"$1\" = --mode ] && exit 0\necho 'cannot bind: address in use'; exit 1";
     let envoy = fake_envoy(study.folder.path(), script);
     let ran = ran(study.command().arg("--envoy").arg(envoy));
@@ -297,7 +246,7 @@ fn the_error_of_an_envoy_that_exits_at_the_start_quotes_it() {
 #[test]
 fn an_envoy_that_hangs_at_its_start_ends_with_the_study() {
     for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
-        let study = Study::new(&small_study("baseline, same", 2));
+        let study = StudyFolder::new(&small_study("baseline, same", 2));
         let envoy = fake_envoy(study.folder.path(), "exec sleep 1000");
         let mut command = study.command();
         command.arg("--envoy").arg(envoy).stdout(Stdio::null()).stderr(Stdio::null());
@@ -315,13 +264,11 @@ fn an_envoy_that_hangs_at_its_start_ends_with_the_study() {
 
 #[test]
 fn a_folder_with_a_result_or_a_running_study_is_rejected() {
-    let study = Study::new(&small_study("baseline, same", 2));
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
     fs::create_dir(study.out()).unwrap();
     let in_use = fs::File::open(study.out()).unwrap();
     in_use.lock().unwrap();
-    let refused = study.run();
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("is still running"), "{}", refused.stderr);
+    study.run().fails(2, "is still running");
     drop(in_use);
     let file = study.out().join("result.json");
     fs::write(&file, "of another program").unwrap();
@@ -337,19 +284,18 @@ fn a_folder_with_a_result_or_a_running_study_is_rejected() {
 
 #[test]
 fn without_an_envoy_the_error_lists_the_ways_to_get_one() {
-    let study = Study::new(&small_study("baseline, same", 2));
-    let empty = study.folder.path().join("empty");
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
+    let empty = study.path("empty");
     fs::create_dir(&empty).unwrap();
     let mut command = study.command();
     let ran = ran(command.env("PATH", &empty).env("XDG_CACHE_HOME", &empty).env("HOPTAX_OFFLINE", "1"));
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hoptax lab envoy install 1.40.0"), "{}", ran.stderr);
+    ran.fails(3, "hoptax lab envoy install 1.40.0");
     assert!(ran.stderr.contains("--envoy PATH"), "{}", ran.stderr);
 }
 
 #[test]
 fn an_invalid_study_file_is_exit_code_2_with_every_problem() {
-    let study = Study::new("name: x\narm: [baseline]\nloads:\n  - {name: a, loop: opne}\n");
+    let study = StudyFolder::new("name: x\narm: [baseline]\nloads:\n  - {name: a, loop: opne}\n");
     let ran = study.run();
     assert_eq!(ran.code, Some(2));
     for problem in
@@ -358,17 +304,15 @@ fn an_invalid_study_file_is_exit_code_2_with_every_problem() {
         assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
     }
     assert!(!study.out().exists(), "an invalid study creates no folder");
-    let unknown = Study::new(&small_study("baseline, outlier-detectio", 2)).run();
-    assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("did you mean `outlier-detection`?"), "{}", unknown.stderr);
-    let missing = run(["study", "no-such-study"]);
-    assert_eq!(missing.code, Some(2));
-    assert!(missing.stderr.contains("`hoptax study list` lists"), "{}", missing.stderr);
+    StudyFolder::new(&small_study("baseline, outlier-detectio", 2))
+        .run()
+        .fails(2, "did you mean `outlier-detection`?");
+    run(["study", "no-such-study"]).fails(2, "`hoptax study list` lists");
 }
 
 #[test]
 fn a_full_disk_is_an_error_but_the_table_is_printed() {
-    let study = Study::new(&small_study("baseline, same", 2));
+    let study = StudyFolder::new(&small_study("baseline, same", 2));
     fs::create_dir(study.out()).unwrap();
     // Files are written beside their place, and then take it.
     symlink("/dev/full", study.out().join("result.unfinished")).unwrap();
@@ -380,7 +324,7 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 
 #[test]
 fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
-    let study = Study::new(
+    let study = StudyFolder::new(
         "name: many\nrounds: 2\narms: [baseline, same, same#2]\nloads:\n  - {name: few, loop: closed, connections: 2, blocks: \
          1, slice: 50ms}\n  - {name: many, loop: closed, connections: 600, blocks: 1, slice: 100ms}\n",
     );
@@ -388,30 +332,28 @@ fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
     let script = format!(
         "ulimit -n 1600; exec '{}' study '{}' --out '{}'",
         support::program().display(),
-        study.folder.path().join("study.yaml").display(),
+        study.path("study.yaml").display(),
         study.out().display()
     );
     let ran = ran(Command::new("sh").args(["-c", &script]));
-    let result =
-        fs::read_to_string(study.out().join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let result = study.result_of(&ran);
     for arm in result["arms"].as_array().unwrap() {
         assert_eq!(arm["failures"], serde_json::json!({}), "{arm}");
     }
     for (_, arm) in result["rounds"][0]["arms"].as_object().unwrap() {
         assert_eq!(arm["opened"]["connections"], 2, "kept connections, of which memory is measured: {arm}");
     }
-    let slices = column(&study.csv(), "same", "many", "rate");
+    let slices = column(&study, "same", "many", "rate");
     assert!(slices.len() >= 2 && slices.iter().all(|rate| *rate > 0.0), "{slices:?}");
 }
 
 #[test]
 fn an_arm_with_a_load_of_its_own_is_measured_beside_its_baseline_under_that_load_alone() {
-    let study = Study::new(
+    let study = StudyFolder::new(
         "name: heavy\nrounds: 2\narms: [baseline, same, rbac, lua]\n\
          loads:\n  - {name: in-use, loop: open, connections: 2, except: slow}\n  - {name: slow, loop: open, connections: 2, only: [lua]}\n",
     );
-    let result = support::short_form(&study.folder.path().join("study.yaml"), &study.out());
+    let result = study.short_form();
     let loads = result["plan"]["loads"].as_array().unwrap();
     assert_eq!(loads[1]["arms"], serde_json::json!(["baseline", "lua", "same"]), "{loads:#?}");
     // Each arm has a capacity, of which its rates are shares, whichever open loop it takes part in.
@@ -424,8 +366,7 @@ fn an_arm_with_a_load_of_its_own_is_measured_beside_its_baseline_under_that_load
         ("rbac", &["in-use"]),
         ("lua", &["slow"]),
     ] {
-        let arms = result["arms"].as_array().unwrap();
-        let under = arms.iter().find(|arm| arm["id"] == id).unwrap()["loads"].as_array().unwrap();
+        let under = arm(&result, id)["loads"].as_array().unwrap();
         let names: Vec<&str> = under.iter().map(|load| load["load"].as_str().unwrap()).collect();
         assert_eq!(names, expected, "{id}");
     }

@@ -6,13 +6,17 @@
 pub(crate) mod browser;
 pub(crate) mod proxied;
 pub(crate) mod receiver;
+pub(crate) mod study;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{self, BufRead, BufReader, Lines};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use jsonschema::Validator;
@@ -23,6 +27,21 @@ pub(crate) struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl Ran {
+    /// Asserts that it ended with exit code 0.
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that it ended with this exit code, not 0, and said these words on stderr.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, words: &str) {
+        assert!(self.code == Some(code) && self.stderr.contains(words), "{code} `{words}`: {self:?}");
+    }
 }
 
 /// The program, without a stored calibration and without the user's store.
@@ -103,6 +122,18 @@ impl Guarded {
         signal(self.0.id(), name);
     }
 
+    /// What it said on stderr until its end.
+    pub(crate) fn stderr(&mut self) -> String {
+        io::read_to_string(self.0.stderr.take().unwrap()).unwrap()
+    }
+
+    /// The address that it prints in its first line, once it listens.
+    pub(crate) fn address(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned()
+    }
+
     /// Process ids of its children.
     pub(crate) fn children(&self) -> Vec<u32> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.0.id())).into_iter().flatten().flatten();
@@ -146,7 +177,7 @@ fn wait(pace: Duration, most: Duration, what: &str, mut is_so: impl FnMut() -> b
         if is_so() {
             return;
         }
-        std::thread::sleep(pace);
+        thread::sleep(pace);
     }
     panic!("{what} did not come");
 }
@@ -204,18 +235,54 @@ impl Watched {
 /// Starts an origin, and returns it with its URL.
 pub(crate) fn origin(arguments: &[&str]) -> (Guarded, String) {
     let listen: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
-    let mut child = hoptax()
-        .args(["lab", "origin"])
-        .args(listen)
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-    (Guarded(child), url)
+    let mut command = hoptax();
+    command.args(["lab", "origin"]).args(listen).args(arguments);
+    let mut origin = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let url = origin.address();
+    (origin, url)
+}
+
+/// Serves each connection in a thread of its own, until the test ends.
+pub(crate) fn serve_connections(listener: TcpListener, serve: impl Fn(TcpStream) + Send + Sync + 'static) {
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            thread::spawn(move || serve(connection));
+        }
+    });
+}
+
+/// A server that does so on a free port, and its address.
+pub(crate) fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    serve_connections(listener, serve);
+    address
+}
+
+/// Starts a server of results with a store, and returns it with its URL, which ends with a slash.
+pub(crate) fn serve(store: impl AsRef<Path>, arguments: &[&str]) -> (Guarded, String) {
+    let mut command = hoptax();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(store.as_ref()).args(arguments);
+    let mut serve = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let url = serve.address();
+    (serve, url)
+}
+
+/// Writes an executable script, in a folder that may be new.
+pub(crate) fn install(path: &Path, script: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The number of open sockets of a process; none if it has ended.
+pub(crate) fn sockets(process_id: u32) -> usize {
+    let Ok(files) = fs::read_dir(format!("/proc/{process_id}/fd")) else { return 0 };
+    let is_socket =
+        |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
+    files.flatten().filter(|file| is_socket(file.path())).count()
 }
 
 /// Root of the repository.
@@ -237,62 +304,36 @@ pub(crate) fn assert_modules(folder: &str, main: &str) {
     }
 }
 
-/// The validator of a schema of `schemas/`. Compiling one takes long, so it is kept.
-fn validator(schema: &str) -> Arc<Validator> {
+/// The schema of all outputs, as it is kept.
+pub(crate) fn report_schema() -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(root().join("schemas/report.json")).unwrap()).unwrap()
+}
+
+/// The validator of the outputs whose format has this name. Compiling one takes long, so it is kept.
+fn validator(name: &str) -> Arc<Validator> {
     static KEPT: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let compile = || {
-        let text = fs::read_to_string(root().join("schemas").join(format!("{schema}.json"))).unwrap();
-        Arc::new(jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap())
+        let mut schema = report_schema();
+        // With the alternatives of all formats, an error would only say that none of them fits.
+        schema.as_object_mut().unwrap().remove("oneOf");
+        schema["$ref"] = format!("#/$defs/{name}").into();
+        Arc::new(jsonschema::validator_for(&schema).unwrap())
     };
-    Arc::clone(kept.entry(schema.to_owned()).or_insert_with(compile))
+    Arc::clone(kept.entry(name.to_owned()).or_insert_with(compile))
 }
 
-/// Parses a JSON text and validates it against a schema of `schemas/`.
-pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
-    let validator = validator(schema);
+/// What is wrong with a value as an output whose format has this name.
+pub(crate) fn misfits(name: &str, value: &serde_json::Value) -> Vec<String> {
+    validator(name).iter_errors(value).map(|error| error.to_string()).collect()
+}
+
+/// Parses a JSON text and validates it as an output whose format has this name.
+pub(crate) fn checked(name: &str, text: &str) -> serde_json::Value {
     let value: serde_json::Value = serde_json::from_str(text).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    let errors = misfits(name, &value);
     assert!(errors.is_empty(), "{errors:?}");
     value
-}
-
-/// Runs the short form of a study, and returns its result: one round with one copy of each arm, for properties that need no more. A study
-/// file has at least two rounds, and copies are for precision. However busy the machine is, it succeeds.
-pub(crate) fn short_form(study: &Path, out: &Path) -> serde_json::Value {
-    let ran = ran(hoptax().arg("study").arg(study).arg("--smoke").arg("--out").arg(out));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
-    assert_eq!(result["plan"]["rounds_completed"], 1, "{}", ran.stderr);
-    result
-}
-
-/// The requests that an arm answered: in slices, also in those that were set aside, or in courses.
-pub(crate) fn answered(result: &serde_json::Value, arm: &serde_json::Value) -> u64 {
-    let rounds = result["rounds"].as_array().unwrap().iter();
-    let parts = rounds.flat_map(|round| ["samples", "courses"].map(|kind| round[kind].as_array()));
-    let of_arm = parts.flatten().flatten().filter(|part| part["arm"] == arm["id"]);
-    let books = of_arm.flat_map(|part| [&part["book"], &part["set_aside_book"]]);
-    books.filter_map(|book| book["answered"].as_u64()).sum()
-}
-
-/// A study file for a short study.
-pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
-    format!(
-        "name: small\nsummary: Does it work?\nrounds: {rounds}\narms: [{arms}]\nloads:\n  \
-         - {{name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}}\n  \
-         - {{name: fixed-rate, loop: open, rate: 500, connections: 8, blocks: 2, slice: 100ms}}\n"
-    )
-}
-
-/// The same with one slice of each arm and load in a round, and few requests in place of a closed loop, for tests that read no costs.
-pub(crate) fn smallest_study(arms: &str, rounds: u32) -> String {
-    let closed = "name: saturation, loop: closed, connections: 4,";
-    let study = small_study(arms, rounds);
-    assert!(study.contains(closed), "{study}");
-    study
-        .replace(closed, "name: lower-rate, loop: open, rate: 400, connections: 1,")
-        .replace("blocks: 2", "blocks: 1")
 }
 
 /// Certificates created by `hoptax lab certs`.

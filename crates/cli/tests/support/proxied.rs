@@ -5,10 +5,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hoptax_functions::{Catalogue, Context, FunctionCall};
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
+use hoptax_subject::envoy::bootstrap::ProxyPlan;
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 
@@ -155,6 +156,14 @@ fn envoy() -> &'static Envoy {
     ENVOY.get_or_init(|| Envoy::usual().unwrap())
 }
 
+/// Returns the message by which Envoy refuses the configuration in a file; none if it accepts it.
+pub(crate) fn refusal(path: &Path) -> Option<String> {
+    let mut validate = Command::new(&envoy().program);
+    validate.args(["--mode", "validate", "--log-level", "error", "--config-path"]).arg(path);
+    let validated = validate.output().unwrap();
+    (!validated.status.success()).then(|| String::from_utf8_lossy(&validated.stderr).into_owned())
+}
+
 /// Starts Envoy with the function of a call.
 pub(crate) fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
     started(&spec(call, directory, witnesses))
@@ -183,20 +192,12 @@ pub(crate) fn spec_with(
         function.render(&knobs, &Context { directory, companion }).unwrap()
     });
     let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
+    let origins = witnesses.iter().map(|witness| witness.address).collect();
+    let plain = ProxyPlan::plain(([127, 0, 0, 1], 0).into(), origins);
     ProxySpec {
         envoy: envoy().clone(),
         directory: directory.to_owned(),
-        source: ProxyPlan {
-            admin_port: 0,
-            listen: ([127, 0, 0, 1], 0).into(),
-            origins: witnesses.iter().map(|witness| witness.address).collect(),
-            fragment,
-            codec: Codec::Http1,
-            downstream: None,
-            upstream: None,
-            watched: None,
-        }
-        .into(),
+        source: ProxyPlan { fragment, ..plain }.into(),
         environment,
         flags: Vec::new(),
         workers: 1,

@@ -246,7 +246,7 @@ impl Shared {
             let before = to_agents.borrow().clone();
             let problem = match timeout(LOOK_TIME, self.look(&before)).await {
                 Ok(Ok((all, problem))) => {
-                    for text in news.of(&all) {
+                    for text in news.update(&all) {
                         // Nobody may listen any more.
                         let _ = to_news.send(text);
                     }

@@ -256,7 +256,7 @@ pub struct News {
 
 impl News {
     /// A sentence for each trouble that some agents did not have before.
-    pub fn of(&mut self, agents: &[Agent]) -> Vec<String> {
+    pub fn update(&mut self, agents: &[Agent]) -> Vec<String> {
         self.told.resize(agents.len(), None);
         let mut groups: Vec<(&Trouble, Vec<String>)> = Vec::new();
         for (index, (agent, told)) in agents.iter().zip(&mut self.told).enumerate() {

@@ -6,7 +6,7 @@ use hoptax_bootstrap::Way;
 use hoptax_text::yaml::envoy::{Node, Style, Tree};
 use serde_json::{Map, Value};
 
-use super::render::{Form, block, flow, key_in, nested};
+use super::render::{Form, block, flow, key_in, nested, under};
 use super::{Edit, Refused};
 use crate::found::Change;
 
@@ -156,7 +156,7 @@ impl<'t> Original<'t> {
             return Err(Refused::Form);
         }
         self.unshared_inside(tree)?;
-        Ok(Edit { bytes: tree.bytes.clone(), by: flow(value, self.is_json), creates: None, depth: 0 })
+        Ok(Edit { bytes: tree.bytes.clone(), by: flow(value, self.is_json), ..Edit::default() })
     }
 
     /// Inserts an entry, or an item behind the last. `at` is its pointer.
@@ -205,12 +205,7 @@ impl<'t> Original<'t> {
         let Some(neighbour) = neighbour else {
             // Only one at a time may take the place of nothing.
             let bracket = self.text.get(open..=open).ok_or(Refused::Form)?;
-            return Ok(Edit {
-                bytes: open..open + 1,
-                by: format!("{bracket}{new}"),
-                creates: None,
-                depth: 0,
-            });
+            return Ok(Edit { bytes: open..open + 1, by: format!("{bracket}{new}"), ..Edit::default() });
         };
         // Its neighbour may have a line of its own.
         let line = self.line_start(neighbour);
@@ -223,7 +218,7 @@ impl<'t> Original<'t> {
             (_, true) => format!(",\n{:indent$}{new}", ""),
             (_, false) => format!(", {new}"),
         };
-        Ok(Edit { bytes: place..place, by, creates: None, depth: 0 })
+        Ok(Edit { bytes: place..place, by, ..Edit::default() })
     }
 
     /// Removes an entry or an item.
@@ -265,7 +260,7 @@ impl<'t> Original<'t> {
                 (None, None) => start..end,
             }
         };
-        Ok(Edit { bytes, by: String::new(), creates: None, depth: 0 })
+        Ok(Edit { bytes, ..Edit::default() })
     }
 }
 
@@ -281,13 +276,4 @@ fn each(tree: &Tree, visit: &mut dyn FnMut(&Tree)) {
 
 fn is_empty(tree: &Tree) -> bool {
     matches!(&tree.node, Node::Mapping(entries) if entries.is_empty())
-}
-
-/// A value behind its key: beside it, or in lines under it.
-fn under(value: &Value, indent: usize) -> String {
-    match value {
-        Value::Object(entries) if !entries.is_empty() => format!("\n{}", block(value, indent + 2)),
-        Value::Array(items) if !items.is_empty() => format!("\n{}", block(value, indent)),
-        other => format!(" {}", flow(other, false)),
-    }
 }

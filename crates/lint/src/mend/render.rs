@@ -54,21 +54,21 @@ pub(super) fn flow(value: &Value, is_json: bool) -> String {
     }
 }
 
+/// A value behind its key: beside it, or in lines under it.
+pub(super) fn under(value: &Value, indent: usize) -> String {
+    match value {
+        Value::Object(entries) if !entries.is_empty() => format!("\n{}", block(value, indent + 2)),
+        Value::Array(items) if !items.is_empty() => format!("\n{}", block(value, indent)),
+        other => format!(" {}", flow(other, false)),
+    }
+}
+
 /// A value in lines that are indented, without the newline of the last.
 pub(super) fn block(value: &Value, indent: usize) -> String {
     let lines: Vec<String> = match value {
         Value::Object(entries) if !entries.is_empty() => {
             let line = |(key, value): (&String, &Value)| {
-                let key = key_in(key, Form::Block);
-                match value {
-                    Value::Object(inner) if !inner.is_empty() => {
-                        format!("{:indent$}{key}:\n{}", "", block(value, indent + 2))
-                    }
-                    Value::Array(inner) if !inner.is_empty() => {
-                        format!("{:indent$}{key}:\n{}", "", block(value, indent))
-                    }
-                    other => format!("{:indent$}{key}: {}", "", flow(other, false)),
-                }
+                format!("{:indent$}{}:{}", "", key_in(key, Form::Block), under(value, indent))
             };
             entries.iter().map(line).collect()
         }

@@ -14,13 +14,12 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let socket = proxy.root.get("/admin/address/socket_address");
     let exposed = socket.filter(|socket| !is_loopback(socket.text("/address")));
-    let found = exposed.map(|socket| {
+    found.extend(exposed.map(|socket| {
         let message =
             "the admin interface does not listen on loopback: whoever reaches it can stop this proxy";
         socket.found("/address", message)
-    });
-    found.into_iter().collect()
+    }));
 }

@@ -14,16 +14,13 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let Some(admin) = proxy.root.get("/admin").filter(|_| proxy.has_runtime_limit()) else {
-        return Vec::new();
-    };
-    if admin.is_set("/ignore_global_conn_limit") {
-        return Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
+    let admin = proxy.root.get("/admin").filter(|_| proxy.has_runtime_limit());
+    if let Some(admin) = admin.filter(|admin| !admin.is_set("/ignore_global_conn_limit")) {
+        let one = admin.found(
+            "",
+            "the limit of connections holds for the admin interface, too: it cannot be reached when the limit is reached",
+        );
+        found.push(one.set(admin.field("/ignore_global_conn_limit"), true));
     }
-    let one = admin.found(
-        "",
-        "the limit of connections holds for the admin interface, too: it cannot be reached when the limit is reached",
-    );
-    vec![one.set(admin.field("/ignore_global_conn_limit"), true)]
 }

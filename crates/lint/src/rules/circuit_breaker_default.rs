@@ -14,14 +14,13 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let without = proxy.clusters.iter().filter(|cluster| !cluster.node.has("/circuit_breakers/thresholds"));
-    let found = without.filter(|cluster| cluster.is_http()).map(|cluster| {
+    found.extend(without.filter(|cluster| cluster.is_http()).map(|cluster| {
         let message = format!(
             "cluster `{}` has the default circuit breaker: 1024 connections and requests, 3 retries",
             cluster.name()
         );
         cluster.node.found("/name", message)
-    });
-    found.collect()
+    }));
 }

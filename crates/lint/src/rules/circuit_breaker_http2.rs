@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.is_http2()) {
         for threshold in cluster.node.items("/circuit_breakers/thresholds") {
             let limited = threshold.number("/max_connections");
@@ -30,5 +29,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }

@@ -16,8 +16,7 @@ pub(super) static RULE: Rule = Rule {
 
 const OFF: f64 = 1e9;
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
         for threshold in cluster.node.items("/circuit_breakers/thresholds") {
             let is_off = |field: &&&str| threshold.number(field).is_some_and(|limit| limit >= OFF);
@@ -31,5 +30,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }

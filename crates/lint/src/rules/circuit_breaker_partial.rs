@@ -17,8 +17,7 @@ pub(super) static RULE: Rule = Rule {
 const LIMITS: [&str; 3] = ["max_connections", "max_pending_requests", "max_requests"];
 const DEFAULT: f64 = 1024.0;
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.is_http()) {
         for threshold in cluster.node.items("/circuit_breakers/thresholds") {
             let limit = |name: &&str| threshold.number(&format!("/{name}"));
@@ -38,5 +37,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(threshold.found("", message));
         }
     }
-    found
 }

@@ -17,13 +17,12 @@ pub(super) static RULE: Rule = Rule {
 /// Conditions and descriptors of limits that take the address of the client.
 const BY_ADDRESS: [&str; 3] = ["remote_ip", "remote_address", "masked_remote_address"];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let by_address = Places::new(proxy.index.with_any(&BY_ADDRESS));
     let decides_by_address = |manager: &Manager<'_>| {
         let is_tagging = |filter: &Node<'_>| filter.extension().ends_with(".IPTagging");
         by_address.has_inside(&manager.node) || manager.filters().iter().any(is_tagging)
     };
-    let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(|manager| manager.is_tls()) {
         let is_stated = ["/use_remote_address", "/xff_num_trusted_hops", "/original_ip_detection_extensions"]
             .iter()
@@ -40,5 +39,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(one.at_price(Price::OfCure("edge/remote-address")));
         }
     }
-    found
 }

@@ -14,11 +14,10 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let without = proxy.clusters.iter().filter(|cluster| !cluster.node.has("/connect_timeout"));
-    let found = without.map(|cluster| {
+    found.extend(without.map(|cluster| {
         let message = format!("cluster `{}` waits 5 s for a connection", cluster.name());
         cluster.node.found("/name", message).set(cluster.node.field("/connect_timeout"), "0.25s")
-    });
-    found.collect()
+    }));
 }

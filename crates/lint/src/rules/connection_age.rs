@@ -14,9 +14,9 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let limited = proxy.clusters.iter().filter(|cluster| cluster.is_behind_one_name());
-    let found = limited.filter_map(|cluster| {
+    found.extend(limited.filter_map(|cluster| {
         let limit = cluster.common_option("max_requests_per_connection")?;
         let has_time = ["idle_timeout", "max_connection_duration"]
             .iter()
@@ -26,6 +26,5 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             cluster.name()
         );
         (!has_time).then(|| limit.found("", message))
-    });
-    found.collect()
+    }));
 }

@@ -16,17 +16,16 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // A file of listeners has no place for it.
     if proxy.is_part || proxy.has_global_limit() {
-        return Vec::new();
+        return;
     }
     let open = proxy.listeners.iter().filter(|listener| listener.is_open_to_others());
     let limits = proxy.listener_limits();
     let open: Vec<&Node<'_>> = open.filter(|listener| !limits.has(listener)).collect();
-    let found = open.first().map(|first| {
+    found.extend(open.first().map(|first| {
         let count = counted(open.len() as u64, "listener");
         first.found("/name", format!("nothing limits the connections of {count} to other machines"))
-    });
-    found.into_iter().collect()
+    }));
 }

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 /// Filters that deny a request without credentials.
 const DENY: [&str; 5] = ["JwtAuthentication", "ExtAuthz", "BasicAuth", "ApiKeyAuth", "OAuth2"];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // The filter has no effect unless a route, or a level around it, has a policy.
     let fields = proxy.index.with_any(&["cors"]).into_iter();
     let policies =
@@ -25,7 +25,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let has_policy = |manager: &&Manager<'_>| {
         manager.node.get("/route_config").is_some_and(|table| policies.has_inside(&table))
     };
-    let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(has_policy) {
         let filters = manager.filters();
         let Some(first) = filters.iter().position(denies) else { continue };
@@ -40,7 +39,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             );
         }
     }
-    found
 }
 
 /// Returns true if a filter denies a preflight request, which has no credentials.

@@ -25,8 +25,7 @@ const CLUSTER: [(&str, &str); 5] = [
 const OPTIONS: &str = "`typed_extension_protocol_options`";
 const DNS: &str = "`cluster_type` with `envoy.clusters.dns`";
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
         let old = OLD_OPTIONS.iter().map(|field| (*field, OPTIONS)).chain(CLUSTER);
         for (field, instead) in old.filter(|(field, _)| cluster.node.has(field)) {
@@ -41,5 +40,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 .push(fields.found("/inline_code", "`inline_code` is deprecated; use `default_source_code`"));
         }
     }
-    found
 }

@@ -15,9 +15,8 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut seen: BTreeMap<(String, u64), &Node<'_>> = BTreeMap::new();
-    let mut found = Vec::new();
     for listener in proxy.listeners.iter().filter(|listener| !listener.is_off("/bind_to_port")) {
         for socket in listener.sockets() {
             let port = socket.number("/port_value").unwrap_or_default() as u64;
@@ -41,5 +40,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }

@@ -15,11 +15,10 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut seen = BTreeSet::new();
     let again = proxy.clusters.iter().filter(|cluster| !seen.insert(cluster.name()));
-    let found = again.map(|cluster| {
+    found.extend(again.map(|cluster| {
         cluster.node.found("/name", format!("a second cluster is called `{}`", cluster.name()))
-    });
-    found.collect()
+    }));
 }

@@ -15,8 +15,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for table in proxy.managers.iter().filter_map(|manager| manager.node.get("/route_config")) {
         let mut seen: BTreeMap<String, &str> = BTreeMap::new();
         for host in table.items("/virtual_hosts") {
@@ -31,5 +30,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }

@@ -15,14 +15,13 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let duplicates = proxy.configuration.duplicates();
-    let found = duplicates.into_iter().map(|Duplicate { text, place, key }| {
+    found.extend(duplicates.into_iter().map(|Duplicate { text, place, key }| {
         Found::elsewhere(
             text,
             place,
             format!("the key `{key}` is in this mapping twice, and Envoy takes the last"),
         )
-    });
-    found.collect()
+    }));
 }

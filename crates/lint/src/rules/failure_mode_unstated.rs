@@ -24,8 +24,7 @@ const FILTERS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for filter in proxy.managers.iter().flat_map(Manager::filters) {
         let Some((_, field, what)) = FILTERS.iter().find(|(of, ..)| filter.extension() == *of) else {
             continue;
@@ -37,5 +36,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(one.set(fields.field(&format!("/{field}")), false));
         }
     }
-    found
 }

@@ -18,11 +18,10 @@ pub(super) static RULE: Rule = Rule {
 
 const FAULT: &str = "envoy.extensions.filters.http.fault.v3.HTTPFault";
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut faults = proxy.index.of_type(|of| of == FAULT);
     faults.retain(|fault| has_fault(&fault.message().1));
     let faults = Places::new(faults);
-    let mut found = Vec::new();
     for manager in &proxy.managers {
         for (number, filter) in manager.filters().iter().enumerate() {
             if number > 0 && filter.extension() == FAULT && injects(manager, filter, &faults) {
@@ -33,7 +32,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }
 
 /// Returns true if settings inject a fault.

@@ -15,8 +15,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut seen = BTreeSet::new();
     for route in &proxy.routes {
         for owner in [&route.node, &route.host, &route.table] {
@@ -49,7 +48,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }
 
 fn is_meant(name: &str) -> bool {

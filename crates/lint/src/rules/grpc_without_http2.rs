@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for node in proxy.index.with_any(&["envoy_grpc"]) {
         let Some(name) = node.get("/envoy_grpc/cluster_name") else { continue };
         let Some(cluster) = proxy.cluster(name.text("")).filter(|cluster| cluster.is_http1()) else {
@@ -27,5 +26,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         );
         found.push(cluster.set_http2(one));
     }
-    found
 }

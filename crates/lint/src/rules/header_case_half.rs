@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for route in &proxy.routes {
         let Some(manager) = proxy.managers.get(route.manager) else { continue };
         let of_listener = manager.node.get("/http_protocol_options/header_key_format/stateful_formatter");
@@ -42,5 +41,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }

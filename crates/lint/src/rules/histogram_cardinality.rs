@@ -16,19 +16,14 @@ pub(super) static RULE: Rule = Rule {
 
 const MANY: usize = 100;
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let is_limited = ["stats_matcher", "histogram_bucket_settings"]
         .iter()
         .any(|field| proxy.root.has(&format!("/stats_config/{field}")));
-    match proxy.clusters.get(MANY) {
-        // A file of clusters has no place for it.
-        Some(next) if !is_limited && !proxy.is_part => {
-            let message = format!(
-                "{} clusters, and neither `stats_matcher` nor bounds of histograms",
-                proxy.clusters.len()
-            );
-            vec![next.node.found("/name", message)]
-        }
-        _ => Vec::new(),
+    // A file of clusters has no place for it.
+    if let Some(next) = proxy.clusters.get(MANY).filter(|_| !is_limited && !proxy.is_part) {
+        let count = proxy.clusters.len();
+        let message = format!("{count} clusters, and neither `stats_matcher` nor bounds of histograms");
+        found.push(next.node.found("/name", message));
     }
 }

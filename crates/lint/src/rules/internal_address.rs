@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for manager in &proxy.managers {
         if manager.node.has("/internal_address_config") {
             continue;
@@ -34,5 +33,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             );
         }
     }
-    found
 }

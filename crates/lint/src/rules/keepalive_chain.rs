@@ -16,8 +16,7 @@ pub(super) static RULE: Rule = Rule {
 
 const DEFAULT: f64 = 3600.0;
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // A server says when it ends a connection of HTTP/2, so nothing is lost there.
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2()) {
         let own = cluster.common_option("idle_timeout");
@@ -37,7 +36,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }
 
 fn never_if_zero(seconds: f64) -> f64 {

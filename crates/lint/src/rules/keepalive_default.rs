@@ -14,16 +14,15 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // A server says when it ends a connection of HTTP/2, so nothing is lost there.
     let routed = proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2());
     let without = routed.filter(|cluster| cluster.common_option("idle_timeout").is_none());
-    let found = without.map(|cluster| {
+    found.extend(without.map(|cluster| {
         let message = format!(
             "cluster `{}` keeps idle connections for an hour, longer than usual servers do",
             cluster.name()
         );
         cluster.set_common_option(cluster.node.found("/name", message), "idle_timeout", "4.5s".into())
-    });
-    found.collect()
+    }));
 }

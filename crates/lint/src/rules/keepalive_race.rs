@@ -17,8 +17,7 @@ pub(super) static RULE: Rule = Rule {
 /// The longest default of a usual server, that of nginx, in seconds.
 const LONGEST: f64 = 75.0;
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // A server says when it ends a connection of HTTP/2, so nothing is lost there.
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2()) {
         let Some(idle) = cluster.common_option("idle_timeout") else { continue };
@@ -31,5 +30,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(idle.found("", message));
         }
     }
-    found
 }

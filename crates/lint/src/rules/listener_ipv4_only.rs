@@ -16,12 +16,11 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let port_of = |socket: &Node<'_>| socket.number("/port_value").unwrap_or_default() as u64;
     let all = proxy.listeners.iter().flat_map(Node::sockets);
     let of_six: BTreeSet<u64> =
         all.filter(|socket| socket.text("/address").contains(':')).map(|socket| port_of(&socket)).collect();
-    let mut found = Vec::new();
     for listener in &proxy.listeners {
         let Some(socket) = listener.get("/address/socket_address") else { continue };
         if socket.text("/address") == "127.0.0.1" && !of_six.contains(&port_of(&socket)) {
@@ -32,5 +31,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(socket.found("/address", message));
         }
     }
-    found
 }

@@ -16,8 +16,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut seen = BTreeSet::new();
     for route in &proxy.routes {
         if !proxy.managers.get(route.manager).is_some_and(|manager| manager.listener.is_open_to_others()) {
@@ -35,7 +34,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }
 
 fn names_this_machine(text: &str) -> bool {

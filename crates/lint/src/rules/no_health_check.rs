@@ -14,18 +14,17 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let blind = proxy.clusters.iter().filter(|cluster| {
         let checks = ["/health_checks", "/outlier_detection"];
         cluster.endpoints().len() > 1 && !checks.iter().any(|field| cluster.node.has(field))
     });
-    let found = blind.map(|cluster| {
+    found.extend(blind.map(|cluster| {
         let message = format!(
             "nothing notices when one of the {} servers of cluster `{}` fails",
             cluster.endpoints().len(),
             cluster.name()
         );
         cluster.node.found("/name", message)
-    });
-    found.collect()
+    }));
 }

@@ -16,8 +16,7 @@ pub(super) static RULE: Rule = Rule {
 
 const DEFAULT: f64 = 10.0;
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
         let Some(detection) = cluster.node.get("/outlier_detection") else { continue };
         let count = cluster.endpoints().len();
@@ -41,5 +40,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             );
         }
     }
-    found
 }

@@ -14,13 +14,12 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // Conditions of RBAC that are about paths.
     let conditions = Places::new(proxy.index.with_any(&["url_path"]));
     let mut of_routes = proxy.index.of_type(|of| of.ends_with(".RBACPerRoute"));
     of_routes.retain(|rules| conditions.has_inside(rules));
     let of_routes = Places::new(of_routes);
-    let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(|manager| !manager.node.has("/normalize_path")) {
         let filters = manager.filters();
         if let Some(filter) = filters.iter().find(|filter| has_rules_of_paths(filter, &conditions)) {
@@ -36,7 +35,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             rules.found("", "these rules are about paths, and paths are not normalised before them")
         }));
     }
-    found
 }
 
 /// Ways to match a path, beside that of everything by its prefix.

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let (mut missing, mut present) = (Vec::new(), Vec::new());
     for route in &proxy.routes {
         let Some(manager) = proxy.managers.get(route.manager) else { continue };
@@ -58,11 +58,10 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let place = place(&settings.at);
         !used.contains(&place) && seen.insert(place)
     });
-    let found = missing.into_iter().map(|(settings, what, manager)| {
+    found.extend(missing.into_iter().map(|(settings, what, manager)| {
         let listener = manager.listener.label();
         settings.found("", format!("no {what} is in the chain of listener `{listener}`: this has no effect"))
-    });
-    found.collect()
+    }));
 }
 
 /// The filters that a request of a route passes: those of the listener, of its router, and of its clusters.

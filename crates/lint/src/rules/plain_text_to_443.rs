@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes) {
         let has_socket =
             cluster.node.has("/transport_socket") || cluster.node.has("/transport_socket_matches");
@@ -27,5 +26,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             ));
         }
     }
-    found
 }

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 
 const LIMIT: &str = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // A filter may be off because routes have limits of their own. Of a table that is not in the file, nobody knows.
     let limits = Places::new(proxy.index.of_type(|of| of == LIMIT));
     let mut bases = BTreeSet::new();
@@ -30,7 +30,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             bases.extend(manager.filters().iter().map(|filter| filter.fields().at));
         }
     }
-    let mut found = Vec::new();
     for node in limits.inside(&proxy.root) {
         let (_, limit) = node.message();
         if !limit.has("/token_bucket") || bases.contains(&limit.at) {
@@ -45,5 +44,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         };
         found.push(limit.found("/token_bucket", message));
     }
-    found
 }

@@ -14,12 +14,12 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let traced = proxy.managers.iter().filter(|manager| {
         let is_generated = !manager.node.is_off("/generate_request_id");
         proxy.tracing(manager).is_some() && !manager.node.has("/request_id_extension") && is_generated
     });
-    let found = traced.map(|manager| {
+    found.extend(traced.map(|manager| {
         let settings = serde_json::json!({"typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig",
             "pack_trace_reason": false,
@@ -28,6 +28,5 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             .node
             .found("/tracing", "tracing writes its reason into X-Request-Id, so ids of clients change");
         one.set(manager.node.field("/request_id_extension"), settings)
-    });
-    found.collect()
+    }));
 }

@@ -14,16 +14,15 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let behind = proxy.clusters.iter().filter(|cluster| cluster.has_routes && cluster.is_behind_one_name());
     let endless = behind.filter(|cluster| {
         cluster.common_option("max_requests_per_connection").is_none()
             && !cluster.node.has("/max_requests_per_connection")
             && cluster.common_option("max_connection_duration").is_none()
     });
-    let found = endless.map(|cluster| {
+    found.extend(endless.map(|cluster| {
         let message = format!("connections of cluster `{}` to one name never end: a balancer behind it cannot spread them again", cluster.name());
         cluster.set_common_option(cluster.node.found("/name", message), "max_requests_per_connection", 1000.into())
-    });
-    found.collect()
+    }));
 }

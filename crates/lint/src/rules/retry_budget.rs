@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let routes = proxy.retry_policies().into_iter().flat_map(|(_, routes)| routes);
     let retried: BTreeSet<&str> = routes.flat_map(Route::clusters).collect();
     let clusters = proxy.clusters.iter().filter(|cluster| retried.contains(cluster.name()));
@@ -23,12 +23,11 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let thresholds = cluster.node.items("/circuit_breakers/thresholds");
         !thresholds.iter().any(|threshold| threshold.has("/retry_budget"))
     });
-    let found = without.map(|cluster| {
+    found.extend(without.map(|cluster| {
         let message = format!(
             "retries to cluster `{}` have no budget: 3 at a time, or as many as `max_retries` says",
             cluster.name()
         );
         cluster.node.found("/name", message).at_price(Price::OfCure("retry/budget"))
-    });
-    found.collect()
+    }));
 }

@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for (policy, routes) in proxy.retry_policies() {
         let Some(of_try) = policy.seconds("/per_try_timeout").filter(|seconds| *seconds > 0.0) else {
             continue;
@@ -29,5 +28,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(policy.found("/per_try_timeout", message));
         }
     }
-    found
 }

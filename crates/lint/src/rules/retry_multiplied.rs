@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for (policy, routes) in proxy.retry_policies() {
         let behind = routes.into_iter().map(|route| retries_behind(proxy, route)).fold(0.0, f64::max);
         let own = Route::retries_of(&policy);
@@ -27,7 +26,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             ));
         }
     }
-    found
 }
 
 /// The retries of the listener behind a route. Which route a request takes there is known only if all of them retry.

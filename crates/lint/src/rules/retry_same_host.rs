@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for (policy, routes) in proxy.retry_policies() {
         let names = routes.into_iter().flat_map(Route::clusters);
         let mut clusters = names.filter_map(|name| proxy.cluster(name));
@@ -32,5 +31,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(one.set(policy.field("/retry_host_predicate"), predicate));
         }
     }
-    found
 }

@@ -17,8 +17,7 @@ pub(super) static RULE: Rule = Rule {
 /// Conditions that a try which timed out meets. Source: `wouldRetryFromReset` of Envoy.
 const OF_SILENCE: [&str; 3] = ["5xx", "gateway-error", "reset"];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for (policy, _) in proxy.retry_policies() {
         let is_meant = policy.text("/retry_on").split(',').any(|word| OF_SILENCE.contains(&word.trim()));
         let has_own = policy.has("/per_try_timeout") || policy.has("/per_try_idle_timeout");
@@ -30,5 +29,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 .found("/retry_on", "a try that hangs takes the timeout of the route, and is never retried"),
         );
     }
-    found
 }

@@ -17,8 +17,7 @@ pub(super) static RULE: Rule = Rule {
 /// Conditions under which the server may have acted.
 const AFTER_ACTING: [&str; 4] = ["5xx", "gateway-error", "reset", "http3-post-connect-failure"];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for (policy, routes) in proxy.retry_policies() {
         let condition =
             policy.text("/retry_on").split(',').map(str::trim).find(|word| AFTER_ACTING.contains(word));
@@ -35,5 +34,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             ));
         }
     }
-    found
 }

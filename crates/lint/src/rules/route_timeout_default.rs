@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut without: BTreeMap<&str, Vec<Node<'_>>> = BTreeMap::new();
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
@@ -25,12 +25,11 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             without.entry(&route.host.at).or_default().push(action);
         }
     }
-    let found = without.into_values().filter_map(|actions| {
+    found.extend(without.into_values().filter_map(|actions| {
         let count = counted(actions.len() as u64, "route");
         let first = actions
             .first()?
             .found("", format!("{count} of this host without `timeout`: a response ends after 15 s"));
         Some(actions.iter().fold(first, |one, action| one.set(action.field("/timeout"), "15s")))
-    });
-    found.collect()
+    }));
 }

@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
         let host = action.text("/host_rewrite_literal");
@@ -38,5 +37,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }

@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for listener in &proxy.listeners {
         let is_quic = listener.has("/udp_listener_config");
         let has_inspector = listener.items("/listener_filters").iter().any(|filter| {
@@ -45,5 +44,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(one.set(at, if has_list { inspector } else { serde_json::json!([inspector]) }));
         }
     }
-    found
 }

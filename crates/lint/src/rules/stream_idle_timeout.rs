@@ -16,8 +16,7 @@ pub(super) static RULE: Rule = Rule {
 
 const DEFAULT: f64 = 300.0;
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
         let stated = action.seconds("/timeout").unwrap_or_default();
@@ -32,5 +31,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             );
         }
     }
-    found
 }

@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
         let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
@@ -30,5 +29,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(action.found("/timeout", message));
         }
     }
-    found
 }

@@ -14,10 +14,10 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let actions =
         proxy.routes.iter().filter(|route| !route.node.has("/match/grpc")).filter_map(Route::action);
     let off =
         actions.filter(|action| action.seconds("/timeout") == Some(0.0) && !action.has("/upgrade_configs"));
-    off.map(|action| action.found("/timeout", "requests of this route never time out")).collect()
+    found.extend(off.map(|action| action.found("/timeout", "requests of this route never time out")));
 }

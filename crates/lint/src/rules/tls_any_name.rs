@@ -17,8 +17,7 @@ pub(super) static RULE: Rule = Rule {
 /// Sources of authorities.
 const AUTHORITIES: [&str; 3] = ["/trusted_ca", "/system_root_certs", "/ca_certificate_provider_instance"];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
         let Some(tls) = cluster.tls() else { continue };
         let contexts = ["/validation_context", "/combined_validation_context/default_validation_context"];
@@ -43,5 +42,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }

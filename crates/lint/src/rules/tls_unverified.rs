@@ -14,15 +14,13 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
         let Some(tls) = cluster.tls() else { continue };
         if !is_verified(&tls) {
             found.push(tls.found("", format!("cluster `{}` accepts any certificate", cluster.name())));
         }
     }
-    found
 }
 
 /// Fields that make Envoy verify the certificates of servers, directly or by a control plane.

@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for manager in &proxy.managers {
         let Some(tracing) = proxy.tracing(manager) else { continue };
         if !tracing.has("/random_sampling") && !tracing.has("/overall_sampling") {
@@ -23,5 +22,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(tracing.found("", message).at_price(Price::OfFault("tracing/opentelemetry")));
         }
     }
-    found
 }

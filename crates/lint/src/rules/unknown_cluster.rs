@@ -1,10 +1,9 @@
 //! Something leads to a cluster that is not there.
 
-use super::MOST_SUGGESTED;
+use super::hint;
 use crate::found::Found;
 use crate::proxy::{Cluster, Node, Proxy};
 use crate::rule::{Rule, Severity};
-use hoptax_text::nearest;
 
 pub(super) static RULE: Rule = Rule {
     id: "unknown-cluster",
@@ -16,16 +15,14 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     if !proxy.is_complete {
-        return Vec::new();
+        return;
     }
-    let mut found = Vec::new();
     let known: Vec<&str> = proxy.clusters.iter().map(Cluster::name).collect();
     let mut check = |node: &Node<'_>, name: &str| {
         if !name.is_empty() && proxy.cluster(name).is_none() {
-            let is_suggested = found.len() < MOST_SUGGESTED;
-            let hint = if is_suggested { nearest::hint(name, known.iter().copied()) } else { String::new() };
+            let hint = hint(name, known.iter().copied(), found);
             found.push(Found::new(node.at.as_str(), format!("there is no cluster `{name}`{hint}")));
         }
     };
@@ -53,5 +50,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             check(&named, named.text(""));
         }
     }
-    found
 }

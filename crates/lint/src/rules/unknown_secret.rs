@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::MOST_SUGGESTED;
+use super::hint;
 use crate::found::Found;
 use crate::proxy::{Node, Proxy};
 use crate::rule::{Rule, Severity};
 use hoptax_bootstrap::tree;
-use hoptax_text::nearest;
 
 pub(super) static RULE: Rule = Rule {
     id: "unknown-secret",
@@ -27,24 +26,20 @@ const FIELDS: [&str; 4] = [
     "generic_secret",
 ];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // Of a file of listeners alone, the secrets are elsewhere.
     if !proxy.is_complete {
-        return Vec::new();
+        return;
     }
     let secrets = proxy.root.items("/static_resources/secrets");
     let known: BTreeSet<&str> = secrets.iter().map(Node::name).collect();
-    let mut found = Vec::new();
     for node in proxy.index.with_any(&FIELDS) {
         for named in FIELDS.iter().flat_map(|field| node.items(&tree::join("", field))) {
             let name = named.name();
             if !name.is_empty() && !named.has("/sds_config") && !known.contains(name) {
-                let is_suggested = found.len() < MOST_SUGGESTED;
-                let hint =
-                    if is_suggested { nearest::hint(name, known.iter().copied()) } else { String::new() };
+                let hint = hint(name, known.iter().copied(), found);
                 found.push(named.found("/name", format!("there is no secret `{name}`{hint}")));
             }
         }
     }
-    found
 }

@@ -28,8 +28,7 @@ const CONDITIONS: [&str; 9] = [
     "/case_sensitive",
 ];
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut hosts = BTreeSet::new();
     for host in proxy.routes.iter().map(|route| &route.host).filter(|host| hosts.insert(host.at.clone())) {
         // The prefixes and paths without a condition so far, with the number of their routes.
@@ -60,7 +59,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }
 
 /// The beginning that all paths of a match have; none if it is not known.

@@ -15,10 +15,10 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     // A name may also come from a header, a plugin or the node.
     if !proxy.is_complete || proxy.listeners.is_empty() || proxy.index.has_any(&NAMED_ELSEWHERE) {
-        return Vec::new();
+        return;
     }
     let mut named: HashMap<&str, usize> = proxy.clusters.iter().map(|cluster| (cluster.name(), 0)).collect();
     let mut texts = Vec::new();
@@ -29,17 +29,16 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             *number += 1;
         }
     }
-    let found = proxy.clusters.iter().filter(|cluster| {
+    let unused = proxy.clusters.iter().filter(|cluster| {
         // Its own name, and that of its endpoints.
         let own = 1 + usize::from(cluster.node.text("/load_assignment/cluster_name") == cluster.name());
         let is_named = named.get(cluster.name()).copied().unwrap_or_default() > own;
         !is_named && !texts.iter().any(|text| text.contains(cluster.name()))
     });
-    let found = found.map(|cluster| {
+    found.extend(unused.map(|cluster| {
         let message = format!("nothing leads to cluster `{}`", cluster.name());
         cluster.node.found("/name", message).remove(&cluster.node.at)
-    });
-    found.collect()
+    }));
 }
 
 /// Fields by which a cluster is chosen while the proxy runs.

@@ -57,21 +57,13 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab, variant: Variant) -> Value {
     if let Some(port) = bootstrap.pointer_mut("/admin/address/socket_address/port_value") {
         *port = json!(0);
     }
-    let all = |bootstrap: &mut Value, kind: &str| match bootstrap
-        .pointer_mut(&format!("/static_resources/{kind}"))
-    {
-        Some(Value::Array(messages)) => std::mem::take(messages),
-        _ => Vec::new(),
-    };
-    let mut listeners = all(&mut bootstrap, "listeners");
-    for listener in &mut listeners {
+    for listener in all(&mut bootstrap, "listeners") {
         listener["address"] = json!({"socket_address": {"address": "127.0.0.1", "port_value": 0}});
         if let Value::Object(keys) = listener {
             keys.remove("additional_addresses");
         }
     }
-    let mut clusters = all(&mut bootstrap, "clusters");
-    for cluster in &mut clusters {
+    for cluster in all(&mut bootstrap, "clusters") {
         let name = cluster.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let server = lab.servers.get(&name).copied().unwrap_or(lab.other);
         let is_limits = name == RATELIMIT;
@@ -89,13 +81,17 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab, variant: Variant) -> Value {
             *protocol = json!({"http_protocol_options": {}});
         }
     }
-    bootstrap["static_resources"]["listeners"] = listeners.into();
-    bootstrap["static_resources"]["clusters"] = clusters.into();
     replace_files(&mut bootstrap, lab);
     if variant == Variant::Patient {
         raise_times(&mut bootstrap);
     }
     bootstrap
+}
+
+/// The messages of a kind.
+fn all<'b>(bootstrap: &'b mut Value, kind: &str) -> &'b mut [Value] {
+    let messages = bootstrap.pointer_mut(&format!("/static_resources/{kind}"));
+    messages.and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
 }
 
 fn raise_times(value: &mut Value) {

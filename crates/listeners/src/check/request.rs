@@ -9,7 +9,7 @@ use crate::plan::Matches;
 const HOST: &str = "check.hoptax.invalid";
 
 /// Host and path of a request, or why there is none.
-pub(super) fn of(matches: &Matches) -> Result<(String, String), String> {
+pub(super) fn matching(matches: &Matches) -> Result<(String, String), String> {
     match matches {
         Matches::All | Matches::Share(_) => Ok((HOST.to_owned(), "/".to_owned())),
         Matches::Place { hosts, prefix } => {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_host_is_found_for_usual_expressions() {
-        let host = |regex: &str| of(&Matches::Host(regex.to_owned())).map(|(host, _)| host);
+        let host = |regex: &str| matching(&Matches::Host(regex.to_owned())).map(|(host, _)| host);
         assert_eq!(host(r"(www\.)?test[0-9]*\.example\.org"), Ok("www.test0.example.org".to_owned()));
         assert_eq!(host(r"^a|b$"), Ok("a".to_owned()));
         assert_eq!(host(r".*"), Ok("a".to_owned()));
@@ -78,8 +78,8 @@ mod tests {
             prefix: "/a".to_owned(),
         };
         let path = "/a".to_owned();
-        assert_eq!(of(&place(&["*.example.org"])), Ok(("hoptax.example.org".to_owned(), path.clone())));
-        assert_eq!(of(&place(&["a.example", "b.example"])), Ok(("a.example".to_owned(), path.clone())));
-        assert_eq!(of(&place(&[])), Ok((HOST.to_owned(), path)));
+        assert_eq!(matching(&place(&["*.example.org"])), Ok(("hoptax.example.org".to_owned(), path.clone())));
+        assert_eq!(matching(&place(&["a.example", "b.example"])), Ok(("a.example".to_owned(), path.clone())));
+        assert_eq!(matching(&place(&[])), Ok((HOST.to_owned(), path)));
     }
 }

@@ -12,6 +12,7 @@ use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::division::Division;
 use crate::failure::Failure;
+use crate::recording::add_by_key;
 use crate::request_names::RequestNames;
 use crate::target::Target;
 
@@ -96,15 +97,11 @@ fn play(current: &mut Current<'_>, played: Played) {
         offered_ns: intended_ns + 1,
         picked: Picked { target, ..Picked::default() },
         started_ns: intended_ns + 2,
-        connected_ns: 0,
         written_ns: intended_ns + 3,
         first_byte_ns: intended_ns + 4,
-        message_ns: 0,
         recorded: true,
         blocked: took_ns.is_multiple_of(2),
-        held_ns: 0,
-        connected: false,
-        response: None,
+        ..InFlight::default()
     };
     let response =
         Response { status: 200, grpc_status: None, body_bytes: 1, keep_alive: true, is_as_expected: true };
@@ -154,9 +151,7 @@ proptest! {
         requests in prop::collection::vec((0_usize..60, 0..END_NS, 0_u8..10, 0_u64..1_000_000), 0..200),
     ) {
         let targets: Vec<Target> = (0..names)
-            .map(|name| {
-                Target::new(&format!("http://127.0.0.1:1/{name}"), "GET", Vec::new(), Vec::new()).unwrap()
-            })
+            .map(|name| Target::get(&format!("http://127.0.0.1:1/{name}")).unwrap())
             .collect();
         let all_names = Arc::new(RequestNames::new(&targets, &vec![1.0; names]).unwrap());
         let requests: Vec<Played> = requests
@@ -179,8 +174,8 @@ proptest! {
             book.add(&row.book);
             response += &row.response;
             without += &row.without_generator;
-            row.unsent.iter().for_each(|(reason, count)| *unsent.entry(reason).or_default() += count);
-            row.failures.iter().for_each(|(kind, count)| *failures.entry(kind).or_default() += count);
+            add_by_key(&mut unsent, &row.unsent);
+            add_by_key(&mut failures, &row.failures);
             pending += row.pending.as_ref().map_or(0, |times| times.len());
             batched += row.batches.histograms(BATCHES).iter().map(hdrhistogram::Histogram::len).sum::<u64>();
             let is_planned = |one: &&Played| {

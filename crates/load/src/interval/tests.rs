@@ -13,19 +13,6 @@ fn recorders(workers: usize, length_ns: u64, end_ns: u64) -> (Vec<IntervalRecord
     ((0..workers).map(recorder).collect(), receiver)
 }
 
-fn timestamps(intended_ns: u64, written_ns: u64, last_byte_ns: u64) -> Timestamps {
-    Timestamps {
-        intended_ns,
-        offered_ns: intended_ns,
-        started_ns: written_ns,
-        connected_ns: 0,
-        written_ns,
-        first_byte_ns: last_byte_ns,
-        last_byte_ns,
-        connected: false,
-    }
-}
-
 fn joined(parts: impl IntoIterator<Item = Part>) -> Vec<Interval> {
     let mut all = Vec::new();
     let taken: Result<(), ()> = join(parts, |interval, is_last| {
@@ -48,7 +35,7 @@ fn events_count_in_the_interval_in_which_they_happen() {
     let mut worker = workers.remove(0);
     worker.record_start(1_010);
     worker.record_start(1_099);
-    worker.record_response(&timestamps(1_000, 1_010, 1_100));
+    worker.record_response(&InFlight { intended_ns: 1_000, written_ns: 1_010, ..InFlight::default() }, 1_100);
     worker.record_end(Outcome::Failed(Failure::Reset), 1_350);
     worker.record_end(Outcome::Unsent(Unsent::Busy), 1_350);
     worker.finish(1_360);

@@ -8,6 +8,7 @@ use super::batches;
 use super::sums::{Part, add_to, moments};
 use crate::distribution::histogram;
 use crate::named_requests::Named;
+use crate::recording::add_by_key;
 
 /// The rows of a result, and their histograms.
 pub(super) type Rows = (Vec<NamedRequests>, BTreeMap<String, RequestHistograms>);
@@ -94,8 +95,8 @@ fn row(parts: &[Part<'_>], name: &str, members: &[String]) -> Result<Named, Stri
     let mut all = Named::new(name);
     for row in &of_runs {
         all.book.add(&row.book);
-        add_counts(&mut all.unsent, &row.unsent);
-        add_counts(&mut all.failures, &row.failures);
+        add_by_key(&mut all.unsent, &row.unsent);
+        add_by_key(&mut all.failures, &row.failures);
     }
     let sum = |of: fn(&RequestHistograms) -> Option<&Histogram>| {
         let mut times = histogram();
@@ -114,12 +115,6 @@ fn row(parts: &[Part<'_>], name: &str, members: &[String]) -> Result<Named, Stri
     all.response = moments(of_runs.iter().map(|row| &row.response));
     all.without_generator = moments(of_runs.iter().filter_map(|row| row.without_generator.as_ref()));
     Ok(all)
-}
-
-fn add_counts(all: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
-    for (name, count) in more {
-        *all.entry(name.clone()).or_default() += count;
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use hoptax_result::{LoadPlan, LoadResult};
 use serde_json::{Map, Value};
 
-use super::run::Run;
+use super::Run;
 
 /// Fields of a plan that each generator may have to itself.
 const OWN: [&str; 10] = [

@@ -8,10 +8,11 @@ use hoptax_result::{
     LoadResult, Lookups, Reasons, TlsResult, Waiting,
 };
 
-use super::run::Run;
+use super::Run;
 use crate::distribution::{Moments, histogram, summary};
 use crate::encoded::{decode, encode};
 use crate::handshakes::supported;
+use crate::recording::add_by_key;
 use crate::times::Times;
 
 /// A run with everything that a merge needs.
@@ -202,9 +203,7 @@ pub(super) fn counts<K: Ord + Clone>(
 ) -> BTreeMap<K, u64> {
     let mut all = BTreeMap::new();
     for part in parts {
-        for (name, count) in of(part.result) {
-            *all.entry(name.clone()).or_default() += count;
-        }
+        add_by_key(&mut all, of(part.result));
     }
     all
 }

@@ -1,16 +1,12 @@
 use super::*;
 
-fn target(url: &str) -> Result<Target, TargetError> {
-    Target::new(url, "GET", Vec::new(), Vec::new())
-}
-
 #[test]
 fn a_url_becomes_an_address_and_bytes() {
-    let target = target("http://127.0.0.1:8080/a?b=c").unwrap();
+    let target = Target::get("http://127.0.0.1:8080/a?b=c").unwrap();
     assert_eq!(target.address, SocketAddr::from(([127, 0, 0, 1], 8080)));
     assert_eq!(target.request.bytes, b"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n");
-    assert_eq!(super::tests::target("http://[::1]/").unwrap().address, "[::1]:80".parse().unwrap());
-    assert_eq!(super::tests::target("http://localhost:1").unwrap().address.port(), 1);
+    assert_eq!(Target::get("http://[::1]/").unwrap().address, "[::1]:80".parse().unwrap());
+    assert_eq!(Target::get("http://localhost:1").unwrap().address.port(), 1);
     let place = |url| Target::host_and_port(url).unwrap();
     let expected = |host: &str, port| HostPort { host: host.to_owned(), port };
     assert_eq!(place("http://127.0.0.1@a.invalid/"), expected("a.invalid", 80), "nothing is resolved");
@@ -34,12 +30,12 @@ fn the_scheme_determines_protocol_and_tls() {
     let spec = |url: &'static str, protocol| {
         Target::from_spec(&RequestSpec { url, protocol, ..RequestSpec::default() })
     };
-    let secure = target("https://127.0.0.1/").unwrap();
+    let secure = Target::get("https://127.0.0.1/").unwrap();
     assert_eq!((secure.protocol, secure.address.port()), (Protocol::Http1, 443));
     assert!(secure.server_name.is_some());
     assert_eq!(spec("http://127.0.0.1/", Some(Protocol::Http2)).unwrap().protocol, Protocol::Http2);
-    assert_eq!(target("wss://127.0.0.1/").unwrap().protocol, Protocol::WebSocket);
-    assert!(target("ws://127.0.0.1/chat").unwrap().upgrade.starts_with(b"GET /chat HTTP/1.1\r\n"));
+    assert_eq!(Target::get("wss://127.0.0.1/").unwrap().protocol, Protocol::WebSocket);
+    assert!(Target::get("ws://127.0.0.1/chat").unwrap().upgrade.starts_with(b"GET /chat HTTP/1.1\r\n"));
     let error = spec("tcp://127.0.0.1:1", Some(Protocol::Http2)).unwrap_err().to_string();
     assert!(error.ends_with("cannot be used with the protocol `http2`; its scheme allows `tcp`"), "{error}");
     for (requested, protocol) in [
@@ -96,21 +92,21 @@ fn user_information_appears_only_in_the_encoded_bytes() {
             assert!(!shown.contains("s3cret") && !shown.contains("115, 51") && !shown.contains("97, 109"));
         }
     }
-    let error = target("tcp://joe:s3cret@127.0.0.1:1").unwrap_err().to_string();
+    let error = Target::get("tcp://joe:s3cret@127.0.0.1:1").unwrap_err().to_string();
     assert!(error.contains("cannot send") && !error.contains("s3cret"), "{error}");
 }
 
 #[test]
 fn errors_show_placeholders_as_written() {
-    let message = |url: &str| target(url).unwrap_err().to_string();
+    let message = |url: &str| Target::get(url).unwrap_err().to_string();
     assert!(message("http://127.0.0.1/{counter}/\u{e4}").contains("/{counter}/"));
     assert!(message("http://{random}.test/").contains("cannot contain a placeholder"));
-    assert_eq!(target("http://127.0.0.1/{counter}?{random}").unwrap().path(), "/{counter}?{random}");
+    assert_eq!(Target::get("http://127.0.0.1/{counter}?{random}").unwrap().path(), "/{counter}?{random}");
 }
 
 #[test]
 fn an_invalid_url_is_rejected_with_its_reason() {
-    let message = |url: &str| target(url).unwrap_err().to_string();
+    let message = |url: &str| Target::get(url).unwrap_err().to_string();
     assert!(message("127.0.0.1:8080").contains("no scheme"), "{}", message("127.0.0.1:8080"));
     assert!(message("ftp://127.0.0.1/").contains("unsupported scheme `ftp`"));
     assert!(message("http://").contains("not a URL"));

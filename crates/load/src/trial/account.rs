@@ -1,11 +1,11 @@
 //! Accounts for the CPU time and memory of given processes during a trial, usually those of the server.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::ops::Range;
 
-use hoptax_host::accounting::{ProcessUse, joint_use, memory_bytes};
+use hoptax_host::accounting::{ProcessUse, joint_use, memory_bytes, process_use};
 use hoptax_host::clock::{now_ns, sleep_until};
 use hoptax_host::running::Running;
 use hoptax_host::usable::usable_processors;
@@ -41,6 +41,10 @@ impl fmt::Display for Accounted {
     }
 }
 
+/// CPU time of each process over the record, nanoseconds, by its id. Processes whose use is not known are missing, and so are
+/// all if the record ended early.
+pub type CpuTimes = BTreeMap<u32, u64>;
+
 /// The account of a trial that runs.
 pub(super) struct Account<'a> {
     name: &'a Accounted,
@@ -55,11 +59,14 @@ pub(super) struct OverRecord {
     /// CPU time in processors; None if it is not known, or the record did not begin.
     cpu_processors: Option<f64>,
     memory_bytes: Option<u64>,
+    cpu_times: CpuTimes,
 }
 
 /// The account of a trial whose responses are not counted yet.
 pub(super) struct OverTrial {
     account: ProcessAccount,
+    /// CPU time of each process in the record.
+    pub(super) cpu_times: CpuTimes,
     /// CPU time from before the first request until all responses arrived.
     cpu_ns: Option<u64>,
 }
@@ -82,19 +89,27 @@ impl<'a> Account<'a> {
     /// Waits for both ends of the record, and reads the counters there. `has_ended` tells of an early end.
     pub(super) fn over_record(&self, record_ns: Range<u64>, has_ended: impl Fn() -> bool) -> OverRecord {
         sleep_until(record_ns.start, &has_ended);
-        let (from_ns, first) = (now_ns(), joint_use(&self.processes));
+        let (from_ns, first) = (now_ns(), self.uses());
         sleep_until(record_ns.end, &has_ended);
-        let (to_ns, last) = (now_ns(), joint_use(&self.processes));
+        let (to_ns, last) = (now_ns(), self.uses());
         let has_begun = from_ns >= record_ns.start && to_ns > from_ns;
-        let used = last.since(&first).filter(|_| has_begun);
+        let used = joined(&last).since(&joined(&first)).filter(|_| has_begun);
+        let is_whole = has_begun && to_ns >= record_ns.end;
+        let cpu_ns = |(id, last): (&u32, &ProcessUse)| Some((*id, last.since(first.get(id)?)?.cpu_ns));
         OverRecord {
             cpu_processors: used.map(|used| used.cpu_ns as f64 / (to_ns - from_ns) as f64),
             memory_bytes: self.processes.iter().map(|id| memory_bytes(*id).ok()).sum(),
+            cpu_times: last.iter().filter(|_| is_whole).filter_map(cpu_ns).collect(),
         }
     }
 
+    /// The use of each process that still runs.
+    fn uses(&self) -> BTreeMap<u32, ProcessUse> {
+        self.processes.iter().filter_map(|id| Some((*id, process_use(*id).ok()?))).collect()
+    }
+
     /// Ends the account after the last response.
-    pub(super) fn end(self, record: &OverRecord) -> OverTrial {
+    pub(super) fn end(self, record: OverRecord) -> OverTrial {
         OverTrial {
             account: ProcessAccount {
                 processes: self.name.to_string(),
@@ -103,9 +118,19 @@ impl<'a> Account<'a> {
                 cpu_us: None,
                 memory_bytes: record.memory_bytes,
             },
+            cpu_times: record.cpu_times,
             cpu_ns: joint_use(&self.processes).since(&self.before).map(|used| used.cpu_ns),
         }
     }
+}
+
+/// The use of several processes, as if they were one.
+fn joined(uses: &BTreeMap<u32, ProcessUse>) -> ProcessUse {
+    let mut all = ProcessUse::default();
+    for one in uses.values() {
+        all.join(one);
+    }
+    all
 }
 
 impl OverTrial {
@@ -145,7 +170,7 @@ mod tests {
         let account = Account::begin(name).unwrap();
         let from_ns = now_ns();
         let record = account.over_record(from_ns..from_ns + 100_000_000, || false);
-        account.end(&record)
+        account.end(record)
     }
 
     #[test]
@@ -163,6 +188,17 @@ mod tests {
         let (_idle, name) = start("sleep", &["600"]);
         let found = account(&name).with_responses(0);
         assert!(found.cpu_us.is_none() && found.cpu_share.unwrap() < 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn each_process_has_its_own_cpu_time_between_the_ends_of_the_record() {
+        let (busy, _) = start("sh", &["-c", "while :; do :; done"]);
+        let (idle, _) = start("sleep", &["600"]);
+        let (busy_id, idle_id) = (busy.0.id(), idle.0.id());
+        let began_ns = now_ns();
+        let found = account(&Accounted::Processes(BTreeSet::from([busy_id, idle_id]))).cpu_times;
+        assert!(now_ns() >= began_ns + 100_000_000, "{found:?}");
+        assert!(found.contains_key(&idle_id) && found[&busy_id] > 0, "{found:?}");
     }
 
     #[test]
@@ -184,7 +220,9 @@ mod tests {
         ends.0.wait().unwrap();
         let from_ns = now_ns();
         let record = account.over_record(from_ns..from_ns + 1_000_000, || false);
-        let found = account.end(&record).with_responses(10);
+        let over_trial = account.end(record);
+        assert!(over_trial.cpu_times.is_empty(), "{:?}", over_trial.cpu_times);
+        let found = over_trial.with_responses(10);
         assert_eq!((found.cpu_us, found.memory_bytes), (None, None));
         assert!(Account::begin(&name).is_err());
     }
@@ -195,10 +233,10 @@ mod tests {
         let account = Account::begin(&name).unwrap();
         let hour_ns = 3_600_000_000_000;
         let never = account.over_record(now_ns() + hour_ns..now_ns() + 2 * hour_ns, || true);
-        assert_eq!(never.cpu_processors, None);
+        assert!(never.cpu_processors.is_none() && never.cpu_times.is_empty());
         let asked = AtomicU32::new(0);
         let now = now_ns();
         let early = account.over_record(now..now + hour_ns, || asked.fetch_add(1, Ordering::Relaxed) > 1);
-        assert!(early.cpu_processors.is_some());
+        assert!(early.cpu_processors.is_some() && early.cpu_times.is_empty(), "a part of the record");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use hoptax_host::clock::now_ns;
 
 use crate::counts::Counts;
-use crate::run::LiveSample;
+use crate::run::{LIVE_NS, LiveSample};
 
 /// Contents of a progress line. Rate and percentiles cover the time since the previous line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +54,6 @@ pub(super) fn show(
     is_open: bool,
     on_live: &mut dyn FnMut(&LiveLine),
 ) {
-    const INTERVAL_NS: u64 = 500_000_000;
     let mut times: Option<(Counts<u64, 2>, Counts<u64, 2>)> = None;
     let mut errors = 0;
     let mut last_ns = start_ns;
@@ -68,7 +67,7 @@ pub(super) fn show(
             None => times = Some((sample.response, sample.send_lag)),
         }
         let now = now_ns();
-        if now.saturating_sub(last_ns) < INTERVAL_NS {
+        if now.saturating_sub(last_ns) < LIVE_NS {
             continue;
         }
         if let Some((response, send_lag)) = times.take() {

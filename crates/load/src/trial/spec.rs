@@ -1,6 +1,5 @@
 //! The specification of a trial.
 
-use std::ops::Range;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -62,9 +61,6 @@ pub struct TrialSpec {
     pub limits_us: Vec<f64>,
     /// Processes whose CPU time and memory are accounted for.
     pub account: Option<Accounted>,
-    /// Receives the begin and the planned end of the record as [`now_ns`](hoptax_host::clock::now_ns) states times, once all connections are open: for a caller that
-    /// reads counters there itself.
-    pub record: Option<SyncSender<Range<u64>>>,
 }
 
 impl TrialSpec {
@@ -93,7 +89,6 @@ impl TrialSpec {
             percentiles: Vec::new(),
             limits_us: Vec::new(),
             account: None,
-            record: None,
         }
     }
 

@@ -4,22 +4,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_result::{
-    EndedBy, Environment, Generator, InFlight, LoadBody, LoadHistograms, LoadPlan, LoadRate, LoadResult,
-    Loop, NamedRequests, NetworkPlan, Pacing, PlanShare, RequestHistograms, Stage, Waiting, Window, Within,
+    EndedBy, Environment, Generator, LoadBody, LoadHistograms, LoadPlan, LoadRate, LoadResult, Loop,
+    NamedRequests, NetworkPlan, Pacing, PlanShare, RequestHistograms, Stage, Waiting, Window, Within,
 };
 use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::ERROR_CODES;
 
 use super::spec::TrialSpec;
 use crate::by_request::{ByRequest, Row};
+use crate::connection::Closing;
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::encoded::encode;
+use crate::failure::Failure;
 use crate::named_requests::Named;
 use crate::outliers::outliers;
 use crate::pace::Pace;
 use crate::phases::Phases;
-use crate::recording::Recording;
+use crate::recording::{Recording, Unsent};
 use crate::schedule::Arrivals;
 use crate::times::{Times, median_us, unexpectedly_failed};
 
@@ -62,13 +64,13 @@ pub(super) fn result(
         recorded_s: recorded.time.as_secs_f64(),
         ended_by: recorded.ended_by,
         book: all.book,
-        unsent: unsent(&all),
+        unsent: by_word(&all.unsent, Unsent::as_str),
         waiting: Waiting { most: all.max_waiting, total_s: all.waited_ns as f64 / 1e9 },
-        failures: failures(&all),
+        failures: by_word(&all.failures, Failure::as_str),
         reasons: all.reasons.clone(),
         statuses: all.statuses.clone(),
         deviations: all.deviations.clone(),
-        closed: all.closed.iter().map(|(why, count)| (why.as_str().to_owned(), *count)).collect(),
+        closed: by_word(&all.closed, Closing::as_str),
         body_bytes: all.body_bytes,
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
@@ -86,12 +88,12 @@ pub(super) fn result(
         windows: course.as_ref().map(|course| windows(course)).unwrap_or_default(),
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
         serial_correlation: course.as_ref().and_then(|course| correlation(course)),
-        in_flight: course.as_ref().and_then(|course| in_flight(course)),
+        in_flight: course.as_deref().and_then(Course::in_flight),
         apart: course.as_ref().map(|course| outliers(course, &recordings)).unwrap_or_default(),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         kernel_absent: kernel_absent(spec, &all),
         tls: all.handshakes.summary(),
-        drained: drained(&all),
+        drained: by_word(&all.drained, |code| ERROR_CODES.get(code as usize).copied().unwrap_or("unknown")),
         stream_limit: all.stream_limit,
         lookups: None,
         stages: stages(spec, &recordings, recorded.time),
@@ -143,7 +145,8 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         warmup_s: spec.warmup.as_secs_f64(),
         timeout_s: spec.timeout.as_secs_f64(),
         seed: spec.seed,
-        share: (!spec.share.is_whole()).then(|| PlanShare { index: spec.share.index(), of: spec.share.of() }),
+        share: (!spec.share.is_whole())
+            .then(|| PlanShare { index: spec.share.index(), of: spec.share.generators() }),
         never_halted: spec.never_halted,
         max_error_share: spec.max_error_share,
     }
@@ -186,12 +189,9 @@ fn sustained_rate(recording: &Recording, time: Duration) -> Option<f64> {
     (!time.is_zero()).then(|| recording.answered_by_end as f64 / time.as_secs_f64())
 }
 
-fn unsent(recording: &Recording) -> BTreeMap<String, u64> {
-    recording.unsent.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect()
-}
-
-fn failures(recording: &Recording) -> BTreeMap<String, u64> {
-    recording.failures.iter().map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect()
+/// Counts by the words for their keys.
+fn by_word<K: Copy>(counts: &BTreeMap<K, u64>, word: impl Fn(K) -> &'static str) -> BTreeMap<String, u64> {
+    counts.iter().map(|(key, count)| (word(*key).to_owned(), *count)).collect()
 }
 
 /// Returns the reason why there are no kernel timestamps, if they were requested.
@@ -205,11 +205,6 @@ fn kernel_absent(spec: &TrialSpec, recording: &Recording) -> Option<String> {
         }
         None => "no sampled connection carried a request with a response".to_owned(),
     })
-}
-
-fn drained(recording: &Recording) -> BTreeMap<String, u64> {
-    let word = |code: u32| ERROR_CODES.get(code as usize).copied().unwrap_or("unknown").to_owned();
-    recording.drained.iter().map(|(code, count)| (word(*code), *count)).collect()
 }
 
 fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {
@@ -287,13 +282,10 @@ fn by_name(
 
 /// The requests of one name.
 fn named(name: &str, row: &Row, complete: usize) -> Named {
-    let counts = |counts: &BTreeMap<&'static str, u64>| {
-        counts.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect()
-    };
     let mut named = Named {
         book: row.book,
-        unsent: counts(&row.unsent),
-        failures: counts(&row.failures),
+        unsent: by_word(&row.unsent, |word| word),
+        failures: by_word(&row.failures, |word| word),
         response: row.response.moments(),
         without_generator: row.without_generator.moments(),
         ..Named::new(name)
@@ -361,11 +353,6 @@ fn correlation(course: &Course) -> Option<f64> {
     serial_correlation(&responses.iter().map(|one| one.response_ns as f64).collect::<Vec<f64>>())
 }
 
-fn in_flight(course: &Course) -> Option<InFlight> {
-    let (seen, computed, looks) = course.in_flight()?;
-    Some(InFlight { seen, looks, computed })
-}
-
 /// The stages that began, each with the time that it ran.
 fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -> Vec<Stage> {
     let Some((Pace::Stages(stages), _)) = &spec.open else { return Vec::new() };
@@ -397,8 +384,8 @@ fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -
                 to_rate: spec.share.of_rate(stage.to_rate),
                 duration_s,
                 book: recording.book,
-                unsent: unsent(&recording),
-                failures: failures(&recording),
+                unsent: by_word(&recording.unsent, Unsent::as_str),
+                failures: by_word(&recording.failures, Failure::as_str),
                 rate: rate(&recording, Some(target), duration_s),
                 bounds: times.bounds(&latency.response, without_generator.as_ref(), &latency.service),
                 latency,
@@ -426,8 +413,7 @@ mod tests {
 
     /// The distance from a Poisson process of two workers with the given numbers.
     fn distance(workers: [u32; 2]) -> f64 {
-        let mut spec =
-            TrialSpec::new(Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap());
+        let mut spec = TrialSpec::new(Target::get("http://127.0.0.1:1/").unwrap());
         spec.open = Some((Pace::Constant(1_000.0), Arrivals::Poisson));
         let course = |worker: u32| {
             let mut course = Course::new(0, 10_000_000_000, 1, 1);

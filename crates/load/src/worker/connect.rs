@@ -235,7 +235,7 @@ impl Worker {
         for (host, addresses) in self.hosts.iter_mut().zip(hosts) {
             host.addresses = addresses;
         }
-        for lane in (0..self.connections.layout().lanes).map(LaneId) {
+        for lane in self.connections.layout().all_lanes() {
             self.drain_if_gone(lane);
         }
     }

@@ -139,7 +139,7 @@ mod tests {
         // The kernel accepts the connections, and nobody responds.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let target = Target::new(&url, "GET", Vec::new(), Vec::new()).unwrap();
+        let target = Target::get(&url).unwrap();
         let spec = WorkerSpec::single(target, REQUESTS, Duration::from_mins(1), 1);
         let mut worker = Worker::connect(&spec).unwrap();
         let mut recording = Recording::default();

@@ -160,15 +160,10 @@ impl Worker {
             offered_ns,
             picked: due.picked,
             started_ns,
-            connected_ns: 0,
-            written_ns: 0,
-            first_byte_ns: 0,
-            message_ns: 0,
-            held_ns: 0,
             recorded: due.intended_ns >= current.run.record_from_ns,
             blocked,
             connected: self.connections.current(lane).is_none(),
-            response: None,
+            ..InFlight::default()
         });
         self.sample(current, started_ns);
         self.connections.request(slot);

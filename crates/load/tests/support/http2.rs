@@ -40,12 +40,21 @@ impl Http2Peer {
         Self::accept_with(stream, &[])
     }
 
-    /// The same, with a GOAWAY right behind the SETTINGS: no request will be processed.
-    pub fn accept_and_go_away(stream: TcpStream) -> Option<Self> {
-        Self::accept_with(stream, &frame(GO_AWAY, 0, 0, &[0; 8]))
+    /// Accepts a connection and answers each of its requests.
+    pub fn answer_all(stream: TcpStream) {
+        let Some(mut peer) = Self::accept(stream) else { return };
+        while let Some(stream) = peer.request()
+            && peer.respond(stream).is_some()
+        {}
     }
 
-    /// The same, with SETTINGS that allow this many concurrent streams.
+    /// Accepts a connection with a GOAWAY right behind the SETTINGS, and processes no request.
+    pub fn go_away_at_once(stream: TcpStream) {
+        let Some(mut peer) = Self::accept_with(stream, &frame(GO_AWAY, 0, 0, &[0; 8])) else { return };
+        while peer.request().is_some() {}
+    }
+
+    /// Accepts a connection with SETTINGS that allow this many concurrent streams.
     pub fn accept_allowing(stream: TcpStream, streams: u32) -> Option<Self> {
         let mut peer = Self::accept_after_preface(stream)?;
         peer.allow(streams)?;
@@ -63,13 +72,11 @@ impl Http2Peer {
         (first == *PREFACE).then_some(Self { stream })
     }
 
-    fn accept_with(mut stream: TcpStream, after_settings: &[u8]) -> Option<Self> {
-        let mut first = [0; PREFACE.len()];
-        stream.read_exact(&mut first).ok()?;
-        (first == *PREFACE).then_some(())?;
+    fn accept_with(stream: TcpStream, after_settings: &[u8]) -> Option<Self> {
+        let mut peer = Self::accept_after_preface(stream)?;
         // One write, which arrives in one read.
-        stream.write_all(&[frame(SETTINGS, 0, 0, &[]).as_slice(), after_settings].concat()).ok()?;
-        Some(Self { stream })
+        peer.stream.write_all(&[frame(SETTINGS, 0, 0, &[]).as_slice(), after_settings].concat()).ok()?;
+        Some(peer)
     }
 
     /// The stream of the next request; None at the end of the connection.

@@ -1,18 +1,18 @@
 //! Test servers on loopback, and short trials against them.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(unreachable_pub, reason = "the other files of this program use it")]
 
 pub mod http2;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use hoptax_load::log::{self, ENTRY_BYTES, Entry};
-use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::trial::{self, TrialError, TrialSpec};
 use hoptax_load::{Protocol, RequestSpec, Target};
 use hoptax_result::{Environment, LoadResult};
 
@@ -34,17 +34,19 @@ pub fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
+/// Reads one request without a body, and returns its head; None at the end of the connection.
+pub fn read_head(stream: &mut TcpStream) -> Option<String> {
+    let (mut head, mut bytes) = (Vec::new(), [0; 512]);
+    while !head.ends_with(b"\r\n\r\n") {
+        let count = stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
+        head.extend_from_slice(&bytes[..count]);
+    }
+    Some(String::from_utf8_lossy(&head).into_owned())
+}
+
 /// Reads one request without a body; false at the end of the connection.
 pub fn read_request(stream: &mut TcpStream) -> bool {
-    let mut head = Vec::new();
-    let mut byte = [0; 512];
-    while !head.ends_with(b"\r\n\r\n") {
-        match stream.read(&mut byte) {
-            Ok(0) | Err(_) => return false,
-            Ok(count) => head.extend_from_slice(&byte[..count]),
-        }
-    }
-    true
+    read_head(stream).is_some()
 }
 
 /// A server that sends `response` to every request.
@@ -52,8 +54,38 @@ pub fn answering(response: &'static [u8]) -> SocketAddr {
     server(move |mut stream| while read_request(&mut stream) && stream.write_all(response).is_ok() {})
 }
 
+/// A server that calls `before` with the number of the connection before it answers a request.
+pub fn answering_after(before: impl Fn(usize) + Send + Sync + 'static) -> SocketAddr {
+    let accepted = AtomicUsize::new(0);
+    server(move |mut stream| {
+        let connection = accepted.fetch_add(1, Ordering::Relaxed);
+        while read_request(&mut stream) {
+            before(connection);
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// A server that takes this time for each response.
+pub fn slow(delay: Duration) -> SocketAddr {
+    answering_after(move |_| thread::sleep(delay))
+}
+
+/// A server that answers every request, and the number of its connections.
+pub fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&accepted);
+    let address = server(move |mut stream| {
+        count.fetch_add(1, Ordering::Relaxed);
+        while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
+    });
+    (address, accepted)
+}
+
 pub fn target(address: SocketAddr) -> Target {
-    Target::new(&format!("http://{address}/"), "GET", Vec::new(), Vec::new()).unwrap()
+    Target::get(&format!("http://{address}/")).unwrap()
 }
 
 pub fn spec(address: SocketAddr) -> TrialSpec {
@@ -69,7 +101,16 @@ pub fn spec(address: SocketAddr) -> TrialSpec {
 /// A trial that ends after so many requests, for properties of each of them: a closed loop otherwise takes the processors from other tests
 /// until its time is over.
 pub fn few(address: SocketAddr, requests: u64) -> TrialSpec {
-    TrialSpec { requests: Some(requests), ..spec(address) }
+    limited(spec(address), requests)
+}
+
+/// The same over HTTP/2.
+pub fn http2_few(address: SocketAddr, connections: usize, streams: u32, requests: u64) -> TrialSpec {
+    limited(http2_spec(address, connections, streams), requests)
+}
+
+fn limited(spec: TrialSpec, requests: u64) -> TrialSpec {
+    TrialSpec { requests: Some(requests), duration: Duration::from_hours(1), ..spec }
 }
 
 /// A trial over HTTP/2.
@@ -91,6 +132,11 @@ pub fn run(spec: &TrialSpec) -> LoadResult {
     let book = &result.book;
     assert_eq!(result.latency.response.count, book.answered + book.timed_out + book.unfinished + waits);
     result
+}
+
+/// The error of a trial that does not start.
+pub fn failed(spec: &TrialSpec) -> TrialError {
+    trial::run(spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err()
 }
 
 /// The result of a trial, and the entries of its log.

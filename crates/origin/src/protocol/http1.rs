@@ -7,7 +7,7 @@ use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::context::Context;
 use crate::request::{self, BadRequest, Request, RequestReader};
-use crate::response::{BodyPieces, Persistence, has_no_body, write_head};
+use crate::response::{BodyPieces, Persistence, has_no_body, write_head, write_text};
 
 /// Marks, as the stream of a delay, the end of the time that the connection may be idle. The rest is the number of responses
 /// sent by then. Streams of responses are 0.
@@ -57,10 +57,10 @@ impl Http1 {
     }
 
     /// Handles a request: sends the response, or delays it.
-    fn handle(&mut self, request: Request, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn handle(&mut self, request: Request, output: &mut Vec<u8>, context: &mut Context) {
         if let Some(key) = &request.upgrade {
             output.extend_from_slice(&super::websocket::accept_response(key));
-            *context.answered += 1;
+            context.report.answered += 1;
             self.is_upgraded = true;
             return;
         }
@@ -68,12 +68,13 @@ impl Http1 {
             Ok(behaviour) => behaviour,
             Err(error) => {
                 let persistence = if context.ending { Persistence::Close } else { request.persistence };
-                self.send_text(400, &format!("{error}\n"), persistence, request.is_head, output);
-                *context.answered += 1;
+                write_text(output, 400, &error.to_string(), persistence, request.is_head);
+                self.is_closing = persistence == Persistence::Close;
+                context.report.answered += 1;
                 return;
             }
         };
-        let drawn = behaviour.draw(context.tables, context.random);
+        let drawn = behaviour.draw(&context.tables, &mut context.random);
         let plan = context.plan(self.number, &drawn);
         let response = Response {
             plan,
@@ -91,7 +92,7 @@ impl Http1 {
         }
     }
 
-    fn send(&mut self, response: &Response, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn send(&mut self, response: &Response, output: &mut Vec<u8>, context: &mut Context) {
         context.count_response(response.plan);
         let size = if has_no_body(response.status) { 0 } else { response.size };
         // The shutdown may have begun during the delay.
@@ -103,25 +104,10 @@ impl Http1 {
         self.sent += 1;
         context.delays.extend(response.idle.map(|idle| (idle, IDLE | self.sent)));
     }
-
-    fn send_text(
-        &mut self,
-        status: u16,
-        text: &str,
-        persistence: Persistence,
-        is_head: bool,
-        output: &mut Vec<u8>,
-    ) {
-        write_head(output, status, text.len() as u64, persistence, &[]);
-        if !is_head {
-            output.extend_from_slice(text.as_bytes());
-        }
-        self.is_closing = persistence == Persistence::Close;
-    }
 }
 
 impl ProtocolHandler for Http1 {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context) -> Next {
         if !self.body.is_buffered() {
             self.body.buffer(output);
             return Next::Again;
@@ -141,25 +127,26 @@ impl ProtocolHandler for Http1 {
             self.reader.feed(input);
             input.clear();
         }
-        match self.reader.next(context.defaults, context.tables) {
+        match self.reader.next(&context.defaults.behaviour, &context.tables) {
             Ok(request::Next::Request(request)) => self.handle(request, output, context),
             Ok(request::Next::Continue) => output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n"),
             Ok(request::Next::More) => return Next::Input,
             Err(error) => {
                 let status = if error == BadRequest::TooLarge { 431 } else { 400 };
-                self.send_text(status, &format!("{error}\n"), Persistence::Close, false, output);
+                write_text(output, status, &error.to_string(), Persistence::Close, false);
+                self.is_closing = true;
             }
         }
         Next::Again
     }
 
-    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context) {
         if stream & IDLE != 0 {
             // A request that was sent meanwhile may not have been read: then it is lost, as with every server that closes idle
             // connections.
             self.is_closing |= stream == (IDLE | self.sent) && self.is_idle();
         } else if let Some(response) = self.delayed.take() {
-            *context.in_flight -= 1;
+            context.in_flight -= 1;
             self.send(&response, output, context);
         }
     }

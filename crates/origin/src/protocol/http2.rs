@@ -74,7 +74,7 @@ impl StreamSender for Sender<'_> {
 }
 
 impl ProtocolHandler for Http2 {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context) -> Next {
         self.server.pump(output);
         if !output.is_empty() {
             return Next::Again;
@@ -101,7 +101,7 @@ impl ProtocolHandler for Http2 {
         Next::Again
     }
 
-    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context) {
         let Self { server, streams, is_closing, .. } = self;
         streams.delay_expired(stream, &mut Sender { server, is_closing, output }, context);
     }

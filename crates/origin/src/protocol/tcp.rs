@@ -34,7 +34,7 @@ impl Tcp {
 }
 
 impl ProtocolHandler for Tcp {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context) -> Next {
         if !self.body.is_buffered() {
             self.body.buffer(output);
             return Next::Again;
@@ -52,7 +52,7 @@ impl ProtocolHandler for Tcp {
             return Next::Input;
         }
         self.read = 0;
-        let drawn = context.defaults.draw(context.tables, context.random);
+        let drawn = context.defaults.behaviour.draw(&context.tables, &mut context.random);
         self.is_closing = drawn.close;
         let plan = context.plan(self.number, &drawn);
         if context.delay(&plan, 0) {
@@ -64,9 +64,9 @@ impl ProtocolHandler for Tcp {
         Next::Again
     }
 
-    fn delay_expired(&mut self, _: u64, _: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, _: u64, _: &mut Vec<u8>, context: &mut Context) {
         if let Some((plan, size)) = self.delayed.take() {
-            *context.in_flight -= 1;
+            context.in_flight -= 1;
             context.count_response(plan);
             self.body = BodyPieces::new(size);
         }

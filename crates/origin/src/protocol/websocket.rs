@@ -49,7 +49,7 @@ impl WebSocket {
         }
     }
 
-    fn echo(&mut self, plan: Served, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn echo(&mut self, plan: Served, output: &mut Vec<u8>, context: &mut Context) {
         context.count_response(plan);
         put_frame(output, self.kind, false, &self.message);
         self.message.clear();
@@ -93,7 +93,7 @@ impl WebSocket {
 }
 
 impl ProtocolHandler for WebSocket {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context) -> Next {
         if self.is_closing {
             return Next::Close;
         }
@@ -109,7 +109,7 @@ impl ProtocolHandler for WebSocket {
             Ok(false) if self.is_closing || !output.is_empty() => Next::Again,
             Ok(false) => Next::Input,
             Ok(true) => {
-                let drawn = context.defaults.draw(context.tables, context.random);
+                let drawn = context.defaults.behaviour.draw(&context.tables, &mut context.random);
                 self.closes = drawn.close;
                 let plan = context.plan(self.number, &drawn);
                 if context.delay(&plan, 0) {
@@ -122,9 +122,9 @@ impl ProtocolHandler for WebSocket {
         }
     }
 
-    fn delay_expired(&mut self, _: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, _: u64, output: &mut Vec<u8>, context: &mut Context) {
         if let Some(plan) = self.delayed.take() {
-            *context.in_flight -= 1;
+            context.in_flight -= 1;
             self.echo(plan, output, context);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::{Service, fields};
+use super::{Service, fields, nested};
 
 /// Maximum number of buckets. Beyond it, new limits are always exceeded.
 const MAX_BUCKETS: usize = 64;
@@ -26,8 +26,7 @@ fn limit(message: &[u8]) -> Option<u32> {
     let mut entries =
         descriptors.flat_map(|(_, descriptor)| fields(descriptor)).filter(|(number, _)| *number == 1);
     entries.find_map(|(_, entry)| {
-        let field = |wanted: u64| fields(entry).find(|(number, _)| *number == wanted).map(|(_, bytes)| bytes);
-        let value = field(2).filter(|_| field(1) == Some(b"per_second"))?;
+        let value = nested(entry, &[2]).filter(|_| nested(entry, &[1]) == Some(b"per_second"))?;
         std::str::from_utf8(value).ok()?.parse().ok()
     })
 }
@@ -65,6 +64,7 @@ impl Buckets {
 mod tests {
     use std::time::Duration;
 
+    use super::super::field;
     use super::*;
 
     #[test]
@@ -81,7 +81,6 @@ mod tests {
 
     #[test]
     fn the_limit_is_read_from_a_descriptor() {
-        let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
         let entry = |key: &[u8], value: &[u8]| field(1, &[field(1, key), field(2, value)].concat());
         let request = |entries: &[u8]| [field(1, b"hoptax"), field(2, entries)].concat();
         let both = [entry(b"other", b"1"), entry(b"per_second", b"100")].concat();

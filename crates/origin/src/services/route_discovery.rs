@@ -1,7 +1,7 @@
 //! Route discovery (`envoy.service.route.v3`): answers each request with a table of routes of the next version, so a proxy that
 //! accepts a version is sent another. The delay of the call is then the interval between updates.
 
-use super::{Service, field, fields};
+use super::{Service, field, nested};
 
 pub(super) const SERVICE: Service = Service {
     path: "/envoy.service.route.v3.RouteDiscoveryService/StreamRoutes",
@@ -9,9 +9,8 @@ pub(super) const SERVICE: Service = Service {
     is_streaming: true,
     reply: |message, _| {
         // `DiscoveryRequest` has `version_info` (1), the version that was accepted last, and `resource_names` (3).
-        let text = |wanted: u64| {
-            let found = fields(message).find(|(number, _)| *number == wanted);
-            found.and_then(|(_, content)| std::str::from_utf8(content).ok()).unwrap_or_default()
+        let text = |field: u64| {
+            nested(message, &[field]).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
         };
         let version = text(1).parse::<u64>().unwrap_or(0).saturating_add(1).to_string();
         let name = text(3);
@@ -48,9 +47,7 @@ fn table(name: &str, version: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use super::super::{ServiceState, nested};
+    use super::super::{ServiceState, fields};
     use super::*;
 
     fn reply(version: &str, name: &str) -> Vec<u8> {

@@ -103,8 +103,6 @@ fn subscribed(message: &[u8], secrets: &Secrets) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn state() -> ServiceState {

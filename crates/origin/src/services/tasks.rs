@@ -5,11 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hoptax_tasks::{ADDED_HEADER, ADDED_VALUE, TOKEN_HEADER, is_valid_token, rewrite_json};
 
-use super::{Service, authorization, field, fields, nested, processing};
+use super::{AUTHORIZATION, PROCESSING, Service, field, fields, nested};
 
 /// Adds a header to the request.
 pub(super) const ADD_HEADER: Service = Service {
-    path: processing::SERVICE.path,
+    path: PROCESSING.path,
     task: Some("add-header"),
     is_streaming: true,
     // The option is in `set_headers` (1) of `header_mutation` (2) of a `CommonResponse`.
@@ -18,7 +18,7 @@ pub(super) const ADD_HEADER: Service = Service {
 
 /// As [`ADD_HEADER`], for external authorization.
 pub(super) const ADD_HEADER_AS_AUTHORIZATION: Service = Service {
-    path: authorization::SERVICE.path,
+    path: AUTHORIZATION.path,
     task: Some("add-header"),
     is_streaming: false,
     // An empty `status` (1) is OK. `ok_response` (3) has the option in `headers` (2).
@@ -27,7 +27,7 @@ pub(super) const ADD_HEADER_AS_AUTHORIZATION: Service = Service {
 
 /// Refuses the request with 401 unless it has a valid token.
 pub(super) const CHECK_TOKEN: Service = Service {
-    path: processing::SERVICE.path,
+    path: PROCESSING.path,
     task: Some("check-token"),
     is_streaming: true,
     reply: |message, _| {
@@ -39,14 +39,14 @@ pub(super) const CHECK_TOKEN: Service = Service {
 
 /// As [`CHECK_TOKEN`], for external authorization.
 pub(super) const CHECK_TOKEN_AS_AUTHORIZATION: Service = Service {
-    path: authorization::SERVICE.path,
+    path: AUTHORIZATION.path,
     task: Some("check-token"),
     is_streaming: false,
     reply: |message, state| {
         // `attributes` (1) has `request` (4) with `http` (2), whose `headers` (3) are a map: key (1) and value (2).
         let is_valid = has_valid_token(nested(message, &[1, 4, 2]).unwrap_or_default(), 3, 2);
         if is_valid {
-            return (authorization::SERVICE.reply)(message, state);
+            return (AUTHORIZATION.reply)(message, state);
         }
         // The `code` (1) of `status` (1) is UNAUTHENTICATED. `denied_response` (2) has the HTTP `status` (1).
         Some([field(1, &[8, 16]), field(2, &field(1, &http_status(401)))].concat())
@@ -55,7 +55,7 @@ pub(super) const CHECK_TOKEN_AS_AUTHORIZATION: Service = Service {
 
 /// Rewrites the JSON body of the request, or refuses it with 400.
 pub(super) const REWRITE_JSON: Service = Service {
-    path: processing::SERVICE.path,
+    path: PROCESSING.path,
     task: Some("rewrite-json"),
     is_streaming: true,
     reply: |message, _| {

@@ -44,7 +44,7 @@ pub struct HopSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub config: Option<String>,
-    /// The listener of the configuration to which requests are sent: its name, or a beginning that no other name has. Default: the
+    /// The listener of the configuration to which requests are sent: its name, or a unique prefix of it. Default: the
     /// first that forwards a request, or else the first for which one can be derived from the routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]

@@ -13,7 +13,7 @@ pub(crate) struct Differences {
     pub(crate) title: String,
     /// The label of the axis, with the unit.
     pub(crate) axis: String,
-    /// Largest difference that does not matter, in the unit of the axis; none where each row has a limit.
+    /// Equivalence margin, in the unit of the axis; none where each row has a limit.
     pub(crate) margin: Option<f64>,
     /// The differences, those of one subject beside each other.
     pub(crate) rows: Vec<DifferenceRow>,

@@ -34,7 +34,7 @@ pub(crate) struct OverlayView {
     pub(crate) heading: String,
     /// The measure in words with its unit, for the axis.
     pub(crate) axis: String,
-    /// Largest difference between runs that does not matter, in the unit of the axis; none if it is not the same for all arms.
+    /// Equivalence margin of runs, in the unit of the axis; none if it is not the same for all arms.
     pub(crate) margin: Option<f64>,
     /// The arms, in the order of the reference.
     pub(crate) rows: Vec<OverlayRow>,

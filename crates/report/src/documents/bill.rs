@@ -5,8 +5,8 @@ mod headlines;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    BillBody, BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place,
-    Report, RoundMeasure, Verdict,
+    BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure,
+    Verdict,
 };
 
 use crate::bill::{
@@ -16,7 +16,6 @@ use crate::bill::{
 use crate::chart::{Chart, Waterfall, WaterfallPart, WaterfallTotal};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::more_rounds;
 use crate::quantity::{Form, Quantity};
 use crate::rows::unit_name;
@@ -26,10 +25,6 @@ use crate::usable;
 
 /// Number of replacements on a page: a dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;
-
-impl Documented for BillBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = bill;
-}
 
 /// The document of a bill.
 pub fn bill(result: &BillResult) -> Document {
@@ -107,20 +102,15 @@ fn parts(result: &BillResult) -> Table {
     let level = |name: &str, charge: &Charge| Row::new(name, cells(charge, "", "", Quantity::level));
     rows.extend(result.rest.as_ref().map(|rest| level("rest", rest)));
     rows.push(level("whole", &result.whole));
-    let table = Table {
-        title: "cost of each part per request".to_owned(),
-        names: "part".to_owned(),
-        columns: vec![
-            Column::new("CPU us", 0),
-            Column::new("of the whole %", 1),
-            Column::new("p50 us", 2),
-            Column::new("memory MiB", 3),
-            Column::text("kind", 5),
-            Column::text("activity", 4),
-        ],
-        rows,
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("CPU us", 0),
+        Column::new("of the whole %", 1),
+        Column::new("p50 us", 2),
+        Column::new("memory MiB", 3),
+        Column::text("kind", 5),
+        Column::text("activity", 4),
+    ];
+    Table::new("cost of each part per request", "part", columns, rows).without_empty_columns()
 }
 
 type Make = fn(&Interval, &'static str) -> Quantity;
@@ -235,12 +225,9 @@ fn replacements(result: &BillResult) -> Option<Section> {
     } else {
         all.to_string()
     };
-    Some(Section::folded(Table {
-        title: format!("replaced nodes of the configuration, so that it runs on this machine: {of}"),
-        names: "place".to_owned(),
-        columns: vec![Column::text("node", 0), Column::text("replaced by", 0)],
-        rows,
-    }))
+    let title = format!("replaced nodes of the configuration, so that it runs on this machine: {of}");
+    let columns = [Column::text("node", 0), Column::text("replaced by", 0)];
+    Some(Section::folded(Table::new(title, "place", columns, rows)))
 }
 
 #[cfg(test)]
@@ -248,12 +235,10 @@ mod tests {
     use hoptax_result::{Bound, Bounds, Measured, Severity};
 
     use super::*;
-    use crate::Style;
     use crate::bill::fixture;
+    use crate::fixture::STYLE;
     use crate::numbers::UNCERTAIN_SIGN;
     use crate::render::{csv, html, markdown, terminal};
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     #[test]
     fn a_bill_with_an_interaction_and_an_idle_part() {

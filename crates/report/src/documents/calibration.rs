@@ -3,20 +3,14 @@
 mod charts;
 
 use hoptax_result::{
-    CalibrationBody, CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Report, Speed,
-    SpeedSide,
+    CalibrationBody, CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Speed, SpeedSide,
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
-use crate::numbers::{grouped, us};
+use crate::numbers::{count, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
-
-impl Documented for CalibrationBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = calibration;
-}
 
 /// The document of a calibration.
 pub fn calibration(result: &CalibrationResult) -> Document {
@@ -88,7 +82,7 @@ fn answer(result: &CalibrationResult) -> Vec<String> {
 fn errors(result: &CalibrationResult) -> Table {
     let row = |experiment: &Experiment| {
         let error = experiment.error.as_ref();
-        let cell = |value: Option<f64>| Cell::from(value.map_or_else(|| "-".to_owned(), us));
+        let cell = |value: Option<f64>| Cell::from(value.map(us));
         let p99 = experiment.quantiles.iter().find(|one| (one.quantile - 0.99).abs() < 1e-9);
         Row {
             summary: experiment.summary.clone(),
@@ -101,33 +95,29 @@ fn errors(result: &CalibrationResult) -> Table {
                     cell(error.map(|error| error.max_us)),
                     cell(p99.map(|one| one.true_us)),
                     p99.map_or(Cell::Empty, |one| Cell::words(reported(one))),
-                    Cell::words(grouped(experiment.requests as f64, 0)),
+                    Cell::words(count(experiment.requests)),
                 ],
             )
         }
     };
-    let table = Table {
-        title: "measured minus true response time of each request, and p99 as reported, us".to_owned(),
-        names: "experiment".to_owned(),
-        columns: vec![
-            Column::new("error min", 3),
-            Column::new("error p50", 0),
-            Column::new("error p99", 0),
-            Column::new("error max", 4),
-            Column::new("true p99", 1),
-            Column::new("reported p99", 1),
-            Column::new("requests", 5),
-        ],
-        rows: result.experiments.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("error min", 3),
+        Column::new("error p50", 0),
+        Column::new("error p99", 0),
+        Column::new("error max", 4),
+        Column::new("true p99", 1),
+        Column::new("reported p99", 1),
+        Column::new("requests", 5),
+    ];
+    let title = "measured minus true response time of each request, and p99 as reported, us";
+    Table::new(title, "experiment", columns, result.experiments.iter().map(row)).without_empty_columns()
 }
 
 /// Send lag and floor at each rate tried.
 fn rates(result: &CalibrationResult) -> Table {
     let row = |one: &RateTried| {
         let floor = result.floors.iter().find(|floor| floor.rate.total_cmp(&one.rate).is_eq());
-        let cell = |value: Option<f64>| Cell::from(value.map_or_else(|| "-".to_owned(), us));
+        let cell = |value: Option<f64>| Cell::from(value.map(us));
         let cells = vec![
             Cell::words(format!("{:.1}", one.sent_share * 100.0)),
             cell(one.send_lag_p99_us),
@@ -136,19 +126,14 @@ fn rates(result: &CalibrationResult) -> Table {
         ];
         Row::new(grouped(one.rate, 0), cells)
     };
-    let table = Table {
-        title: "latency floor by rate (an origin that responds immediately; a busier machine sleeps less)"
-            .to_owned(),
-        names: "requests/s".to_owned(),
-        columns: vec![
-            Column::new("sent %", 2),
-            Column::new("send lag p99 us", 0),
-            Column::new("response p50 us", 1),
-            Column::new("p99 us", 1),
-        ],
-        rows: result.tried.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("sent %", 2),
+        Column::new("send lag p99 us", 0),
+        Column::new("response p50 us", 1),
+        Column::new("p99 us", 1),
+    ];
+    let title = "latency floor by rate (an origin that responds immediately; a busier machine sleeps less)";
+    Table::new(title, "requests/s", columns, result.tried.iter().map(row)).without_empty_columns()
 }
 
 fn speeds(speeds: &MachineSpeeds) -> Table {
@@ -165,16 +150,12 @@ fn speeds(speeds: &MachineSpeeds) -> Table {
         ];
         Row::new(format!("{}: {}", speed.kind.name(), speed.operation), cells)
     };
-    let table = Table {
-        title: format!(
-            "speeds of this machine: time of one operation, with its 95 % interval over {} repetitions",
-            speeds.repetitions
-        ),
-        names: "operation".to_owned(),
-        columns: vec![Column::new("ns", 0), Column::new("never halted ns", 1), Column::text("side", 2)],
-        rows: speeds.speeds.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [Column::new("ns", 0), Column::new("never halted ns", 1), Column::text("side", 2)];
+    let title = format!(
+        "speeds of this machine: time of one operation, with its 95 % interval over {} repetitions",
+        speeds.repetitions
+    );
+    Table::new(title, "operation", columns, speeds.speeds.iter().map(row)).without_empty_columns()
 }
 
 /// The quantiles of an experiment.
@@ -185,28 +166,24 @@ fn experiment(experiment: &Experiment) -> Section {
             true => "does not hold".to_owned(),
             false => us(one.reported_us - one.true_us),
         };
-        let analytic = one.analytic_us.map_or_else(|| "-".to_owned(), us);
-        let cells = [reported(one), us(one.true_us), error, analytic];
-        Row::new(format!("p{}", one.quantile * 100.0), cells.into_iter().map(Cell::from).collect())
+        let cells = [Some(reported(one)), Some(us(one.true_us)), Some(error), one.analytic_us.map(us)];
+        Row::new(format!("p{}", one.quantile * 100.0), cells.map(Cell::from).into())
     };
-    let table = Table {
-        title: format!("quantiles of {}", experiment.name),
-        names: "quantile".to_owned(),
-        columns: vec![
-            Column::new("reported us", 0),
-            Column::new("true us", 0),
-            Column::new("error us", 0),
-            Column::new("analytic us", 1),
-        ],
-        rows: experiment.quantiles.iter().map(row).collect(),
-    };
+    let columns = [
+        Column::new("reported us", 0),
+        Column::new("true us", 0),
+        Column::new("error us", 0),
+        Column::new("analytic us", 1),
+    ];
+    let title = format!("quantiles of {}", experiment.name);
+    let table = Table::new(title, "quantile", columns, experiment.quantiles.iter().map(row));
     let mut lines = Vec::new();
     lines.extend(experiment.service_p99_us.map(|us_p99| format!("service time p99: {} us", us(us_p99))));
     lines.extend(experiment.rate.map(|rate| {
         format!("rate {}/s, analytic {}/s", grouped(rate.reported, 1), grouped(rate.analytic, 1))
     }));
     if experiment.unfinished > 0 {
-        let of = grouped(experiment.requests as f64, 0);
+        let of = count(experiment.requests);
         lines.push(format!("{} of {of} requests unfinished at the end", experiment.unfinished));
     }
     let mut blocks = vec![Block::Table(table.without_empty_columns())];
@@ -226,7 +203,7 @@ fn recorder(result: &CalibrationResult) -> String {
     let recorder = &result.recorder;
     format!(
         "{} known values: quantiles are up to {:.3} % too high and {:.3} % too low; merging halves is {}",
-        grouped(recorder.values as f64, 0),
+        count(recorder.values),
         recorder.most_above_share * 100.0,
         recorder.most_below_share * 100.0,
         if recorder.merges_exactly { "exact" } else { "wrong" }
@@ -241,10 +218,8 @@ mod tests {
     };
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn speed(kind: SpeedKind, side: SpeedSide, ns: f64, never_halted_ns: Option<f64>) -> Speed {
         let interval = |ns: f64| Interval { estimate: ns, low: ns * 0.98, high: ns * 1.02 };

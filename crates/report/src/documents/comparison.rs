@@ -3,22 +3,13 @@
 mod charts;
 
 use hoptax_result::{
-    ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding, Report,
-    StudiesComparison, StudiesComparisonBody, SubjectName, Verdict,
+    ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding, StudiesComparison,
+    SubjectName, Verdict,
 };
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::{environment, more_rounds, usable, words};
-
-impl Documented for ComparisonBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = comparison;
-}
-
-impl Documented for StudiesComparisonBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = studies_comparison;
-}
 
 /// The document of one comparison: one sentence per subject, then the differences between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {
@@ -140,11 +131,9 @@ mod tests {
     use hoptax_result::{Measure, Measured, Severity};
 
     use super::*;
-    use crate::Style;
     use crate::comparison::fixture;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     #[test]
     fn a_comparison_of_several_subjects() {

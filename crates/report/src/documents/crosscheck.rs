@@ -2,12 +2,11 @@
 
 mod charts;
 
-use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun, ToolRuns, Verdict};
+use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -46,10 +45,6 @@ const QUANTILES: [Quantile; 2] = [
 
 /// The least error that is stated: that of the last digit.
 const LEAST_ERROR: f64 = 0.001;
-
-impl Documented for CrosscheckBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = crosscheck;
-}
 
 /// The document of a crosscheck.
 pub fn crosscheck(result: &CrosscheckResult) -> Document {
@@ -151,7 +146,7 @@ fn ratios(result: &CrosscheckResult) -> Table {
             || result.scenarios.iter().map(|scenario| scenario.tools.iter().find(|tool| tool.tool == **name));
         let ratio = |quantile: &Quantile, tool: Option<&ToolRuns>| {
             let ratio = tool.and_then(|tool| quantile.ratio(&tool.runs));
-            Cell::from(ratio.map_or_else(|| "-".to_owned(), multiple))
+            Cell::from(ratio.map(multiple))
         };
         let mut cells: Vec<Cell> =
             QUANTILES.iter().flat_map(|quantile| of_each().map(move |tool| ratio(quantile, tool))).collect();
@@ -160,14 +155,8 @@ fn ratios(result: &CrosscheckResult) -> Table {
         cells.push(Cell::point(median(&cpu), "us"));
         Row::new(*name, cells)
     };
-    let table = Table {
-        title: "reported response time as a multiple of the truth, and CPU time of the tool per request"
-            .to_owned(),
-        names: "tool".to_owned(),
-        columns,
-        rows: names.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let title = "reported response time as a multiple of the truth, and CPU time of the tool per request";
+    Table::new(title, "tool", columns, names.iter().map(row)).without_empty_columns()
 }
 
 /// Returns the failures, a line for each tool and scenario.
@@ -213,13 +202,8 @@ fn latencies(scenario: &Scenario) -> Table {
             QUANTILES.iter().flat_map(|quantile| [quantile.reported, quantile.seen, quantile.known].map(us));
         Row::new(named(tool), cells.collect())
     };
-    let table = Table {
-        title: format!("response times in {}, us", scenario.name),
-        names: "us".to_owned(),
-        columns: columns.collect(),
-        rows: measured(scenario).map(row).collect(),
-    };
-    table.without_empty_columns()
+    let title = format!("response times in {}, us", scenario.name);
+    Table::new(title, "us", columns, measured(scenario).map(row)).without_empty_columns()
 }
 
 /// The unit of counts.
@@ -245,17 +229,9 @@ fn traffic(scenario: &Scenario) -> Table {
         };
         Row::new(named(tool), TRAFFIC.map(cell).into())
     };
-    let table = Table {
-        title: format!("traffic that the server received in {}", scenario.name),
-        names: "traffic".to_owned(),
-        columns: TRAFFIC
-            .iter()
-            .zip(0..)
-            .map(|((heading, _, _), place)| Column::new(*heading, place))
-            .collect(),
-        rows: measured(scenario).map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = TRAFFIC.iter().zip(0..).map(|((heading, _, _), place)| Column::new(*heading, place));
+    let title = format!("traffic that the server received in {}", scenario.name);
+    Table::new(title, "traffic", columns, measured(scenario).map(row)).without_empty_columns()
 }
 
 /// The tools that ran.
@@ -298,10 +274,8 @@ mod tests {
     use hoptax_result::{Body, CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers};
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     pub(super) fn numbers(rate: f64, p50_us: f64, p99_us: Option<f64>) -> ToolNumbers {
         ToolNumbers { rate: Some(rate), p50_us: Some(p50_us), p90_us: None, p99_us }
@@ -359,7 +333,6 @@ mod tests {
 
     #[test]
     fn each_tool_is_compared_with_the_truth() {
-        insta::assert_snapshot!(terminal::screen(&crosscheck(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&crosscheck(&result()), STYLE));
     }
 

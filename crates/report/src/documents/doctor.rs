@@ -11,12 +11,9 @@ use crate::words::capitalised;
 /// The document of a diagnosis.
 pub fn diagnosis(diagnosis: &Diagnosis) -> Document {
     let mut document = Document::new("trust doctor", "", answer(diagnosis));
-    document.table = Some(Table {
-        title: "measurements on this machine".to_owned(),
-        names: "measurement".to_owned(),
-        columns: vec![Column::text("possible", 0), Column::text("because", 1)],
-        rows: diagnosis.abilities.iter().map(row).collect(),
-    });
+    let columns = [Column::text("possible", 0), Column::text("because", 1)];
+    let rows = diagnosis.abilities.iter().map(row);
+    document.table = Some(Table::new("measurements on this machine", "measurement", columns, rows));
     document.notes = reasons(diagnosis).iter().map(|reason| capitalised(reason)).collect();
     document.next = next(diagnosis);
     document.sections.extend(Section::of_sentences("Reasons, and what to change", &reasons(diagnosis)));
@@ -93,8 +90,8 @@ mod tests {
     use hoptax_result::{Environment, LimitReason, Program};
 
     use super::*;
+    use crate::fixture::{self, STYLE};
     use crate::render::terminal;
-    use crate::{Style, fixture};
 
     fn of(abilities: Vec<Ability>) -> Diagnosis {
         Diagnosis {
@@ -115,11 +112,10 @@ mod tests {
         let also = Ability::new("rates", "maximum rates", Vec::new(), vec![steal]);
         let full =
             Ability::new("connections", "many connections", Vec::new(), Vec::new()).with_note("a note");
-        let style = Style { width: 100, colour: false };
         let diagnosed = of(vec![limited, impossible, also, full]);
         let answer = answer(&diagnosed).concat();
         assert!(answer.contains("1 cannot be made, and 2 have limits"), "{answer}");
-        let screen = terminal::screen(&diagnosis(&diagnosed), style);
+        let screen = terminal::screen(&diagnosis(&diagnosed), STYLE);
         for words in ["A Processor", "no Envoy", "a note", "There is none: install it"] {
             assert!(screen.contains(words), "{words}: {screen}");
         }

@@ -6,14 +6,13 @@ mod headlines;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    FastestMode, FindBody, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
-    ModesOfLoad, ProcessAccount, Report, Sweep, SweepPoint, Verdict,
+    FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
+    ModesOfLoad, ProcessAccount, Sweep, SweepPoint, Verdict,
 };
 
 use crate::account;
 use crate::document::{Document, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::numbers::{counted, grouped, rate};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
@@ -23,10 +22,6 @@ use crate::table::{Cell, Column, Row, Table};
 const ANSWERS: usize = 2;
 /// Rates on the first screen: those nearest to the rate that was found.
 const NEAREST: usize = 16;
-
-impl Documented for FindBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = find;
-}
 
 /// The document of a search.
 pub fn find(result: &FindResult) -> Document {
@@ -336,7 +331,7 @@ fn rates(result: &FindResult) -> Table {
             cells.push(value(median(values), unit).into());
         }
         let answered = median(usable.iter().map(|trial| Some(trial.answered_rate)));
-        cells.push(answered.map_or_else(|| "-".to_owned(), rate).into());
+        cells.push(answered.map(rate).into());
         for (_, unit, of) in account::NUMBERS.iter().filter(|_| is_accounted) {
             let values = usable.iter().map(|trial| of(trial.account.as_ref()?));
             cells.push(Cell::point(median(values), unit));
@@ -344,13 +339,9 @@ fn rates(result: &FindResult) -> Table {
         cells.push(grouped(trials.iter().map(|trial| trial.duration_s).sum(), 1).into());
         Row::new(rate(trials.first().map_or(0.0, |trial| trial.rate)), cells)
     };
-    Table {
-        title: "rates tried: requests that were late or lost, and the median over trials of each objective's value"
-            .to_owned(),
-        names: "rate/s".to_owned(),
-        columns,
-        rows: by_rate(result).values().map(row).collect(),
-    }
+    let title =
+        "rates tried: requests that were late or lost, and the median over trials of each objective's value";
+    Table::new(title, "rate/s", columns, by_rate(result).values().map(row))
 }
 
 /// The share of the requests of a trial that were late or lost, for the objective that permits least.
@@ -407,17 +398,9 @@ fn sweep(sweep: &Sweep) -> Table {
     let headings =
         ["mean us", "p50 us", "p90 us", "p99 us", "answered/s", "CPU %", "CPU us", "memory MiB", "trials"];
     let priorities = [0, 0, 3, 0, 4, 1, 1, 2, 5];
-    let table = Table {
-        title: "response times and use of the server by rate".to_owned(),
-        names: "rate/s".to_owned(),
-        columns: headings
-            .iter()
-            .zip(priorities)
-            .map(|(heading, priority)| Column::new(*heading, priority))
-            .collect(),
-        rows: sweep.points.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = headings.iter().zip(priorities).map(|(heading, priority)| Column::new(*heading, priority));
+    let title = "response times and use of the server by rate";
+    Table::new(title, "rate/s", columns, sweep.points.iter().map(row)).without_empty_columns()
 }
 
 /// The reason why a sweep has no knee.

@@ -1,22 +1,15 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
-use hoptax_result::{
-    ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm, Report,
-};
+use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm};
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
 use crate::document::{Document, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
-
-impl Documented for FindArmsBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = find_arms;
-}
 
 /// The document of a search on arms of a study whose file is not known.
 pub fn find_arms(result: &FindArmsResult) -> Document {
@@ -69,10 +62,9 @@ fn trials(result: &FindArmsResult) -> Option<Section> {
         let chart = charts::of_trials(&trials, 0, Some(&arm.found))?;
         Some(Group { name: arm.arm.clone(), charts: vec![chart] })
     };
-    let groups: Vec<Group> = result.arms.iter().filter_map(of).collect();
+    let groups = result.arms.iter().filter_map(of).collect();
     let all: Vec<&FindTrial> = result.trials.iter().map(|one| &one.trial).collect();
-    let chart = (!groups.is_empty()).then_some(Chart::Groups(groups));
-    Section::of_charts("Trials by rate", &charts::about(&all), chart.into_iter().collect())
+    Section::of_charts("Trials by rate", &charts::about(&all), Chart::groups(groups))
 }
 
 fn ratio(arm: &FoundArm) -> Option<Quantity> {
@@ -109,20 +101,17 @@ fn table(result: &FindArmsResult) -> Table {
             ],
         )
     };
-    Table {
-        title: format!(
-            "highest rate of {} at which each arm holds {}",
-            arrivals(&result.arrivals),
-            result.objectives.join(" and ")
-        ),
-        names: "arm".to_owned(),
-        columns: vec![
-            Column::new("rate/s", 0),
-            Column::new(format!("ratio to {first}"), 0),
-            Column::text("limited by", 1),
-        ],
-        rows: result.arms.iter().enumerate().map(row).collect(),
-    }
+    let columns = [
+        Column::new("rate/s", 0),
+        Column::new(format!("ratio to {first}"), 0),
+        Column::text("limited by", 1),
+    ];
+    let title = format!(
+        "highest rate of {} at which each arm holds {}",
+        arrivals(&result.arrivals),
+        result.objectives.join(" and ")
+    );
+    Table::new(title, "arm", columns, result.arms.iter().enumerate().map(row))
 }
 
 /// The limit of the rate of an arm.
@@ -204,24 +193,17 @@ fn method(result: &FindArmsResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{FindArmsBody, FindEvidence, FoundGoal, Interval, sample};
+    use hoptax_result::{FindArmsBody, FindEvidence, Interval, sample};
 
-    use super::super::find::tests::trial;
+    use super::super::find::tests::{goal, trial};
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
 
     fn arm(name: &str, state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FoundArm {
         FoundArm {
             arm: name.to_owned(),
-            found: FoundGoal {
-                objectives: vec!["p99<5ms".to_owned()],
-                state,
-                rate,
-                upper_rate,
-                estimate: rate.zip(upper_rate).map(|(low, high)| (low * high).sqrt()),
-                limited_by: vec!["p99<5ms".to_owned()],
-            },
+            found: goal(state, rate, upper_rate),
             min_rate: 2.0,
             max_rate: 30_000.0,
             closed_loop_rate: 15_000.0,
@@ -255,8 +237,6 @@ mod tests {
         };
         FindArmsResult::new(sample::load().environment, body)
     }
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     #[test]
     fn the_table_of_a_search_on_arms() {

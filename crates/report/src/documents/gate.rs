@@ -2,18 +2,13 @@
 
 mod charts;
 
-use hoptax_result::{GateBody, GateOutcome, GateResult, Report};
+use hoptax_result::{GateOutcome, GateResult};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::gate::{method, outcome, sentences, table};
-use crate::kind::Documented;
 use crate::usable;
 use crate::words::capitalised;
-
-impl Documented for GateBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = gate;
-}
 
 /// The document of a gate.
 pub fn gate(result: &GateResult) -> Document {
@@ -41,14 +36,13 @@ fn next(result: &GateResult) -> Option<Next> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::gate::fixture;
     use crate::render::{markdown, terminal};
 
     #[test]
     fn a_gate_with_every_outcome() {
-        let style = Style { width: 100, colour: false };
-        insta::assert_snapshot!(terminal::screen(&gate(&fixture::gate()), style));
+        insta::assert_snapshot!(terminal::screen(&gate(&fixture::gate()), STYLE));
     }
 
     #[test]

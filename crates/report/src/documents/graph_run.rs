@@ -3,13 +3,11 @@
 mod charts;
 
 use hoptax_result::{
-    CheckedTime, GraphRunBody, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval,
-    Report, Verdict,
+    CheckedTime, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval, Verdict,
 };
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
@@ -17,10 +15,6 @@ use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 use crate::words::capitalised;
-
-impl Documented for GraphRunBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = graph_run;
-}
 
 /// Rounds below which more of them are the next step.
 const FEW_ROUNDS: usize = 6;
@@ -187,26 +181,22 @@ fn proxies(result: &GraphRunResult) -> Table {
             check.is_some_and(|check| check.is_extrapolated),
         ));
         cells.extend([
-            Cell::from(busy.unwrap_or_else(|| "-".to_owned())),
+            Cell::from(busy),
             Cell::level(memory.as_ref(), "MiB"),
             Cell::words(grouped(rate, usize::from(rate < 10.0))),
         ]);
         Row::new(&proxy.service, cells)
     }));
-    let table = Table {
-        title: "use of each proxy; that of all is for each request to the entry".to_owned(),
-        names: "proxy of".to_owned(),
-        columns: vec![
-            Column::new("CPU us", 0),
-            Column::new("predicted CPU us", 1),
-            Column::new("error %", 1),
-            Column::new("busy %", 2),
-            Column::new("memory MiB", 3),
-            Column::new("requests/s", 4),
-        ],
-        rows,
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("CPU us", 0),
+        Column::new("predicted CPU us", 1),
+        Column::new("error %", 1),
+        Column::new("busy %", 2),
+        Column::new("memory MiB", 3),
+        Column::new("requests/s", 4),
+    ];
+    Table::new("use of each proxy; that of all is for each request to the entry", "proxy of", columns, rows)
+        .without_empty_columns()
 }
 
 fn responses(result: &GraphRunResult) -> Table {
@@ -228,12 +218,8 @@ fn responses(result: &GraphRunResult) -> Table {
         rows.push(Row::new("  predicted", vec![mean, p99]));
         rows.push(Row::new("  error %", vec![mean_error, p99_error]));
     }
-    Table {
-        title: "response time at the entry, us".to_owned(),
-        names: "requests".to_owned(),
-        columns: vec![Column::new("mean", 0), Column::new("p99", 0)],
-        rows,
-    }
+    let title = "response time at the entry, us";
+    Table::new(title, "requests", [Column::new("mean", 0), Column::new("p99", 0)], rows)
 }
 
 /// The errors beside the targets, in sentences.
@@ -309,11 +295,8 @@ mod tests {
     };
 
     use super::*;
-    use crate::Style;
-    use crate::fixture::{about, checked_time};
+    use crate::fixture::{STYLE, about, checked_time};
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     pub(super) fn run() -> GraphRunResult {
         let proxy = |service: &str, cpu_us: f64| GraphRunProxy {
@@ -393,7 +376,6 @@ mod tests {
 
     #[test]
     fn a_run_beside_its_prediction() {
-        insta::assert_snapshot!(terminal::screen(&graph_run(&run()), STYLE));
         insta::assert_snapshot!(terminal::details(&graph_run(&run()), STYLE));
     }
 

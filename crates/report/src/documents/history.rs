@@ -2,20 +2,13 @@
 
 mod charts;
 
-use hoptax_result::{
-    HistoryBody, HistoryChange, HistoryPoint, HistoryResult, HistorySeries, Report, counted, grouped,
-};
+use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped};
 use hoptax_stats::median;
 
 use crate::document::{Document, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::decimals;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
-
-impl Documented for HistoryBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = history;
-}
 
 /// The document of a history: first the series whose level changed, the largest change first.
 pub fn history(result: &HistoryResult) -> Document {
@@ -83,42 +76,35 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
         let before = change.map(|change| change.before);
         // The level now: that of the last change, or the last run.
         let now = change.map(|change| change.after).or(last.map(|last| last.estimate));
-        let in_words =
-            |value: Option<f64>| Cell::from(value.map_or("-".to_owned(), |value| digits(series, value)));
+        let in_words = |value: Option<f64>| Cell::from(value.map(|value| digits(series, value)));
         Row::new(
             name(series),
             vec![
                 in_words(before),
                 in_words(now),
                 change.and_then(percent).into(),
-                Cell::from(change.map_or_else(|| "-".to_owned(), |change| since(series, change))),
+                change.map(|change| since(series, change)).into(),
                 Cell::words(series.points.len().to_string()),
-                Cell::from(
-                    change.and_then(|change| release(series, change)).unwrap_or_else(|| "-".to_owned()),
-                ),
-                Cell::from(change.map_or_else(|| "-".to_owned(), |change| format!("{:.3}", change.chance))),
+                change.and_then(|change| release(series, change)).into(),
+                change.map(|change| format!("{:.3}", change.chance)).into(),
                 Cell::words(&series.machine),
             ],
         )
     };
     let unit = unit(number);
     let heading = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name} {unit}") };
-    let table = Table {
-        title: format!("{number}: level before the last change, and now"),
-        names: "series".to_owned(),
-        columns: vec![
-            Column::new(heading("before"), 2),
-            Column::new(heading("now"), 0),
-            Column::new("change %", 1),
-            Column::text("since", 3),
-            Column::new("runs", 4),
-            Column::text("proxy", 5),
-            Column::new("chance", 6),
-            Column::text("machine", 7),
-        ],
-        rows: series.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new(heading("before"), 2),
+        Column::new(heading("now"), 0),
+        Column::new("change %", 1),
+        Column::text("since", 3),
+        Column::new("runs", 4),
+        Column::text("proxy", 5),
+        Column::new("chance", 6),
+        Column::text("machine", 7),
+    ];
+    let title = format!("{number}: level before the last change, and now");
+    Table::new(title, "series", columns, series.iter().map(row)).without_empty_columns()
 }
 
 /// The unit of a number, which its name states; empty for shares and ratios.
@@ -256,10 +242,8 @@ mod tests {
     use hoptax_result::HistoryBody;
 
     use super::*;
+    use crate::fixture::{self, STYLE};
     use crate::render::terminal;
-    use crate::{Style, fixture};
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn point(run: i64, estimate: f64) -> HistoryPoint {
         HistoryPoint {
@@ -300,7 +284,6 @@ mod tests {
 
     #[test]
     fn changes_come_first_with_their_size_and_the_release_that_changed() {
-        insta::assert_snapshot!(terminal::screen(&history(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&history(&result()), STYLE));
     }
 

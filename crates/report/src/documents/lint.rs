@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hoptax_result::{
-    Body as _, LintBody, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile, Report,
-    Verdict, counted,
+    Body as _, LintBody, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile, Verdict,
+    counted,
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::next::word;
 use crate::table::{Cell, Column, Row, Table};
 
@@ -20,10 +19,6 @@ const MOST_OF_RULE: usize = 3;
 const NAMED: usize = 3;
 /// The longest place with all of its folders, in characters. Longer ones would leave no room for the findings.
 const LONGEST_PLACE: usize = 32;
-
-impl Documented for LintBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = lint;
-}
 
 /// The document of findings.
 pub fn lint(result: &LintResult) -> Document {
@@ -104,18 +99,14 @@ fn table(title: &str, findings: &[&LintFinding], body: &LintBody) -> Table {
         ];
         Row::new(place.strip_prefix(&folder).unwrap_or(place), cells)
     };
-    let table = Table {
-        title: if folder.is_empty() { title.to_owned() } else { format!("{title}; all in {folder}") },
-        names: "place".to_owned(),
-        columns: vec![
-            Column::text("severity", 0),
-            Column::text("fix", 0),
-            // The last, because it is long.
-            Column::text("finding", 0),
-        ],
-        rows: findings.iter().zip(&places).map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::text("severity", 0),
+        Column::text("fix", 0),
+        // The last, because it is long.
+        Column::text("finding", 0),
+    ];
+    let title = if folder.is_empty() { title.to_owned() } else { format!("{title}; all in {folder}") };
+    Table::new(title, "place", columns, findings.iter().zip(&places).map(row)).without_empty_columns()
 }
 
 /// The folder that all findings are in, with the slash behind it; empty if there is none.
@@ -197,16 +188,8 @@ fn rules(result: &LintResult) -> Table {
         ];
         Row::new(&rule.id, cells)
     };
-    Table {
-        title: "findings by rule".to_owned(),
-        names: "rule".to_owned(),
-        columns: vec![
-            Column::text("severity", 0),
-            Column::new("findings", 0),
-            Column::text("what it finds", 0),
-        ],
-        rows: sorted.iter().map(row).collect(),
-    }
+    let columns = [Column::text("severity", 0), Column::new("findings", 0), Column::text("what it finds", 0)];
+    Table::new("findings by rule", "rule", columns, sorted.iter().map(row))
 }
 
 fn explained(rule: &LintRule) -> String {
@@ -218,10 +201,8 @@ mod tests {
     use hoptax_result::LintChange;
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::{csv, html, markdown, terminal};
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn finding(rule: &str, severity: LintSeverity, file: &str, line: u64) -> LintFinding {
         LintFinding {

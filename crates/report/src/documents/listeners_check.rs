@@ -1,22 +1,16 @@
 //! The document of a check of a listeners file: the promises that Envoy keeps and breaks, listener by listener.
 
 use hoptax_result::{
-    CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
-    Report, counted,
+    CheckedListener, CheckedPromise, ListenersCheckResult, PromiseKind, PromiseOutcome, counted,
 };
 
 use crate::document::{Document, Section};
 use crate::environment;
-use crate::kind::Documented;
 use crate::next::Next;
 use crate::table::{Cell, Column, Row, Table};
 
 /// Broken promises that the answer names; the others are details.
 const NAMED: usize = 5;
-
-impl Documented for ListenersCheckBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = listeners_check;
-}
 
 /// The document of a check, listeners that break a promise first.
 pub fn listeners_check(result: &ListenersCheckResult) -> Document {
@@ -147,13 +141,8 @@ fn table(result: &ListenersCheckResult) -> Table {
     let mut columns: Vec<Column> =
         columns.map(|(kind, place)| Column::text(kind.words().0, priority(*kind, place))).collect();
     columns.push(Column::text("took", 0));
-    let table = Table {
-        title: "what was seen of each listener when its promises were tried".to_owned(),
-        names: "listener".to_owned(),
-        columns,
-        rows: listeners.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let title = "what was seen of each listener when its promises were tried";
+    Table::new(title, "listener", columns, listeners.iter().map(row)).without_empty_columns()
 }
 
 /// The promises of a listener about one thing: the worst counts, and their number is said if others are better.
@@ -204,9 +193,9 @@ fn method() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hoptax_result::{Body as _, Environment, Verdict};
+    use hoptax_result::{Body as _, Environment, ListenersCheckBody, Verdict};
 
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
 
     fn promise(about: PromiseKind, said: &str, outcome: PromiseOutcome, seen: &str) -> CheckedPromise {
@@ -249,7 +238,7 @@ mod tests {
     }
 
     fn screen(result: &ListenersCheckResult) -> String {
-        terminal::screen(&listeners_check(result), Style { width: 100, colour: false })
+        terminal::screen(&listeners_check(result), STYLE)
     }
 
     #[test]
@@ -276,7 +265,7 @@ mod tests {
         let document = listeners_check(&result);
         let shown = screen(&result);
         assert!(shown.contains("7 promises kept by a second or third trial only"), "{shown}");
-        let details = terminal::details(&document, Style { width: 100, colour: false });
+        let details = terminal::details(&document, STYLE);
         let details = details.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(details.matches("; before: status 504 after 9.000").count(), 9, "{details}");
     }

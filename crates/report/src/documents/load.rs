@@ -16,24 +16,18 @@ mod phases;
 mod workers;
 
 use hoptax_result::{
-    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, QuantileIntervals,
-    Range, Report, TimeOf,
+    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range, TimeOf,
 };
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
-use crate::numbers::{decimals, grouped, us};
+use crate::numbers::{count, decimals, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{account, environment, words};
-use cells::{cell, rate, table};
+use cells::{cell, rate};
 
 pub(super) use charts::{by_percentile, response_curve};
-
-impl Documented for LoadBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = load;
-}
 
 /// The document of a load.
 pub fn load(result: &LoadResult) -> Document {
@@ -88,7 +82,6 @@ fn checks_without_finding(result: &LoadResult) -> Vec<CheckText> {
 
 /// The requests answered and their rate, then response time.
 fn answer(result: &LoadResult) -> Vec<String> {
-    let count = |count: u64| grouped(count as f64, 0);
     let book = &result.book;
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
     let requests = if let Some(imported) = &result.imported {
@@ -183,15 +176,12 @@ fn times(result: &LoadResult) -> Table {
             .collect()
     };
     let rows = [("response time", true), ("service time", false)];
-    Table {
-        title: "times, us (response: from the intended start; service: from the send)".to_owned(),
-        names: "us".to_owned(),
-        columns: [("p50", 0), ("p90", 2), ("p99", 1), ("p99.9", 3)]
-            .into_iter()
-            .map(|(heading, priority)| Column::new(heading, priority))
-            .collect(),
-        rows: rows.into_iter().map(|(name, of_response)| Row::new(name, cells(of_response))).collect(),
-    }
+    let columns = [("p50", 0), ("p90", 2), ("p99", 1), ("p99.9", 3)]
+        .into_iter()
+        .map(|(heading, priority)| Column::new(heading, priority));
+    let title = "times, us (response: from the intended start; service: from the send)";
+    let rows = rows.into_iter().map(|(name, of_response)| Row::new(name, cells(of_response)));
+    Table::new(title, "us", columns, rows)
 }
 
 /// More connections if there were too few for the rate, or a longer load if only bounds are known of a quantile for want of responses.
@@ -298,7 +288,8 @@ fn latencies(result: &LoadResult) -> Table {
         add("on the wire", quantiles(&kernel.on_wire));
         add("wire to read", quantiles(&kernel.from_wire));
     }
-    table("all times, us", &["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"], rows)
+    let headings = ["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    Table::of_words("all times, us", headings, rows)
 }
 
 /// The requested percentiles.
@@ -310,8 +301,8 @@ fn percentiles(result: &LoadResult) -> Option<Table> {
         (format!("p{}", one.percentile), cells)
     };
     let rows: Vec<(String, Vec<String>)> = result.percentiles.iter().map(row).collect();
-    (!rows.is_empty())
-        .then(|| table("requested percentiles, us", &["us", "response time", "service time"], rows))
+    let headings = ["us", "response time", "service time"];
+    (!rows.is_empty()).then(|| Table::of_words("requested percentiles, us", headings, rows))
 }
 
 /// The conditions of `--fail-on`.
@@ -344,7 +335,6 @@ fn fail_on(result: &LoadResult) -> Vec<String> {
 
 /// The requests that response time covers, and its ratio to the latency floor.
 fn coverage(result: &LoadResult) -> Vec<String> {
-    let count = |count: u64| grouped(count as f64, 0);
     let answered = result.book.answered;
     let awaited = result.latency.response.count.saturating_sub(answered);
     let mut lines = Vec::new();
@@ -406,8 +396,8 @@ fn stages(result: &LoadResult) -> Option<Section> {
                 usize::from((stage.duration_s - stage.duration_s.round()).abs() > 0.05),
             ),
             stage.rate.achieved.map_or("withheld".to_owned(), rate),
-            grouped((book.sent - book.answered) as f64, 0),
-            grouped(book.unsent as f64, 0),
+            count(book.sent - book.answered),
+            count(book.unsent),
             percentile(50.0),
             percentile(99.0),
             percentile(99.9),
@@ -415,7 +405,7 @@ fn stages(result: &LoadResult) -> Option<Section> {
         rows.push((name, cells));
     }
     let header = ["stage", "for s", "answered/s", "errors", "unsent", "p50 us", "p99 us", "p99.9 us"];
-    let mut section = Section::of_table(table("stages", &header, rows));
+    let mut section = Section::of_table(Table::of_words("stages", header, rows));
     let planned = result.plan.stages.as_deref().map_or(0, |stages| stages.split(',').count());
     let lacking = match planned.saturating_sub(result.stages.len()) {
         0 => return Some(section),

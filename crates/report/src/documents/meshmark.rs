@@ -2,18 +2,13 @@
 
 mod charts;
 
-use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report};
+use hoptax_result::{MeshMarkArm, MeshMarkResult};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
-
-impl Documented for MeshMarkBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = meshmark;
-}
 
 /// The document of the marks of a study that a command line named `source`.
 pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {
@@ -91,8 +86,7 @@ fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
 
 fn table(arms: &[&MeshMarkArm]) -> Table {
     let row = |arm: &&MeshMarkArm| {
-        let mark =
-            |mark: Option<f64>| Cell::from(mark.map_or_else(|| "-".to_owned(), |mark| grouped(mark, 1)));
+        let mark = |mark: Option<f64>| Cell::from(mark.map(|mark| grouped(mark, 1)));
         let name = if arm.asks_companion && arm.value_for_cost.is_some() {
             format!("{} *", arm.arm)
         } else {
@@ -110,20 +104,16 @@ fn table(arms: &[&MeshMarkArm]) -> Table {
             ],
         )
     };
-    let table = Table {
-        title: "value for cost in requests per CPU second added, and MeshMark".to_owned(),
-        names: "arm".to_owned(),
-        columns: vec![
-            Column::new("value for cost", 0),
-            Column::new("MeshMark", 1),
-            Column::new("as printed", 5),
-            Column::new("CPU left %", 2),
-            Column::new("memory left %", 3),
-            Column::text("load", 4),
-        ],
-        rows: arms.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("value for cost", 0),
+        Column::new("MeshMark", 1),
+        Column::new("as printed", 5),
+        Column::new("CPU left %", 2),
+        Column::new("memory left %", 3),
+        Column::text("load", 4),
+    ];
+    let title = "value for cost in requests per CPU second added, and MeshMark";
+    Table::new(title, "arm", columns, arms.iter().map(row)).without_empty_columns()
 }
 
 /// Requests for each second of CPU time, with an upper end if there is one.
@@ -144,12 +134,10 @@ mod tests {
     use hoptax_result::{MeshMarkBody, ValueForCost, Verdict};
 
     use super::*;
-    use crate::Style;
     use crate::chart::Chart;
     use crate::document::Block;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn arm(name: &str, value_for_cost: Option<ValueForCost>) -> MeshMarkArm {
         MeshMarkArm {

@@ -72,12 +72,12 @@ impl Overlaid {
             let rate = result.rate.target.map_or("none".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
             let mut options = vec![Property::new("rate", rate)];
             options.extend(of_command(&result.plan, &result.loosened)?);
-            (Head::of(&result), options, OverlaidBody::Load(Box::new(result)))
+            (Head::from_report(&result), options, OverlaidBody::Load(Box::new(result)))
         } else if kind.name == StudyResult::KIND {
             let result: StudyResult = parsed(text)?;
             let mut options = vec![Property::new("study", result.name.clone())];
             options.extend(of_command(&result.plan, &result.loosened)?);
-            (Head::of(&result), options, OverlaidBody::Study(Box::new(result)))
+            (Head::from_report(&result), options, OverlaidBody::Study(Box::new(result)))
         } else {
             let head = (kind.read)(text).map_err(|error| error.to_string())?;
             let document = (kind.document)(text).map_err(|error| error.to_string())?;
@@ -173,12 +173,8 @@ fn side_by_side(runs: &[Overlaid]) -> Document {
         let cells = [one.head.kind, one.head.verdict.as_str(), one.head.subject.as_str()];
         Row::new(one.name(), cells.into_iter().map(Cell::words).collect())
     };
-    document.table = Some(Table {
-        title: "runs beside each other".to_owned(),
-        names: "run".to_owned(),
-        columns: vec![Column::text("kind", 2), Column::text("verdict", 1), Column::text("subject", 0)],
-        rows: runs.iter().map(row).collect(),
-    });
+    let columns = [Column::text("kind", 2), Column::text("verdict", 1), Column::text("subject", 0)];
+    document.table = Some(Table::new("runs beside each other", "run", columns, runs.iter().map(row)));
     for (name, answer) in answers {
         document.sections.extend(Section::of_lines(&capitalised(&name), answer));
     }
@@ -200,13 +196,9 @@ fn environment(runs: &[Overlaid], differing: &[Difference]) -> Table {
         Row::new(name, values.iter().map(cell).collect())
     };
     let of_context = context.iter().map(|(name, values)| row(name, values));
-    let rows = of_context.chain(differing.iter().map(|one| row(&one.name, &one.values))).collect();
-    Table {
-        title: "environment differences".to_owned(),
-        names: "property".to_owned(),
-        columns: runs.iter().map(|one| Column::text(one.name(), 0)).collect(),
-        rows,
-    }
+    let rows = of_context.chain(differing.iter().map(|one| row(&one.name, &one.values)));
+    let title = "environment differences";
+    Table::new(title, "property", runs.iter().map(|one| Column::text(one.name(), 0)), rows)
 }
 
 /// The use that the verdict of each run permits.

@@ -2,16 +2,11 @@
 
 mod charts;
 
-use hoptax_result::{PricesBody, PricesResult, Report, Verdict};
+use hoptax_result::{PricesResult, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::numbers::{ends, level, percent_difference, signed};
 use crate::prices::{lines, not_carried, table};
-
-impl Documented for PricesBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = prices;
-}
 
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {
@@ -82,14 +77,12 @@ fn answer(result: &PricesResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::prices::fixture;
-    use crate::render::{markdown, terminal};
+    use crate::render::terminal;
 
     #[test]
     fn prices_that_were_carried() {
-        let style = Style { width: 100, colour: false };
-        insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), style));
-        insta::assert_snapshot!(markdown::text(&prices(&fixture::carried())));
+        insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), STYLE));
     }
 }

@@ -2,16 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{Report, RunsBody, RunsResult, StoredRun, Verdict, counted};
+use hoptax_result::{RunsResult, StoredRun, Verdict, counted};
 
 use crate::document::{Document, Next};
-use crate::kind::Documented;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
-
-impl Documented for RunsBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = runs;
-}
 
 /// The document of a list of runs.
 pub fn runs(result: &RunsResult) -> Document {
@@ -78,22 +73,17 @@ fn table(result: &RunsResult) -> Table {
         ];
         Row::new(run.run.to_string(), cells.into_iter().map(Cell::Text).collect())
     };
-    let table = Table {
-        title: "runs, the newest first".to_owned(),
-        names: "run".to_owned(),
-        columns: vec![
-            Column::text("began (UTC)", 2),
-            Column::text("kind", 4),
-            Column::text("verdict", 1),
-            Column::new("rounds", 5),
-            Column::text("proxy", 6),
-            Column::text("labels", 3),
-            // The last, because it may be long.
-            Column::text("name", 0),
-        ],
-        rows: result.runs.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::text("began (UTC)", 2),
+        Column::text("kind", 4),
+        Column::text("verdict", 1),
+        Column::new("rounds", 5),
+        Column::text("proxy", 6),
+        Column::text("labels", 3),
+        // The last, because it may be long.
+        Column::text("name", 0),
+    ];
+    Table::new("runs, the newest first", "run", columns, result.runs.iter().map(row)).without_empty_columns()
 }
 
 /// One run in a line, with the number of its files.
@@ -126,10 +116,8 @@ mod tests {
     use hoptax_result::RunsBody;
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn study() -> StoredRun {
         StoredRun {

@@ -3,21 +3,15 @@
 mod charts;
 
 use hoptax_result::{
-    Interval, PeakPlace, Report, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult,
-    ScaleSeries,
+    Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
 };
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
-
-impl Documented for ScaleBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = scale;
-}
 
 /// The document of the laws of a study that a command line named `source`.
 pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
@@ -151,21 +145,17 @@ fn laws(result: &ScaleResult) -> Table {
             ],
         )
     };
-    let table = Table {
-        title: format!("growth of the rate with {}", result.over.as_str()),
-        names: "series".to_owned(),
-        columns: vec![
-            Column::new("peak at", 0),
-            Column::new("peak rate/s", 1),
-            Column::new("rate/s at 1", 2),
-            Column::new("contention", 3),
-            Column::new("coherency", 4),
-            Column::text("law", 0),
-            Column::new("sizes", 5),
-        ],
-        rows: result.series.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("peak at", 0),
+        Column::new("peak rate/s", 1),
+        Column::new("rate/s at 1", 2),
+        Column::new("contention", 3),
+        Column::new("coherency", 4),
+        Column::text("law", 0),
+        Column::new("sizes", 5),
+    ];
+    let title = format!("growth of the rate with {}", result.over.as_str());
+    Table::new(title, "series", columns, result.series.iter().map(row)).without_empty_columns()
 }
 
 /// The size of the peak: an interval, or the end of one if the peak is beyond the sizes.
@@ -193,19 +183,15 @@ fn points(series: &ScaleSeries, over: ScaleDimension) -> Table {
             ],
         )
     };
-    let table = Table {
-        title: format!("rate of {} over {}", series.name, over.as_str()),
-        names: over.as_str().to_owned(),
-        columns: vec![
-            Column::new("rate/s", 0),
-            Column::new("fitted rate/s", 1),
-            Column::new("deviation %", 2),
-            Column::text("arm", 3),
-            Column::text("load", 4),
-        ],
-        rows: series.points.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("rate/s", 0),
+        Column::new("fitted rate/s", 1),
+        Column::new("deviation %", 2),
+        Column::text("arm", 3),
+        Column::text("load", 4),
+    ];
+    let title = format!("rate of {} over {}", series.name, over.as_str());
+    Table::new(title, over.as_str(), columns, series.points.iter().map(row)).without_empty_columns()
 }
 
 fn left_out(point: &ScaleLeftOut) -> String {
@@ -238,10 +224,8 @@ mod tests {
     use hoptax_result::{ScaleBody, ScalePeak, Verdict};
 
     use super::*;
-    use crate::Style;
+    use crate::fixture::STYLE;
     use crate::render::terminal;
-
-    const STYLE: Style = Style { width: 100, colour: false };
 
     fn about(estimate: f64, share: f64) -> Interval {
         Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + 1.4 * share) }
@@ -299,7 +283,6 @@ mod tests {
 
     #[test]
     fn series_with_and_without_a_law() {
-        insta::assert_snapshot!(terminal::screen(&scale(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&scale(&result()), STYLE));
     }
 
@@ -324,15 +307,5 @@ mod tests {
         insta::assert_snapshot!(
             [peak(&beyond, ScaleDimension::Connections), peak(&below, ScaleDimension::Clones)].join("\n")
         );
-    }
-
-    #[test]
-    fn a_hundred_series_fit_on_a_screen() {
-        let mut result = result();
-        let one = result.series[0].clone();
-        result.series.extend((0..100).map(|arm| ScaleSeries { name: format!("arm-{arm}"), ..one.clone() }));
-        let text = terminal::screen(&scale(&result), STYLE);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }

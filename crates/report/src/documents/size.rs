@@ -4,13 +4,12 @@ mod charts;
 mod headlines;
 
 use hoptax_result::{
-    AddedTime, Interval, PredictedTime, ProxyLatency, Report, SizeBody, SizeLatency, SizeMoney, SizePoint,
-    SizeResult, SizeSource, SizedFunction, SizedProxy, Verdict,
+    AddedTime, Interval, PredictedTime, ProxyLatency, SizeLatency, SizeMoney, SizePoint, SizeResult,
+    SizeSource, SizedFunction, SizedProxy, Verdict,
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::findings::listed;
-use crate::kind::Documented;
 use crate::next::word;
 use crate::numbers::grouped;
 use crate::quantity::Quantity;
@@ -19,10 +18,6 @@ use crate::table::{Cell, Column, Row, Table};
 
 /// Warnings about the limits of a prediction on the first screen.
 const MOST_NOTES: usize = 3;
-
-impl Documented for SizeBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = size;
-}
 
 /// The document of a graph that a command line named so, predicted `from` these results. `hoptax lab graph run` takes it as it is if it
 /// `is_runnable`.
@@ -76,7 +71,6 @@ fn run_here(result: &SizeResult) -> Next {
 fn usable(result: &SizeResult) -> String {
     let worst = result.sources.iter().filter(|source| source.verdict == result.verdict);
     let worst: Vec<String> = worst.map(|source| format!("`{}`", source.study)).collect();
-    let worst: Vec<&str> = worst.iter().map(String::as_str).collect();
     match result.verdict {
         Verdict::Void => {
             format!("nothing can be used of {}: a prediction needs another result", listed(&worst))
@@ -209,22 +203,17 @@ fn proxies(result: &SizeResult) -> Table {
         }
         rows.insert(0, Row::new("all proxies", cells));
     }
-    let table = Table {
-        title: "predicted use of each proxy".to_owned(),
-        names: "proxy of".to_owned(),
-        columns: vec![
-            Column::new("cores", 0),
-            Column::new("busy %", 1),
-            Column::new("CPU us", 2),
-            Column::new("requests/s", 3),
-            Column::new("added us", 4),
-            Column::new("memory MiB", 5),
-            Column::new("workers", 6),
-            Column::new("max requests/s", 7),
-        ],
-        rows,
-    };
-    table.without_empty_columns()
+    let columns = [
+        Column::new("cores", 0),
+        Column::new("busy %", 1),
+        Column::new("CPU us", 2),
+        Column::new("requests/s", 3),
+        Column::new("added us", 4),
+        Column::new("memory MiB", 5),
+        Column::new("workers", 6),
+        Column::new("max requests/s", 7),
+    ];
+    Table::new("predicted use of each proxy", "proxy of", columns, rows).without_empty_columns()
 }
 
 /// Cores over rates, and for each request, so that the bend shows; left to the chart of a page if it `has_chart`.
@@ -236,12 +225,8 @@ fn curve(result: &SizeResult, has_chart: bool) -> Section {
             vec![Cell::Quantity(cores(&point.cores)), Cell::Quantity(us(&per_request))],
         )
     };
-    let table = Table {
-        title: "cores in all by rate".to_owned(),
-        names: "requests/s".to_owned(),
-        columns: vec![Column::new("cores in all", 0), Column::new("CPU us per request to the entry", 1)],
-        rows: result.curve.iter().map(row).collect(),
-    };
+    let columns = [Column::new("cores in all", 0), Column::new("CPU us per request to the entry", 1)];
+    let table = Table::new("cores in all by rate", "requests/s", columns, result.curve.iter().map(row));
     Section::new("Cores by rate", vec![Block::Table(table).unless_page(has_chart)])
 }
 
@@ -272,18 +257,16 @@ fn latency(result: &SizeResult) -> Section {
     let mut all = cells(None, &latency.added, None);
     let mark = if latency.is_extrapolated { "beyond measurements" } else { "" };
     all.extend([Cell::Empty, Cell::words(mark)]);
-    let table = Table {
-        title: "time that proxies add to the response of a request to the entry, us".to_owned(),
-        names: "proxy of".to_owned(),
-        columns: vec![
-            Column::new("mean", 0),
-            Column::new("p99", 0),
-            Column::new("on the slowest way", 1),
-            Column::new("busy %", 2),
-            Column::text("note", 3),
-        ],
-        rows: std::iter::once(Row::new("all proxies", all)).chain(latency.proxies.iter().map(row)).collect(),
-    };
+    let columns = [
+        Column::new("mean", 0),
+        Column::new("p99", 0),
+        Column::new("on the slowest way", 1),
+        Column::new("busy %", 2),
+        Column::text("note", 3),
+    ];
+    let rows = std::iter::once(Row::new("all proxies", all)).chain(latency.proxies.iter().map(row));
+    let of_table = "time that proxies add to the response of a request to the entry, us";
+    let table = Table::new(of_table, "proxy of", columns, rows);
     let mut blocks = vec![Block::Table(table.without_empty_columns())];
     let widest = latency.withheld.iter().map(|one| one.half_width_share).reduce(f64::max);
     blocks.extend(widest.map(|widest| {
@@ -326,31 +309,20 @@ fn connections(proxies: &[SizedProxy]) -> Option<Table> {
             )
         })
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        title: "new connections".to_owned(),
-        names: "proxy of".to_owned(),
-        columns: vec![Column::new("per second", 0), Column::new("CPU us each", 0), Column::new("cores", 0)],
-        rows,
-    })
+    let columns = ["per second", "CPU us each", "cores"].map(|heading| Column::new(heading, 0));
+    (!rows.is_empty()).then(|| Table::new("new connections", "proxy of", columns, rows))
 }
 
 /// Resources of containers.
 fn resources(proxies: &[SizedProxy]) -> Table {
     let row = |proxy: &SizedProxy| {
         let resources = &proxy.kubernetes;
-        let memory = resources.memory_request.clone().unwrap_or_else(|| "-".to_owned());
-        let cells = [resources.cpu_request.clone(), resources.cpu_limit.clone(), memory];
-        Row::new(&proxy.service, cells.into_iter().map(Cell::from).collect())
+        let processor = [&resources.cpu_request, &resources.cpu_limit].map(|one| Cell::from(one.clone()));
+        let memory = Cell::from(resources.memory_request.clone());
+        Row::new(&proxy.service, processor.into_iter().chain([memory]).collect())
     };
-    let table = Table {
-        title: "Kubernetes resources".to_owned(),
-        names: "proxy of".to_owned(),
-        columns: ["requests.cpu", "limits.cpu", "requests.memory"]
-            .map(|heading| Column::new(heading, 0))
-            .into(),
-        rows: proxies.iter().map(row).collect(),
-    };
-    table.without_empty_columns()
+    let columns = ["requests.cpu", "limits.cpu", "requests.memory"].map(|heading| Column::new(heading, 0));
+    Table::new("Kubernetes resources", "proxy of", columns, proxies.iter().map(row)).without_empty_columns()
 }
 
 fn in_money(money: &SizeMoney) -> Section {
@@ -360,12 +332,8 @@ fn in_money(money: &SizeMoney) -> Section {
     });
     let all = money.per_month.as_ref().map(amount);
     let all = Row::new("all proxies", vec![all.into(), Cell::Empty, Cell::Empty]);
-    let table = Table {
-        title: "money per month".to_owned(),
-        names: "proxy of".to_owned(),
-        columns: ["both", "CPU", "memory"].map(|heading| Column::new(heading, 0)).into(),
-        rows: std::iter::once(all).chain(rows).collect(),
-    };
+    let columns = ["both", "CPU", "memory"].map(|heading| Column::new(heading, 0));
+    let table = Table::new("money per month", "proxy of", columns, std::iter::once(all).chain(rows));
     let price = |price: Option<f64>, unit: &str| price.map(|price| format!("{price} for a {unit} and hour"));
     let prices = [price(money.price_per_core_hour, "core"), price(money.price_per_gib_hour, "GiB")];
     let prices: Vec<String> = prices.into_iter().flatten().collect();
@@ -397,19 +365,15 @@ fn functions(result: &SizeResult) -> Table {
             ],
         )
     };
-    Table {
-        title: "functions of the proxies".to_owned(),
-        names: "function".to_owned(),
-        columns: vec![
-            Column::new("cores", 0),
-            Column::new("saved when off", 1),
-            Column::new("CPU us", 2),
-            Column::new("requests/s", 4),
-            Column::text("proxy of", 0),
-            Column::text("side", 3),
-        ],
-        rows: all.iter().map(row).collect(),
-    }
+    let columns = [
+        Column::new("cores", 0),
+        Column::new("saved when off", 1),
+        Column::new("CPU us", 2),
+        Column::new("requests/s", 4),
+        Column::text("proxy of", 0),
+        Column::text("side", 3),
+    ];
+    Table::new("functions of the proxies", "function", columns, all.iter().map(row))
 }
 
 fn source(source: &SizeSource) -> String {

@@ -7,15 +7,14 @@ mod next;
 mod sittings_chart;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, Report, RoundMeasure,
-    SittingArm, SittingsBody, SittingsResult, StudyBody, StudyResult, Verdict,
+    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, RoundMeasure, SittingArm,
+    SittingsResult, StudyResult, Verdict,
 };
 
 use crate::chart::Chart;
 use crate::costs::costs as all_costs;
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
-use crate::kind::Documented;
 use crate::layers::{bars, flame};
 use crate::next::Next;
 use crate::numbers::{counted, grouped, level, percent_difference};
@@ -29,14 +28,6 @@ use crate::{
 use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
-
-impl Documented for StudyBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = study;
-}
-
-impl Documented for SittingsBody {
-    const DOCUMENT: fn(&Report<Self>) -> Document = stored_sittings;
-}
 
 /// The document of a study whose file and run folder are not known.
 pub fn study(result: &StudyResult) -> Document {
@@ -309,16 +300,11 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         page: None,
         cells: row.costs.iter().map(|(_, cell)| cell.clone()).collect(),
     };
-    let table = Table {
-        title: match &others(rows)[..] {
-            [other] => format!("cost of each arm per request, its difference from `{other}`"),
-            _ => "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
-        },
-        names: "arm".to_owned(),
-        columns,
-        rows: rows.iter().map(row).collect(),
+    let title = match &others(rows)[..] {
+        [other] => format!("cost of each arm per request, its difference from `{other}`"),
+        _ => "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
     };
-    let mut table = table.without_empty_columns();
+    let mut table = Table::new(title, "arm", columns, rows.iter().map(row)).without_empty_columns();
     let has = |names: &[&str]| table.columns.iter().any(|column| names.contains(&column.heading.as_str()));
     let cpu = result.plan.cpu_load().filter(|_| has(&["CPU %", "CPU us"]));
     let times = result.plan.response_load().filter(|_| has(&["p50 us", "p90 us", "quiet p99 us", "p99 us"]));
@@ -425,24 +411,17 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
             "Each function under each open loop, with its interval: the CPU time that it adds, as a share of that of the arm \
              compared with under the same load, and its CPU and response times; grey: that arm.{busy}"
         );
-        sections.extend(Section::of_charts("Costs by load", &note, vec![Chart::Groups(several)]));
+        sections.extend(Section::of_charts("Costs by load", &note, [Chart::Groups(several)]));
     }
-    let courses = timeline::charts(result);
-    if !courses.is_empty() {
-        let note = "Requests per second by outcome, response times, and, where the study observes how evenly load is spread, the \
-                    share of each proxy or worker. Vertical lines are events. All arms have the same axes.";
-        sections.extend(Section::of_charts("Callers over time", note, vec![Chart::Groups(courses)]));
-    }
-    if let Some(bars) = bars(result) {
-        let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
-        sections.extend(Section::of_charts("CPU time by layer", note, vec![Chart::Bars(bars)]));
-    }
-    if let Some(flame) = flame(result) {
-        let note = "CPU time per request, us, without the profiler. A frame is a function in the code of a proxy, a library or the \
-                    kernel. It is below the frame that calls it, and as wide as its time with all that it calls. Colour: the difference \
-                    from the same frame in the arm that it is compared with.";
-        sections.extend(Section::of_charts("CPU time by frame", note, vec![Chart::Flame(flame)]));
-    }
+    let note = "Requests per second by outcome, response times, and, where the study observes how evenly load is spread, the \
+                share of each proxy or worker. Vertical lines are events. All arms have the same axes.";
+    sections.extend(Section::of_charts("Callers over time", note, Chart::groups(timeline::charts(result))));
+    let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
+    sections.extend(Section::of_charts("CPU time by layer", note, bars(result).map(Chart::Bars)));
+    let note = "CPU time per request, us, without the profiler. A frame is a function in the code of a proxy, a library or the \
+                kernel. It is below the frame that calls it, and as wide as its time with all that it calls. Colour: the difference \
+                from the same frame in the arm that it is compared with.";
+    sections.extend(Section::of_charts("CPU time by frame", note, flame(result).map(Chart::Flame)));
     sections
 }
 

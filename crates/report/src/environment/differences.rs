@@ -209,7 +209,6 @@ pub(crate) fn sentence(differences: &[Difference]) -> String {
         1 => named.push("1 more property".to_owned()),
         others => named.push(format!("{others} more properties")),
     }
-    let named: Vec<&str> = named.iter().map(String::as_str).collect();
     format!("the runs differ in {}", listed(&named))
 }
 

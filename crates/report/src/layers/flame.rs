@@ -27,7 +27,7 @@ fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
     let all_us = mean_over_rounds(&wholes.first()?.own_us, confidence)?.estimate;
     let time = |times: &Times| times.time(is_compared, confidence, all_us);
     let frame = |(frame, whole): (&FrameUse, Times)| {
-        let own = Times::of(frame, rounds);
+        let own = Times::from_frame(frame, rounds);
         let has_own = !(frame.own_us.is_empty() && frame.compared_us.is_empty());
         Some(FlameFrame {
             name: frame.name.clone(),
@@ -54,7 +54,7 @@ struct Times {
 
 impl Times {
     /// The times of a frame alone. A frame without samples has none in all rounds.
-    fn of(frame: &FrameUse, rounds: usize) -> Self {
+    fn from_frame(frame: &FrameUse, rounds: usize) -> Self {
         let all = |us: &[f64]| if us.is_empty() { vec![0.0; rounds] } else { us.to_vec() };
         Self { own_us: all(&frame.own_us), compared_us: all(&frame.compared_us) }
     }
@@ -98,7 +98,7 @@ fn with_calls(frames: &[FrameUse], rounds: usize) -> Vec<Times> {
     let mut open: Vec<(u32, Times)> = Vec::new();
     let mut sums: Vec<Times> = Vec::new();
     for frame in frames.iter().rev() {
-        let mut sum = Times::of(frame, rounds);
+        let mut sum = Times::from_frame(frame, rounds);
         while let Some((_, called)) = open.pop_if(|(depth, _)| *depth > frame.depth) {
             sum.add(&called);
         }

@@ -40,7 +40,7 @@ pub struct CostsSoFar {
 
 impl CostsSoFar {
     /// The costs in a judged result of the complete rounds; none if no cost is known.
-    pub fn of(result: &StudyResult) -> Option<Self> {
+    pub fn from_result(result: &StudyResult) -> Option<Self> {
         Some(Self { rounds: result.plan.rounds_completed, table: table_so_far(result)? })
     }
 }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_study_has_its_round_its_time_left_and_the_costs_so_far() {
-        let so_far = CostsSoFar::of(&fixture::study()).unwrap();
+        let so_far = CostsSoFar::from_result(&fixture::study()).unwrap();
         let lines = study(&state(Some(&so_far)), room(99, 30));
         assert!(
             lines[0].starts_with("round 3 of 12  ━") && lines[0].ends_with("   25 %  about 4 min left"),
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_low_terminal_counts_the_rows_that_it_leaves_out_and_a_lower_one_has_no_table() {
-        let so_far = CostsSoFar::of(&fixture::study()).unwrap();
+        let so_far = CostsSoFar::from_result(&fixture::study()).unwrap();
         for height in 6..14 {
             let lines = study(&state(Some(&so_far)), room(99, height));
             assert!(lines.len() <= usize::from(height), "{height}: {lines:#?}");
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_has_the_columns_that_fit() {
-        let so_far = CostsSoFar::of(&fixture::study()).unwrap();
+        let so_far = CostsSoFar::from_result(&fixture::study()).unwrap();
         let lines = study(&state(Some(&so_far)), room(60, 30));
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{lines:#?}");
         assert!(lines.iter().any(|line| line.starts_with("columns without room: ")), "{lines:#?}");
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_void_study_and_a_timeline_have_no_costs_so_far() {
-        assert!(CostsSoFar::of(&fixture::void()).is_none());
-        assert!(CostsSoFar::of(&fixture::timeline()).is_none());
+        assert!(CostsSoFar::from_result(&fixture::void()).is_none());
+        assert!(CostsSoFar::from_result(&fixture::timeline()).is_none());
     }
 }

@@ -108,12 +108,8 @@ mod tests {
     fn names_of_strangers_are_inert_wherever_they_stand() {
         let evil = "=1+1";
         let mut document = documents::study_of(&fixture::study(), "quick", "runs/quick");
-        document.sections.push(Section::of_table(Table {
-            title: evil.to_owned(),
-            names: evil.to_owned(),
-            columns: vec![Column::text(evil, 0)],
-            rows: vec![Row::new(evil, vec![Cell::words(evil)])],
-        }));
+        let rows = [Row::new(evil, vec![Cell::words(evil)])];
+        document.sections.push(Section::of_table(Table::new(evil, evil, [Column::text(evil, 0)], rows)));
         let text = super::text(&document);
         assert!(text.contains("\n\"'=1+1\",\"'=1+1\",\"'=1+1\",\"'=1+1\",,,,,,\n"), "{text}");
         assert!(!text.contains("\"=1+1"), "{text}");

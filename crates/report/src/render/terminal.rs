@@ -184,9 +184,8 @@ fn finding(finding: &FindingText, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{documents, fixture};
-
-    const STYLE: Style = Style { width: 100, colour: false };
+    use crate::documents;
+    use crate::fixture::{self, STYLE};
 
     #[test]
     fn the_first_screen_of_a_study() {

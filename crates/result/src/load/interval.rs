@@ -12,7 +12,8 @@ use crate::Verdict;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadInterval {
-    /// `hoptax.load-interval/1`.
+    /// Name and version of this format.
+    #[schemars(extend("const" = LoadInterval::FORMAT))]
     pub format: String,
     /// Wall-clock time of its end, seconds since 1970.
     pub unix_s: f64,
@@ -41,6 +42,11 @@ pub struct LoadInterval {
     /// own judgement: where the verdict is `void`, none of the times is supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+}
+
+impl LoadInterval {
+    /// Name and version of the format.
+    pub const FORMAT: &'static str = "hoptax.load-interval/1";
 }
 
 /// Quantiles of one interval. With fewer than a hundred responses, p99 is the maximum.

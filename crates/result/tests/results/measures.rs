@@ -62,7 +62,7 @@ fn a_measure_is_named_in_one_file_and_in_the_list() {
     found.sort();
     let mut expected = vec![
         // The text of `hoptax gate --help`.
-        crates.join("cli/src/arguments/gate.rs"),
+        crates.join("cli/src/command/gate.rs"),
         crates.join("result/src/measures.rs"),
         crates.join("result/src/measures/memory_per_connection.rs"),
         // A graph states connections, and this measure is the memory of each.

@@ -109,11 +109,9 @@ mod tests {
     use std::thread;
 
     use hoptax_host::processors::Placement;
-    use hoptax_subject::envoy::chosen::Envoys;
-    use hoptax_subject::envoy::release::Envoy;
 
     use super::*;
-    use crate::runner::KERNEL_TICKS;
+    use crate::runner::fixture::with_setting_in;
 
     #[test]
     fn an_interrupt_ends_the_callers_in_the_middle_of_their_slice() {
@@ -133,17 +131,7 @@ mod tests {
             blocks: 1,
             slice: Duration::from_millis(100),
         };
-        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
         let placement = Placement { proxy: Vec::new(), generator: Vec::new() };
-        let setting = Setting {
-            program: Path::new("hoptax"),
-            envoys: &envoys,
-            directory: folder.path(),
-            folder: folder.path(),
-            placement: &placement,
-            awake: None,
-            ticks: KERNEL_TICKS,
-        };
         let target = CallerTarget { url: "http://127.0.0.1:1/".to_owned(), authority: None };
         let started = || fs::read_to_string(folder.path().join("started")).unwrap_or_default();
         let (stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -155,7 +143,9 @@ mod tests {
                 }
                 stop.store(true, Ordering::Relaxed);
             });
-            let called = call(&caller, &target, &load, &setting, 0, &mut recording, &stop);
+            let called = with_setting_in(folder.path(), &placement, |setting| {
+                call(&caller, &target, &load, setting, 0, &mut recording, &stop)
+            });
             is_over.store(true, Ordering::Relaxed);
             called
         });

@@ -5,12 +5,10 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use hoptax_host::freeze::SETTLED_AFTER;
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Arm, NumberedLoad, Plan};
 use hoptax_result::Capacity;
 use hoptax_stats::median;
-use hoptax_subject::envoy::process::Proxy;
 
 use super::RunError;
 use super::busy::{Loaded, busy};
@@ -46,16 +44,14 @@ impl Meter<'_> {
             plan::shuffle(plan, turn, &mut order);
             for Running { planned, subject, .. } in order {
                 let arm = planned.arm;
-                let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
                 // An arm without a proxy gets the capacity of another, and callers other than hoptax measure none.
-                if proxies.is_empty() && arm.external.is_none() {
+                if subject.proxies.is_empty() && arm.external.is_none() {
                     continue;
                 }
                 // Only rates of open loops are shares of a capacity. Not all arms take part in the same.
                 let is_of = |load: &NumberedLoad<'_>| load.open.is_some() && subject.is_connected(*load);
                 let Some(open) = plan.numbered_loads().find(is_of) else { continue };
-                self.freezer.thaw(&proxies)?;
-                thread::sleep(SETTLED_AFTER);
+                let proxies = subject.thaw(&mut self.freezer)?;
                 self.open(subject, arm, open, stop)?;
                 let closed = self.try_loop(subject, arm, open, Release::Closed, stop)?;
                 // Directly after it, so that the machine's speed is the same in both loops.

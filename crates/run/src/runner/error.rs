@@ -133,6 +133,6 @@ pub(super) fn missing(arm: &str, what: &str) -> RunError {
 }
 
 /// Makes an error of an arm from its cause.
-pub(super) fn in_arm(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
-    |cause| RunError::Arm { arm: arm.id.clone(), cause }
+pub(super) fn in_arm<E: Into<ArmError>>(arm: &Arm) -> impl Fn(E) -> RunError {
+    move |cause: E| RunError::Arm { arm: arm.id.clone(), cause: cause.into() }
 }

@@ -2,13 +2,12 @@
 
 use hoptax_bootstrap::missing_extension;
 use hoptax_plan::configurations::{COMPANION, ORIGIN, no_such_nodes};
-use hoptax_plan::plan::{Arm, GivenConfig, Hop, Plan};
-use hoptax_subject::envoy::process::{ProxyError, ProxySpec, Source};
+use hoptax_plan::plan::{GivenConfig, Plan};
+use hoptax_subject::envoy::process::{ProxyError, Source};
 use hoptax_subject::lab::{Lab, PeerNames};
 
 use super::ArmError;
-use super::folders::FILES;
-use super::surroundings::Surroundings;
+use super::specification::{FILES, Surroundings};
 
 /// The names that given configurations expect in the certificates of origin and generator.
 pub(super) fn peer_names(plan: &Plan) -> PeerNames {
@@ -23,43 +22,24 @@ pub(super) fn peer_names(plan: &Plan) -> PeerNames {
     names
 }
 
-/// Writes the files of a given configuration, and returns the specification of its proxy.
-pub(super) fn spec(
+/// Writes the files of a given configuration, and returns the configuration as it is adapted to this machine.
+pub(super) fn source(
     plan: &Plan,
-    arm: &Arm,
-    hop: &Hop,
     given: &GivenConfig,
     lab: &Lab,
-    around: Surroundings<'_>,
-) -> Result<ProxySpec, ArmError> {
-    let Surroundings { setting, directory, processors, next, companion, .. } = around;
+    around: &Surroundings<'_>,
+) -> Result<Source, ArmError> {
     let configuration = plan.configurations.get(&given.path).map_err(ArmError::Given)?;
-    let place = hoptax_bootstrap::Lab {
-        admin_port: 0,
-        listener_ports: Vec::new(),
-        origin: next.first().copied().unwrap_or(ORIGIN),
-        // Without a companion, the plan has made sure that no address of the configuration leads to it.
-        companion: companion.unwrap_or(COMPANION),
-        folder: directory.join(FILES),
-    };
+    let origin = around.next.first().copied().unwrap_or(ORIGIN);
+    // Without a companion, the plan has made sure that no address of the configuration leads to it.
+    let companion = around.companion.unwrap_or(COMPANION);
+    let place = hoptax_bootstrap::Lab::new(origin, companion, around.directory.join(FILES));
     let unusable = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
     let user = configuration.given.with(&given.replaced);
     let user = user.map_err(|missing| ArmError::Given(no_such_nodes(&missing)))?;
     let adapted = user.adapt(&place).map_err(|error| unusable(&error))?;
     user.write_files(&adapted, lab.certificates()).map_err(|error| unusable(&error))?;
-    Ok(ProxySpec {
-        envoy: setting.envoy(arm.envoy(hop))?.clone(),
-        directory,
-        source: Source::Given {
-            bootstrap: adapted.without(&given.without),
-            listener: given.listener.clone(),
-        },
-        environment: arm.environment(hop),
-        flags: hop.flags.clone(),
-        workers: arm.workers(hop).unwrap_or(processors.len()),
-        processors: processors.to_vec(),
-        generation: None,
-    })
+    Ok(Source::Given { bootstrap: adapted.without(&given.without), listener: given.listener.clone() })
 }
 
 /// Adds the places in the user's files to Envoy's refusal, and a remedy if Envoy lacks an extension.

@@ -148,7 +148,7 @@ impl<'a> Happenings<'a> {
         let Some(earlier) = generations.and_then(|generations| generations.earlier.take()) else {
             return Ok(());
         };
-        earlier.wait_for_end().map_err(|error| in_arm(self.arm)(error.into()))
+        earlier.wait_for_end().map_err(in_arm(self.arm))
     }
 
     /// Restarts a proxy, and returns the memory of all its generations.
@@ -168,7 +168,7 @@ impl<'a> Happenings<'a> {
         }
         let live = subject.proxies.remove(number);
         let restarted = self.generations.entry(number).or_default().restart(live, spec, how);
-        let (live, generations_bytes) = restarted.map_err(|error| in_arm(self.arm)(error.into()))?;
+        let (live, generations_bytes) = restarted.map_err(in_arm(self.arm))?;
         subject.proxies.insert(number, live);
         Ok(generations_bytes)
     }

@@ -118,6 +118,19 @@ impl HostWaits {
         self.allowance = self.allowance.saturating_sub(length);
         has_time
     }
+
+    /// Returns true if there is time to repeat a slice of a block.
+    pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
+        self.allowance > block.load.slice
+    }
+
+    /// Returns true if the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
+    fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
+        let is_delayed = !self.shares_processors && was_delayed(slice);
+        self.seen.0 += 1;
+        self.seen.1 += u32::from(is_delayed);
+        is_delayed && self.seen.1 <= MAX_DELAYED_REPEATS.max(self.seen.0 / 4)
+    }
 }
 
 /// [`FIRST_WAIT`], or the time of all planned slices or the patience of the plan if that is shorter.
@@ -145,27 +158,10 @@ pub(super) fn lost<'a, 'p>(
     blocks.iter().flat_map(of_block).filter(|(block, subject)| is_lost(block, *subject)).collect()
 }
 
-impl HostWaits {
-    /// Returns true if there is time to repeat a slice of a block.
-    pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
-        self.allowance > block.load.slice
-    }
-
-    /// Returns true if the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
-    fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
-        let is_delayed = !self.shares_processors && was_delayed(slice);
-        self.seen.0 += 1;
-        self.seen.1 += u32::from(is_delayed);
-        is_delayed && self.seen.1 <= MAX_DELAYED_REPEATS.max(self.seen.0 / 4)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_plan::file;
-
     use super::*;
+    use crate::runner::fixture::plan_of;
 
     /// A slice of 100 ms with this reading.
     fn slice(handover_ns: f64) -> SliceRecord {
@@ -212,8 +208,7 @@ mod tests {
             let text = format!(
                 "name: test\nrounds: {rounds}\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, blocks: {blocks}, slice: 50ms}}]\n"
             );
-            let (file, positions) = file::read("test.yaml", &text).unwrap();
-            let mut plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+            let mut plan = plan_of(&text);
             if is_smoke {
                 plan.smoke();
             }
@@ -236,24 +231,17 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_are_mostly_apart_are_measured_without_waiting() {
-        let mut host_waits = host_waits(&[370.0; 10]);
-        assert!(!repeats(&mut host_waits, 350.0, 0));
-        assert!(!repeats(&mut host_waits, 50.0, 0), "closer is never measured again");
-    }
-
-    #[test]
-    fn processors_that_are_mostly_close_are_waited_for_when_apart() {
-        let mut host_waits = host_waits(&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0]);
-        assert!(repeats(&mut host_waits, 370.0, 0));
-        assert!(!repeats(&mut host_waits, 55.0, 0));
-    }
-
-    #[test]
-    fn processors_that_are_close_for_a_third_of_the_slices_are_not_waited_for() {
-        let mut host_waits = host_waits(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0]);
-        assert!(!repeats(&mut host_waits, 370.0, 0));
-        assert!(!repeats(&mut host_waits, 55.0, 0));
+    fn only_processors_that_are_mostly_close_are_waited_for_when_apart() {
+        for (so_far, apart, is_repeated, close) in [
+            (&[370.0; 10][..], 350.0, false, 50.0),
+            (&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0], 370.0, true, 55.0),
+            // Close for a third of the slices.
+            (&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0], 370.0, false, 55.0),
+        ] {
+            let mut host_waits = host_waits(so_far);
+            assert_eq!(repeats(&mut host_waits, apart, 0), is_repeated, "{so_far:?}");
+            assert!(!repeats(&mut host_waits, close, 0), "closer is never measured again: {so_far:?}");
+        }
     }
 
     #[test]
@@ -284,9 +272,8 @@ mod tests {
 
     #[test]
     fn slices_that_are_lost_when_their_block_has_ended_are_found() {
-        let text = "name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed, blocks: 2}]\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan =
+            plan_of("name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed, blocks: 2}]\n");
         let blocks = plan::blocks(&plan, 0);
         let planned = |block: &Block<'_>| {
             let of = |subject: &Subject<'_>| SliceRecord {

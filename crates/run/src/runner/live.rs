@@ -2,28 +2,22 @@
 //!
 //! All arms are up at once, as in a round, and those without load are stopped: see [`Freezer`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use hoptax_host::clock::{self, now_ns};
-use hoptax_host::freeze::{Freezer, SETTLED_AFTER};
+use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
-use hoptax_load::trial::{self, Accounted, TrialSpec};
+use hoptax_load::trial::TrialSpec;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Answer, Environment, LoadResult};
-use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
 use super::error::{in_arm, missing};
 use super::subject::Connections;
 use super::subjects::Subjects;
-use super::traffic::TIMEOUT;
+use super::trials::{run_trial, trial_on};
 use super::{RunError, Setting, at_callers_end};
-
-/// Least time for proxies to handle that connections were closed.
-const AFTER_CLOSING: Duration = Duration::from_millis(20);
 
 /// The processes of the arms of a plan for a search ([`Plan::searched`]).
 pub struct Live<'a> {
@@ -95,24 +89,13 @@ impl Live<'_> {
         let spec = trial(TrialSpec {
             connections: spec.connections,
             pooling: spec.pooling,
-            timeout: TIMEOUT,
             seed: self.plan.seed,
-            never_halted: self.setting.awake.is_some(),
-            account: Some(subject.processes().collect::<BTreeSet<u32>>())
-                .filter(|processes| !processes.is_empty())
-                .map(Accounted::Processes),
-            ..TrialSpec::new((*spec.traffic).clone())
+            ..trial_on(subject.processes().collect(), (*spec.traffic).clone(), self.setting)
         });
-        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-        self.freezer.thaw(&proxies)?;
-        if !proxies.is_empty() {
-            thread::sleep(SETTLED_AFTER);
-        }
+        let proxies = subject.thaw(&mut self.freezer)?;
         let ends = Ends { link: None, network: subject.network.as_deref() };
-        let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;
-        let result = result.map_err(|error| in_arm(planned.arm)(error.into()))?;
-        let settle_ns = settle(&result).max(AFTER_CLOSING).as_nanos() as u64;
-        clock::sleep_until(now_ns().saturating_add(settle_ns), || stop.load(Ordering::Relaxed));
+        let result = ends.at_callers(|| run_trial(&spec, settle, environment, stop))?;
+        let (result, _) = result.map_err(in_arm(planned.arm))?;
         if !stop.load(Ordering::Relaxed) {
             self.subjects.check(&[planned])?;
             self.freezer.freeze(&proxies)?;

@@ -14,8 +14,6 @@ use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Arm, Block, NumberedLoad, Plan};
 use hoptax_plan::record::{RoundRecord, SliceRecord};
-use hoptax_result::{Answer, Capacity, RoundProfile};
-use hoptax_subject::envoy::process::Proxy;
 
 use super::busy::{Loaded, busy};
 use super::error::missing;
@@ -56,7 +54,6 @@ pub(super) struct Meter<'a> {
     origins: Vec<u32>,
     companion: Option<u32>,
     began: Instant,
-    round: u32,
     pub(super) record: RoundRecord,
     pub(super) recording: Recording,
     /// Freezes the proxies that are not being measured.
@@ -79,7 +76,6 @@ impl<'a> Meter<'a> {
             origins: subjects.origins(),
             companion: subjects.companion(),
             began,
-            round,
             record: RoundRecord {
                 round,
                 began_at: environment::now(),
@@ -168,21 +164,6 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Stores in the record the measurements that are made once, before the first round.
-    pub(super) fn set_once(
-        &mut self,
-        capacities: &BTreeMap<usize, Capacity>,
-        answers: &BTreeMap<usize, Answer>,
-    ) {
-        self.record.capacities.clone_from(capacities);
-        self.record.answers.clone_from(answers);
-    }
-
-    /// The slices of the round so far.
-    pub(super) fn slices(&self) -> &[SliceRecord] {
-        &self.record.slices
-    }
-
     /// Reads the counters of a subject and of the processes behind it.
     pub(super) fn read(&self, subject: &Subject) -> io::Result<Reading> {
         // Whatever happens to the companion concerns only the arms that call it.
@@ -253,7 +234,7 @@ impl<'a> Meter<'a> {
         let steal_ticks = lost.max().unwrap_or(0);
         let wall_s = wall_ns as f64 / 1e9;
         let slice = SliceRecord {
-            round: self.round,
+            round: self.record.round,
             block: block.number,
             load: load.number,
             arm: arm_number,
@@ -306,11 +287,7 @@ impl<'a> Meter<'a> {
 
     /// Thaws the proxies of a subject, and finds the processes of a server that already ran. Returns the ids of the proxies.
     fn wake(&mut self, subject: &mut Subject, arm: &Arm) -> Result<Vec<u32>, RunError> {
-        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-        self.freezer.thaw(&proxies)?;
-        if !proxies.is_empty() {
-            thread::sleep(SETTLED_AFTER);
-        }
+        let proxies = subject.thaw(&mut self.freezer)?;
         if subject.account.is_some() {
             // They may have changed since.
             subject.account = external::account(arm)?;
@@ -371,7 +348,7 @@ impl<'a> Meter<'a> {
             None => (Release::Closed, 0),
             Some(open) => {
                 // All arms of a block with the same rate get the same release times.
-                let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
+                let seed = self.plan.seed ^ (u64::from(self.record.round) << 32) ^ u64::from(block.number);
                 // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { lead_in_ns(load.slice) };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
@@ -380,16 +357,6 @@ impl<'a> Meter<'a> {
         let record_from_ns = start_ns + lead_in_ns;
         let drain_ns = self.plan.drain_ns(arm, &load);
         Run { record_from_ns, ..Run::new(release, start_ns, end_ns, drain_ns) }
-    }
-
-    /// The number of the round.
-    pub(super) fn round(&self) -> u32 {
-        self.round
-    }
-
-    /// Adds the profile of an arm to the record.
-    pub(super) fn record_profile(&mut self, arm: usize, profile: RoundProfile) {
-        self.record.profiles.insert(arm, profile);
     }
 
     /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in between

@@ -66,7 +66,7 @@ pub(super) fn start_companion(
         if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
     let ends = Ends { link, network: None };
     let secrets = lab.map(|lab| ["--secrets".into(), lab.folder().into()]);
-    let clients = ClientCertificates::of_given(plan);
+    let clients = ClientCertificates::behind_given(plan.presents_certificate());
     let tls = lab.map(|lab| tls_flags(lab, clients));
     let flags: Vec<OsString> = secrets.into_iter().flatten().chain(tls.into_iter().flatten()).collect();
     Ok(OriginProcess::start(setting.program, ends.listening_origin(), &flags, &log, processors)?)
@@ -78,23 +78,26 @@ pub(super) fn default_file(setting: &Setting<'_>, number: usize) -> PathBuf {
 }
 
 /// Policy of an origin for certificates of its clients.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ClientCertificates {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// None is requested.
     Ignored,
     /// Requested, because some clients have one.
     Requested,
+    /// Clients without one are refused.
     Required,
 }
 
 impl ClientCertificates {
-    /// Returns the policy for servers behind given configurations. Some clusters have a certificate and others none, so none is required.
-    fn of_given(plan: &Plan) -> Self {
-        if plan.presents_certificate() { Self::Requested } else { Self::Ignored }
+    /// Returns the policy for servers behind given configurations, of which a cluster may present a certificate. Some clusters have one and
+    /// others none, so none is required.
+    pub fn behind_given(presents_certificate: bool) -> Self {
+        if presents_certificate { Self::Requested } else { Self::Ignored }
     }
 }
 
 /// The flags of an origin that serves TLS.
-fn tls_flags(lab: &Lab, clients: ClientCertificates) -> Vec<OsString> {
+pub fn tls_flags(lab: &Lab, clients: ClientCertificates) -> Vec<OsString> {
     let mut flags: Vec<OsString> =
         vec!["--cert".into(), lab.certificate(ORIGIN).into(), "--key".into(), lab.key(ORIGIN).into()];
     if clients != ClientCertificates::Ignored {
@@ -123,7 +126,7 @@ pub(super) fn start_origins(
     let log = |name: &str| setting.directory.join(format!("{name}.log"));
     let start_origin = |ends: Ends<'_>, name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
         let clients = match name {
-            GIVEN => ClientCertificates::of_given(plan),
+            GIVEN => ClientCertificates::behind_given(plan.presents_certificate()),
             _ if is_mutual => ClientCertificates::Required,
             _ => ClientCertificates::Ignored,
         };

@@ -1,6 +1,7 @@
 //! perf as a process: a recording of the CPU time of other processes, and the common parts of all uses of perf.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,13 +70,6 @@ impl Perf {
         processors: &[u32],
     ) -> Result<Self, ProfileError> {
         let (data, log, ready) = (directory.join("perf.data"), directory.join(LOG), directory.join("ready"));
-        let file = |path: &Path| {
-            let path = path.to_owned();
-            |source| ProfileError::File { path, source }
-        };
-        for path in [&data, &ready] {
-            remove(path).map_err(file(path))?;
-        }
         let all: Vec<String> = processes.iter().map(u32::to_string).collect();
         let frequency = frequency.to_string();
         let options = [
@@ -91,24 +85,8 @@ impl Perf {
         ];
         // perf starts this script when samples are taken, and ends with it. It notices the end of perf itself, since a killed
         // hoptax takes only perf along.
-        let script = ["--", "/bin/sh", "-c", ": >\"$0\"; while kill -0 $PPID 2>/dev/null; do sleep 1; done"];
-        let mut arguments: Vec<std::ffi::OsString> = options.iter().map(Into::into).collect();
-        arguments.extend(["--output".into(), data.clone().into()]);
-        arguments.extend(script.iter().map(Into::into));
-        arguments.push(ready.clone().into());
-        let spec = ChildSpec {
-            program: "perf".into(),
-            arguments,
-            environment: Vec::new(),
-            log: log.clone(),
-            processors: processors.to_vec(),
-        };
-        let started = Child::start(&spec);
-        let mut child = started.map_err(|error| ProfileError::Perf {
-            what: format!("does not start: {error}"),
-            log: log.clone(),
-        })?;
-        wait(&mut child, &ready)?;
+        let script = ": >\"$0\"; while kill -0 $PPID 2>/dev/null; do sleep 1; done";
+        let child = start(&options, &data, script, &ready, &log, processors)?;
         Ok(Self { child, data, log })
     }
 
@@ -129,29 +107,49 @@ impl Perf {
     }
 }
 
+/// Starts perf, which writes to `output` for as long as the shell runs `script`, and returns when the script has made the file `ready`, its
+/// `$0`: from then on, perf measures. perf runs on `processors`.
+pub(super) fn start(
+    options: &[&str],
+    output: &Path,
+    script: &str,
+    ready: &Path,
+    log: &Path,
+    processors: &[u32],
+) -> Result<Child, ProfileError> {
+    for path in [output, ready] {
+        remove(path).map_err(|source| ProfileError::File { path: path.to_owned(), source })?;
+    }
+    let failed = |what: String| ProfileError::Perf { what, log: log.to_owned() };
+    let mut arguments: Vec<OsString> = options.iter().map(Into::into).collect();
+    arguments.extend(["--output".into(), output.into()]);
+    arguments.extend(["--", "/bin/sh", "-c", script].map(Into::into));
+    arguments.push(ready.into());
+    let spec = ChildSpec {
+        program: "perf".into(),
+        arguments,
+        environment: Vec::new(),
+        log: log.to_owned(),
+        processors: processors.to_vec(),
+    };
+    let mut child = Child::start(&spec).map_err(|error| failed(format!("does not start: {error}")))?;
+    let began = Instant::now();
+    while !ready.exists() {
+        let ended = child.ended().map_err(|source| ProfileError::File { path: log.to_owned(), source })?;
+        if ended.is_some() || began.elapsed() > TIMEOUT {
+            return Err(failed(format!("takes no samples: {}", child.last_lines(3))));
+        }
+        thread::sleep(POLL);
+    }
+    Ok(child)
+}
+
 /// Removes a file, if it is there.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Waits until the command that perf runs has made the file `ready`: from then on, perf records.
-pub(super) fn wait(child: &mut Child, ready: &Path) -> Result<(), ProfileError> {
-    let began = Instant::now();
-    while !ready.exists() {
-        let log = child.log().to_owned();
-        let ended = child.ended().map_err(|source| ProfileError::File { path: log.clone(), source })?;
-        if ended.is_some() || began.elapsed() > TIMEOUT {
-            return Err(ProfileError::Perf {
-                what: format!("takes no samples: {}", child.last_lines(3)),
-                log,
-            });
-        }
-        thread::sleep(POLL);
-    }
-    Ok(())
 }
 
 /// Maximum output of `perf script` for one profile, bytes.

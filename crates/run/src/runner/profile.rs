@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use hoptax_host::freeze::SETTLED_AFTER;
 use hoptax_host::sampler::{Function, Sampler, Stack};
 use hoptax_load::{Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Load, NumberedLoad};
@@ -16,7 +15,6 @@ use hoptax_plan::profile::folded::Folded;
 use hoptax_plan::profile::{Frame, Sample, layer_of, samples};
 use hoptax_plan::record::SliceRecord;
 use hoptax_result::RoundProfile;
-use hoptax_subject::envoy::process::Proxy;
 
 use super::error::in_arm;
 use super::meter::{Meter, SETTLE};
@@ -38,16 +36,14 @@ impl Meter<'_> {
     pub(super) fn profile(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
         let counters = Counters::of_this_machine(stop);
         let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
-        plan::shuffle(self.plan, self.round(), &mut order);
+        plan::shuffle(self.plan, self.record.round, &mut order);
         for running in order.into_iter().filter(|running| running.planned.copy == 0) {
-            let proxies: Vec<u32> = running.subject.proxies.iter().map(Proxy::id).collect();
+            let has_proxies = !running.subject.proxies.is_empty();
             // A plan without loads has nothing to profile.
-            let Some(load) = self.plan.cpu_load_of(running.planned.arm).filter(|_| !proxies.is_empty())
-            else {
+            let Some(load) = self.plan.cpu_load_of(running.planned.arm).filter(|_| has_proxies) else {
                 continue;
             };
-            self.freezer.thaw(&proxies)?;
-            thread::sleep(SETTLED_AFTER);
+            let proxies = running.subject.thaw(&mut self.freezer)?;
             self.open(&mut running.subject, running.planned.arm, load, stop)?;
             let mut profile = self.profile_subject(running, load, &proxies, stop)?;
             match self.count_subject(running, load, &counters, &proxies, stop)? {
@@ -58,7 +54,7 @@ impl Meter<'_> {
                 running.last = Some(Last { reading: after, slice: None });
             }
             self.freezer.freeze(&proxies)?;
-            self.record_profile(running.planned.arm_number, profile);
+            self.record.profiles.insert(running.planned.arm_number, profile);
         }
         Ok(())
     }
@@ -83,7 +79,7 @@ impl Meter<'_> {
         for sample in &found {
             *layers_ns.entry(layer_of(sample).to_owned()).or_default() += sample.cpu_ns;
         }
-        let stacks = directory.join(format!("round-{}.folded", self.round()));
+        let stacks = directory.join(format!("round-{}.folded", self.record.round));
         fs::write(&stacks, Folded::new(&found).text())?;
         Ok(RoundProfile { requests, cpu_ns, sampler, layers_ns, ..RoundProfile::default() })
     }
@@ -136,9 +132,9 @@ impl Meter<'_> {
     /// The release of requests to the arm with this index under a load, as in the slices of the round: at another rate, a proxy spends its time on
     /// other layers, and their shares would not be those of the CPU time that the slices measured.
     fn release(&self, arm: usize, load: NumberedLoad<'_>) -> Release {
-        let rate = rate_of(self.slices(), arm, load.number);
+        let rate = rate_of(&self.record.slices, arm, load.number);
         // All arms with the same rate get the same release times.
-        let seed = self.plan.seed ^ (u64::from(self.round()) << 32);
+        let seed = self.plan.seed ^ (u64::from(self.record.round) << 32);
         release_of(&load, rate, seed)
     }
 }
@@ -202,17 +198,14 @@ fn sample(stack: Stack) -> Sample {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_plan::file;
     use hoptax_plan::plan::Plan;
 
     use super::*;
+    use crate::runner::fixture::plan_of;
 
     /// A study under one load.
     fn plan(load: &str) -> Plan {
-        let text = format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, {load}}}]\n");
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+        plan_of(&format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, {load}}}]\n"))
     }
 
     #[test]

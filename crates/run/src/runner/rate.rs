@@ -33,16 +33,14 @@ fn of_slowest(plan: &Plan, load: &Load, capacities: &BTreeMap<usize, Capacity>, 
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_plan::file;
-
     use super::*;
+    use crate::runner::fixture::plan_of;
 
     #[test]
     fn the_slowest_arm_under_a_load_sets_its_rate() {
-        let text = "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = plan_of(
+            "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n",
+        );
         let number = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
         let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
         let of_rate = |rate: f64| Capacity { rate, ..Capacity::default() };
@@ -57,10 +55,10 @@ mod tests {
 
     #[test]
     fn a_heavy_arm_with_a_load_of_its_own_leaves_the_others_their_rate() {
-        let text = "name: test\narms: [baseline, same, lua, rbac]\nloads:\n  - {name: a, loop: open, except: b}\n  \
-                    - {name: b, loop: open, only: [lua]}\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let plan = plan_of(
+            "name: test\narms: [baseline, same, lua, rbac]\nloads:\n  - {name: a, loop: open, except: b}\n  \
+             - {name: b, loop: open, only: [lua]}\n",
+        );
         let rate = |id: &str| if id == "lua" { 3_200.0 } else { 24_000.0 };
         let arms = plan.arms.iter().enumerate();
         let capacities = arms

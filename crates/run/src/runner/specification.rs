@@ -1,7 +1,8 @@
-//! Specification of a proxy of an arm: its configuration, its processors and its folder.
+//! Specification of a proxy of an arm: its surroundings, its configuration, its processors and its folder.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use hoptax_functions::{Context, Tls};
 use hoptax_host::link::Link;
@@ -9,11 +10,40 @@ use hoptax_plan::file::Protocol;
 use hoptax_plan::plan::{Arm, Hop, Place, Plan};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::ProxySpec;
-use hoptax_subject::lab::{GENERATOR, ORIGIN};
+use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 
-use super::folders::FILES;
-use super::surroundings::Surroundings;
 use super::{ArmError, Setting, given};
+
+/// The folder of an arm that its function writes to.
+pub const FILES: &str = "files";
+
+/// Surroundings of an Envoy of an arm: its folder, its processors, and the processes that it connects to.
+pub(super) struct Surroundings<'a> {
+    /// Inputs of the run.
+    pub(super) setting: &'a Setting<'a>,
+    /// The folder of the proxy.
+    pub(super) directory: PathBuf,
+    /// The address that it listens at.
+    pub(super) listen: IpAddr,
+    /// The processors that it may use.
+    pub(super) processors: &'a [u32],
+    /// The addresses of the next hop.
+    pub(super) next: Vec<SocketAddr>,
+    /// The address of the companion, if one was started.
+    pub(super) companion: Option<SocketAddr>,
+    /// The certificates of the round; none if no connection uses TLS.
+    pub(super) lab: Option<&'a Lab>,
+}
+
+/// The folder of a copy of an arm.
+pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
+    setting.directory.join("arms").join(arm.folder(copy))
+}
+
+/// The folder of one proxy in that of its arm.
+pub(super) fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
+    if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
+}
 
 /// The processors of a proxy. The two ends of a link are two machines.
 pub(super) fn processors_of(
@@ -43,25 +73,36 @@ pub(super) fn spec(
     place: Place<'_>,
     around: Surroundings<'_>,
 ) -> Result<ProxySpec, ArmError> {
-    match (&place.hop.given, around.lab) {
-        (Some(config), Some(lab)) => given::spec(plan, arm, place.hop, config, lab, around),
-        _ => proxy_spec(arm, place, around),
-    }
+    let hop = place.hop;
+    let source = match (&hop.given, around.lab) {
+        (Some(config), Some(lab)) => given::source(plan, config, lab, &around)?,
+        _ => generated(arm, place, &around)?.into(),
+    };
+    let Surroundings { setting, directory, processors, .. } = around;
+    Ok(ProxySpec {
+        envoy: setting.envoy(arm.envoy(hop))?.clone(),
+        directory,
+        source,
+        environment: arm.environment(hop),
+        flags: hop.flags.clone(),
+        workers: arm.workers(hop).unwrap_or(processors.len()),
+        processors: processors.to_vec(),
+        generation: None,
+    })
 }
 
-/// The specification of one Envoy of an arm with a generated configuration.
-pub(super) fn proxy_spec(
+/// A generated configuration.
+fn generated(
     arm: &Arm,
     Place { number, hop }: Place<'_>,
-    around: Surroundings<'_>,
-) -> Result<ProxySpec, ArmError> {
-    let Surroundings { setting, directory, listen, processors, next, companion, lab } = around;
+    around: &Surroundings<'_>,
+) -> Result<ProxyPlan, ArmError> {
+    let &Surroundings { ref directory, listen, ref next, companion, lab, .. } = around;
     let name_of = |number: usize| arm.chain.hops.get(number).map(|hop| hop.name.as_str());
     let files = directory.join(FILES);
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
     let context = Context { directory: &files, companion };
-    let envoy = setting.envoy(arm.envoy(hop))?;
     // The connection before a proxy has its number, the one behind it the next.
     let tls = arm.tls();
     let settings = |connection: usize, peer: &str, is_server: bool| {
@@ -76,26 +117,16 @@ pub(super) fn proxy_spec(
         // The two ends of a connection use one group, also if only one of them has the function that chooses it.
         fragment.key_exchange_group = arm.key_exchange_group().unwrap_or(fragment.key_exchange_group);
     }
-    let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(&directory));
-    Ok(ProxySpec {
-        envoy: envoy.clone(),
-        directory,
-        source: ProxyPlan {
-            admin_port: 0,
-            listen: SocketAddr::new(listen, 0),
-            origins: next,
-            fragment,
-            codec: codec(arm, number),
-            downstream,
-            upstream,
-            watched,
-        }
-        .into(),
-        environment: arm.environment(hop),
-        flags: hop.flags.clone(),
-        workers: arm.workers(hop).unwrap_or(processors.len()),
-        processors: processors.to_vec(),
-        generation: None,
+    let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(directory));
+    Ok(ProxyPlan {
+        admin_port: 0,
+        listen: SocketAddr::new(listen, 0),
+        origins: next.clone(),
+        fragment,
+        codec: codec(arm, number),
+        downstream,
+        upstream,
+        watched,
     })
 }
 

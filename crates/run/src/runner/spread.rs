@@ -66,7 +66,7 @@ impl<'a> Spread<'a> {
         let Some(pattern) = self.pattern else { return Ok(BTreeMap::new()) };
         let mut values = BTreeMap::new();
         for (hop, proxy) in self.arm.chain.hops.iter().zip(&subject.proxies) {
-            let matching = proxy.matching(pattern).map_err(|error| in_arm(self.arm)(error.into()))?;
+            let matching = proxy.matching(pattern).map_err(in_arm(self.arm))?;
             for (name, value) in matching {
                 let place = matched(&name, pattern);
                 let label = match (self.arm.chain.hops.len(), place) {

@@ -37,7 +37,7 @@ fn statistics(
     ends: Ends<'_>,
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
-    ends.at_servers(hop.is_near(), || proxy.statistics(patterns))?.map_err(|error| in_arm(arm)(error.into()))
+    ends.at_servers(hop.is_near(), || proxy.statistics(patterns))?.map_err(in_arm(arm))
 }
 
 /// The values of the statistics with these names, which show functions at work.

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use hoptax_host::accounting::TaskUse;
+use hoptax_host::freeze::{Freezer, SETTLED_AFTER};
 use hoptax_host::network::Network;
 use hoptax_load::{Recording, Run, Worker, WorkerSpec};
 use hoptax_plan::plan::{Arm, NumberedLoad};
@@ -46,6 +48,16 @@ impl Subject {
     /// The ids of all processes that count as the subject.
     pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
         self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
+    }
+
+    /// Thaws its proxies, and returns their ids once they have settled.
+    pub(super) fn thaw(&self, freezer: &mut Freezer) -> io::Result<Vec<u32>> {
+        let proxies: Vec<u32> = self.proxies.iter().map(Proxy::id).collect();
+        freezer.thaw(&proxies)?;
+        if !proxies.is_empty() {
+            thread::sleep(SETTLED_AFTER);
+        }
+        Ok(proxies)
     }
 
     /// Returns true if the generator has connections to it under a load.

@@ -23,11 +23,9 @@ use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{Ends, networks};
 use super::error::{in_arm, missing};
-use super::folders::{FILES, folder, hop_folder};
 use super::origins::{start_companion, start_origins};
 use super::running::Running;
-use super::specification::{processors_of, spec};
-use super::surroundings::Surroundings;
+use super::specification::{FILES, Surroundings, folder, hop_folder, processors_of, spec};
 use super::unloading::ActiveProxy;
 use super::{RunError, Setting, given, refusal};
 use crate::provenance::{Names, envoy_hash, file_hash};
@@ -174,8 +172,7 @@ impl<'p> Subjects<'p> {
                     let directory = hop_folder(folder(setting, arm, copy_number), arm, hop);
                     if let Some(front) = hop.proxy.front() {
                         let start = || front.start(&directory, (listen, 0).into(), &next, &processors);
-                        let live =
-                            ends.at_servers(is_near, start)?.map_err(|error| in_arm(arm)(error.into()))?;
+                        let live = ends.at_servers(is_near, start)?.map_err(in_arm(arm))?;
                         let names = names.with(live.address, "OWN");
                         copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
                         let start_cpu_us = cpu_us(&live)?;
@@ -198,8 +195,7 @@ impl<'p> Subjects<'p> {
                         spec.configure()?;
                         spec.start()
                     };
-                    let started =
-                        ends.at_servers(is_near, start)?.map_err(|error| in_arm(arm)(error.into()))?;
+                    let started = ends.at_servers(is_near, start)?.map_err(in_arm(arm))?;
                     copy.configurations.push(envoy_hash(&spec, &names)?);
                     files.push(spec.directory.join(FILES));
                     of_copy.push((at, spec, started));
@@ -270,7 +266,7 @@ impl<'p> Subjects<'p> {
         }
         for &planned in subjects {
             for proxy in &mut self.running(planned)?.subject.proxies {
-                proxy.check().map_err(|error| in_arm(planned.arm)(error.into()))?;
+                proxy.check().map_err(in_arm(planned.arm))?;
             }
         }
         Ok(())
@@ -283,23 +279,11 @@ impl<'p> Subjects<'p> {
 
     /// Ends connections, then proxies, then origins; does nothing if they have ended already.
     fn end_all(&mut self) -> Result<(), RunError> {
-        let mut proxies: Vec<Proxy> =
-            std::mem::take(&mut self.all).into_iter().flat_map(|running| running.subject.proxies).collect();
-        for proxy in &mut proxies {
-            proxy.ask_to_end().map_err(|error| RunError::System(io::Error::other(error)))?;
-        }
-        for proxy in proxies {
-            proxy.end().map_err(|error| RunError::System(io::Error::other(error)))?;
-        }
-        let mut origins: Vec<OriginProcess> =
-            std::mem::take(&mut self.origins).into_iter().chain(self.companion.take()).collect();
-        for origin in &mut origins {
-            origin.ask_to_end()?;
-        }
-        for origin in origins {
-            origin.end()?;
-        }
-        Ok(())
+        let all = std::mem::take(&mut self.all).into_iter();
+        let proxies = all.flat_map(|running| running.subject.proxies);
+        Proxy::end_all(proxies.collect()).map_err(io::Error::other)?;
+        let origins = std::mem::take(&mut self.origins).into_iter().chain(self.companion.take());
+        Ok(OriginProcess::end_all(origins.collect())?)
     }
 }
 

@@ -7,19 +7,13 @@ use std::path::Path;
 use hoptax_functions::{Catalogue, Context, FunctionCall};
 use hoptax_host::link::NEAR;
 use hoptax_host::processors::Placement;
-use hoptax_plan::file;
-use hoptax_plan::plan::Plan;
 use hoptax_plan::request::requests_sha256;
-use hoptax_subject::envoy::chosen::Envoys;
-use hoptax_subject::envoy::release::Envoy;
 
-use super::folders::folder;
+use super::fixture;
 use super::running::Running;
-use super::specification::proxy_spec;
+use super::specification::{Surroundings, folder, spec};
 use super::subject::Subject;
 use super::subjects::Subjects;
-use super::surroundings::Surroundings;
-use super::{KERNEL_TICKS, Setting, fixture};
 use crate::provenance::{Names, envoy_hash};
 
 /// The configuration hash of each arm and the hashes of its requests, in the given folder and with ports from
@@ -28,35 +22,26 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
     let text = format!(
         "name: test\narms: [{arms}]\nloads:\n  - {{name: full, loop: closed}}\n  - {{name: open, loop: open, rate: 1000}}\n"
     );
-    let (file, positions) = file::read("test.yaml", &text).unwrap();
-    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
-    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
+    let plan = fixture::plan_of(&text);
     let placement = Placement { proxy: vec![0], generator: vec![0] };
-    let setting = Setting {
-        program: Path::new("hoptax"),
-        envoys: &envoys,
-        directory,
-        folder: Path::new("."),
-        placement: &placement,
-        awake: None,
-        ticks: KERNEL_TICKS,
-    };
     let mut found = BTreeMap::new();
     for (number, arm) in (0..).zip(&plan.arms) {
         let port = |more: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, first_port + 10 * number + more));
         let next: Vec<SocketAddr> = (0..arm.upstreams as u16).map(port).collect();
         let companion = Some(port(9));
         let names = Names::new(directory, &next, companion);
-        let around = Surroundings {
-            setting: &setting,
-            directory: folder(&setting, arm, 0),
-            listen: Ipv4Addr::LOCALHOST.into(),
-            processors: &[0],
-            next,
-            companion,
-            lab: None,
-        };
-        let spec = proxy_spec(arm, arm.chain.place_of(None).unwrap(), around).unwrap();
+        let spec = fixture::with_setting_in(directory, &placement, |setting| {
+            let around = Surroundings {
+                setting,
+                directory: folder(setting, arm, 0),
+                listen: Ipv4Addr::LOCALHOST.into(),
+                processors: &[0],
+                next,
+                companion,
+                lab: None,
+            };
+            spec(&plan, arm, arm.chain.place_of(None).unwrap(), around).unwrap()
+        });
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
         found.insert(arm.id.clone(), (envoy_hash(&spec, &names).unwrap(), requests));

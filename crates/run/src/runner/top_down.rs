@@ -9,11 +9,11 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::child::Child;
 use hoptax_host::command;
 use hoptax_plan::profile::top_down::{GROUPS, group, shares};
 
-use super::perf::{ProfileError, TIMEOUT, has_perf, remove, wait};
+use super::perf::{self, ProfileError, TIMEOUT, has_perf};
 
 /// Interval of polling for the end of perf.
 const POLL: Duration = Duration::from_millis(10);
@@ -54,28 +54,17 @@ impl Counters {
             Ok(group) => *group,
             Err(reason) => return Ok(Err(reason.clone())),
         };
-        let [ready, counts] = ["counting", "top-down.json"].map(|name| directory.join(name));
-        remove(&ready)?;
+        let [ready, counts, log] =
+            ["counting", "top-down.json", "top-down.log"].map(|name| directory.join(name));
         let all: Vec<String> = processes.iter().map(u32::to_string).collect();
         // perf counts as long as this script runs.
         let script = format!(": >\"$0\"; exec sleep {}", length.as_secs_f64());
-        let options = ["stat", "--json-output", "--metrics", group, "--pid", &all.join(","), "--output"];
-        let mut arguments: Vec<std::ffi::OsString> = options.iter().map(Into::into).collect();
-        arguments.push(counts.clone().into());
-        arguments.extend(["--", "/bin/sh", "-c", &script].map(Into::into));
-        arguments.push(ready.clone().into());
-        let spec = ChildSpec {
-            program: "perf".into(),
-            arguments,
-            environment: Vec::new(),
-            log: directory.join("top-down.log"),
-            processors: processors.to_vec(),
-        };
-        let mut child = Child::start(&spec)?;
-        if let Err(ProfileError::Perf { what, .. }) = wait(&mut child, &ready) {
-            return Ok(Err(format!("`perf stat` {what}")));
+        let options = ["stat", "--json-output", "--metrics", group, "--pid", &all.join(",")];
+        match perf::start(&options, &counts, &script, &ready, &log, processors) {
+            Ok(child) => Ok(Ok(Counting { child, group, counts })),
+            Err(ProfileError::Perf { what, .. }) => Ok(Err(format!("`perf stat` {what}"))),
+            Err(ProfileError::File { source, .. } | ProfileError::Sampler(source)) => Err(source),
         }
-        Ok(Ok(Counting { child, group, counts }))
     }
 }
 

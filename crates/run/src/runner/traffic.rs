@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hoptax_bootstrap::request::RequestTls;
-use hoptax_functions::{KeyExchangeGroup, Tls};
-use hoptax_load::{self, ClientConfig, RequestSpec, Target, Traffic};
+use hoptax_functions::Tls;
+use hoptax_load::{ClientConfig, RequestSpec, Target, Traffic};
 use hoptax_plan::plan::{Arm, Load, Plan, USUAL_BYTES};
 use hoptax_plan::request::{Request, expected_statuses};
 use hoptax_result::Answer;
@@ -45,36 +44,22 @@ pub(super) fn traffic(
     let mut traffic = Traffic::from(target);
     traffic.set_streams(1, USUAL_BYTES);
     traffic.expectation.statuses = expected_statuses(arm, load, answer);
-    if let (Some(lab), Some(tls)) = (lab, given_tls) {
-        traffic.set_tls(&security_of_given(lab, tls, traffic.alpn(), plan.resumes(load))?);
-        return Ok(traffic);
-    }
-    if let (Some(lab), Some(security)) = (lab, arm.caller_security()) {
-        let is_mutual = security == Tls::Mtls;
+    let Some(lab) = lab else { return Ok(traffic) };
+    let own = ClientSecurity { resumes: plan.resumes(load), ..ClientSecurity::default() };
+    let alpn = traffic.alpn().map(<[u8]>::to_vec);
+    if let Some(tls) = given_tls {
+        // The configuration chooses version and group itself. Its filter chain may be selected by the protocol that a client offers.
+        let of_chain = tls.application_protocols.first().map(|protocol| protocol.clone().into_bytes());
+        let own = ClientSecurity { alpn: of_chain.or(alpn), ..own };
+        traffic.set_tls(&generator_security(lab, tls.presents_certificate, own)?);
+    } else if let Some(security) = arm.caller_security() {
+        // As those of its proxies, with a single version and group, so that nothing is negotiated.
         let group = arm.key_exchange_group().unwrap_or_default();
-        traffic.set_tls(&generator_security(lab, traffic.alpn(), is_mutual, plan.resumes(load), group)?);
+        let (versions, groups) = (Versions::Only13, vec![group.registered_name().to_owned()]);
+        let own = ClientSecurity { versions, groups, alpn, ..own };
+        traffic.set_tls(&generator_security(lab, security == Tls::Mtls, own)?);
     }
     Ok(traffic)
-}
-
-/// TLS settings of the generator for a given configuration, which chooses version and group itself.
-fn security_of_given(
-    lab: &Lab,
-    tls: &RequestTls,
-    alpn: Option<&[u8]>,
-    resumes: bool,
-) -> Result<Arc<ClientConfig>, ArmError> {
-    let identity = tls.presents_certificate.then(|| identity(lab)).transpose()?;
-    // The filter chain may be selected by the protocol that a client offers.
-    let of_chain = tls.application_protocols.first().map(|protocol| protocol.clone().into_bytes());
-    Ok(client_config(ClientSecurity {
-        authorities: certificates_from_pem(&read(lab.authority())?)?,
-        identity,
-        verifies_once: true,
-        resumes,
-        alpn: of_chain.or(alpn.map(<[u8]>::to_vec)),
-        ..ClientSecurity::default()
-    })?)
 }
 
 impl From<SetupError> for ArmError {
@@ -87,27 +72,19 @@ fn read(path: PathBuf) -> Result<Vec<u8>, ArmError> {
     fs::read(path).map_err(|error| ArmError::Security(error.to_string()))
 }
 
-fn identity(lab: &Lab) -> Result<Identity, ArmError> {
-    Ok(Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?)?)
-}
-
-/// TLS settings of the generator: as those of its proxies, with a single version and group, so that nothing is
-/// negotiated.
+/// TLS settings of the generator, which trusts the lab and has a certificate of it.
 fn generator_security(
     lab: &Lab,
-    alpn: Option<&[u8]>,
-    is_mutual: bool,
-    resumes: bool,
-    group: KeyExchangeGroup,
+    presents_certificate: bool,
+    own: ClientSecurity,
 ) -> Result<Arc<ClientConfig>, ArmError> {
+    let identity = || -> Result<Identity, ArmError> {
+        Ok(Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?)?)
+    };
     Ok(client_config(ClientSecurity {
         authorities: certificates_from_pem(&read(lab.authority())?)?,
-        identity: is_mutual.then(|| identity(lab)).transpose()?,
+        identity: presents_certificate.then(identity).transpose()?,
         verifies_once: true,
-        versions: Versions::Only13,
-        groups: vec![group.registered_name().to_owned()],
-        resumes,
-        alpn: alpn.map(<[u8]>::to_vec),
-        ..ClientSecurity::default()
+        ..own
     })?)
 }

@@ -55,7 +55,7 @@ impl ActiveProxy<'_> {
         if !still.is_empty() {
             return Err(in_arm(arm)(ArmError::NeverAtWork(still.join("`, `"))));
         }
-        ends.at_servers(hop.is_near(), || spec.unload(proxy))?.map_err(|error| in_arm(arm)(error.into()))
+        ends.at_servers(hop.is_near(), || spec.unload(proxy))?.map_err(in_arm(arm))
     }
 }
 

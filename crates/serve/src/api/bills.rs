@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use hoptax_session::Kind as FailureKind;
 
-use super::operation::{Answer, Operation, Verb, of};
+use super::operation::{Answer, Operation, Verb, schema_of};
 use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
 use crate::app::{App, MAX_UPLOADS, blocking};
 use crate::billing::{self, Dropped};
@@ -32,7 +32,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
               address of the configuration led to servers of the job. A configuration that names files or brings code is refused; all \
               are refused unless the server allows bills.",
     parameters: &[],
-    body: Some(of::<WantedBill>),
+    body: Some(schema_of::<WantedBill>),
     answers: &[
         BEGUN,
         Answer::error(

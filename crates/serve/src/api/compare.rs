@@ -9,7 +9,7 @@ use hoptax_report::document::Document;
 use hoptax_report::documents::MOST_OVERLAID;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use super::operation::{Answer, Operation, Parameter, Verb, of};
+use super::operation::{Answer, Operation, Parameter, Verb, schema_of};
 use super::runs::json;
 use crate::address::Query;
 use crate::app::{App, blocking};
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     )],
     body: None,
     answers: &[
-        Answer::json(200, "The document.", of::<Document>),
+        Answer::json(200, "The document.", schema_of::<Document>),
         Answer::error(
             400,
             "`runs` are not different numbers of runs, or too few or too many, or their results have more than 32 MiB together.",

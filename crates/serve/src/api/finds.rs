@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::routing::post;
 
-use super::operation::{Operation, Verb, of};
+use super::operation::{Operation, Verb, schema_of};
 use super::start::{self, Begun, TARGET_REFUSED};
 use crate::app::App;
 use crate::finding;
@@ -20,7 +20,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     id: "startFind",
     summary: "Searches for the highest rate at which a server holds objectives, as a job.",
     parameters: &[],
-    body: Some(of::<WantedFind>),
+    body: Some(schema_of::<WantedFind>),
     answers: &start::answers(
         "The search is not valid.",
         TARGET_REFUSED,

@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use schemars::json_schema;
 
-use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
+use super::operation::{Answer, Content, Operation, Parameter, Verb, schema_of};
 use super::stream;
 use crate::address::{Segments, number};
 use crate::app::{App, MAX_STREAMS};
@@ -17,7 +17,7 @@ use crate::job::Job;
 use crate::metrics::Refused;
 use crate::problem::Problem;
 
-const JOB: Parameter = Parameter::of_path("job", "The number of a job.", of::<u64>);
+const JOB: Parameter = Parameter::of_path("job", "The number of a job.", schema_of::<u64>);
 const NO_JOB: Answer = Answer::error(404, "There is no such job, or it is forgotten.");
 
 /// The operations on jobs.
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "The latest jobs of this server, the latest first.",
         parameters: &[],
         body: None,
-        answers: &[Answer::json(200, "The jobs.", of::<Vec<Job>>)],
+        answers: &[Answer::json(200, "The jobs.", schema_of::<Vec<Job>>)],
         route: || get(list),
     },
     Operation {
@@ -39,7 +39,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "A job: its state, its latest progress and lines, and the run that has its result.",
         parameters: &[JOB],
         body: None,
-        answers: &[Answer::json(200, "The job.", of::<Job>), NO_JOB],
+        answers: &[Answer::json(200, "The job.", schema_of::<Job>), NO_JOB],
         route: || get(show),
     },
     Operation {
@@ -49,7 +49,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "Stops a job, as Ctrl-C stops a command: what it has measured is kept. A job that has ended stays as it is.",
         parameters: &[JOB],
         body: None,
-        answers: &[Answer::json(202, "The job, which ends soon.", of::<Job>), NO_JOB],
+        answers: &[Answer::json(202, "The job, which ends soon.", schema_of::<Job>), NO_JOB],
         route: || post(stop),
     },
     Operation {

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::routing::patch;
 use hoptax_result::StoredRun;
 
-use super::operation::{Answer, Operation, Verb, of};
+use super::operation::{Answer, Operation, Verb, schema_of};
 use super::runs::RUN;
 use super::start::{self, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
 use crate::address::{Segments, run_of};
@@ -22,9 +22,9 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     id: "labelRun",
     summary: "Changes the labels of a run. The label `reference` of one run alone sets it as reference.",
     parameters: &[RUN],
-    body: Some(of::<LabelChange>),
+    body: Some(schema_of::<LabelChange>),
     answers: &[
-        Answer::json(200, "The run with its labels.", of::<StoredRun>),
+        Answer::json(200, "The run with its labels.", schema_of::<StoredRun>),
         Answer::error(400, "A label is not valid, or the run has too many."),
         Answer::error(404, "There is no such run."),
         NOT_IN_TIME,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::routing::post;
 
-use super::operation::{Operation, Verb, of};
+use super::operation::{Operation, Verb, schema_of};
 use super::start::{self, Begun, TARGET_REFUSED};
 use crate::app::App;
 use crate::job::Kind;
@@ -20,7 +20,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     id: "startLoad",
     summary: "Sends a load to a server, as a job.",
     parameters: &[],
-    body: Some(of::<WantedLoad>),
+    body: Some(schema_of::<WantedLoad>),
     answers: &start::answers("The load is not valid.", TARGET_REFUSED, "The request is JSON, but no load."),
     route: || post(start),
 }];

@@ -136,11 +136,11 @@ impl Answer {
 
     /// An error.
     pub(crate) const fn error(status: u16, description: &'static str) -> Self {
-        Self::json(status, description, of::<crate::problem::ErrorBody>)
+        Self::json(status, description, schema_of::<crate::problem::ErrorBody>)
     }
 }
 
 /// The schema of a type.
-pub(crate) fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }

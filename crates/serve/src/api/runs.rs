@@ -15,7 +15,7 @@ use hoptax_session::export::TEXT_FORMATS;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
+use super::operation::{Answer, Content, Operation, Parameter, Verb, schema_of};
 use crate::address::{Page, Query, Segments, run_of};
 use crate::app::{App, blocking};
 use crate::history::MAX_RUNS;
@@ -61,7 +61,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "A run as a document: the answer, tables, findings, charts.",
         parameters: &[RUN],
         body: None,
-        answers: &[Answer::json(200, "The document.", of::<Document>), NO_RUN, NOT_READABLE],
+        answers: &[Answer::json(200, "The document.", schema_of::<Document>), NO_RUN, NOT_READABLE],
         route: || get(document),
     },
     Operation {

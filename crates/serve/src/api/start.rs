@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::time;
 
 use super::BASE;
-use super::operation::{Answer, of};
+use super::operation::{Answer, schema_of};
 use crate::app::{App, Turn, blocking, now};
 use crate::job::{Job, Kind, Outcome};
 use crate::jobs::NotBegun;
@@ -51,7 +51,7 @@ pub(super) const TARGET_REFUSED: &str =
 
 /// The answer of a start.
 pub(super) const BEGUN: Answer =
-    Answer::json(202, "The job, which began. `Location` is its address.", of::<Job>);
+    Answer::json(202, "The job, which began. `Location` is its address.", schema_of::<Job>);
 pub(super) const NOT_IN_TIME: Answer = Answer::error(408, "The body of the request did not come in time.");
 pub(super) const BUSY: Answer = Answer::error(409, "Another job runs, which the error names.");
 pub(super) const TOO_LARGE: Answer = Answer::error(413, "The request is too large.");

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::routing::{get, post};
 
-use super::operation::{Answer, Operation, Verb, of};
+use super::operation::{Answer, Operation, Verb, schema_of};
 use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
 use crate::app::{App, blocking};
 use crate::job::Kind;
@@ -23,7 +23,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "The built-in studies that can be started: those that need no root.",
         parameters: &[],
         body: None,
-        answers: &[Answer::json(200, "The studies, in the order of their names.", of::<Vec<BuiltInStudy>>)],
+        answers: &[Answer::json(
+            200,
+            "The studies, in the order of their names.",
+            schema_of::<Vec<BuiltInStudy>>,
+        )],
         route: || get(list),
     },
     Operation {
@@ -32,7 +36,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         id: "startStudy",
         summary: "Measures a built-in study on this machine, as a job. Its proxies and its load are on loopback.",
         parameters: &[],
-        body: Some(of::<WantedStudy>),
+        body: Some(schema_of::<WantedStudy>),
         answers: &[
             BEGUN,
             Answer::error(400, "There is no such study, it needs root, or its time is not valid."),

@@ -29,7 +29,7 @@ pub(crate) struct WantedBill {
     /// Its name, such as that of its file: letters, digits, `-`, `_`, `.`, others become `_`; `configuration.yaml` if absent.
     #[schemars(length(max = MAX_LETTERS))]
     name: Option<String>,
-    /// The listener, by its name or a beginning that no other has; the first that forwards a request if absent.
+    /// The listener, by its name or a unique prefix of it; the first that forwards a request if absent.
     #[schemars(length(max = MAX_LETTERS))]
     listener: Option<String>,
     /// The request, as `GET https://HOST/PATH`; derived from the routes if absent.

@@ -9,10 +9,8 @@ use std::time::Duration;
 use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
-use hoptax_plan::file;
 use hoptax_plan::plan::{Arm, CONFIDENCE, Plan};
 use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd};
-use hoptax_run::configurations;
 use hoptax_run::runner::{self, Setting};
 use hoptax_stats::search::{Limits, Repetition, Search, WIDER};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -27,7 +25,7 @@ use crate::placement::placement;
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 use crate::words::gigabytes;
-use crate::{awake, environment, estimate, library, machine, requirements};
+use crate::{awake, environment, estimate, library, machine, measure, requirements};
 use turns::{Searched, Turns};
 
 /// Number of rounds. The interval of a ratio over six rounds has a critical value of 2.57, over twelve of 2.20.
@@ -65,21 +63,14 @@ impl ArmsOfStudy {
         overrides: TrafficOverrides,
         say: Say<'_>,
     ) -> Result<Self, Failure> {
-        let StudyText { name, text, folder } = study;
-        let (mut file, positions) = file::read(&name, &text).map_err(Failure::bad_input)?;
-        file.seed = overrides.seed.unwrap_or(file.seed);
-        let configurations = configurations::of_study(&file, &folder);
-        for note in configurations.notes() {
-            say(Update::Note(&note));
-        }
-        let plan = Plan::with_configurations(&file, &positions, library::catalogue()?, configurations)
-            .map_err(Failure::bad_input)?;
+        let options = measure::Options { seed: overrides.seed, ..measure::Options::default() };
+        let plan = measure::plan(&study, &options, None, say)?;
         let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;
         let open = plan.loads.first_mut().and_then(|load| load.open.as_mut());
         if let Some(open) = open {
             open.arrivals = overrides.arrivals;
         }
-        Ok(Self { plan, folder })
+        Ok(Self { plan, folder: study.folder })
     }
 
     /// The plan of the search, as text.
@@ -141,7 +132,7 @@ impl ArmsOfStudy {
             _ if interrupt.is_requested() => (turns.finish(FindEnd::Interrupt), None),
             Ok(ended_by) => (turns.finish(ended_by), None),
             // A proxy may end under overload. The trials before that are the result.
-            Err(failure) => (turns.finish(FindEnd::Failure), Some(with_logs(&failure, folder))),
+            Err(failure) => (turns.finish(FindEnd::Failure), Some(failure.with_logs(folder))),
         };
         drop(awake);
         let Some(searched) = searched else { return Err(failure.unwrap_or_else(Failure::interrupted)) };
@@ -235,12 +226,6 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
         seconds(expected(plan, options, budget)),
         seconds(budget)
     )
-}
-
-/// Keeps the logs of the processes for the user, and names them in the error.
-fn with_logs(failure: &Failure, folder: tempfile::TempDir) -> Failure {
-    let kept = folder.keep();
-    failure.with(format!("\nthe logs of all processes are in `{}`", kept.display()))
 }
 
 fn result(

@@ -6,11 +6,11 @@ use std::time::Duration;
 use hoptax_checks::objective::Objective;
 use hoptax_load::MAX_RATE;
 use hoptax_load::trial::TrialSpec;
-use hoptax_report::documents;
 use hoptax_report::numbers::rate;
+use hoptax_report::{documents, live};
 use hoptax_result::{EndedBy, FindEvidence, FindTrial, FoundGoal, LoadResult};
 use hoptax_stats::search::{
-    CONFIDENCE, Criterion, GoalResult, Limits, Measured, Planned, Sample, Search, SearchError,
+    CONFIDENCE, Criterion, GoalResult, Limits, Measured, Planned, Search, SearchError,
 };
 
 use super::options::{LOWEST_RATE, Options, Preset};
@@ -29,8 +29,8 @@ pub(super) const LOWEST_SHARE: f64 = 1e-3;
 #[derive(Debug)]
 pub(super) struct Tried {
     pub(super) trial: FindTrial,
-    /// One sample for each objective, in their order.
-    pub(super) samples: Vec<Sample>,
+    /// The same for the search: no samples if the generator limited the trial, and otherwise one for each objective, in their order.
+    pub(super) measured: Measured,
 }
 
 /// True if objectives limit processes. Trials must then account for the CPU time and memory of some.
@@ -109,14 +109,6 @@ pub(super) fn criteria(objectives: &[Objective]) -> Vec<Criterion> {
     objectives.iter().map(Objective::criterion).collect()
 }
 
-/// Returns a trial in the form that the search reads. It has no samples if the generator limited the trial.
-pub(super) fn measured(trial: &Tried) -> Measured {
-    Measured {
-        took: Duration::from_secs_f64(trial.trial.took_s),
-        samples: trial.trial.generator_limits.is_empty().then(|| trial.samples.clone()),
-    }
-}
-
 /// Returns the result of a search for a goal, which is given by the indices of its objectives.
 pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective]) -> FoundGoal {
     FoundGoal {
@@ -153,6 +145,17 @@ fn known(result: &GoalResult) -> String {
         (Some(lower), None) => format!("so far at least {}/s", rate(lower)),
         (None, Some(upper)) => format!("so far less than {}/s", rate(upper)),
         (None, None) => "nothing known so far".to_owned(),
+    }
+}
+
+/// The bounds of a rate so far, for a view: `of` names the rate.
+pub(super) fn known_rate(of: &str, result: &GoalResult, range: &Limits) -> live::KnownRate {
+    live::KnownRate {
+        of: of.to_owned(),
+        holds: result.lower,
+        fails: result.upper,
+        min: range.min,
+        max: range.max,
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn look(trials: &mut Trials<'_>, mut first: LoadResult) -> Result<Opt
     let mut loads = vec![];
     if closed.modes.len() == 1 {
         let rate = (closed.answered_rate * PROBE).max(1.0);
-        let Some((result, reasons)) = trials.judged_at_rate(rate, trials.warmup(), LENGTH)? else {
+        let Some((result, reasons)) = trials.judged_at_rate(rate, trials.spec.warmup, LENGTH)? else {
             return Ok(None);
         };
         let alone = modes_of(Some(rate), &result, reasons);

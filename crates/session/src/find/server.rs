@@ -7,11 +7,11 @@ use hoptax_load::Arrivals;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_report::live;
 use hoptax_report::numbers::rate;
-use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FoundGoal, Sweep};
+use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FindTrial, FoundGoal, Sweep};
 use hoptax_stats::search::{Ending, Limits, Search, Step};
 
 use super::common::{
-    self, Near, Tried, criteria, evidence, found, measured, names, progress, range_of, refusal, seconds,
+    self, Near, Tried, criteria, evidence, found, known_rate, names, progress, range_of, refusal, seconds,
     trial_text,
 };
 use super::options::{LOWEST_RATE, Options, Settings, Time};
@@ -38,10 +38,11 @@ pub struct Server {
 }
 
 /// The rate that a search is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Goal {
     /// The highest at which the objectives hold.
+    #[default]
     Objectives,
     /// The highest at which response times stay in their fastest mode, and the objectives, if any, hold.
     FastestMode,
@@ -94,7 +95,7 @@ pub(super) fn search(
     }
 
     // The last trial may wait for its last responses.
-    let left = time.left_before(trials.timeout());
+    let left = time.left_before(trials.spec.timeout);
     let range = range_of(options, near.unwrap_or(Near::closed_loop(closed_loop_rate)), left);
     let searched = match near {
         Some(_) => OnRange { range, settings, each, sweep, time, say }.search(&mut trials, interrupt)?,
@@ -105,13 +106,13 @@ pub(super) fn search(
         fastest_mode,
         goals: searched.found,
         evidence: evidence(options.preset, settings.width),
-        arrivals: trials.arrivals().to_string(),
+        arrivals: trials.arrivals.to_string(),
         min_rate: range.min,
         max_rate: range.max,
         closed_loop_rate,
         budget_s: time.budget.as_secs_f64(),
         took_s: time.elapsed().as_secs_f64(),
-        trials: searched.tried.into_iter().map(|tried| tried.trial).collect(),
+        trials: searched.trials,
         sweep: searched.sweep,
         plan,
     };
@@ -126,7 +127,7 @@ pub(super) fn search(
 #[derive(Debug, Default)]
 struct Searched {
     found: Vec<FoundGoal>,
-    tried: Vec<Tried>,
+    trials: Vec<FindTrial>,
     sweep: Option<Sweep>,
     /// True if the next trial did not fit into the budget.
     is_out_of_time: bool,
@@ -163,8 +164,8 @@ impl OnRange<'_> {
     fn search(&self, trials: &mut Trials<'_>, interrupt: &Interrupt) -> Result<Searched, Failure> {
         let Self { range, settings, time, say, .. } = self;
         let note = |text: &str| say(Update::Note(text));
-        let goals = common::goals(trials.objectives().len(), self.each);
-        let objectives = trials.objectives().to_vec();
+        let goals = common::goals(trials.objectives.len(), self.each);
+        let objectives = trials.objectives.clone();
         let mut search = self.begin(&objectives, &goals)?;
         let expected = time.elapsed() + search.expected_duration();
         let sweep_time = sweep::duration(settings.sweep_trial, settings.warmup);
@@ -173,7 +174,7 @@ impl OnRange<'_> {
             "search from {} to {} requests/s, {} arrivals{}: about {}, at most {}",
             rate(range.min),
             rate(range.max),
-            trials.arrivals(),
+            trials.arrivals,
             if self.sweep { ", then a sweep" } else { "" },
             seconds(expected + sweep_time),
             seconds(time.budget + sweep_time)
@@ -195,7 +196,7 @@ impl OnRange<'_> {
             let swept = sweep::run(trials, highest, settings.warmup, settings.sweep_trial, *say);
             (sweep, failure) = (Some(swept.result), swept.failure);
         }
-        Ok(Searched { found, tried, sweep, is_out_of_time, failure })
+        Ok(Searched { found, trials: tried, sweep, is_out_of_time, failure })
     }
 
     fn begin(&self, objectives: &[Objective], goals: &[Vec<usize>]) -> Result<Search, Failure> {
@@ -224,13 +225,8 @@ impl Shown {
     /// The state of the search after this many trials, of which a part runs now.
     fn state(&self, search: &Search, trials: usize, now: String) -> live::Search {
         let results = search.results();
-        let known = self.of_goals.iter().zip(&results).map(|(of, result)| live::KnownRate {
-            of: of.clone(),
-            holds: result.lower,
-            fails: result.upper,
-            min: self.range.min,
-            max: self.range.max,
-        });
+        let known =
+            self.of_goals.iter().zip(&results).map(|(of, result)| known_rate(of, result, &self.range));
         live::Search {
             trials: trials as u64,
             now,
@@ -252,20 +248,20 @@ fn run_trials(
     trials: &mut Trials<'_>,
     shown: &Shown,
     say: Say<'_>,
-) -> Result<(Vec<Tried>, Option<Failure>), Failure> {
+) -> Result<(Vec<FindTrial>, Option<Failure>), Failure> {
     let mut tried = Vec::new();
     while let Step::Trial(planned) = search.next() {
         say(Update::Search(&shown.state(search, tried.len(), trial_text(&planned))));
-        let one = match trials.run(&planned) {
+        let Tried { trial, measured } = match trials.run(&planned) {
             Ok(Some(one)) => one,
             Ok(None) => break,
             Err(error) if tried.is_empty() => return Err(error),
             Err(error) => return Ok((tried, Some(error))),
         };
-        search.record(&planned, measured(&one));
-        say(Update::Trial(&one.trial));
-        say(Update::Note(&progress(&one.trial, search)));
-        tried.push(one);
+        search.record(&planned, measured);
+        say(Update::Trial(&trial));
+        say(Update::Note(&progress(&trial, search)));
+        tried.push(trial);
     }
     Ok((tried, None))
 }

@@ -20,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 
 /// Input of a search.
+#[derive(Default)]
 struct Asked<'a> {
     objectives: &'a [&'a str],
     goal: Goal,
@@ -27,18 +28,6 @@ struct Asked<'a> {
     sweep: bool,
     /// The load during which the search is interrupted.
     interrupted_in: Option<usize>,
-}
-
-impl Default for Asked<'_> {
-    fn default() -> Self {
-        Self {
-            objectives: &[],
-            goal: Goal::Objectives,
-            range: (None, None),
-            sweep: false,
-            interrupted_in: None,
-        }
-    }
 }
 
 impl Asked<'_> {

@@ -12,7 +12,7 @@ use hoptax_host::clock::{self, now_ns};
 use hoptax_load::trial::{TrialError, TrialSpec};
 use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{FindTrial, LoadResult, TriedObjective};
-use hoptax_stats::search::Planned;
+use hoptax_stats::search::{Measured, Planned, Sample};
 
 use super::common::{Tried, limits_processes, recording, unless_interrupted};
 use super::options::Options;
@@ -29,9 +29,11 @@ pub(super) type SendLoad<'a> = Box<dyn FnMut(&TrialSpec) -> Result<LoadResult, T
 pub(super) struct Trials<'a> {
     send_load: SendLoad<'a>,
     /// Objectives that are tried on each trial.
-    objectives: Vec<Objective>,
-    spec: TrialSpec,
-    arrivals: Arrivals,
+    pub(super) objectives: Vec<Objective>,
+    /// All trials are like this one, but for rate and duration.
+    pub(super) spec: TrialSpec,
+    /// The arrival process of all trials.
+    pub(super) arrivals: Arrivals,
     /// Time that the server settles after a trial that failed.
     settle: Duration,
     limits: &'a thresholds::Limits,
@@ -70,26 +72,6 @@ impl<'a> Trials<'a> {
     pub(super) fn aim_at(&mut self, objective: Objective) {
         self.objectives.insert(0, objective);
         self.spec = recording(self.spec.clone(), &self.objectives);
-    }
-
-    /// Returns the objectives that are tried on each trial.
-    pub(super) fn objectives(&self) -> &[Objective] {
-        &self.objectives
-    }
-
-    /// The arrival process of all trials.
-    pub(super) fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
-    }
-
-    /// The least time before the record of a trial.
-    pub(super) fn warmup(&self) -> Duration {
-        self.spec.warmup
-    }
-
-    /// Returns the time limit of the last responses of a trial.
-    pub(super) fn timeout(&self) -> Duration {
-        self.spec.timeout
     }
 
     /// A closed loop, not judged; None if it was interrupted.
@@ -186,7 +168,7 @@ pub(super) fn judged(
     limits: &thresholds::Limits,
 ) -> Tried {
     let tried = try_all(objectives, &result);
-    let samples = objectives.iter().map(|objective| objective.sample(&result)).collect();
+    let samples: Vec<Sample> = objectives.iter().map(|objective| objective.sample(&result)).collect();
     let (planned_requests, answered, answered_rate) =
         (result.book.planned, result.book.answered, answered_rate(&result));
     judge_load(&mut result, limits);
@@ -200,6 +182,7 @@ pub(super) fn judged(
     }
     let mut seen = HashSet::new();
     limits_of_failed.retain(|one| seen.insert(one.clone()));
+    let measured = Measured { took, samples: limits_of_failed.is_empty().then_some(samples) };
     let trial = FindTrial {
         rate: planned.load,
         warmup_s: planned.warmup.as_secs_f64(),
@@ -212,7 +195,7 @@ pub(super) fn judged(
         generator_limits: limits_of_failed,
         account: result.body.account,
     };
-    Tried { trial, samples }
+    Tried { trial, measured }
 }
 
 /// Says that a closed loop of this length got no response, and names the failures that it saw.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hoptax_judge::gate::{Earlier, check_limits, judge_by_stored};
 use hoptax_judge::sittings::machine_differences;
-use hoptax_plan::file::{self, Observe};
+use hoptax_plan::file::Observe;
 use hoptax_result::Verdict;
 
 use super::{GateSettings, Gated};
@@ -15,7 +15,7 @@ use crate::measure::{EarlierSitting, Options, Place, complete};
 use crate::store::{self, Filter};
 use crate::study_text::StudyText;
 use crate::update::Say;
-use crate::{environment, library, results, run_folder};
+use crate::{environment, results, run_folder};
 
 /// Measures the study as it is, and compares it with the stored runs of `label`.
 pub(super) fn by_reference(
@@ -25,8 +25,8 @@ pub(super) fn by_reference(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let (name, text) = library::read(settings.study)?;
-    let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
+    let text = StudyText::named(settings.study)?;
+    let (given, _) = text.parsed()?;
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!(
             "`{}` observes a timeline, and limits are for costs: name a study of costs",
@@ -42,7 +42,6 @@ pub(super) fn by_reference(
     let of_reference = earlier.iter().map(|one| &one.result).rfind(|result| result.verdict != Verdict::Void);
     let earlier_sitting = of_reference.map_or(EarlierSitting::Nothing, EarlierSitting::Result);
     let options = Options { length, store: Some(&store), earlier_sitting, ..settings.options };
-    let text = StudyText::named(settings.study)?;
     let place = Place::New { text, folder: Some(&folder), force: false };
     let result = complete(&place, &options, interrupt, say)?;
     let gate = judge_by_stored(&result, label, earlier, settings.limits).map_err(Failure::bad_input)?;

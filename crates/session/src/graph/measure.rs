@@ -7,13 +7,14 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_host::processors::Placement;
 use hoptax_predict::size::Processors;
 use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
+use hoptax_run::runner::{KERNEL_TICKS, Setting};
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 
 use crate::awake::{self, NeverHalt};
 use crate::graph::file;
 use crate::graph::plan::{self, RunPlan};
-use crate::graph::processes::Setting;
-use crate::graph::run::{CONNECTIONS, RunSpec, WARMUP, run};
+use crate::graph::run::{CONNECTIONS, Rounds, RunSpec, WARMUP};
 use crate::graph::{check, summary};
 use crate::placement::for_workers;
 use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
@@ -53,18 +54,21 @@ pub fn measure(
     let placement = for_workers(plan.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
-    let envoy = Envoy::find(settings.envoy, interrupt.flag(), &mut |text| note(text))?;
+    let envoys = Envoys::only(Envoy::find(settings.envoy, interrupt.flag(), &mut |text| note(text))?);
     let awake = awake::on(&placement, settings.never_halt, say)?;
-    let environment = environment::of_study(&envoy, &placement, awake.is_some());
+    let environment = environment::of_study(envoys.usual(), &placement, awake.is_some());
     let program = library::program()?;
     let folder = interrupt.temporary_folder("graph")?;
     interrupt.check()?;
     let setting = Setting {
         program: &program,
-        envoy: &envoy,
+        envoys: &envoys,
         directory: folder.path(),
+        // A graph has no commands, which would start there.
+        folder: folder.path(),
         placement: &placement,
-        never_halted: awake.is_some(),
+        awake: awake.as_ref(),
+        ticks: KERNEL_TICKS,
     };
     let seconds = f64::from(spec.rounds) * f64::from(2 * spec.slices) * (spec.slice + WARMUP).as_secs_f64();
     note(&format!("{}: {}, about {:.0} s", plan.name, counted(spec.rounds.into(), "round"), 1.1 * seconds));
@@ -73,14 +77,19 @@ pub fn measure(
         let elapsed = began.elapsed().as_secs();
         note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
     };
-    let rounds = run(&plan, &setting, spec, &environment, settings.limits, interrupt.flag(), &mut on_round);
+    let rounds = Rounds {
+        plan: &plan,
+        setting: &setting,
+        spec,
+        environment: &environment,
+        limits: settings.limits,
+        stop: interrupt.flag(),
+    };
+    let rounds = rounds.run(&mut on_round);
     drop(awake);
     // An error after an interrupt is a consequence of it.
     interrupt.check()?;
-    let rounds = rounds.map_err(|error| {
-        let kept = folder.keep();
-        Failure::environment(format!("{error}\nthe logs of all processes are in `{}`", kept.display()))
-    })?;
+    let rounds = rounds.map_err(|error| Failure::environment(error).with_logs(folder))?;
     let mut result = summary::result(&plan, spec, rounds, environment, settings.limits);
     result.check = predicted.map(|predicted| check::check(&result, &predicted));
     Ok(result)

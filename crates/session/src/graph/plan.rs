@@ -277,21 +277,15 @@ impl Planning<'_> {
     fn composition(&mut self, names: &[String], pointer: &str) -> Composition {
         let mut components = Vec::new();
         for (index, text) in names.iter().enumerate() {
-            let parsed = FunctionCall::parse(text).map_err(|error| vec![error.to_string()]);
-            let resolved = parsed.and_then(|call| match self.catalogue.resolve(&call) {
-                Ok((function, knobs)) => Ok((call, function, knobs)),
-                Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
-            });
-            let (call, function, knobs) = match resolved {
-                Ok(resolved) => resolved,
-                Err(messages) => {
-                    for message in messages {
-                        self.problem(&format!("{pointer}/{index}"), message);
-                    }
-                    continue;
-                }
+            // The graph was read, so all functions are known.
+            let call = FunctionCall::parse(text).ok();
+            let known = call.and_then(|call| Some((call.to_string(), self.catalogue.resolve(&call).ok()?)));
+            let Some((name, (function, knobs))) = known else {
+                let message = format!("`{text}` is no function; this is a bug in hoptax");
+                self.problem(&format!("{pointer}/{index}"), message);
+                continue;
             };
-            let component = Component { name: call.to_string(), function: function.clone(), knobs };
+            let component = Component { name, function: function.clone(), knobs };
             if let Some(why) = obstacle(&component) {
                 let message = format!("`{text}` cannot be run in a graph: {why}; remove it");
                 self.problem(&format!("{pointer}/{index}"), message);

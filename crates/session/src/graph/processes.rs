@@ -14,9 +14,9 @@ use hoptax_host::reserved_port::ReservedPort;
 use hoptax_load::TargetError;
 use hoptax_load::trial::TrialError;
 use hoptax_origin::{Call, Calls};
+use hoptax_run::runner::{FILES, Setting};
 use hoptax_subject::envoy::bootstrap::INGRESS;
 use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
-use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::{OriginError, OriginProcess};
 
 use crate::graph::plan::{PlannedCall, PlannedProxy, PlannedService, RunPlan};
@@ -24,23 +24,6 @@ use crate::graph::proxy::{ConfigurationError, OUTBOUND, Outbound, configuration}
 
 /// All processes listen here.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// The folder of a proxy that its functions write to.
-const FILES: &str = "files";
-
-/// Conditions of a run besides its plan: programs, folder and processors.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting<'a> {
-    /// The hoptax program, which also acts as the services.
-    pub(crate) program: &'a Path,
-    /// The Envoy of all proxies.
-    pub(crate) envoy: &'a Envoy,
-    /// The directory of configurations and logs.
-    pub(crate) directory: &'a Path,
-    /// The processors of the proxies, and those of services and generator.
-    pub(crate) placement: &'a Placement,
-    /// True if the processors are kept from halting.
-    pub(crate) never_halted: bool,
-}
 
 /// An error of the processes of a graph.
 #[derive(Debug, thiserror::Error)]
@@ -85,14 +68,9 @@ pub(crate) enum GraphError {
         /// The service that it calls.
         called: String,
     },
-    /// A proxy lacks statistics that show its functions at work.
-    #[error("the proxy of `{service}` states no value of {missing} statistics; this is a bug in hoptax")]
-    Statistics {
-        /// The service.
-        service: String,
-        /// Number of the requested statistics that have no value.
-        missing: usize,
-    },
+    /// The proxy of this service states no statistics, which would show its functions at work.
+    #[error("the proxy of `{0}` states no statistics; this is a bug in hoptax")]
+    Statistics(String),
     /// A folder or file of the run cannot be used.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
@@ -221,7 +199,7 @@ impl<'p> Processes<'p> {
         }
         self.files.push(files);
         let spec = ProxySpec {
-            envoy: setting.envoy.clone(),
+            envoy: setting.envoys.usual().clone(),
             directory,
             source,
             environment: proxy.compositions().flat_map(Composition::environment).collect(),
@@ -254,45 +232,23 @@ impl<'p> Processes<'p> {
     pub(crate) fn counted(&self) -> Result<Vec<Counted>, GraphError> {
         let mut all = Vec::new();
         for RunningProxy { service, planned, proxy, .. } in &self.proxies {
-            let proofs = proofs(planned);
             let requests = format!("http.{INGRESS}.downstream_rq_total");
-            let patterns: Vec<String> =
-                std::iter::once(requests).chain(proofs.iter().map(|(_, proof)| proof.name.clone())).collect();
-            let values = proxy.statistics(&patterns).map_err(of_proxy(service))?.unwrap_or_default();
-            let missing = patterns.len() - values.len().min(patterns.len());
-            let mut values = values.into_iter();
-            let Some(requests) = values.next().filter(|_| missing == 0) else {
-                return Err(GraphError::Statistics { service: (*service).to_owned(), missing });
-            };
-            all.push(Counted {
-                requests,
-                proofs: proofs
-                    .into_iter()
-                    .zip(values)
-                    .map(|((of, proof), value)| (of, proof, value))
-                    .collect(),
-            });
+            let proofs = proofs(planned).into_iter().map(|(_, proof)| proof.name);
+            let patterns: Vec<String> = std::iter::once(requests).chain(proofs).collect();
+            let stated = proxy.statistics(&patterns).map_err(of_proxy(service))?;
+            let mut values = stated.unwrap_or_default().into_iter();
+            let requests = values.next().ok_or_else(|| GraphError::Statistics((*service).to_owned()))?;
+            all.push(Counted { requests, proofs: values.collect() });
         }
         Ok(all)
     }
 
     /// Ends proxies, then services.
     pub(crate) fn end(mut self) -> Result<(), GraphError> {
-        let mut proxies = std::mem::take(&mut self.proxies);
-        for RunningProxy { service, proxy, .. } in &mut proxies {
-            proxy.ask_to_end().map_err(of_proxy(service))?;
-        }
-        for RunningProxy { service, proxy, .. } in proxies {
-            proxy.end().map_err(of_proxy(service))?;
-        }
-        let mut services = std::mem::take(&mut self.services);
-        for (name, service) in &mut services {
-            service.ask_to_end().map_err(of_service(name))?;
-        }
-        for (name, service) in services {
-            service.end().map_err(of_service(&name))?;
-        }
-        Ok(())
+        let proxies = std::mem::take(&mut self.proxies).into_iter().map(|running| running.proxy);
+        Proxy::end_all(proxies.collect()).map_err(io::Error::other)?;
+        let services = std::mem::take(&mut self.services).into_iter().map(|(_, service)| service);
+        Ok(OriginProcess::end_all(services.collect()).map_err(io::Error::other)?)
     }
 }
 
@@ -301,12 +257,12 @@ impl<'p> Processes<'p> {
 pub(crate) struct Counted {
     /// Requests to it.
     pub(crate) requests: u64,
-    /// Statistics that show its functions at work: the function, the condition, and the value.
-    pub(crate) proofs: Vec<(String, Proof, u64)>,
+    /// Values of its [`proofs`].
+    pub(crate) proofs: Vec<u64>,
 }
 
 /// Returns the statistics that show the functions of a proxy at work, each with its function.
-fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
+pub(crate) fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
     let named = |functions: &Composition| -> Vec<(String, Proof)> {
         functions.proofs().into_iter().map(|(component, proof)| (component.name.clone(), proof)).collect()
     };

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use hoptax_functions::{Composition, Context, Fragment, RenderError};
-use hoptax_subject::envoy::bootstrap::{Codec, MergeError, ORIGIN, ProxyPlan, bootstrap};
+use hoptax_subject::envoy::bootstrap::{MergeError, ORIGIN, ProxyPlan, bootstrap};
 use hoptax_subject::envoy::process::Source;
 use serde_json::Value;
 
@@ -39,9 +39,6 @@ pub(crate) enum ConfigurationError {
         "functions for requests and functions for calls need different values of `{0}`, which a proxy has once: remove one of them"
     )]
     Sides(String),
-    /// A configuration cannot be written as JSON.
-    #[error("cannot write a configuration: {0}; this is a bug in hoptax")]
-    Json(#[from] serde_json::Error),
 }
 
 /// A configuration with the files that it needs.
@@ -62,11 +59,11 @@ pub(crate) fn configuration(
     let functions = proxy.outbound.as_ref().filter(|_| !outbound.is_empty());
     let Some(functions) = functions else { return Ok((inbound.into(), Vec::new())) };
     let mut files = files(&inbound);
-    let mut all = serde_json::to_value(bootstrap(&inbound)?)?;
+    let mut all = bootstrap(&inbound)?;
     for Outbound { name, listen, to } in outbound {
         let side = plan(*listen, *to, self::fragment(functions, context)?);
         files.extend(self::files(&side));
-        let mut side = serde_json::to_value(bootstrap(&side)?)?;
+        let mut side = bootstrap(&side)?;
         rename(&mut side, name);
         merge(&mut all, side, "")?;
     }
@@ -83,16 +80,7 @@ fn fragment(functions: &Composition, context: &Context<'_>) -> Result<Option<Fra
 }
 
 fn plan(listen: SocketAddr, to: SocketAddr, fragment: Option<Fragment>) -> ProxyPlan {
-    ProxyPlan {
-        admin_port: 0,
-        listen,
-        origins: vec![to],
-        fragment,
-        codec: Codec::Http1,
-        downstream: None,
-        upstream: None,
-        watched: None,
-    }
+    ProxyPlan { fragment, ..ProxyPlan::plain(listen, vec![to]) }
 }
 
 fn files(plan: &ProxyPlan) -> Vec<(PathBuf, &'static [u8])> {

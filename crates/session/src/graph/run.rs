@@ -3,37 +3,30 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread;
 use std::time::Duration;
 
 use hoptax_checks::judge_load;
 use hoptax_checks::thresholds::Limits;
-use hoptax_host::accounting::{ProcessUse, memory_bytes, process_use};
-use hoptax_host::clock::{now_ns, sleep_until};
+use hoptax_host::accounting::memory_bytes;
 use hoptax_host::processors;
-use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::trial::TrialSpec;
 use hoptax_load::{Arrivals, Pace, Protocol, RequestSpec, Target, Traffic};
 use hoptax_result::{
     EndedBy, Environment, GraphCondition, GraphRound, GraphRoundProxy, GraphSlice, LoadResult, Severity,
 };
+use hoptax_run::runner::{self, Setting};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use crate::graph::plan::RunPlan;
-use crate::graph::processes::{Counted, GraphError, Processes, Setting};
+use crate::graph::processes::{Counted, GraphError, Processes, proofs};
 
 /// Connections to the entry, as in the studies that predictions are learned from.
 pub(crate) const CONNECTIONS: usize = 32;
 /// Time before the recorded time of a slice in which the same load is sent: connections are opened from end to end, and services start their threads.
 pub(crate) const WARMUP: Duration = Duration::from_millis(500);
-/// Time limit for responses, and how long they are awaited after a slice.
-const TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for processes to notice that connections were closed.
-const AFTER_CLOSING: Duration = Duration::from_millis(20);
 
 /// The one check that a slice may fail and still count: a slice is too short to tell a change of state from chance, and a round has
 /// many.
@@ -54,50 +47,43 @@ pub struct RunSpec {
     pub seed: u64,
 }
 
-/// Runs the rounds, with `limits` for the load of each slice. `on_round` gets the number of each before it begins, from 0. Ends early, with
-/// the complete rounds, when `stop` is set.
-///
-/// # Errors
-/// When a process cannot be started or ends, or a load cannot be sent.
-pub(crate) fn run(
-    plan: &RunPlan,
-    setting: &Setting<'_>,
-    spec: &RunSpec,
-    environment: &Environment,
-    limits: &Limits,
-    stop: &AtomicBool,
-    on_round: &mut dyn FnMut(u32),
-) -> Result<Vec<GraphRound>, GraphError> {
-    processors::pin(setting.placement.caller())?;
-    processors::set_min_timer_slack()?;
-    let mut rounds = Vec::new();
-    for round in 0..spec.rounds {
-        on_round(round);
-        let mut processes = Processes::bring_up(plan, setting, stop)?;
-        let mut running = Running { plan, setting, spec, environment, limits, stop };
-        let recorded = running.round(&mut processes, round)?;
-        processes.end()?;
-        match recorded {
-            Some(round) => rounds.push(round),
-            None => break,
+/// The rounds of a graph that is run.
+pub(crate) struct Rounds<'a> {
+    pub(crate) plan: &'a RunPlan,
+    pub(crate) setting: &'a Setting<'a>,
+    pub(crate) spec: &'a RunSpec,
+    pub(crate) environment: &'a Environment,
+    /// The limits of checks of the load of each slice.
+    pub(crate) limits: &'a Limits,
+    /// Set to end the run early.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Rounds<'_> {
+    /// Runs the rounds. `on_round` gets the number of each before it begins, from 0. Ends early, with the complete rounds, when it is
+    /// stopped.
+    ///
+    /// # Errors
+    /// When a process cannot be started or ends, or a load cannot be sent.
+    pub(crate) fn run(&self, on_round: &mut dyn FnMut(u32)) -> Result<Vec<GraphRound>, GraphError> {
+        processors::pin(self.setting.placement.caller())?;
+        processors::set_min_timer_slack()?;
+        let mut rounds = Vec::new();
+        for round in 0..self.spec.rounds {
+            on_round(round);
+            let mut processes = Processes::bring_up(self.plan, self.setting, self.stop)?;
+            let recorded = self.round(&mut processes, round)?;
+            processes.end()?;
+            match recorded {
+                Some(round) => rounds.push(round),
+                None => break,
+            }
         }
+        Ok(rounds)
     }
-    Ok(rounds)
-}
 
-/// A run with live processes.
-struct Running<'a> {
-    plan: &'a RunPlan,
-    setting: &'a Setting<'a>,
-    spec: &'a RunSpec,
-    environment: &'a Environment,
-    limits: &'a Limits,
-    stop: &'a AtomicBool,
-}
-
-impl Running<'_> {
     /// The slices of a round; none if it was interrupted.
-    fn round(&mut self, processes: &mut Processes<'_>, round: u32) -> Result<Option<GraphRound>, GraphError> {
+    fn round(&self, processes: &mut Processes<'_>, round: u32) -> Result<Option<GraphRound>, GraphError> {
         let no_entry = || io::Error::other("the entry has no address; this is a bug in hoptax");
         let (proxied, direct) = processes.entries.ok_or_else(no_entry)?;
         let mut random = SmallRng::seed_from_u64(self.spec.seed ^ (u64::from(round) << 32));
@@ -113,12 +99,13 @@ impl Running<'_> {
                     GraphCondition::Proxied => processes.proxy_ids(),
                     GraphCondition::Direct => Vec::new(),
                 };
-                let slice = self.slice(condition, address, &ids, seed)?;
+                let slice = self.slice(condition, address, &ids, seed);
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
+                // The end of a process is the reason why no load can be sent to it.
                 processes.check()?;
-                slices.push(slice);
+                slices.push(slice?);
             }
         }
         let after = processes.counted()?;
@@ -131,7 +118,7 @@ impl Running<'_> {
         Ok(Some(GraphRound { slices, proxies, unproven }))
     }
 
-    /// Sends the load to `address`, and reads the CPU time of the processes `ids` at both ends of the record.
+    /// Sends the load to `address`, with an account of the processes `ids`.
     fn slice(
         &self,
         condition: GraphCondition,
@@ -139,30 +126,18 @@ impl Running<'_> {
         ids: &[u32],
         seed: u64,
     ) -> Result<GraphSlice, GraphError> {
-        let (sender, receiver) = sync_channel(1);
         let spec = TrialSpec {
             open: Some((Pace::Constant(self.spec.rate), Arrivals::Poisson)),
             connections: CONNECTIONS,
             duration: self.spec.slice,
             warmup: WARMUP,
-            timeout: TIMEOUT,
             seed,
-            never_halted: self.setting.never_halted,
-            record: Some(sender),
-            ..TrialSpec::new(self.traffic(address)?)
+            ..runner::trial_on(ids.iter().copied().collect(), self.traffic(address)?, self.setting)
         };
-        let has_ended = &AtomicBool::new(false);
-        let (result, used) = thread::scope(|scope| {
-            let meter = scope.spawn(move || over_record(&receiver, ids, has_ended));
-            let result = trial::run(&spec, self.environment.clone(), self.stop, None);
-            has_ended.store(true, Ordering::Relaxed);
-            // Without it, a load that did not begin would leave the other thread waiting.
-            drop(spec);
-            (result, meter.join())
-        });
-        let used = used.map_err(|_| io::Error::other("a thread panicked; this is a bug in hoptax"))?;
-        thread::sleep(AFTER_CLOSING);
-        Ok(recorded(result?, condition, used, self.limits))
+        let (result, cpu_ns) =
+            runner::run_trial(&spec, |_| Duration::ZERO, self.environment.clone(), self.stop)?;
+        let cpu_us = ids.iter().map(|id| Some(*cpu_ns.get(id)? as f64 / 1e3)).collect();
+        Ok(recorded(result, condition, cpu_us, self.limits))
     }
 
     /// The requests from outside.
@@ -215,33 +190,12 @@ fn recorded(
     }
 }
 
-/// CPU time of each process over the record that is received, us; none where it is not known. A record whose load has ended before is not
-/// waited for, and its CPU time is not known.
-fn over_record(record: &Receiver<Range<u64>>, ids: &[u32], has_ended: &AtomicBool) -> Vec<Option<f64>> {
-    let unknown = || vec![None; ids.len()];
-    // The load ended before its record began.
-    let Ok(Range { start, end }) = record.recv() else { return unknown() };
-    let sleep_until = |at_ns| sleep_until(at_ns, || has_ended.load(Ordering::Relaxed));
-    let read = || -> Vec<Option<ProcessUse>> { ids.iter().map(|id| process_use(*id).ok()).collect() };
-    sleep_until(start);
-    let before = read();
-    sleep_until(end);
-    if now_ns() < end {
-        return unknown();
-    }
-    let after = read();
-    let used = |(before, after): (&Option<ProcessUse>, &Option<ProcessUse>)| {
-        let used = after.as_ref()?.since(before.as_ref()?)?;
-        Some(used.cpu_ns as f64 / 1e3)
-    };
-    before.iter().zip(&after).map(used).collect()
-}
-
 /// The functions that no statistic shows at work.
 fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String> {
     let mut found = Vec::new();
-    for ((_, service, _), (before, after)) in plan.proxies().zip(before.iter().zip(after)) {
-        for ((function, proof, before), (.., after)) in before.proofs.iter().zip(&after.proofs) {
+    for ((_, service, proxy), (before, after)) in plan.proxies().zip(before.iter().zip(after)) {
+        let values = before.proofs.iter().zip(&after.proofs);
+        for ((function, proof), (before, after)) in proofs(proxy).into_iter().zip(values) {
             if let Some(why) = proof.failure(*before, *after) {
                 found.push(format!("`{function}` at the proxy of `{}`: {why}", service.name));
             }
@@ -252,7 +206,7 @@ fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::{Catalogue, Proof};
+    use hoptax_functions::Catalogue;
     use hoptax_result::{LoadHistograms, sample};
 
     use super::*;
@@ -311,36 +265,10 @@ services: [{name: a, functions: [jwt]}]
 ";
         let plan =
             read("one.yaml", text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
-        let counted = |value: u64| {
-            let proof = Proof { name: "http.ingress.jwt_authn.allowed".to_owned(), above: None };
-            vec![Counted { requests: value, proofs: vec![("jwt".to_owned(), proof, value)] }]
-        };
+        // It has one proof, which must change.
+        let counted = |value: u64| vec![Counted { requests: value, proofs: vec![value] }];
         assert!(unproven(&plan, &counted(3), &counted(4)).is_empty());
         let found = unproven(&plan, &counted(3), &counted(3));
         assert!(found.len() == 1 && found[0].contains("`jwt` at the proxy of `a`"), "{found:?}");
-    }
-
-    #[test]
-    fn cpu_time_is_that_between_the_ends_of_the_record() {
-        let own = std::process::id();
-        let (sender, receiver) = sync_channel(1);
-        let now = now_ns();
-        sender.send(now..now + 30_000_000).unwrap();
-        let goes_on = AtomicBool::new(false);
-        let used = over_record(&receiver, &[own, u32::MAX], &goes_on);
-        assert!(used[1].is_none() && now_ns() >= now + 30_000_000, "{used:?}");
-        drop(sender);
-        assert_eq!(over_record(&receiver, &[own], &goes_on), [None], "no load began");
-    }
-
-    #[test]
-    fn a_record_whose_load_was_interrupted_is_not_waited_for() {
-        let (sender, receiver) = sync_channel(1);
-        let hour_ns = 3_600_000_000_000;
-        let now = now_ns();
-        for record in [now..now + hour_ns, now + hour_ns..now + 2 * hour_ns] {
-            sender.send(record).unwrap();
-            assert_eq!(over_record(&receiver, &[std::process::id()], &AtomicBool::new(true)), [None]);
-        }
     }
 }

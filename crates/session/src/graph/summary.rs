@@ -32,59 +32,35 @@ pub(crate) fn result(
     environment: Environment,
     limits: &Limits,
 ) -> GraphRunResult {
-    let proxies = plan.proxies().map(|(_, service, proxy)| Counted {
-        service: &service.name,
+    let proxies = plan.proxies().map(|(_, service, proxy)| GraphRunProxy {
+        service: service.name.clone(),
         workers: proxy.workers,
         per_request: proxy.per_request,
+        ..GraphRunProxy::default()
     });
-    let mut result = without_numbers(&plan.name, proxies, rounds, environment);
-    (result.rate, result.slice_s, result.seed) = (spec.rate, spec.slice.as_secs_f64(), spec.seed);
+    let body = GraphRunBody {
+        graph: plan.name.clone(),
+        rate: spec.rate,
+        slice_s: spec.slice.as_secs_f64(),
+        seed: spec.seed,
+        proxies: proxies.collect(),
+        ..of_rounds(rounds)
+    };
+    let mut result = GraphRunResult::new(environment, body);
     fill(&mut result);
     findings::judge(&mut result, limits);
     result
 }
 
-/// A proxy as the graph states it.
-struct Counted<'a> {
-    service: &'a str,
-    workers: u32,
-    /// Requests to it for each request to the entry.
-    per_request: f64,
-}
-
-/// A result with its rounds, whose numbers are not computed yet.
-fn without_numbers<'a>(
-    graph: &str,
-    proxies: impl Iterator<Item = Counted<'a>>,
-    rounds: Vec<GraphRound>,
-    environment: Environment,
-) -> GraphRunResult {
-    let proxy = |counted: Counted<'_>| GraphRunProxy {
-        service: counted.service.to_owned(),
-        workers: counted.workers,
-        per_request: counted.per_request,
-        requests_per_second: 0.0,
-        cpu_us_per_request: None,
-        busy_share: None,
-        memory_bytes: None,
-    };
-    let body = GraphRunBody {
-        graph: graph.to_owned(),
-        rate: 0.0,
+/// These rounds with what all runs have in common, without the plan and the numbers.
+fn of_rounds(rounds: Vec<GraphRound>) -> GraphRunBody {
+    GraphRunBody {
         connections: CONNECTIONS as u32,
-        slice_s: 0.0,
         warmup_s: WARMUP.as_secs_f64(),
-        seed: 0,
         confidence: CONFIDENCE,
-        proxies: proxies.map(proxy).collect(),
-        all_cpu_us: None,
-        proxied: GraphRunResponse::default(),
-        direct: GraphRunResponse::default(),
-        added: None,
-        check: None,
         rounds,
-    };
-    GraphRunResult::new(environment, body)
+        ..GraphRunBody::default()
+    }
 }
 
 /// Computes all numbers from the rounds.
@@ -198,7 +174,6 @@ fn times(round: &GraphRound, condition: GraphCondition) -> Option<Times> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hdrhistogram::Histogram;
     use hoptax_load::encoded::encode;
     use hoptax_result::GraphRoundProxy;
     use rand::SeedableRng;
@@ -209,7 +184,7 @@ pub(crate) mod tests {
 
     /// A slice with these response times and CPU times, us.
     fn slice(condition: GraphCondition, times_us: &[f64], cpu_us: &[f64]) -> GraphSlice {
-        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        let mut histogram = hoptax_load::histogram();
         for us in times_us {
             histogram.record((us * 1e3) as u64).unwrap();
         }
@@ -226,13 +201,16 @@ pub(crate) mod tests {
 
     /// A result of rounds of a graph with a proxy for each request and one for two calls.
     pub(crate) fn result_of(rounds: Vec<GraphRound>) -> GraphRunResult {
-        let proxies = [("front", 1, 1.0), ("back", 2, 2.0)].map(|(service, workers, per_request)| Counted {
-            service,
+        let proxy = |service: &str, workers: u32, per_request: f64| GraphRunProxy {
+            service: service.to_owned(),
             workers,
             per_request,
-        });
+            ..GraphRunProxy::default()
+        };
+        let proxies = vec![proxy("front", 1, 1.0), proxy("back", 2, 2.0)];
+        let body = GraphRunBody { graph: "pair".to_owned(), proxies, ..of_rounds(rounds) };
         let environment = Environment { proxy_cpus: vec![1], ..Environment::default() };
-        let mut result = without_numbers("pair", proxies.into_iter(), rounds, environment);
+        let mut result = GraphRunResult::new(environment, body);
         fill(&mut result);
         result
     }

@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// A running server; it stops when dropped.
 #[derive(Debug)]
 pub(super) struct Acceptor {
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     stop: Arc<AtomicBool>,
     accepting: Option<JoinHandle<()>>,
 }
@@ -43,10 +43,6 @@ impl Acceptor {
         let accepting = thread::Builder::new().spawn(accept)?;
         Ok(Self { address, stop, accepting: Some(accepting) })
     }
-
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
 }
 
 impl Drop for Acceptor {
@@ -69,7 +65,7 @@ mod tests {
     #[test]
     fn each_connection_is_served_until_the_server_is_dropped() {
         let acceptor = Acceptor::start(|mut stream| stream.write_all(b"served").unwrap()).unwrap();
-        let address = acceptor.address();
+        let address = acceptor.address;
         let got = || {
             let mut text = String::new();
             TcpStream::connect(address).and_then(|mut stream| stream.read_to_string(&mut text)).map(|_| text)

@@ -152,14 +152,9 @@ impl Bench<'_> {
                 self.servers.set_wrong(&course.cluster, false);
                 seen
             }
-            Procedure::Stranger => {
+            Procedure::Stranger | Procedure::Deaf { .. } => {
                 let mut seen = Seen::default();
-                let tls = course.is_tls.then(|| Arc::clone(&self.stranger));
-                let mark = self.mark(Some(&course.cluster), Answer::Success);
-                let destination = self.destination(Variant::Usual, course);
-                let destination = destination.map(|one| Destination { tls, ..one });
-                self.exchange(destination, &single(course, &mark, ""), PATIENCE, &mut seen);
-                seen.arrivals = self.servers.arrived(&mark);
+                self.request(course, &Answer::Success, procedure, &mut seen);
                 seen
             }
             Procedure::Idle { waits_us } => {
@@ -170,15 +165,6 @@ impl Bench<'_> {
             Procedure::Series(series) => self.series(course, series),
             Procedure::Crowd(crowd) => self.crowd(course, crowd),
             Procedure::Retries(retries) => self.retries(course, retries),
-            Procedure::Deaf { waits_us } => {
-                let mut seen = Seen::default();
-                let mark = self.mark(None, Answer::Success);
-                let limit = Duration::from_micros(*waits_us) + PATIENCE;
-                let destination = self.destination(Variant::Deaf, course);
-                self.exchange(destination, &single(course, &mark, ""), limit, &mut seen);
-                seen.arrivals = self.servers.arrived(&mark);
-                seen
-            }
             Procedure::Ejection { failures, settles_us, waits_us } => {
                 let (settles, waits) = (Duration::from_micros(*settles_us), Duration::from_micros(*waits_us));
                 self.ejection(course, *failures, settles, waits)
@@ -260,10 +246,17 @@ impl Bench<'_> {
         }));
     }
 
+    /// A request to the proxy that the procedure needs, and its arrivals.
     fn request(&self, course: &Course, answer: &Answer, procedure: &Procedure, seen: &mut Seen) {
         let mark = self.mark(Some(&course.cluster), answer.clone());
         let limit = Duration::from_micros(procedure.waits_us()) + PATIENCE;
-        self.exchange(self.destination(Variant::Usual, course), &single(course, &mark, ""), limit, seen);
+        let destination = self.destination(procedure.variant(), course).map(|one| match procedure {
+            Procedure::Stranger if course.is_tls => {
+                Destination { tls: Some(Arc::clone(&self.stranger)), ..one }
+            }
+            _ => one,
+        });
+        self.exchange(destination, &single(course, &mark, ""), limit, seen);
         seen.arrivals = self.servers.arrived(&mark);
     }
 

@@ -1,7 +1,6 @@
 //! Runs Envoy on the configuration that a listeners file stands for, and tries each promise of the file with requests of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +18,7 @@ use hoptax_result::{
 use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
 use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 use hoptax_subject::lab::{GENERATOR, Lab as Certificates, ORIGIN, PeerNames};
-use hoptax_wire::tls::{
-    ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, Versions, certificates_from_pem,
-    client_config, server_config,
-};
+use hoptax_wire::tls::{ClientConfig, Identity, ServerConfig, ServerSecurity, Versions, server_config};
 use serde_json::Value;
 
 use super::bench::{Bench, Outcome, Tried};
@@ -33,6 +29,7 @@ use super::servers::{Security, Servers};
 use crate::environment::current;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::tls::{ClientTls, IdentityFiles};
 use crate::update::{Say, Update};
 
 /// The server of clusters that no request is for, such as collectors of spans.
@@ -126,20 +123,14 @@ impl LabTls {
     fn create(folder: &Path) -> Result<Self, Failure> {
         let certificates = Certificates::create(&folder.join("certificates"), [], &PeerNames::default())
             .map_err(Failure::environment)?;
-        let read = |path: PathBuf| {
-            fs::read(&path)
-                .map_err(|error| Failure::environment(format!("cannot read `{}`: {error}", path.display())))
-        };
-        let authority = read(certificates.authority())?;
-        let (certificate, key) =
-            (read(certificates.certificate(GENERATOR))?, read(certificates.key(GENERATOR))?);
-        let authorities = certificates_from_pem(&authority).map_err(Failure::environment)?;
         let client = |identity| {
-            let authorities = authorities.clone();
-            client_config(ClientSecurity { authorities, identity, ..ClientSecurity::default() })
-                .map_err(Failure::environment)
+            let authorities = Some(certificates.authority());
+            ClientTls { authorities, identity, resumes: false, ..ClientTls::default() }.config(None)
         };
-        let identity = Identity::from_pem(&certificate, &key).map_err(Failure::environment)?;
+        let identity = IdentityFiles {
+            certificate: certificates.certificate(GENERATOR),
+            key: certificates.key(GENERATOR),
+        };
         let (client, stranger) = (client(Some(identity))?, client(None)?);
         Ok(Self { certificates, client, stranger })
     }
@@ -207,7 +198,7 @@ fn lab(
     Ok(Lab {
         servers,
         seconds,
-        deaf: deaf.map_or(other, Deaf::address),
+        deaf: deaf.map_or(other, |deaf| deaf.address),
         other,
         authority: tls.certificates.authority(),
         certificate: tls.certificates.certificate(ORIGIN),

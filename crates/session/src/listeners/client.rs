@@ -1,6 +1,5 @@
 //! Connections to a listener, on which requests are sent, and their responses timed.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -58,12 +57,6 @@ impl From<io::Error> for Lost {
         let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let wanted = rustls::Error::AlertReceived(AlertDescription::CertificateRequired);
         Self { why: error.to_string(), wants_certificate: tls == Some(&wanted) }
-    }
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.why)
     }
 }
 

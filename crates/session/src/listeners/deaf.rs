@@ -14,7 +14,7 @@ const OPENS: Duration = Duration::from_millis(200);
 /// The address; it is closed when dropped.
 #[derive(Debug)]
 pub(super) struct Deaf {
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     _listener: TcpListener,
     _queue: Vec<TcpStream>,
 }
@@ -37,10 +37,6 @@ impl Deaf {
         }
         Err(io::Error::other("connections open to a server whose queue is full"))
     }
-
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
 }
 
 #[cfg(test)]
@@ -51,8 +47,8 @@ mod tests {
     fn no_connection_opens_while_it_is_there() {
         let deaf = Deaf::start().unwrap();
         let error = |address| TcpStream::connect_timeout(&address, OPENS).unwrap_err().kind();
-        assert_eq!(error(deaf.address()), io::ErrorKind::TimedOut);
-        let address = deaf.address();
+        let address = deaf.address;
+        assert_eq!(error(address), io::ErrorKind::TimedOut);
         drop(deaf);
         assert_eq!(error(address), io::ErrorKind::ConnectionRefused);
     }

@@ -43,7 +43,7 @@ impl Limits {
     }
 
     pub(super) fn address(&self) -> SocketAddr {
-        self.acceptor.address()
+        self.acceptor.address
     }
 
     /// The first question with this value, which is then forgotten.

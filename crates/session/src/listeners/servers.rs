@@ -96,7 +96,7 @@ impl Servers {
     /// The addresses, by cluster.
     pub(super) fn addresses(&self) -> BTreeMap<String, SocketAddr> {
         let all = self.by_cluster.iter();
-        all.map(|(cluster, (_, acceptor))| (cluster.clone(), acceptor.address())).collect()
+        all.map(|(cluster, (_, acceptor))| (cluster.clone(), acceptor.address)).collect()
     }
 
     /// Sets the answer of the server of a cluster, or of every server, to requests with this mark.

@@ -11,7 +11,7 @@ use hoptax_wire::grpc::framed;
 use hoptax_wire::proto::Services;
 
 use super::data::Table;
-use super::requests::{Listed, Request};
+use super::requests::{Listed, Request, made_of_all};
 use super::{
     Body, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages, reflection,
     requests,
@@ -60,20 +60,22 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
         .map_err(|error| error.to_string())
     };
     let requests = listed(wanted)?;
+    check_weights(requests.len(), &wanted.weights)?;
     let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
     let has_cookies =
         requests.iter().flat_map(|one| &one.request).any(|request| request.headers.iter().any(is_cookie));
-    let rows = wanted.data.as_ref().map(Rows::read).transpose()?;
-    let in_protocol = |protocol: Option<Protocol>| {
+    let read = |data: &Data| Table::read(&data.file).map(|table| (table, data.order));
+    let rows = wanted.data.as_ref().map(read).transpose()?;
+    let in_protocol = |protocol: Option<Protocol>| -> Result<Traffic, Failure> {
         let (requests, target) = (requests.clone(), |request: &Request| target(protocol, request));
-        if let Some(rows) = &rows {
-            return rows.traffic(requests, target, &wanted.weights);
+        if let Some((table, order)) = &rows {
+            return filled(table, *order, requests, target, &wanted.weights);
         }
-        let targets = requests.into_iter().map(|Listed { place, request }| {
-            let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
-            target(&request?).map_err(placed)
-        });
-        weighted(values_or_errors(targets)?, &wanted.weights)
+        let targets = made_of_all(requests, |request| target(&request))?;
+        Ok(match wanted.weights.as_slice() {
+            [] => Traffic::in_turn(targets),
+            weights => Traffic::by_weight(targets, weights),
+        })
     };
     let mut traffic = in_protocol(wanted.protocol)?;
     if servers.resolve_every.is_some() && !traffic.has_refreshed_names() {
@@ -239,69 +241,35 @@ fn dial(servers: &Servers) -> Result<Dial, Failure> {
     })
 }
 
-/// All values, or an error that lists the errors of all that are invalid.
-fn values_or_errors<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
-    let (mut values, mut errors) = (Vec::new(), Vec::new());
-    for one in read {
-        match one {
-            Ok(one) => values.push(one),
-            Err(error) => errors.push(error),
-        }
-    }
-    if errors.is_empty() { Ok(values) } else { Err(Failure::bad_input(errors.join("\n"))) }
-}
-
-/// Rows that fill in requests.
-struct Rows {
-    table: Table,
+/// The traffic of requests that rows fill in.
+fn filled(
+    table: &Table,
     order: DataOrder,
-}
-
-impl Rows {
-    fn read(data: &Data) -> Result<Self, Failure> {
-        Ok(Self { table: Table::read(&data.file)?, order: data.order })
+    requests: Vec<Listed>,
+    target: impl Fn(&Request) -> Result<Target, String>,
+    weights: &[f64],
+) -> Result<Traffic, Failure> {
+    if !weights.is_empty() && order == DataOrder::InTurn {
+        return Err(Failure::bad_input(
+            "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
+        ));
     }
-
-    /// Requests that are filled in.
-    fn traffic(
-        &self,
-        requests: Vec<Listed>,
-        target: impl Fn(&Request) -> Result<Target, String>,
-        weights: &[f64],
-    ) -> Result<Traffic, Failure> {
-        let Self { table, order } = self;
-        if !weights.is_empty() && *order == DataOrder::InTurn {
-            return Err(Failure::bad_input(
-                "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
-            ));
+    let targets = table.targets(requests, target)?;
+    let (mut traffic, order) = match order {
+        DataOrder::InTurn => (Traffic::in_turn(targets), "in-turn"),
+        DataOrder::Random => {
+            let each =
+                if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(table.len()) };
+            (Traffic::by_weight(targets, &each), "random")
         }
-        if !weights.is_empty() {
-            check_weights(requests.len(), weights)?;
-        }
-        let targets = table.targets(requests, target)?;
-        let (mut traffic, order) = match order {
-            DataOrder::InTurn => (Traffic::in_turn(targets), "in-turn"),
-            DataOrder::Random => {
-                let each =
-                    if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(table.len()) };
-                (Traffic::by_weight(targets, &each), "random")
-            }
-        };
-        traffic.data = Some(DataPlan { rows: table.len() as u32, order: order.to_owned() });
-        Ok(traffic)
-    }
+    };
+    traffic.data = Some(DataPlan { rows: table.len() as u32, order: order.to_owned() });
+    Ok(traffic)
 }
 
-fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
-    if weights.is_empty() {
-        return Ok(Traffic::in_turn(targets));
-    }
-    check_weights(targets.len(), weights)?;
-    Ok(Traffic::by_weight(targets, weights))
-}
-
+/// Refuses weights that do not suit this number of URLs.
 fn check_weights(urls: usize, weights: &[f64]) -> Result<(), Failure> {
-    if weights.len() != urls {
+    if !weights.is_empty() && weights.len() != urls {
         return Err(Failure::bad_input(format!(
             "{} URLs and {} weights: give one weight for each URL, in the same order",
             urls,

@@ -10,7 +10,7 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use hoptax_load::{Protocol, Target, without_user};
 use hoptax_text::nearest::hint;
 
-use super::requests::{Listed, Request};
+use super::requests::{Listed, Request, made_of_all};
 use crate::failure::Failure;
 
 /// Maximum size of all encoded requests, bytes.
@@ -110,24 +110,15 @@ impl Table {
     }
 
     fn templates(&self, requests: Vec<Listed>) -> Result<Vec<Template>, Failure> {
-        let (mut templates, mut errors) = (Vec::new(), Vec::new());
-        for Listed { place, request } in requests {
-            match request.map(|request| Template::new(request, &self.fields)) {
-                Ok(Ok(template)) => templates.push(template),
-                // The error of an unreadable request contains its place.
-                Err(error) => errors.push(error),
-                Ok(Err(error)) if place.is_empty() => errors.push(error),
-                Ok(Err(error)) => errors.push(format!("{place}: {error}")),
-            }
-        }
-        if errors.is_empty() && !templates.iter().any(|template| template.has_fields) {
-            errors.push(format!(
+        let templates = made_of_all(requests, |request| Template::new(request, &self.fields))?;
+        if !templates.iter().any(|template| template.has_fields) {
+            return Err(Failure::bad_input(format!(
                 "{}: no request uses one of its fields; write `{{{{{}}}}}` in a URL, a header or a body",
                 self.name,
                 self.fields.join("}}`, `{{")
-            ));
+            )));
         }
-        if errors.is_empty() { Ok(templates) } else { Err(Failure::bad_input(errors.join("\n"))) }
+        Ok(templates)
     }
 }
 

@@ -26,8 +26,24 @@ pub(super) struct Request {
 pub(super) struct Listed {
     /// Its place in its file; empty for one of no file.
     pub(super) place: String,
-    /// The request. An error states the place.
+    /// The request.
     pub(super) request: Result<Request, String>,
+}
+
+/// Makes something of each request, or returns an error that lists the errors of all that are invalid, each with its place.
+pub(super) fn made_of_all<T>(
+    requests: Vec<Listed>,
+    make: impl Fn(Request) -> Result<T, String>,
+) -> Result<Vec<T>, Failure> {
+    let (mut all, mut errors) = (Vec::new(), Vec::new());
+    for Listed { place, request } in requests {
+        match request.and_then(&make) {
+            Ok(one) => all.push(one),
+            Err(error) if place.is_empty() => errors.push(error),
+            Err(error) => errors.push(format!("{place}: {error}")),
+        }
+    }
+    if errors.is_empty() { Ok(all) } else { Err(Failure::bad_input(errors.join("\n"))) }
 }
 
 /// A line of JSON, with the fields of vegeta's targets.
@@ -51,9 +67,7 @@ pub(super) fn read(path: &Path, base: &str, all: &Requests) -> Result<Vec<Listed
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let read = lines.map(|(number, line)| {
         let place = format!("requests `{}`, line {number}", path.display());
-        let request = request(line.trim(), base, &all.method, &all.headers);
-        let request = request.map_err(|error| format!("{place}: {error}"));
-        Listed { place, request }
+        Listed { place, request: request(line.trim(), base, &all.method, &all.headers) }
     });
     let requests: Vec<_> = read.collect();
     if requests.is_empty() {

@@ -49,7 +49,7 @@ impl SharedLoad {
     }
 
     fn spec(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
-        let (share, of) = (self.share, u64::from(self.share.of()));
+        let (share, of) = (self.share, u64::from(self.share.generators()));
         let mut load = self.load.clone();
         let connections = &mut load.connections;
         check(of, connections.number.into(), self.schedule.count, connections.workers.into())?;

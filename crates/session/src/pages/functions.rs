@@ -8,7 +8,7 @@ use super::Chapter;
 use super::markdown::{cell, code, file_name, line, row, source};
 use super::picture::{Bar, picture};
 use crate::failure::Failure;
-use crate::functions::{Price, circumstances, listed_arms, own_load, truncated};
+use crate::functions::{Price, by_family, circumstances, listed_arms, own_load, truncated};
 use crate::{library, prices};
 
 /// The pages and their list.
@@ -24,23 +24,20 @@ pub(super) fn chapter() -> Result<Chapter, Failure> {
 
 /// The list of all functions, by family, each with the price at its default knobs.
 fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
-    let mut functions: Vec<&Function> = catalogue.iter().collect();
-    functions.sort_by(|a, b| (a.family, &a.id).cmp(&(b.family, &b.id)));
     let mut text = format!(
         "# Functions\n\nThe functions of the catalogue, each with the CPU time that it adds to a request at its default knobs, in percent of \
          plain proxying: {}, with a 95 % interval. `?` marks a cost whose sign is not supported once all costs of the list are judged \
          together. A cost belongs to a machine and a load: [read results](../guide/results.md#loads-and-machines).\n",
         circumstances(listed)
     );
-    for family in functions.chunk_by(|a, b| a.family == b.family) {
-        let title = family.first().map_or("", |function| function.family.as_str());
-        text += &format!("\n## {}\n\n", capitalised(title));
+    for (family, functions) in by_family(catalogue) {
+        text += &format!("\n## {}\n\n", capitalised(family));
         text += &row(["function", "price", "purpose"]);
         text += &row(["---", "---", "---"]);
-        for function in family {
+        for function in functions {
             let name = format!("[`{}`]({})", function.id, file_name(&function.id));
             let arm = listed_arms(listed, &function.id).into_iter().find(|arm| arm.id == function.id);
-            let price = arm.map_or_else(|| "-".to_owned(), |arm| Price::of(arm).cpu_share);
+            let price = arm.map_or_else(|| "-".to_owned(), |arm| Price::from_arm(arm).cpu_share);
             text += &row([&name, &price, &cell(&function.summary)]);
         }
     }
@@ -87,7 +84,7 @@ fn price(function: &Function, listed: &StudyResult) -> String {
     text += &row(["---", "---:", "---:", "---:", "---:"]);
     for arm in &arms {
         let load = own_load(listed, arm).map_or_else(String::new, |load| format!(", {load}"));
-        let Price { cpu_share, cpu_us, p50_us } = Price::of(arm);
+        let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let companion = arm.companion_cpu_us_per_request;
         let companion = companion.map_or_else(|| "-".to_owned(), |one| format!("{:.1}", one.estimate));
         text += &row([&format!("{}{load}", cell(&code(&arm.id))), &cpu_share, &cpu_us, &companion, &p50_us]);
@@ -167,7 +164,7 @@ mod tests {
             let (_, page) = chapter.pages.iter().find(|(name, _)| name == id).unwrap();
             let expected = format!("| {}", cell(&code(&arm.id)));
             let row = page.lines().find(|line| line.starts_with(&expected)).expect(&expected);
-            assert!(row.contains(&Price::of(arm).cpu_us), "{row}");
+            assert!(row.contains(&Price::from_arm(arm).cpu_us), "{row}");
             found += 1;
         }
         assert!(found > 50, "{found} arms: the list has more");

@@ -170,7 +170,7 @@ fn share(arm: &ArmResult) -> f64 {
 
 /// An arm with a link to the page of its function, and its price.
 fn named(arm: &ArmResult) -> (String, String) {
-    (link(arm), Price::of(arm).cpu_share)
+    (link(arm), Price::from_arm(arm).cpu_share)
 }
 
 fn link(arm: &ArmResult) -> String {

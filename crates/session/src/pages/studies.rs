@@ -54,7 +54,7 @@ fn page(name: &str, plan: &Plan, results: &[ResultPage]) -> Result<String, Failu
     text += &row(["arm", "content"]);
     text += &row(["---", "---"]);
     text.extend(plan.arms.iter().map(|arm| row([&cell(&code(&arm.id)), &cell(&arm.summary)])));
-    let (_, file) = library::read_built_in(name)?;
+    let file = library::study(name)?;
     Ok(text + &format!("\n## File\n\n```yaml\n{}\n```\n", file.trim_end()))
 }
 

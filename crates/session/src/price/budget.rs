@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hoptax_plan::plan::copies_for;
 use hoptax_result::{StudyResult, StudyRound};
 
-use super::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, SLICE};
+use super::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, SLICE};
 use crate::estimate::{PROXY_S, SLICE_OVERHEAD_S};
 
 /// Share of the time left that the first study gets if a second one may follow. The second has more arms, those of pairs, but measures
@@ -115,7 +115,7 @@ impl Budget {
 
 impl Pace {
     /// Returns the pace of a study that took `took`, after tries that took `of_try` each.
-    pub(super) fn of(result: &StudyResult, took: Duration, of_try: Duration) -> Self {
+    pub(super) fn measured(result: &StudyResult, took: Duration, of_try: Duration) -> Self {
         let rounds_s = result.plan.wall_seconds;
         let round_s = longest_round_s(result)
             .unwrap_or_else(|| rounds_s / f64::from(result.plan.rounds_completed.max(1)));
@@ -317,10 +317,13 @@ mod tests {
             rounds.push(StudyRound { samples: samples.to_vec(), ..StudyRound::default() });
         }
         (study.rounds, study.plan.wall_seconds, study.plan.rounds_completed) = (rounds, 27.0, 3);
-        let pace = Pace::of(&study, Duration::from_secs(30), Duration::from_millis(500));
+        let pace = Pace::measured(&study, Duration::from_secs(30), Duration::from_millis(500));
         assert_eq!((pace.round, pace.around), (Duration::from_secs(7), Duration::from_secs(3)));
         study.rounds.truncate(1);
-        assert_eq!(Pace::of(&study, Duration::from_secs(30), Duration::ZERO).round, Duration::from_secs(9));
+        assert_eq!(
+            Pace::measured(&study, Duration::from_secs(30), Duration::ZERO).round,
+            Duration::from_secs(9)
+        );
     }
 
     proptest! {

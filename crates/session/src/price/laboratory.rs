@@ -1,18 +1,20 @@
 //! The laboratory in which variants of a configuration are tried: its files, the servers behind the proxy, and Envoy.
 
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::variants::{Answers, LabError, Stubs, TryOut, TryOutError, Variant, make_folders, write_files};
-use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
 use hoptax_subject::envoy::given::{FilesError, Given};
 use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
+use hoptax_subject::lab::{Lab as Certificates, PeerNames};
 use serde_json::Value;
 
 use super::passed::listed;
+use super::try_out::{Answers, Stubs, TryOut, TryOutError};
+use super::variant::Variant;
 use super::{Configuration, Listed};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -44,9 +46,8 @@ struct Bench {
     envoy: Envoy,
     /// True if no other Envoy is fetched.
     is_offline: bool,
-    program: PathBuf,
     folder: PathBuf,
-    certificates: PathBuf,
+    certificates: Certificates,
 }
 
 /// A configuration that Envoy accepts, and pointers of the extensions that it lacks, which were removed.
@@ -76,14 +77,11 @@ impl<'a> Laboratory<'a> {
         let folder = run_folder::make_folder(&run_folder.join(TRIES))?;
         // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
         let names = adapt(given, &folder)?;
-        let certificates = write_files(given, &names, &folder).map_err(|error| match error {
-            LabError::Files(FilesError::Missing(_)) => Failure::bad_input(error),
-            LabError::Files(_) | LabError::Certificates(_) => Failure::environment(error),
-        })?;
+        let certificates = write_files(given, &names, &folder)?;
         let stubs = Stubs::start(&program, &certificates, names.files.presents_certificate, &folder)
             .map_err(Failure::environment)?;
         let adapted = adapt_to(given, addresses(&stubs), &folder)?;
-        let bench = Bench { stubs, envoy, is_offline: choice.is_offline, program, folder, certificates };
+        let bench = Bench { stubs, envoy, is_offline: choice.is_offline, folder, certificates };
         let Accepted { adapted, lacking } = bench.accept(adapted, interrupt)?;
         let listed = listed(adapted, &configuration.settings, configuration.catalogue)?;
         Ok(Self { configuration, listed, lacking, bench, interrupt, say, began })
@@ -110,9 +108,8 @@ impl<'a> Laboratory<'a> {
         };
         let other = variant.envoy.as_deref().map(find).transpose()?;
         let bootstrap = self.bootstrap(variant)?;
-        let request: &DerivedRequest = &variant.request;
         let try_out = self.bench.try_out(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
-        let outcome = try_out.run(bootstrap, listener, request, self.interrupt.flag());
+        let outcome = try_out.run(bootstrap, listener, &variant.request, self.interrupt);
         self.interrupt.check()?;
         Ok(outcome)
     }
@@ -126,7 +123,8 @@ impl<'a> Laboratory<'a> {
         })?;
         let folder = &self.bench.folder;
         let adapted = adapt_to(&changed, addresses(&self.bench.stubs), folder)?;
-        make_folders(&adapted).map_err(|error| {
+        // Its other files are those of the whole.
+        adapted.files.folders.iter().try_for_each(fs::create_dir_all).map_err(|error| {
             Failure::environment(format!("cannot make folders in `{}`: {error}", folder.display()))
         })?;
         Ok(adapted.without(self.lacking.iter().chain(&variant.removed)))
@@ -171,9 +169,8 @@ impl Bench {
     fn try_out<'t>(&'t self, arm: &str, envoy: &'t Envoy) -> TryOut<'t> {
         TryOut {
             envoy,
-            program: &self.program,
             folder: self.folder_of(arm),
-            certificates: &self.certificates,
+            lab: &self.certificates,
             origin: self.stubs.origin.address,
         }
     }
@@ -181,6 +178,21 @@ impl Bench {
     fn folder_of(&self, arm: &str) -> PathBuf {
         self.folder.join(arm)
     }
+}
+
+/// Writes the certificates of origin and client, copies the user's files, and makes the folders that an adapted configuration needs.
+///
+/// # Errors
+/// When a certificate cannot be made, a file cannot be written, or a file to copy does not exist.
+fn write_files(given: &Given, adapted: &Adapted, folder: &Path) -> Result<Certificates, Failure> {
+    let names = &adapted.files;
+    let peers = PeerNames { origin: names.origin_names.clone(), generator: names.client_names.clone() };
+    let lab = Certificates::create(&folder.join("certificates"), [], &peers).map_err(Failure::environment)?;
+    given.write_files(adapted, lab.certificates()).map_err(|error| match error {
+        FilesError::Missing(_) => Failure::bad_input(error),
+        FilesError::Certificate(_) | FilesError::File { .. } => Failure::environment(error),
+    })?;
+    Ok(lab)
 }
 
 /// Addresses of origin and companion.
@@ -199,6 +211,6 @@ pub(super) fn adapt(given: &Given, folder: &Path) -> Result<Adapted, Failure> {
 }
 
 fn adapt_to(given: &Given, [origin, companion]: [SocketAddr; 2], folder: &Path) -> Result<Adapted, Failure> {
-    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder: folder.to_owned() };
+    let lab = Lab::new(origin, companion, folder.to_owned());
     given.adapt(&lab).map_err(Failure::bad_input)
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::variants::{Answers, activity};
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::statistics::is_matched;
 use hoptax_judge::bill::Order;
 use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
 
 use super::PriceSettings;
+use super::activity::activity;
 use super::tries::{TriedChange, Tries};
+use super::try_out::Answers;
 
 /// The bill without its numbers.
 pub(super) fn order(settings: &PriceSettings<'_>, tries: &Tries) -> Order {

@@ -1,12 +1,12 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
-use super::variants::{NameError, named};
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stated};
-use hoptax_bootstrap::{Adapted, Listener, Problem, Replacement};
+use hoptax_bootstrap::{Adapted, Listener, Problem};
 use hoptax_functions::Catalogue;
 
 use super::PriceSettings;
+use super::named::{NameError, named};
 use crate::failure::Failure;
 
 /// A listener with its request and the parts that the request passes.
@@ -32,11 +32,6 @@ impl Listed {
     pub fn most_parts(&self) -> usize {
         self.listeners.iter().map(|one| one.parts.len()).max().unwrap_or_default()
     }
-
-    /// Replacements of parts of the configuration that a lab cannot provide.
-    pub(super) fn replacements(&self) -> &[Replacement] {
-        &self.adapted.replacements
-    }
 }
 
 /// The listeners of an adapted configuration, or the one that is asked for, with the parts that are asked for.
@@ -45,14 +40,6 @@ pub(super) fn listed(
     settings: &PriceSettings<'_>,
     catalogue: &Catalogue,
 ) -> Result<Listed, Failure> {
-    Ok(Listed { listeners: passed(&adapted, settings, catalogue)?, adapted })
-}
-
-fn passed(
-    adapted: &Adapted,
-    settings: &PriceSettings<'_>,
-    catalogue: &Catalogue,
-) -> Result<Vec<Passed>, Failure> {
     let headers = headers(settings, catalogue)?;
     if adapted.listeners.is_empty() {
         return Err(Failure::bad_input(format!(
@@ -62,15 +49,16 @@ fn passed(
         )));
     }
     let meant = adapted.named_listeners(settings.listener).map_err(Failure::bad_input)?;
-    let mut all: Vec<Passed> = meant.iter().map(|one| passed_of(adapted, one, settings, &headers)).collect();
-    for one in &mut all {
+    let mut listeners: Vec<Passed> =
+        meant.iter().map(|one| passed_of(&adapted, one, settings, &headers)).collect();
+    for one in &mut listeners {
         let parts = std::mem::take(&mut one.parts);
         one.parts = with_joined_tags(parts, most_tags(settings.without));
     }
     if !settings.without.is_empty() {
-        keep(&mut all, settings.without, catalogue)?;
+        keep(&mut listeners, settings.without, catalogue)?;
     }
-    Ok(all)
+    Ok(Listed { listeners, adapted })
 }
 
 /// The headers of the request: those that functions need which stand for parts, before the user's own.

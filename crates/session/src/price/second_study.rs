@@ -1,14 +1,14 @@
 //! The second study of a bill whose parts do not add up. It confirms or refutes that, and finds which two parts interact.
 
-use super::variants::Variant;
-use super::variants::study_file::{Source, StudyOfBill, study_file};
 use hoptax_bootstrap::parts::Part;
 use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
 use hoptax_result::{BillResult, BilledSecondStudy};
 
 use super::budget::{Pace, Second};
 use super::laboratory::Laboratory;
+use super::study_file::{Source, StudyOfBill, study_file};
 use super::tries::{Tried, Tries, obstacle};
+use super::variant::Variant;
 use super::{Configuration, Length, Studies};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;

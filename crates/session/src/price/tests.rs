@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use super::variants::study_file::{MOST_BLOCKS, SLICE, Source, StudyOfBill, study_file};
-use super::variants::{Change, Variant};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
 use hoptax_plan::file;
 use hoptax_plan::plan::{Plan, Rate};
 use hoptax_run::configurations;
+
+use super::change::Change;
+use super::study_file::{MOST_BLOCKS, SLICE, Source, StudyOfBill, study_file};
+use super::variant::Variant;
 
 fn request() -> DerivedRequest {
     DerivedRequest {

@@ -1,6 +1,5 @@
 //! Describes the listeners of a configuration, and their tries, as text.
 
-use super::variants::{Answers, activity};
 use hoptax_bootstrap::Place;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
@@ -8,13 +7,15 @@ use hoptax_result::{Activity, counted};
 use hoptax_text::secrets::is_name;
 
 use super::Listed;
+use super::activity::activity;
 use super::order::lacking;
 use super::tries::{Tried, Tries};
+use super::try_out::Answers;
 
 /// Describes a configuration: the kind of its file, how many listeners have a bill, the listeners with their requests and parts, and all
 /// replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
-    let replacements = listed.replacements();
+    let replacements = &listed.adapted.replacements;
     let folder = common_folder(listed);
     let at = |place: &Place| {
         let place = place.to_string();
@@ -87,7 +88,7 @@ fn common_folder(listed: &Listed) -> String {
         let of_request = passed.request.as_ref().err().map(|problem| &problem.place);
         passed.parts.iter().map(|part| &part.place).chain(of_request)
     });
-    let of_replacements = listed.replacements().iter().map(|one| &one.place);
+    let of_replacements = listed.adapted.replacements.iter().map(|one| &one.place);
     let files: Vec<&str> = of_listeners.chain(of_replacements).map(|place| place.file.as_str()).collect();
     let first = files.first().and_then(|first| first.rsplit_once('/'));
     let folder = first.map_or_else(String::new, |(folder, _)| format!("{folder}/"));

@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::variants::{Answers, Change, Changed, TryOutError, Variant};
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::request::DerivedRequest;
 
+use super::change::{Change, Changed};
 use super::laboratory::Laboratory;
 use super::passed::Passed;
+use super::try_out::{Answers, TryOutError};
+use super::variant::Variant;
 use crate::failure::Failure;
 
 /// A variant and the responses to its requests.
@@ -114,7 +116,7 @@ impl Laboratory<'_> {
             of_each: self.began.elapsed() / count as u32,
             passed: passed.clone(),
             lacking: self.lacking.clone(),
-            replacements: self.listed.replacements().to_vec(),
+            replacements: self.listed.adapted.replacements.clone(),
             whole,
             answers,
             parts,

@@ -1,11 +1,13 @@
 //! Opens a store, and puts runs in.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Result as SqlResult, TransactionBehavior, params};
+use rusqlite::types::FromSql;
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Params, Result as SqlResult, TransactionBehavior, params,
+};
 
 use crate::run_files::RESULT;
 use crate::store::StoreError;
@@ -45,17 +47,6 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             create(path)?;
-        }
-        Self::open_existing(path)
-    }
-
-    /// Opens a store that exists.
-    ///
-    /// # Errors
-    /// As [`Self::open`], and when there is none.
-    fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        if let Err(error) = fs::metadata(path) {
-            return Err(StoreError::file("open", path, error));
         }
         let lock = lock_file(path)?;
         lock.lock_shared().map_err(|error| StoreError::file("lock", path, error))?;
@@ -109,11 +100,7 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub(crate) fn find(&self, described: &Described) -> Result<Option<i64>, StoreError> {
-        let found = self
-            .connection
-            .prepare_cached("SELECT id FROM runs WHERE identity = ?1")
-            .and_then(|mut select| select.query_row([&described.identity], |row| row.get(0)).optional());
-        self.at(found)
+        self.one("SELECT id FROM runs WHERE identity = ?1", [&described.identity])
     }
 
     /// The files of a run, by path.
@@ -143,19 +130,14 @@ impl Store {
     pub fn result_bytes(&self, run: i64) -> Result<Option<u64>, StoreError> {
         let sql = "SELECT length(contents.bytes) FROM files JOIN contents ON contents.id = files.content \
              WHERE files.run = ?1 AND files.path = ?2";
-        let found = self.connection.prepare_cached(sql).and_then(|mut select| {
-            select.query_row(params![run, RESULT], |row| row.get::<_, i64>(0)).optional()
-        });
-        Ok(self.at(found)?.map(i64::cast_unsigned))
+        Ok(self.one::<i64>(sql, params![run, RESULT])?.map(i64::cast_unsigned))
     }
 
     /// One file of a run; none if it has no such file.
     fn document(&self, run: i64, path: &str) -> Result<Option<String>, StoreError> {
-        let found = self
-            .connection
-            .prepare_cached("SELECT content FROM files WHERE run = ?1 AND path = ?2")
-            .and_then(|mut select| select.query_row(params![run, path], |row| row.get(0)).optional());
-        self.at(found)?.map(|content| self.text(content)).transpose()
+        let sql = "SELECT content FROM files WHERE run = ?1 AND path = ?2";
+        let content: Option<i64> = self.one(sql, params![run, path])?;
+        content.map(|content| self.text(content)).transpose()
     }
 
     /// The paths of the files of a run.
@@ -187,11 +169,7 @@ impl Store {
         if let Some(run) = self.at(contents::run_without_files(&self.connection))? {
             self.files(run)?;
         }
-        let ids = self
-            .connection
-            .prepare("SELECT id FROM contents")
-            .and_then(|mut select| select.query_map([], |row| row.get(0))?.collect::<SqlResult<Vec<i64>>>());
-        let ids = self.at(ids)?;
+        let ids: Vec<i64> = self.all("SELECT id FROM contents", [])?;
         for id in &ids {
             self.bytes(*id)?;
         }
@@ -233,6 +211,18 @@ impl Store {
         &self.connection
     }
 
+    /// The only value that a query selects; none if it selects no row.
+    pub(crate) fn one<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<Option<T>, StoreError> {
+        let select = self.connection.prepare_cached(sql);
+        self.at(select.and_then(|mut select| select.query_row(values, |row| row.get(0)).optional()))
+    }
+
+    /// The values of the only column that a query selects.
+    pub(crate) fn all<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<Vec<T>, StoreError> {
+        let select = self.connection.prepare_cached(sql);
+        self.at(select.and_then(|mut select| select.query_map(values, |row| row.get(0))?.collect()))
+    }
+
     /// An outcome of SQLite as one of this store.
     pub(crate) fn at<T>(&self, outcome: SqlResult<T>) -> Result<T, StoreError> {
         outcome.map_err(|error| StoreError::new(&self.path, error))
@@ -264,16 +254,15 @@ impl Store {
 
 /// The file that locks a store. It is another file because SQLite loses its own locks when a process closes the store's file.
 pub(crate) fn lock_file(path: &Path) -> Result<File, StoreError> {
-    let path = beside(path, "lock");
+    let path = with_suffix(path, ".lock");
     let opened = File::options().create(true).truncate(false).write(true).open(&path);
     opened.map_err(|error| StoreError::file("open", &path, error))
 }
 
-/// The path of a file beside a store: `store.sqlite.ENDING`.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".");
-    name.push(ending);
+/// The path of a file beside a store: its own, and this at its end.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
     PathBuf::from(name)
 }
 

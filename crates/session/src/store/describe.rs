@@ -35,7 +35,7 @@ pub(crate) struct Described {
 }
 
 /// A number of a result. Texts that do not apply are empty.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NumberRow {
     pub(crate) number: String,
     pub(crate) arm: String,
@@ -174,31 +174,18 @@ fn load(result: &LoadResult, text: &str) -> Described {
         ("response_p99_9_us", response.p99_9_us),
     ];
     let numbers = numbers.into_iter().filter_map(|(name, estimate)| {
-        Some(NumberRow {
-            number: name.to_owned(),
-            arm: String::new(),
-            compared_with: String::new(),
-            load: String::new(),
-            proxy: String::new(),
-            estimate: estimate?,
-            low: None,
-            high: None,
-        })
+        Some(NumberRow { number: name.to_owned(), estimate: estimate?, ..NumberRow::default() })
     });
     let numbers = numbers.filter(|_| result.verdict != Verdict::Void).filter(NumberRow::is_finite).collect();
-    Described {
-        // Loads may begin in the same second with the same seed.
-        identity: content_identity(text),
-        kind: LoadResult::KIND.to_owned(),
-        name: result.plan.url.clone(),
-        started_at: result.environment.started_at.clone(),
-        rounds: 0,
-        verdict: Some(result.verdict),
-        proxy_version: result.environment.proxy_version.clone(),
-        machine: of_environment(&result.environment),
-        quiet_wait_share: None,
-        numbers: Some(numbers),
-    }
+    let head = Head {
+        kind: LoadResult::KIND,
+        program: result.program.clone(),
+        subject: result.plan.url.clone(),
+        environment: Some(result.environment.clone()),
+        verdict: result.verdict,
+    };
+    // Loads may begin in the same second with the same seed: their content tells them apart.
+    Described { numbers: Some(numbers), ..without_numbers(head, text) }
 }
 
 /// Describes a result of a kind whose numbers the store does not keep.

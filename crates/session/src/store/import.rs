@@ -42,9 +42,7 @@ impl Store {
     /// # Errors
     /// When the folder is not that of a run, or cannot be read; or the store cannot be written.
     pub(crate) fn import_folder(&mut self, folder: &Path) -> Result<Imported, StoreError> {
-        let contents = folder::read(folder)?;
-        let described = described(folder, &contents)?;
-        self.import(folder, &described, contents)
+        self.put_folder(folder, &absolute(folder))
     }
 
     /// As [`Self::import_folder`], of a folder that will not stay; `source` says where the run is from.
@@ -54,7 +52,7 @@ impl Store {
     pub fn put_folder(&mut self, folder: &Path, source: &str) -> Result<Imported, StoreError> {
         let contents = folder::read(folder)?;
         let described = described(folder, &contents)?;
-        self.import_from(source, &described, contents)
+        self.import(source, &described, contents)
     }
 
     /// Imports the file of a result, without other files of its folder.
@@ -71,7 +69,7 @@ impl Store {
         };
         RESULT.clone_into(&mut document.path);
         let described = describe::result(&document.text).map_err(not_a_run)?;
-        self.import(file, &described, contents)
+        self.import(&absolute(file), &described, contents)
     }
 
     /// Imports the text of a result, and returns the number of the run; `source` says where the result comes from.
@@ -98,20 +96,10 @@ impl Store {
         let manifest = contents.text(MANIFEST).unwrap_or_default();
         let described = describe::unfinished(manifest, end)
             .map_err(|why| StoreError::NotARun { path: folder.to_owned(), why })?;
-        Ok(self.import(folder, &described, contents)?.run)
+        Ok(self.import(&absolute(folder), &described, contents)?.run)
     }
 
     fn import(
-        &mut self,
-        source: &Path,
-        described: &Described,
-        contents: Contents,
-    ) -> Result<Imported, StoreError> {
-        let absolute = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
-        self.import_from(&absolute.to_string_lossy(), described, contents)
-    }
-
-    fn import_from(
         &mut self,
         source: &str,
         described: &Described,
@@ -133,6 +121,12 @@ impl Contents {
     fn text(&self, path: &str) -> Option<&str> {
         self.documents.iter().find(|one| one.path == path).map(|one| one.text.as_str())
     }
+}
+
+/// The absolute path of a source.
+fn absolute(source: &Path) -> String {
+    let absolute = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
+    absolute.to_string_lossy().into_owned()
 }
 
 /// The description of a run folder.

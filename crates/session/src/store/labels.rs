@@ -1,6 +1,6 @@
 //! Labels of runs, and finding a run by its number or its label.
 
-use rusqlite::{Connection, OptionalExtension, Result as SqlResult};
+use rusqlite::{Connection, Result as SqlResult};
 
 use crate::store::{Store, StoreError};
 
@@ -10,12 +10,12 @@ impl Store {
     /// # Errors
     /// When there is none, or several runs have the label.
     pub fn resolve(&self, run: &str) -> Result<i64, StoreError> {
-        if let Some(id) =
-            run.parse().ok().map(|id: i64| self.at(exists(self.connection(), id))).transpose()?.flatten()
+        if let Ok(id) = run.parse::<i64>()
+            && let Some(id) = self.one("SELECT id FROM runs WHERE id = ?1", [id])?
         {
             return Ok(id);
         }
-        let found = self.at(labelled(self.connection(), run))?;
+        let found: Vec<i64> = self.all("SELECT run FROM labels WHERE label = ?1 ORDER BY run", [run])?;
         match found.as_slice() {
             [one] => Ok(*one),
             [] => Err(StoreError::NoRun { path: self.path().to_owned(), run: run.to_owned() }),
@@ -52,14 +52,4 @@ impl Store {
 /// Adds a label to a run.
 pub(crate) fn add(connection: &Connection, run: i64, label: &str) -> SqlResult<()> {
     connection.execute("INSERT OR IGNORE INTO labels (label, run) VALUES (?1, ?2)", (label, run)).map(drop)
-}
-
-fn exists(connection: &Connection, run: i64) -> SqlResult<Option<i64>> {
-    connection.query_row("SELECT id FROM runs WHERE id = ?1", [run], |row| row.get(0)).optional()
-}
-
-/// The runs with a label, in their order.
-fn labelled(connection: &Connection, label: &str) -> SqlResult<Vec<i64>> {
-    let mut select = connection.prepare_cached("SELECT run FROM labels WHERE label = ?1 ORDER BY run")?;
-    select.query_map([label], |row| row.get(0))?.collect()
 }

@@ -6,7 +6,9 @@ use std::time::SystemTime;
 use hoptax_report::documents::KINDS;
 use hoptax_result::{StoredRun, Verdict};
 use rusqlite::types::Type;
-use rusqlite::{Connection, Error, Params, Result as SqlResult, Row, ToSql, params_from_iter};
+use rusqlite::{
+    Connection, Error, OptionalExtension, Params, Result as SqlResult, Row, ToSql, params_from_iter,
+};
 
 use crate::store::{Store, StoreError};
 
@@ -73,19 +75,12 @@ impl Store {
     /// # Errors
     /// When it cannot be read, or does not exist.
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
-        let read = || {
-            let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
-            let mut run = self.connection().prepare_cached(&sql)?.query_row([id], stored_run)?;
-            let mut select = self.connection().prepare_cached("SELECT label FROM labels WHERE run = ?1")?;
-            run.labels = select.query_map([id], |row| row.get(0))?.collect::<SqlResult<_>>()?;
-            Ok(run)
-        };
-        match read() {
-            Err(Error::QueryReturnedNoRows) => {
-                Err(StoreError::NoRun { path: self.path().to_owned(), run: id.to_string() })
-            }
-            found => self.at(found),
-        }
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
+        let select = self.connection().prepare_cached(&sql);
+        let found = self.at(select.and_then(|mut select| select.query_row([id], stored_run).optional()))?;
+        let run =
+            found.ok_or_else(|| StoreError::NoRun { path: self.path().to_owned(), run: id.to_string() })?;
+        Ok(StoredRun { labels: self.all("SELECT label FROM labels WHERE run = ?1", [id])?, ..run })
     }
 }
 

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Result as SqlResult, params};
 
 use crate::run_files::{MANIFEST, RESULT};
 use crate::store::contents;
-use crate::store::database::{beside, connect, create, lock_file, put_columns};
+use crate::store::database::{connect, create, lock_file, put_columns, with_suffix};
 use crate::store::describe::{self, Described, NumberRow};
 use crate::store::list::{self, Filter};
 use crate::store::{Store, StoreError, labels};
@@ -80,8 +80,8 @@ pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, 
         Err(error) => return Err(error),
     }
     let time = humantime::format_rfc3339_seconds(now).to_string().replace([':', '-'], "");
-    let copy = copy_aside(path, &format!("damaged-{time}"))?;
-    let new = beside(path, "salvage");
+    let copy = copy_aside(path, &format!(".damaged-{time}"))?;
+    let new = with_suffix(path, ".salvage");
     if new.exists() {
         fs::remove_file(&new).map_err(|error| StoreError::file("remove", &new, error))?;
     }
@@ -99,7 +99,7 @@ pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, 
 
 /// Copies a store, with the contents of its log, to a new name.
 fn copy_aside(path: &Path, ending: &str) -> Result<PathBuf, StoreError> {
-    let copy = beside(path, ending);
+    let copy = with_suffix(path, ending);
     for suffix in ["", "-wal"] {
         let (from, to) = (with_suffix(path, suffix), with_suffix(&copy, suffix));
         if from.exists() {
@@ -107,12 +107,6 @@ fn copy_aside(path: &Path, ending: &str) -> Result<PathBuf, StoreError> {
         }
     }
     Ok(copy)
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// The number of copied runs, those that lost files, and those that are lost.

@@ -26,8 +26,7 @@
 //! With HTTP/2 and TCP, and with TLS on either side, it is the same except for the settings that these
 //! need; HTTP/2 uses prior knowledge, which Envoy detects from the first bytes.
 //!
-//! A function's [`Fragment`] is merged in at fixed places. Messages that it may extend are [`Merged`]: the part set by
-//! this module is typed, the part added by the fragment is checked by Envoy's `--mode validate`.
+//! A function's [`Fragment`] is merged in at fixed places. Envoy's `--mode validate` checks the whole.
 //!
 //! [advice for benchmarks]: https://www.envoyproxy.io/docs/envoy/v1.40.0/faq/performance/how_to_benchmark_envoy
 
@@ -36,7 +35,7 @@ mod merge;
 mod messages;
 mod secure;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use hoptax_functions::{Fragment, KeyExchangeGroup, repeated};
@@ -44,16 +43,10 @@ use serde_json::{Map, Value, json};
 
 use crate::lab::TlsSettings;
 use merge::Merge;
-use messages::{
-    Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
-    Listener, LoadAssignment, Locality, LocalityEndpoints, NamedEndpoint, NetworkFilter, Node,
-    OverloadManager, Plain, ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router,
-    StaticResources, TcpProxy, Thresholds, Unlimited, UpgradeConfig, VirtualHost, Watchdogs,
-};
+use messages::{address, breakers_that_never_open, overload_manager, slow_watchdogs, stated};
 
 pub use codec::Codec;
-pub use merge::{MergeError, Merged};
-pub use messages::Bootstrap;
+pub use merge::MergeError;
 
 /// The name of the listener and of the HTTP connection manager's statistics: `http.ingress.downstream_rq_total`.
 pub const INGRESS: &str = "ingress";
@@ -85,6 +78,20 @@ pub struct ProxyPlan {
 }
 
 impl ProxyPlan {
+    /// The plain proxy: HTTP/1.1 without TLS, with a free port for the admin interface.
+    pub fn plain(listen: SocketAddr, origins: Vec<SocketAddr>) -> Self {
+        Self {
+            admin_port: 0,
+            listen,
+            origins,
+            fragment: None,
+            codec: Codec::Http1,
+            downstream: None,
+            upstream: None,
+            watched: None,
+        }
+    }
+
     /// The plain proxy that is left when the function is removed: with one origin, as every plain proxy has.
     #[must_use]
     pub fn without_function(&self) -> Self {
@@ -118,13 +125,15 @@ pub struct WatchedContents {
     pub clusters: Value,
 }
 
-/// The bootstrap for a plan.
+/// The bootstrap for a plan: the JSON that `--config-path` expects.
+///
+/// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/config/bootstrap/v3/bootstrap.proto>
 ///
 /// # Errors
 /// There is no origin, or the fragment does not fit: it overrides a field of the plain proxy without listing it in
 /// `replaces`, or lists one that it does not override.
-pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
-    Ok(Bootstrap(parts(plan)?.bootstrap))
+pub fn bootstrap(plan: &ProxyPlan) -> Result<Value, MergeError> {
+    Ok(parts(plan)?.bootstrap)
 }
 
 /// The contents of the files that Envoy reloads.
@@ -140,13 +149,10 @@ pub fn watched_contents(plan: &ProxyPlan) -> Result<WatchedContents, MergeError>
 }
 
 /// Messages as the resources of a discovery response.
-fn resources(type_url: &str, messages: &[Merged]) -> Value {
-    let with_type = |message: &Merged| {
-        let mut resource = json!({"@type": type_url});
-        if let (Some(resource), Value::Object(own)) = (resource.as_object_mut(), json!(message)) {
-            resource.extend(own);
-        }
-        resource
+fn resources(type_url: &str, messages: &[Value]) -> Value {
+    let with_type = |message: &Value| {
+        let of_type = [("@type".to_owned(), json!(type_url))];
+        of_type.into_iter().chain(message.as_object().cloned().into_iter().flatten()).collect::<Value>()
     };
     json!({"resources": messages.iter().map(with_type).collect::<Vec<_>>()})
 }
@@ -154,9 +160,9 @@ fn resources(type_url: &str, messages: &[Merged]) -> Value {
 /// The parts of a configuration.
 struct Parts {
     /// The bootstrap, which contains the other parts unless Envoy reads them from files.
-    bootstrap: Merged,
-    listeners: Vec<Merged>,
-    clusters: Vec<Merged>,
+    bootstrap: Value,
+    listeners: Vec<Value>,
+    clusters: Vec<Value>,
 }
 
 fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
@@ -168,74 +174,74 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
     let mut merging = Merge::new(&fragment.replaces);
     let group = fragment.key_exchange_group;
 
-    let cluster = merging.extend("cluster", &cluster(plan, group), &fragment.cluster)?;
+    let cluster = merging.extend("cluster", cluster(plan, group), &fragment.cluster)?;
     let filter = if plan.codec == Codec::Tcp {
-        let proxy = TcpProxy {
-            type_url: TcpProxy::TYPE_URL,
-            stat_prefix: INGRESS,
-            cluster: ORIGIN,
-            access_log: fragment.access_log.clone(),
-        };
-        NetworkFilter {
-            name: "envoy.filters.network.tcp_proxy",
-            typed_config: merging.extend("tcp_proxy", &proxy, &Map::new())?,
-        }
+        json!({"name": "envoy.filters.network.tcp_proxy", "typed_config": tcp_proxy(fragment)})
     } else {
-        NetworkFilter {
-            name: "envoy.filters.network.http_connection_manager",
-            typed_config: connection_manager(plan.codec, fragment, &mut merging)?,
+        let manager = connection_manager(plan.codec, fragment, &mut merging)?;
+        json!({"name": "envoy.filters.network.http_connection_manager", "typed_config": manager})
+    };
+    let transport_socket = plan.downstream.as_ref().map(|tls| {
+        if fragment.quic_downstream {
+            secure::quic_downstream(tls, group)
+        } else {
+            secure::downstream(tls, plan.codec, group, &fragment.certificate_source)
         }
-    };
-    let mut filters = fragment.network_filters.clone();
-    filters.push(merge::object("network_filters", &filter)?);
-    let listener = Listener {
-        name: INGRESS,
-        address: Address::new(&plan.listen),
-        filter_chains: [FilterChain {
-            filters,
-            transport_socket: plan.downstream.as_ref().map(|tls| {
-                let is_quic = fragment.quic_downstream;
-                if is_quic {
-                    secure::quic_downstream(tls, group)
-                } else {
-                    secure::downstream(tls, plan.codec, group, &fragment.certificate_source)
-                }
-            }),
-        }],
-    };
-    let listener = merging.extend("listener", &listener, &fragment.listener)?;
-    let nothing = Map::new();
-    let more = repeated(&fragment.listeners);
-    let more = more.iter().map(|listener| merging.extend("listeners", &nothing, listener));
-    let more = more.collect::<Result<Vec<_>, _>>()?;
-    let listeners: Vec<Merged> = std::iter::once(listener).chain(more).collect();
+    });
+    let filters = followed_by(&fragment.network_filters, filter);
+    let listener = json!({
+        "name": INGRESS,
+        "address": address(plan.listen),
+        "filter_chains": [stated(json!({"filters": filters, "transport_socket": transport_socket}))],
+    });
+    let listener = merging.extend("listener", listener, &fragment.listener)?;
+    let more = repeated(&fragment.listeners).into_iter().map(Value::Object);
+    let listeners: Vec<Value> = std::iter::once(listener).chain(more).collect();
     // With the default of 1,024, requests and spans would be dropped unnoticed if a companion is slow, which would make
     // the function look cheap.
-    let unlimited = Unlimited { circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] } };
-    let more = repeated(&fragment.clusters);
-    let more = more
-        .iter()
-        .map(|cluster| merging.extend("clusters", &unlimited, cluster))
-        .collect::<Result<Vec<_>, _>>()?;
-    let clusters: Vec<Merged> = std::iter::once(cluster).chain(more).collect();
+    let unlimited = json!({"circuit_breakers": breakers_that_never_open()});
+    let mut clusters = vec![cluster];
+    for cluster in repeated(&fragment.clusters) {
+        clusters.push(merging.extend("clusters", unlimited.clone(), &cluster)?);
+    }
     let watched = plan.watched.as_ref();
     let source = |path: &Path| json!({"path_config_source": {"path": path}});
-    let bootstrap = Plain {
-        node: watched.map(|_| Node { id: INGRESS, cluster: INGRESS }),
-        dynamic_resources: watched.map(
+    let bootstrap = stated(json!({
+        "node": watched.map(|_| json!({"id": INGRESS, "cluster": INGRESS})),
+        "dynamic_resources": watched.map(
             |files| json!({"lds_config": source(&files.listeners), "cds_config": source(&files.clusters)}),
         ),
-        admin: Admin { address: Address::loopback(plan.admin_port) },
-        static_resources: match watched {
-            Some(_) => StaticResources { listeners: Vec::new(), clusters: Vec::new() },
-            None => StaticResources { listeners: listeners.clone(), clusters: clusters.clone() },
+        "admin": {"address": address(SocketAddr::from((Ipv4Addr::LOCALHOST, plan.admin_port)))},
+        "static_resources": match watched {
+            Some(_) => json!({"listeners": [], "clusters": []}),
+            None => json!({"listeners": listeners, "clusters": clusters}),
         },
-        overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
-        watchdogs: Watchdogs::slow("20s", "60s"),
-    };
-    let bootstrap = merging.extend("bootstrap", &bootstrap, &fragment.bootstrap)?;
+        "overload_manager": overload_manager(),
+        "watchdogs": slow_watchdogs(),
+    }));
+    let bootstrap = merging.extend("bootstrap", bootstrap, &fragment.bootstrap)?;
     merging.finish()?;
     Ok(Parts { bootstrap, listeners, clusters })
+}
+
+/// The filters of a fragment, and the one that comes last.
+fn followed_by(filters: &[Map<String, Value>], last: Value) -> Vec<Value> {
+    filters.iter().cloned().map(Value::Object).chain([last]).collect()
+}
+
+/// The access loggers of a fragment, if it has some.
+fn access_log(fragment: &Fragment) -> Option<&[Map<String, Value>]> {
+    Some(fragment.access_log.as_slice()).filter(|loggers| !loggers.is_empty())
+}
+
+/// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/filters/network/tcp_proxy/v3/tcp_proxy.proto>
+fn tcp_proxy(fragment: &Fragment) -> Value {
+    stated(json!({
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy",
+        "stat_prefix": INGRESS,
+        "cluster": ORIGIN,
+        "access_log": access_log(fragment),
+    }))
 }
 
 /// The connection manager, extended by the fragment.
@@ -243,56 +249,46 @@ fn connection_manager(
     codec: Codec,
     fragment: &Fragment,
     merging: &mut Merge<'_>,
-) -> Result<Merged, MergeError> {
-    let routes = routes(fragment, merging)?;
-    let virtual_host = VirtualHost { name: ORIGIN, domains: ["*"], routes };
-    let virtual_host = merging.extend("virtual_host", &virtual_host, &fragment.virtual_host)?;
-    let connection_manager = HttpConnectionManager {
-        type_url: HttpConnectionManager::TYPE_URL,
-        stat_prefix: INGRESS,
-        generate_request_id: false,
-        route_config: RouteConfiguration { name: INGRESS, virtual_hosts: [virtual_host] },
-        http_filters: http_filters(fragment)?,
-        access_log: fragment.access_log.clone(),
-        upgrade_configs: (codec == Codec::WebSocket).then_some([UpgradeConfig { upgrade_type: "websocket" }]),
-    };
-    merging.extend("connection_manager", &connection_manager, &fragment.connection_manager)
+) -> Result<Value, MergeError> {
+    let virtual_host = json!({"name": ORIGIN, "domains": ["*"], "routes": routes(fragment, merging)?});
+    let virtual_host = merging.extend("virtual_host", virtual_host, &fragment.virtual_host)?;
+    let router = json!({
+        "name": "envoy.filters.http.router",
+        "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"},
+    });
+    let upgrades = (codec == Codec::WebSocket).then(|| json!([{"upgrade_type": "websocket"}]));
+    let connection_manager = stated(json!({
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": INGRESS,
+        "generate_request_id": false,
+        "route_config": {"name": INGRESS, "virtual_hosts": [virtual_host]},
+        "http_filters": followed_by(&fragment.http_filters, router),
+        "access_log": access_log(fragment),
+        "upgrade_configs": upgrades,
+    }));
+    merging.extend("connection_manager", connection_manager, &fragment.connection_manager)
 }
 
 /// The routes of the fragment, or one that matches every path, all with the same action.
-fn routes(fragment: &Fragment, merge: &mut Merge<'_>) -> Result<Vec<Merged>, MergeError> {
-    let action = RouteAction { cluster: ORIGIN };
+fn routes(fragment: &Fragment, merging: &mut Merge<'_>) -> Result<Vec<Value>, MergeError> {
+    let action = json!({"cluster": ORIGIN});
     if fragment.routes.is_empty() {
-        let route = Route { r#match: Some(RouteMatch { prefix: "/" }), route: action };
-        return Ok(vec![merge.extend("route", &route, &fragment.route)?]);
+        let route = json!({"match": {"prefix": "/"}, "route": action});
+        return Ok(vec![merging.extend("route", route, &fragment.route)?]);
     }
-    let route = Route { r#match: None, route: action };
-    fragment
-        .routes
-        .iter()
-        .map(|own| {
-            let matched = merge.extend("routes", &route, own)?;
-            merge.extend("route", &matched, &fragment.route)
-        })
-        .collect()
+    let route = json!({"route": action});
+    let with_own = |own| {
+        let matched = merging.extend("routes", route.clone(), own)?;
+        merging.extend("route", matched, &fragment.route)
+    };
+    fragment.routes.iter().map(with_own).collect()
 }
 
-/// The filters of the fragment, followed by the router.
-fn http_filters(fragment: &Fragment) -> Result<Vec<Map<String, Value>>, MergeError> {
-    let router =
-        HttpFilter { name: "envoy.filters.http.router", typed_config: Router { type_url: Router::TYPE_URL } };
-    let mut filters = fragment.http_filters.clone();
-    filters.push(merge::object("http_filters", &router)?);
-    Ok(filters)
-}
-
-fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
-    let endpoints = |origins: &[SocketAddr], zone: Option<&String>| LocalityEndpoints {
-        locality: zone.map(|zone| Locality { zone: zone.clone() }),
-        lb_endpoints: origins
-            .iter()
-            .map(|origin| NamedEndpoint { endpoint: Endpoint { address: Address::new(origin) } })
-            .collect(),
+fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Value {
+    let endpoints = |origins: &[SocketAddr], zone: Option<&String>| {
+        let endpoint = |origin: &SocketAddr| json!({"endpoint": {"address": address(*origin)}});
+        let endpoints: Vec<Value> = origins.iter().map(endpoint).collect();
+        stated(json!({"locality": zone.map(|zone| json!({"zone": zone})), "lb_endpoints": endpoints}))
     };
     let zones = plan.fragment.as_ref().map_or(&[][..], |fragment| &fragment.origin_zones);
     let endpoints = if zones.is_empty() {
@@ -301,19 +297,20 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
         let each = plan.origins.len().div_ceil(zones.len()).max(1);
         plan.origins.chunks(each).zip(zones).map(|(origins, zone)| endpoints(origins, Some(zone))).collect()
     };
-    Cluster {
-        name: ORIGIN,
-        r#type: "STATIC",
+    let transport_socket = plan.upstream.as_ref().map(|tls| {
+        let is_quic = plan.fragment.as_ref().is_some_and(|fragment| fragment.quic_upstream);
+        if is_quic { secure::quic_upstream(tls, group) } else { secure::upstream(tls, plan.codec, group) }
+    });
+    stated(json!({
+        "name": ORIGIN,
+        "type": "STATIC",
         // Envoy's default. With 10,000 connections an event loop may need a second to notice that one is established.
-        connect_timeout: "5s",
-        circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
-        load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
-        typed_extension_protocol_options: http_options(plan),
-        transport_socket: plan.upstream.as_ref().map(|tls| {
-            let is_quic = plan.fragment.as_ref().is_some_and(|fragment| fragment.quic_upstream);
-            if is_quic { secure::quic_upstream(tls, group) } else { secure::upstream(tls, plan.codec, group) }
-        }),
-    }
+        "connect_timeout": "5s",
+        "circuit_breakers": breakers_that_never_open(),
+        "load_assignment": {"cluster_name": ORIGIN, "endpoints": endpoints},
+        "typed_extension_protocol_options": http_options(plan),
+        "transport_socket": transport_socket,
+    }))
 }
 
 /// The options of HTTP to the origin. Envoy takes one protocol, and demands that it is stated beside all other options.

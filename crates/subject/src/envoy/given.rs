@@ -320,6 +320,11 @@ mod tests {
 
     use super::*;
 
+    fn lab(folder: &Path) -> Lab {
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Lab::new(server, server, folder.join("lab"))
+    }
+
     #[test]
     fn files_are_found_where_named_or_beside_the_configuration() {
         let folder = tempfile::tempdir().unwrap();
@@ -344,15 +349,8 @@ mod tests {
         fs::write(&path, text).unwrap();
         fs::write(folder.path().join("b.lua"), "").unwrap();
         let given = Given::read(&path).unwrap();
-        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let lab = Lab {
-            admin_port: 0,
-            listener_ports: Vec::new(),
-            origin: server,
-            companion: server,
-            folder: folder.path().join("lab"),
-        };
-        let error = given.check_files(&given.adapt(&lab).unwrap()).unwrap_err().to_string();
+        let adapted = given.adapt(&lab(folder.path())).unwrap();
+        let error = given.check_files(&adapted).unwrap_err().to_string();
         let lines: Vec<&str> = error.lines().collect();
         assert_eq!(lines.len(), 2, "{error}");
         assert!(lines[0].contains("envoy.yaml:3: file `a.lua` does not exist"), "{error}");
@@ -374,15 +372,7 @@ mod tests {
         assert!(read("").unwrap_err().to_string().contains("map.yaml#two/envoy.yaml` is this one"));
         let given = read("#two/envoy.yaml").unwrap();
         assert!(given.described().unwrap().contains("ConfigMap `two`, "), "{:?}", given.described());
-        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let lab = Lab {
-            admin_port: 0,
-            listener_ports: Vec::new(),
-            origin: server,
-            companion: server,
-            folder: folder.path().join("lab"),
-        };
-        let adapted = given.adapt(&lab).unwrap();
+        let adapted = given.adapt(&lab(folder.path())).unwrap();
         let certificates =
             crate::lab::Lab::create(&folder.path().join("certs"), [], &crate::lab::PeerNames::default())
                 .unwrap();
@@ -411,12 +401,8 @@ mod tests {
         }
         let path = folder.path().join("envoy.yaml");
         fs::write(&path, text).unwrap();
-        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (admin_port, listener_ports) = (0, Vec::new());
-        let folder = folder.path().join("lab");
-        let lab = Lab { admin_port, listener_ports, origin: server, companion: server, folder };
         let given = Given::read_alone(&path).map_err(|error| error.to_string())?;
-        given.adapt(&lab).map_err(|error| error.to_string())
+        given.adapt(&lab(folder.path())).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -403,8 +403,7 @@ impl Proxy {
     /// # Errors
     /// When its admin interface does not respond.
     pub fn all_statistics(&self) -> Result<Option<Statistics>, ProxyError> {
-        let read = self.admin.map(admin::statistics).transpose();
-        read.map_err(|cause| self.no_statistics(cause))
+        self.ask(admin::statistics)
     }
 
     /// The values of its statistics whose names match a pattern, in which `*` is a wildcard, also of those that were never used;
@@ -413,8 +412,7 @@ impl Proxy {
     /// # Errors
     /// When its admin interface does not respond.
     pub fn matching(&self, pattern: &str) -> Result<BTreeMap<String, u64>, ProxyError> {
-        let read = self.admin.map(|admin| admin::matching(admin, pattern)).transpose();
-        read.map(Option::unwrap_or_default).map_err(|cause| self.no_statistics(cause))
+        self.ask(|admin| admin::matching(admin, pattern)).map(Option::unwrap_or_default)
     }
 
     /// The addresses of all its listeners by name; none for a proxy without an admin interface.
@@ -422,8 +420,7 @@ impl Proxy {
     /// # Errors
     /// When its admin interface does not respond.
     pub fn listeners(&self) -> Result<BTreeMap<String, SocketAddr>, ProxyError> {
-        let read = self.admin.map(admin::listeners).transpose();
-        read.map(Option::unwrap_or_default).map_err(|cause| self.no_statistics(cause))
+        self.ask(admin::listeners).map(Option::unwrap_or_default)
     }
 
     /// Requests that it sent to endpoints with these addresses, retries included; none if it has no such endpoint or no admin interface.
@@ -431,22 +428,31 @@ impl Proxy {
     /// # Errors
     /// When its admin interface does not respond.
     pub fn requests_to(&self, addresses: &[SocketAddr]) -> Result<Option<u64>, ProxyError> {
-        let read = self.admin.map(|admin| admin::requests_to(admin, addresses)).transpose();
-        read.map(Option::flatten).map_err(|cause| self.no_statistics(cause))
+        self.ask(|admin| admin::requests_to(admin, addresses)).map(Option::flatten)
     }
 
-    fn no_statistics(&self, cause: String) -> ProxyError {
-        let (log, last_lines) = (self.child.log().to_owned(), self.child.last_lines(LOG_LINES));
-        ProxyError::NoStatistics { cause, log, last_lines }
+    /// Asks its admin interface; none for a proxy without one.
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(SocketAddr) -> Result<T, String>,
+    ) -> Result<Option<T>, ProxyError> {
+        self.admin.map(question).transpose().map_err(|cause| ProxyError::NoStatistics {
+            cause,
+            log: self.child.log().to_owned(),
+            last_lines: self.child.last_lines(LOG_LINES),
+        })
     }
 
-    /// Asks it to end without waiting, so that many can end in parallel.
+    /// Asks all of them to end, and waits until they have, all at once.
     ///
     /// # Errors
-    /// When the kernel does not report whether it is still running.
-    pub fn ask_to_end(&mut self) -> Result<(), ProxyError> {
-        let path = self.child.log().to_owned();
-        self.child.terminate().map_err(|source| ProxyError::File { path, source })
+    /// When the kernel does not report whether one is still running, or its exit status.
+    pub fn end_all(mut all: Vec<Self>) -> Result<(), ProxyError> {
+        for Self { child, .. } in &mut all {
+            let path = child.log().to_owned();
+            child.terminate().map_err(|source| ProxyError::File { path, source })?;
+        }
+        all.into_iter().try_for_each(Self::end)
     }
 
     /// Asks it to end and waits until it has.

@@ -279,12 +279,6 @@ impl Bytes {
 mod tests {
     use super::*;
 
-    #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/ab.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
-
     /// The ranges of answered and failed requests.
     fn counted(text: &str) -> [Option<(u64, u64)>; 2] {
         let reported = (TOOL.read)(&Output::new(text)).unwrap();

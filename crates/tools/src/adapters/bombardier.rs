@@ -4,7 +4,7 @@ use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
 
 use super::command_line::{command_line, words};
-use crate::document::{Document, json};
+use crate::document::{Document, with_fields};
 use crate::reported::Reported;
 use crate::text::{at, count_at, sum, text_at};
 use crate::tool::{Output, Tool};
@@ -38,13 +38,9 @@ pub(super) const TOOL: Tool = Tool {
 /// whose body breaks off has a status and an error: <https://github.com/codesenberg/bombardier/blob/master/clients.go>. So errors
 /// beyond `others` are of responses that look answered.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
-    let is_result = |value: &Value| value.pointer("/result/timeTakenSeconds").is_some();
     let layout = "the JSON is read that bombardier prints with `-o json`";
     let Document { value: result, notes, .. } =
-        json(output.result(), is_result).map_err(|problem| format!("{problem}; {layout}"))?;
-    if !is_result(&result) {
-        return Err(format!("`result.timeTakenSeconds` is missing; {layout}"));
-    }
+        with_fields(output.result(), &["/result/timeTakenSeconds"], layout)?;
     let us = |name: &str| at(&result, &format!("/result/latency/{name}"));
     let of = |names: &[&str]| -> Option<u64> {
         let counts = names.iter().map(|name| count_at(&result, &format!("/result/{name}")));
@@ -87,15 +83,4 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
         unread: notes,
         ..Reported::default()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/bombardier.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
 }

@@ -145,12 +145,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/hey.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
-
-    #[test]
     fn errors_count_as_failed() {
         let text = "Summary:\n  Total:\t2.0 secs\n  Requests/sec:\t986\n\nStatus code distribution:\n  [200]\t1920 responses\n  [503]\t7 responses\n\n\
                     Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": malformed header: X-A\n\nbar\n  \

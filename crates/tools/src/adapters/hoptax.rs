@@ -1,10 +1,9 @@
 //! hoptax itself, called like the other tools.
 
 use hoptax_result::{CountRange, Latency};
-use serde_json::Value;
 
 use super::command_line::{command_line, words};
-use crate::document::{Document, json};
+use crate::document::{Document, with_fields};
 use crate::reported::Reported;
 use crate::text::{at, count_at};
 use crate::tool::{RESULT, Tool};
@@ -27,13 +26,9 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| {
-        let is_result = |value: &Value| value.get("book").is_some() && value.get("latency").is_some();
-        let Document { value: result, notes, .. } = json(output.result(), is_result)?;
-        if !is_result(&result) {
-            return Err(
-                "`book` or `latency` is missing; the result of `hoptax load --json` is read".to_owned()
-            );
-        }
+        let layout = "the result of `hoptax load --json` is read";
+        let Document { value: result, notes, .. } =
+            with_fields(output.result(), &["/book", "/latency"], layout)?;
         // Withheld quantiles are still available in the outcome `answered`, for every answered request.
         let us = |name: &str| {
             at(&result, &format!("/latency/response/{name}"))

@@ -212,12 +212,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_is_read() {
-        let text = include_str!("../../recorded/k6.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
-    }
-
-    #[test]
     fn a_share_of_failures_is_their_number() {
         let text = r#"{"metrics": {"http_reqs": {"values": {"count": 1200}}, "http_req_failed": {"values": {"rate": 0.95}}}}"#;
         let of = |share: &str| {

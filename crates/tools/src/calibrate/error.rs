@@ -22,7 +22,7 @@ pub enum CalibrateError {
     Connect(#[from] ConnectError),
     /// A system call failed.
     #[error("cannot calibrate: {0}")]
-    System(io::Error),
+    System(#[from] io::Error),
     /// Requests failed, so the records of generator and origin do not match.
     #[error(
         "experiment `{0}`: requests failed, so the records of generator and origin do not match; is the machine overloaded?"

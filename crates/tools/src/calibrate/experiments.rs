@@ -228,7 +228,6 @@ fn cut_off(factor: f64) -> Spec {
         length,
         drain: Duration::from_millis(500),
         freeze: Some(freeze),
-        quantiles: &[0.5, 0.9, 0.95, 0.99],
         ..spec(
             "cut-off",
             "The same server, frozen from half a second before the end; the drain lasts 0.5 s",

@@ -82,9 +82,3 @@ fn offer(
     let entries = entries.iter().filter_map(Entry::from_bytes).collect();
     Ok((entries, start_ns, recording))
 }
-
-impl From<io::Error> for CalibrateError {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
-}

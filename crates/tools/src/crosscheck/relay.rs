@@ -272,39 +272,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn times_are_recorded_and_bytes_are_unchanged() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let relay = Relay::bind(listener.local_addr().unwrap()).unwrap();
-        let address = relay.local_address();
-        thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut request = [0; 4];
-            while stream.read_exact(&mut request).is_ok() {
-                thread::sleep(Duration::from_millis(20));
-                // The response arrives in two pieces and ends with the second.
-                stream.write_all(&request).unwrap();
-                thread::sleep(Duration::from_millis(20));
-                stream.write_all(b"more").unwrap();
-            }
-        });
-        let ended = AtomicBool::new(false);
-        let record = thread::scope(|scope| {
-            let relaying = scope.spawn(|| relay.run(&ended));
-            let mut client = TcpStream::connect(address).unwrap();
-            for _ in 0..3 {
-                client.write_all(b"ping").unwrap();
-                let mut response = [0; 8];
-                client.read_exact(&mut response).unwrap();
-                assert_eq!(&response, b"pingmore");
-            }
-            ended.store(true, Ordering::Relaxed);
-            relaying.join().unwrap().unwrap()
-        });
-        assert_eq!(record.len(), 3);
-        assert!(record.iter().all(|one| one.left_ns - one.arrived_ns >= 39_000_000), "{record:?}");
-    }
-
     /// The exchanges while `clients` runs with the address of a relay to `upstream`.
     fn relayed(upstream: SocketAddr, clients: impl FnOnce(SocketAddr) + Send) -> Vec<Exchange> {
         let relay = Relay::bind(upstream).unwrap();
@@ -318,6 +285,34 @@ mod tests {
             done.unwrap();
             record.unwrap()
         })
+    }
+
+    #[test]
+    fn times_are_recorded_and_bytes_are_unchanged() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 4];
+            while stream.read_exact(&mut request).is_ok() {
+                thread::sleep(Duration::from_millis(20));
+                // The response arrives in two pieces and ends with the second.
+                stream.write_all(&request).unwrap();
+                thread::sleep(Duration::from_millis(20));
+                stream.write_all(b"more").unwrap();
+            }
+        });
+        let record = relayed(to, |address| {
+            let mut client = TcpStream::connect(address).unwrap();
+            for _ in 0..3 {
+                client.write_all(b"ping").unwrap();
+                let mut response = [0; 8];
+                client.read_exact(&mut response).unwrap();
+                assert_eq!(&response, b"pingmore");
+            }
+        });
+        assert_eq!(record.len(), 3);
+        assert!(record.iter().all(|one| one.left_ns - one.arrived_ns >= 39_000_000), "{record:?}");
     }
 
     #[test]

@@ -62,39 +62,23 @@ pub(crate) fn once(
     tool: &Installed,
     stop: &AtomicBool,
 ) -> Result<Result<ToolRun, String>, CrosscheckError> {
-    let ended = AtomicBool::new(false);
-    let (output, exchanges) = match &server.kind {
+    let (outcome, exchanges) = match &server.kind {
         Kind::Origin { query, .. } => {
             let of_origin = OriginOptions { default_query: query.clone(), ..OriginOptions::default() };
             let origin = Origin::bind(&of_origin)?;
             let url = format!("http://{}/", origin.local_address());
-            thread::scope(|scope| {
-                let serving = scope.spawn(|| {
-                    processors::pin(&options.placement.proxy)?;
-                    let (_, served) = origin.run_recorded(&ended)?;
-                    Ok::<_, CrosscheckError>(served.into_iter().map(Exchange::from).collect())
-                });
-                let output = call(options, tool, &url, stop);
-                ended.store(true, Ordering::Relaxed);
-                (output, serving.join())
-            })
+            beside(options, tool, &url, stop, |ended| {
+                let (_, served) = origin.run_recorded(ended)?;
+                Ok(served.into_iter().map(Exchange::from).collect())
+            })?
         }
         Kind::Other { address, path } => {
             let relay = Relay::bind(*address)?;
             let url = format!("http://{}{path}", relay.local_address());
-            thread::scope(|scope| {
-                let serving = scope.spawn(|| {
-                    processors::pin(&options.placement.proxy)?;
-                    Ok::<_, CrosscheckError>(relay.run(&ended)?)
-                });
-                let output = call(options, tool, &url, stop);
-                ended.store(true, Ordering::Relaxed);
-                (output, serving.join())
-            })
+            beside(options, tool, &url, stop, |ended| Ok(relay.run(ended)?))?
         }
     };
-    let exchanges: Vec<Exchange> = exchanges.map_err(|_| CrosscheckError::ServerLost)??;
-    let (reported, cpu_ns) = match output? {
+    let (reported, cpu_ns) = match outcome {
         Ok(output) => output,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -122,6 +106,27 @@ pub(crate) fn once(
 
 /// The report of a tool and its CPU time, nanoseconds; or the reason for its failure.
 type Outcome = Result<(Reported, u64), String>;
+
+/// The outcome of a tool, and the exchanges that `serve` records meanwhile.
+fn beside(
+    options: &Options,
+    tool: &Installed,
+    url: &str,
+    stop: &AtomicBool,
+    serve: impl FnOnce(&AtomicBool) -> Result<Vec<Exchange>, CrosscheckError> + Send,
+) -> Result<(Outcome, Vec<Exchange>), CrosscheckError> {
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            processors::pin(&options.placement.proxy)?;
+            serve(&ended)
+        });
+        let outcome = call(options, tool, url, stop);
+        ended.store(true, Ordering::Relaxed);
+        let exchanges = serving.join().map_err(|_| CrosscheckError::ServerLost)??;
+        Ok((outcome?, exchanges))
+    })
+}
 
 fn call(
     options: &Options,

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use hoptax_result::{Latency, LoadResult, Percentile, Severity, Verdict};
+use hoptax_result::{LoadResult, Severity, Verdict};
+
+use super::stated::unstated;
 
 /// The judgement of a load.
 #[derive(Clone, Debug)]
@@ -22,55 +24,19 @@ impl Judgement {
             let message = finding.message.replace('\n', " ");
             let _ = writeln!(comments, "# {}: {}: {message}", finding.severity.as_str(), finding.id);
         }
-        for (what, state) in [
-            ("withheld in the result", Quantile::Withheld),
-            ("lower bounds in the result", Quantile::Bounded),
-        ] {
-            let names: Vec<String> = quantiles(result)
-                .into_iter()
-                .filter(|(_, its)| *its == state)
-                .map(|(percentile, _)| format!("p{percentile}"))
-                .collect();
+        let (withheld, bounded) = unstated(&result.latency.response, &result.percentiles);
+        for (what, names) in [("withheld in the result", withheld), ("lower bounds in the result", bounded)] {
             if !names.is_empty() {
-                let _ = writeln!(comments, "# {what}: {}", names.join(", "));
+                let _ = writeln!(comments, "# {what}: {names}");
             }
         }
         Self { verdict: result.verdict, comments }
     }
 }
 
-/// Form of a quantile of response time in the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quantile {
-    Known,
-    Bounded,
-    Withheld,
-}
-
-/// The percentiles of response time in the result, those of `--percentiles` and `--fail-on` included, ascending.
-fn quantiles(result: &LoadResult) -> Vec<(f64, Quantile)> {
-    let Latency { p50_us, p90_us, p99_us, p99_9_us, at_least, .. } = &result.latency.response;
-    let state = |value: &Option<f64>, bound: &Option<f64>| match (value, bound) {
-        (Some(_), _) => Quantile::Known,
-        (None, Some(_)) => Quantile::Bounded,
-        (None, None) => Quantile::Withheld,
-    };
-    let mut quantiles = vec![
-        (50.0, state(p50_us, &at_least.p50_us)),
-        (90.0, state(p90_us, &at_least.p90_us)),
-        (99.0, state(p99_us, &at_least.p99_us)),
-        (99.9, state(p99_9_us, &at_least.p99_9_us)),
-    ];
-    let requested = |one: &Percentile| (one.percentile, state(&one.response_us, &one.response_at_least_us));
-    quantiles.extend(result.percentiles.iter().map(requested));
-    quantiles.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    quantiles.dedup_by_key(|(percentile, _)| *percentile);
-    quantiles
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_result::sample;
+    use hoptax_result::{Percentile, sample};
     use serde_json::json;
 
     use super::*;

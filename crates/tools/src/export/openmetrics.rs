@@ -8,6 +8,7 @@ use std::fmt::Write;
 use hoptax_load::hdr::Bucket;
 use hoptax_result::LoadResult;
 
+use super::stated;
 use crate::exponential::Exponential;
 
 /// The name of the histogram of response times.
@@ -38,13 +39,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
         text,
         "# TYPE hoptax_load_requests_total counter\n# HELP hoptax_load_requests_total Requests by outcome."
     );
-    for (outcome, count) in [
-        ("answered", book.answered),
-        ("failed", book.failed),
-        ("timed-out", book.timed_out),
-        ("unfinished", book.unfinished),
-        ("unsent", book.unsent),
-    ] {
+    for (outcome, count) in stated::outcomes(book) {
         let _ = writeln!(text, "hoptax_load_requests_total{{{labels},outcome=\"{outcome}\"}} {count}{when}");
     }
     let mut unstated = String::new();
@@ -55,7 +50,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
         let Some(times) = Exponential::new(buckets) else { continue };
         let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds\n# HELP {name} {help}");
         let _ = writeln!(text, "{name}{{{labels}}} {}{when}", value(&times));
-        let (withheld, bounded) = super::stated::unstated(latency);
+        let (withheld, bounded) = stated::unstated(latency, &[]);
         if !(withheld.is_empty() && bounded.is_empty()) {
             let names = format!("of=\"{name}\",withheld=\"{withheld}\",lower_bounds=\"{bounded}\"");
             let _ = writeln!(unstated, "{UNSTATED}{{{labels},{names}}} 1{end}");

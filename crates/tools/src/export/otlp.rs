@@ -8,6 +8,7 @@ use hoptax_load::hdr::Bucket;
 use hoptax_result::{Latency, LoadResult};
 use serde_json::{Value, json};
 
+use super::stated::{outcomes, unstated};
 use crate::exponential::Exponential;
 
 /// Temporality of counts since the start of the record. Prometheus takes no counts of intervals (delta temporality).
@@ -26,19 +27,12 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     let from_s = result.recorded_from_unix_s.unwrap_or_default().max(0.0);
     let nanoseconds = |unix_s: f64| format!("{:.0}", unix_s * 1e9);
     let times = Times { start: nanoseconds(from_s), end: nanoseconds(from_s + result.recorded_s) };
-    let outcomes = [
-        ("answered", book.answered),
-        ("failed", book.failed),
-        ("timed-out", book.timed_out),
-        ("unfinished", book.unfinished),
-        ("unsent", book.unsent),
-    ];
     let rates = [("target", rate.target), ("offered", Some(rate.offered)), ("achieved", rate.achieved)];
     let statuses: Vec<(String, u64)> =
         result.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
     let latency = &result.latency;
     let mut metrics = vec![
-        times.counts("hoptax.load.requests", "Requests by outcome.", "outcome", outcomes),
+        times.counts("hoptax.load.requests", "Requests by outcome.", "outcome", outcomes(book)),
         times.counts("hoptax.load.failures", "Failed requests by kind.", "kind", &result.failures),
         times.counts(
             "hoptax.load.responses",
@@ -136,7 +130,7 @@ impl Times {
         let all = json!({"aggregationTemporality": CUMULATIVE, "dataPoints": [point]});
         let mut metric =
             json!({"name": name, "description": description, "unit": "s", "exponentialHistogram": all});
-        let (withheld, bounded) = super::stated::unstated(latency);
+        let (withheld, bounded) = unstated(latency, &[]);
         let unstated: Vec<Value> = [(WITHHELD, withheld), (LOWER_BOUNDS, bounded)]
             .into_iter()
             .filter(|(_, names)| !names.is_empty())

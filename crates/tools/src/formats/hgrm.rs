@@ -9,9 +9,6 @@ use super::judgement::Judgement;
 use crate::reported::{Reported, Sum};
 use crate::text::{number, several};
 
-/// Percentiles of results.
-const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
-
 /// Values of a result that such a file does not hold.
 const NOT_REPORTED: [&str; 2] = [
     "the unit of its values: they are read as milliseconds, the unit of hoptax, wrk2 and the plotters of HdrHistogram",
@@ -63,8 +60,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         let low_us = if is_exact { behind.us } else { before.us };
         Some(ImportedRange { percentile, low_us, high_us: behind.us })
     };
-    let buckets = PERCENTILES.map(bucket);
-    let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
+    let of_buckets = Reported::of_buckets(bucket);
     let reported = Reported {
         answered: Some(CountRange::exactly(last.count)),
         sums: total
@@ -74,15 +70,10 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         latency: Latency {
             mean_us: us("Mean"),
             standard_deviation_us: us("StdDeviation"),
-            p50_us,
-            p90_us,
-            p99_us,
-            p99_9_us,
             max_us: us("Max"),
-            ..Latency::default()
+            ..of_buckets.latency
         },
-        buckets: buckets.into_iter().flatten().collect(),
-        ..Reported::default()
+        ..of_buckets
     };
     Ok(Judgement::of_comments(text).import("hgrm", reported, &NOT_REPORTED))
 }

@@ -72,8 +72,8 @@ impl Judgement {
             let name = format!("p{percentile}");
             self.withheld.contains(&name) || self.bounded.contains(&name)
         };
-        for (percentile, quantile, _) in quantiles(&mut reported.latency) {
-            *quantile = quantile.filter(|_| !is_left_out(percentile));
+        for quantile in quantiles(&mut reported.latency) {
+            *quantile.us = quantile.us.filter(|_| !is_left_out(quantile.percentile));
         }
         reported.buckets.retain(|bucket| !is_left_out(bucket.percentile));
         if !self.withheld.is_empty() {

@@ -5,7 +5,7 @@
 mod csv;
 mod parquet;
 
-use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
+use hoptax_result::{CountRange, ImportedRange, LoadResult};
 
 use super::judgement::Judgement;
 use super::named_or_only;
@@ -14,8 +14,6 @@ use crate::reported::Reported;
 pub(super) use csv::read as import_table;
 pub use parquet::csv_of_parquet;
 
-/// Percentiles of results.
-const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 /// The columns that are needed.
 const NUMBERS: [&str; 3] = ["from_us", "to_us", "count"];
 /// The columns that name a distribution.
@@ -74,7 +72,7 @@ fn distribution(
         .try_fold(0, |sum: u64, bin| sum.checked_add(bin.count))
         .filter(|total| *total > 0)
         .ok_or_else(|| format!("`{meant}` has no times"))?;
-    let buckets = PERCENTILES.map(|percentile| {
+    let bucket = |percentile: f64| {
         let rank = (percentile / 100.0 * total as f64).ceil() as u64;
         let mut below = 0;
         let bin = own.iter().find(|bin| {
@@ -82,14 +80,9 @@ fn distribution(
             below >= rank
         })?;
         Some(ImportedRange { percentile, low_us: bin.from_us, high_us: bin.to_us })
-    });
-    let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
-    let reported = Reported {
-        answered: Some(CountRange::exactly(total)),
-        latency: Latency { p50_us, p90_us, p99_us, p99_9_us, ..Latency::default() },
-        buckets: buckets.into_iter().flatten().collect(),
-        ..Reported::default()
     };
+    let answered = Some(CountRange::exactly(total));
+    let reported = Reported { answered, ..Reported::of_buckets(bucket) };
     Ok(judgement.import(format, reported, &NOT_REPORTED))
 }
 

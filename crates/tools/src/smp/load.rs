@@ -9,9 +9,7 @@ use crate::smp::document::{
     Client, Document, Environment, Latency, MeshConfig, Node, Protocol, TestConfig, TestResult,
 };
 use crate::smp::{VERSION, duration, kept};
-
-/// The first second of the year 10000, which RFC 3339 cannot write.
-const YEAR_10000_S: f64 = 253_402_300_800.0;
+use crate::text::date;
 
 /// A result of a load. Times are response times; those of an imported result, which has none, are service times.
 pub fn of_load(load: &LoadResult) -> Document {
@@ -88,8 +86,7 @@ pub(crate) fn protocol(name: &str) -> Protocol {
 
 /// A time, RFC 3339; none if it is not representable.
 pub(crate) fn time(unix_s: f64) -> Option<String> {
-    let since = Duration::try_from_secs_f64(unix_s).ok().filter(|_| unix_s < YEAR_10000_S)?;
-    Some(humantime::format_rfc3339_nanos(UNIX_EPOCH + since).to_string())
+    date(Duration::try_from_secs_f64(unix_s).ok()?)
 }
 
 /// SMP has whole requests per second; a load below half a request per second would become one without a limit.

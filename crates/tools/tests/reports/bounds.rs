@@ -60,6 +60,13 @@ fn reports(of: &Outcomes) -> Vec<Report> {
     let (answered, failed) = (ok + moved, all - ok - moved);
     let rate = |count: u64| count as f64 / SECONDS;
     let report = |tool, text| Report { tool, text, succeeded: ok + moved, done: all, answered, failed };
+    // A late response is complete, and may be a refused one.
+    let wrk = format!(
+        "  2 threads and 16 connections\n  {responses} requests in {SECONDS:.2}s, 1.00MB read\n  Socket errors: connect {unconnected}, read {reset}, \
+         write 0, timeout {both}\n  Non-2xx or 3xx responses: {}\nRequests/sec: {:.2}\n",
+        missing + broken,
+        rate(responses),
+    );
     vec![
         // A status other than 2xx, and a length that is another one for all of them; resets are reads that failed, with `both` behind
         // the head of a response.
@@ -80,19 +87,8 @@ fn reports(of: &Outcomes) -> Vec<Report> {
                 rate(responses + reset),
             ))
         },
-        // A late response is complete, and may be a refused one.
-        report("wrk", format!(
-            "  2 threads and 16 connections\n  {responses} requests in {SECONDS:.2}s, 1.00MB read\n  Socket errors: connect {unconnected}, read {reset}, \
-             write 0, timeout {both}\n  Non-2xx or 3xx responses: {}\nRequests/sec: {:.2}\n",
-            missing + broken,
-            rate(responses),
-        )),
-        report("wrk2", format!(
-            "  2 threads and 16 connections\n  {responses} requests in {SECONDS:.2}s, 1.00MB read\n  Socket errors: connect {unconnected}, read {reset}, \
-             write 0, timeout {both}\n  Non-2xx or 3xx responses: {}\nRequests/sec: {:.2}\n",
-            missing + broken,
-            rate(responses),
-        )),
+        report("wrk", wrk.clone()),
+        report("wrk2", wrk),
         report("hey", format!(
             "Summary:\n  Total:\t{SECONDS:.4} secs\n  Requests/sec:\t{:.4}\n\nStatus code distribution:\n  [200]\t{ok} responses\n  [302]\t{moved} responses\n  \
              [404]\t{missing} responses\n  [503]\t{broken} responses\n\nError distribution:\n  [{unconnected}]\tconnection refused\n  [{reset}]\treset\n",

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use hoptax_result::{CountRange, LoadResult, Stated};
-use hoptax_tools::{ALL, find, import};
+use hoptax_tools::{ALL, Tool, find, import};
 
 /// A file, the requests answered and failed in it, each as the fewest and the most; none if the file does not tell.
 type Case = (&'static str, Option<(u64, u64)>, Option<(u64, u64)>);
@@ -68,12 +68,16 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(format!("{}/failures/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The result of a file, by the tool in its name.
-fn imported(file: &str) -> LoadResult {
+/// The tool in the name of a file.
+fn tool(file: &str) -> &'static Tool {
     let name = file.split('-').next().unwrap();
     // boom is the former name of hey.
-    let tool = find(if name == "boom" { "hey" } else { name }).unwrap();
-    import(tool, &text(file), None).unwrap_or_else(|problem| panic!("{file}: {problem}"))
+    find(if name == "boom" { "hey" } else { name }).unwrap()
+}
+
+/// The result of a file.
+fn imported(file: &str) -> LoadResult {
+    import(tool(file), &text(file), None).unwrap_or_else(|problem| panic!("{file}: {problem}"))
 }
 
 /// The number in a book, or the range of it.
@@ -118,10 +122,8 @@ fn every_file_is_tested_and_every_tool_has_one() {
 #[test]
 fn two_runs_in_one_text_are_refused_by_all() {
     for (file, ..) in CASES {
-        let name = file.split('-').next().unwrap();
-        let tool = find(if name == "boom" { "hey" } else { name }).unwrap();
         let one = text(file);
-        let problem = import(tool, &format!("{one}\n{one}"), None).unwrap_err();
+        let problem = import(tool(file), &format!("{one}\n{one}"), None).unwrap_err();
         assert!(problem.contains("it has 2 runs, which begin in lines "), "{file}: {problem}");
     }
 }
@@ -129,15 +131,13 @@ fn two_runs_in_one_text_are_refused_by_all() {
 #[test]
 fn what_a_log_or_a_terminal_adds_to_lines_is_named() {
     for (file, ..) in CASES.iter().filter(|(file, ..)| Path::new(file).extension() == Some("txt".as_ref())) {
-        let name = file.split('-').next().unwrap();
-        let tool = find(if name == "boom" { "hey" } else { name }).unwrap();
         let with =
             |prefix: &str| -> String { text(file).lines().map(|line| format!("{prefix}{line}\n")).collect() };
         for prefix in ["2026-01-02T03:04:05Z ", "load-1  | "] {
-            let problem = import(tool, &with(prefix), None).unwrap_err();
+            let problem = import(tool(file), &with(prefix), None).unwrap_err();
             assert!(problem.contains(&format!("such as `{}`", prefix.trim())), "{file}: {problem}");
         }
-        let problem = import(tool, &with("\u{1b}[32m"), None).unwrap_err();
+        let problem = import(tool(file), &with("\u{1b}[32m"), None).unwrap_err();
         assert!(problem.contains("colour codes"), "{file}: {problem}");
     }
     let prefixed: String = text("k6-1.0-summary-export.json")

@@ -18,9 +18,9 @@ pub(super) fn put_cookies(cookies: &[u8], output: &mut Vec<u8>) {
 
 impl Encoded {
     /// An HTTP/2 request. Names of `fields` are in lower case, with pseudo-header fields first.
-    pub fn http2(fields: &[(String, String)], body: &[u8]) -> Self {
+    pub fn http2<T: AsRef<str>>(fields: &[(T, T)], body: &[u8]) -> Self {
         let mut bytes = Vec::new();
-        let fields_of = |(name, value): &(String, String)| {
+        let fields_of = |(name, value): (&str, &str)| {
             let (whole, named) = static_index(name, value);
             let from = bytes.len();
             if named.is_none() {
@@ -35,8 +35,9 @@ impl Encoded {
                 table_bytes: name.len() + value.len() + ENTRY_BYTES,
             }
         };
-        let is_head = fields.iter().any(|(name, value)| name == ":method" && value == "HEAD");
-        let fields = fields.iter().map(fields_of).collect();
+        let fields = fields.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+        let is_head = fields.clone().any(|field| field == (":method", "HEAD"));
+        let fields = fields.map(fields_of).collect();
         let body_from = bytes.len();
         bytes.extend_from_slice(body);
         Self { bytes, asked: Asked::head(is_head), fields, body_from }
@@ -137,7 +138,6 @@ mod tests {
 
     fn request(path: &str) -> Encoded {
         let fields = [(":method", "GET"), (":scheme", "http"), (":path", path), ("x-a", "b")];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Encoded::http2(&fields, b"body")
     }
 

@@ -171,8 +171,6 @@ fn fixed(is_static: bool, index: usize) -> Result<(&'static str, &'static str), 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use proptest::prelude::*;
 
     use super::*;

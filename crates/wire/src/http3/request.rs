@@ -9,7 +9,7 @@ use crate::server::{Body, Head, IsStreaming, MAX_BODY_BYTES, MAX_UNSENT_BYTES, S
 const PIECE_BYTES: usize = 64 * 1024;
 /// Maximum size of a part of a streaming request that is reported and not processed. The rest stays with QUIC. A whole message
 /// must fit: gRPC permits 4 MiB by default.
-const MAX_UNRELEASED_BYTES: usize = 8 << 20;
+pub(super) const MAX_UNRELEASED_BYTES: usize = 8 << 20;
 
 /// A request and its response.
 #[derive(Debug, Default)]

@@ -172,8 +172,6 @@ fn read_fields(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::super::frame::{put_head, put_headers};
     use super::*;
 

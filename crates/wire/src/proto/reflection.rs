@@ -171,8 +171,6 @@ impl Reflection {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn descriptors() -> Vec<FileDescriptorProto> {

@@ -108,6 +108,20 @@ pub struct ServerSecurity {
     pub alpn: Vec<Vec<u8>>,
 }
 
+impl ServerSecurity {
+    /// The usual settings: no client certificates, all versions, no resumption and no protocols.
+    pub fn new(identity: Identity) -> Self {
+        Self {
+            identity,
+            client_authorities: Vec::new(),
+            accepts_anonymous_clients: false,
+            versions: Versions::Both,
+            resumes: false,
+            alpn: Vec::new(),
+        }
+    }
+}
+
 fn provider(ciphers: &[String], groups: &[String]) -> Result<Arc<CryptoProvider>, SetupError> {
     let mut provider = aws_lc_rs::default_provider();
     provider.kx_groups = GROUPS.to_vec();

@@ -1,7 +1,5 @@
 //! Handshakes in memory: their results, and the state that a client keeps.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use hoptax_certs::{Authority, KeyKind, Request};
 
 use super::config::restricted_to;
@@ -10,26 +8,15 @@ use super::*;
 const P256: &str = "secp256r1";
 const HYBRID: &str = "X25519MLKEM768";
 
-/// A server's configuration, and the authority that a client must trust.
-fn server() -> (Arc<ServerConfig>, String) {
+/// The configuration of a server of this machine, and the authority that a client must trust.
+pub(crate) fn localhost() -> (Arc<ServerConfig>, String) {
     let authority = Authority::new("test", 3_600).unwrap();
-    let signed = authority
-        .sign(&Request {
-            names: vec!["localhost".to_owned()],
-            spiffe: Vec::new(),
-            key: KeyKind::P256,
-            seconds: 3_600,
-        })
-        .unwrap();
-    let config = server_config(ServerSecurity {
-        identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
-        client_authorities: Vec::new(),
-        accepts_anonymous_clients: false,
-        versions: Versions::Both,
-        resumes: true,
-        alpn: Vec::new(),
-    });
-    (config.unwrap(), authority.certificate())
+    let names = vec!["localhost".to_owned()];
+    let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3_600 };
+    let signed = authority.sign(&request).unwrap();
+    let identity = Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap();
+    let security = ServerSecurity { resumes: true, ..ServerSecurity::new(identity) };
+    (server_config(security).unwrap(), authority.certificate())
 }
 
 fn client(authority: &str, groups: &[&str], versions: Versions, resumes: bool) -> Arc<ClientConfig> {
@@ -67,7 +54,7 @@ fn shake_with(
 
 /// A client and a server before their handshake.
 fn sides() -> (Tls, Tls) {
-    let (server, authority) = server();
+    let (server, authority) = localhost();
     let config = client(&authority, &[], Versions::Both, true);
     let client = Tls::client(&config, ServerName::try_from("localhost").unwrap()).unwrap();
     (client, Tls::server(&server).unwrap())
@@ -122,7 +109,7 @@ fn group(handshake: &Handshake) -> Option<&str> {
 
 #[test]
 fn the_key_exchange_uses_the_requested_group_or_x25519() {
-    let (server, authority) = server();
+    let (server, authority) = localhost();
     for (groups, expected) in
         [(&[][..], "X25519"), (&[P256], P256), (&[HYBRID], HYBRID), (&[P256, HYBRID], P256)]
     {
@@ -136,7 +123,7 @@ fn the_key_exchange_uses_the_requested_group_or_x25519() {
 
 #[test]
 fn a_client_remembers_the_group_of_a_server_after_one_retry() {
-    let (server, authority) = server();
+    let (server, authority) = localhost();
     let server = restricted_to(&server, P256);
     // A second handshake with sessions resumes the first.
     for resumes in [true, false] {
@@ -152,7 +139,7 @@ fn a_client_remembers_the_group_of_a_server_after_one_retry() {
 #[test]
 fn as_many_connections_resume_at_once_as_the_server_gave_tickets() {
     const CONNECTIONS: usize = 100;
-    let (server, authority) = server();
+    let (server, authority) = localhost();
     for (resumes, expected) in [(true, CONNECTIONS), (false, 0)] {
         let config = client(&authority, &[], Versions::Only13, resumes);
         // A ticket is taken when a handshake begins, so all begin before the first is carried out.
@@ -172,7 +159,7 @@ fn as_many_connections_resume_at_once_as_the_server_gave_tickets() {
 
 #[test]
 fn a_session_of_tls_1_2_that_is_taken_up_exchanges_no_keys() {
-    let (server, authority) = server();
+    let (server, authority) = localhost();
     let client = client(&authority, &[], Versions::Only12, true);
     assert_eq!(group(&shake(&client, &server).unwrap()), Some("X25519"));
     let second = shake(&client, &server).unwrap();
@@ -181,8 +168,8 @@ fn a_session_of_tls_1_2_that_is_taken_up_exchanges_no_keys() {
 
 #[test]
 fn a_client_that_verifies_once_trusts_only_verified_servers() {
-    let (known, authority) = server();
-    let (stranger, _) = server();
+    let (known, authority) = localhost();
+    let (stranger, _) = localhost();
     for versions in [Versions::Only12, Versions::Only13] {
         let client = client_config(ClientSecurity {
             authorities: certificates_from_pem(authority.as_bytes()).unwrap(),

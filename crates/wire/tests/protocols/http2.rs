@@ -17,7 +17,7 @@ fn text(from: u64, most: u64) -> &'static [u8] {
 fn request(body: &[u8]) -> Encoded {
     let fields =
         [(":method", "POST"), (":scheme", "http"), (":authority", "a"), (":path", "/p"), ("x-id", "7")];
-    let mut request = Encoded::http2(&fields.map(|(name, value)| (name.to_owned(), value.to_owned())), body);
+    let mut request = Encoded::http2(&fields, body);
     Encoded::number_fields(std::iter::once(&mut request), |_| false);
     request
 }

@@ -4,6 +4,5 @@
 
 mod http2;
 mod http2_flood;
-mod http3;
 mod response;
 mod response_properties;

@@ -1,7 +1,6 @@
 use super::*;
-use crate::fixture::adapted;
-use crate::parts::parts;
-use crate::request::{StatedRequest, derive, stated};
+use crate::fixture::{adapted, passed_parts, request_of};
+use crate::request::{StatedRequest, stated};
 
 /// A listener with a filter, a match and an action of a route, and more of the connection manager.
 fn listener(filter: &str, matching: &str, action: &str, more: &str) -> Adapted {
@@ -26,14 +25,9 @@ fn filter(of: &str, settings: &str) -> String {
     format!("{{name: f, typed_config: {{'@type': type.googleapis.com/{HTTP}{of}, {settings}}}}}")
 }
 
-fn request_of(adapted: &Adapted) -> DerivedRequest {
-    derive(adapted, &adapted.listeners[0]).unwrap()
-}
-
 /// The hint of the first part.
 fn hint(adapted: &Adapted) -> String {
-    let request = request_of(adapted);
-    parts(adapted, &adapted.listeners[0], &request)[0].exercised_by.clone().unwrap()
+    passed_parts(adapted)[0].exercised_by.clone().unwrap()
 }
 
 const RATE_LIMIT: &str = "ratelimit.v3.RateLimit";
@@ -82,7 +76,7 @@ fn what_no_request_has_by_itself_is_said() {
 
 /// True if nothing of the request meets the conditions of the first part.
 fn is_unmet(adapted: &Adapted) -> bool {
-    parts(adapted, &adapted.listeners[0], &request_of(adapted))[0].is_unmet
+    passed_parts(adapted)[0].is_unmet
 }
 
 #[test]

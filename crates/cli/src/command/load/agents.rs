@@ -8,8 +8,7 @@ use hoptax_result::Agents;
 use hoptax_session::load::Sending;
 use hoptax_session::{Interrupt, Update, machine};
 
-use super::{Outputs, write};
-use crate::arguments::LoadArguments;
+use super::{LoadArguments, Outputs, write};
 use crate::exit::{Code, Failure};
 use crate::progress::LoadProgress;
 use crate::{interrupt, print, token_file};

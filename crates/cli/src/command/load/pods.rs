@@ -3,16 +3,56 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use clap::Args;
 use hoptax_agents::SentLoad;
-use hoptax_cluster::job::{ARRIVAL, AgentJob, Dress, PORT, new_name};
+use hoptax_cluster::Namespace;
+use hoptax_cluster::job::{ARRIVAL, AgentJob, Dress, PORT, Pull, new_name};
 use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
 
-use super::Outputs;
-use crate::arguments::{AgentPodArguments, LoadArguments};
+use super::{LoadArguments, Outputs};
+use crate::arguments::shared::PULLS;
+use crate::arguments::values;
 use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
 
+/// Agents in pods of a cluster.
+#[derive(Debug, Args)]
+pub(crate) struct AgentPodArguments {
+    /// Have this many agents in pods of a Kubernetes cluster send the load
+    ///
+    /// They are pods of a Job, which is removed at the end. The kubeconfig says which cluster, and docs/guide/agents.md which
+    /// rights that needs. URLs are as pods of the cluster reach them.
+    #[arg(long, value_name = "NUMBER", group = "senders", conflicts_with = "every", requires_all = ["namespace", "agent_image"], value_parser = values::whole::<u32>(1..=MOST_AGENTS))]
+    pub(super) agent_pods: Option<u32>,
+    /// Context of the kubeconfig, for --agent-pods [default: its current one]
+    #[arg(long, value_name = "NAME", requires = "agent_pods")]
+    kube_context: Option<String>,
+    /// Namespace of the pods of agents, which has to exist
+    #[arg(long, value_name = "NAME", requires = "agent_pods")]
+    namespace: Option<Namespace>,
+    /// Image of the agents, with this program at `/hoptax`
+    #[arg(long, value_name = "IMAGE", requires = "agent_pods")]
+    agent_image: Option<String>,
+    /// When nodes pull the image: `always`, `if-not-present` or `never`
+    #[arg(long, value_name = "WHEN", default_value = "if-not-present", requires = "agent_pods", value_parser = values::one_of(PULLS))]
+    agent_pull: Pull,
+    /// Processors of each agent, such as `2` or `0.5` [default: as many as --workers, and one more]
+    ///
+    /// It is a limit, too: with less than it uses, an agent is throttled, and states no times. Of whole processors, a node with a
+    /// static policy gives each agent its own.
+    #[arg(long, value_name = "NUMBER", requires = "agent_pods", value_parser = values::millis_of_processors)]
+    agent_cpus: Option<u32>,
+    /// Memory of each agent, MiB [default: 256, and 1 for each 16 connections]
+    #[arg(long, value_name = "MIB", requires = "agent_pods", value_parser = values::whole::<u32>(16..=1_048_576))]
+    agent_memory: Option<u32>,
+    /// Print the rights and the manifests of --agent-pods as YAML, and send nothing
+    #[arg(long, requires = "agent_pods")]
+    dry_run: bool,
+}
+
+/// The most agents of a load.
+const MOST_AGENTS: u32 = 1_000;
 /// The time that controller and agents need beside the load itself: for greetings, clocks, connections and reports.
 const BESIDE: Duration = Duration::from_mins(1);
 /// The longest time of agents: a mistake must not hold a cluster for longer.
@@ -34,7 +74,7 @@ pub(super) fn sent(
             "`--least-agents {least}` is more than the {number} of `--agent-pods`"
         )));
     }
-    SentLoad::of(sending)?.check_agents(number as usize)?;
+    SentLoad::from_sending(sending)?.check_agents(number as usize)?;
     let job = job(sending, &arguments.of_pods, number)?;
     if arguments.of_pods.dry_run {
         print::result(&job.shown())?;

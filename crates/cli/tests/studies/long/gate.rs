@@ -39,7 +39,7 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     let refused_with = |usable: usize| {
         let ran = in_folder(&gate);
         let expected = format!("has {usable}:");
-        assert!(ran.code == Some(2) && ran.stderr.contains(&expected), "{}", ran.stderr);
+        ran.fails(2, &expected);
     };
     let (mut usable, mut stored) = (0, 0);
     while usable < 3 && stored < 10 {
@@ -50,8 +50,7 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
         usable += usize::from(ran.code == Some(0));
         let listed: Value = serde_json::from_str(&in_folder(&["runs", "list", "--json"]).stdout).unwrap();
         // The latest comes first.
-        let ran = in_folder(&["runs", "label", &listed["runs"][0]["run"].to_string(), "nightly"]);
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        in_folder(&["runs", "label", &listed["runs"][0]["run"].to_string(), "nightly"]).succeeded();
         if stored == 1 {
             refused_with(usable);
         }

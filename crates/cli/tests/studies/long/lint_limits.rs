@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit};
 
 use crate::lint::{
-    HIGH, PLAIN, Running, assert_overflow, bootstrap, cluster, finds, http_options, listener, routed, server,
+    HIGH, PLAIN, Running, assert_overflow, bootstrap, finds, http_options, listener, routed, server, shop,
 };
 use crate::listeners_run::free_port;
 use crate::support::proxied::get;
@@ -49,10 +49,7 @@ fn connections_limit_no_requests_of_http_2() {
         [("max_connections: 1", true, 5), ("max_connections: 1, max_requests: 1", false, 1)]
     {
         let more = format!("{http2}\ncircuit_breakers: {{thresholds: [{{{limits}}}]}}");
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(PATIENT, "")),
-            &cluster("shop", &[address], &more),
-        );
+        let text = shop(PATIENT, "", &[address], &more);
         assert_eq!(finds("circuit-breaker-http2", &text), is_fault);
         let running = Running::new(&text);
         let answered = running.at_once(5).iter().filter(|status| *status == "200").count();
@@ -69,10 +66,7 @@ fn limits_of_a_thousand_million_admit_whatever_comes() {
         let more = format!(
             "circuit_breakers: {{thresholds: [{{max_connections: {limit}, max_pending_requests: {limit}, max_requests: {limit}}}]}}"
         );
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(PATIENT, "")),
-            &cluster("shop", &[slow], &more),
-        );
+        let text = shop(PATIENT, "", &[slow], &more);
         assert_eq!(finds("circuit-breaker-off", &text), is_fault);
         let refused = Running::new(&text).at_once(30).iter().filter(|status| *status == "503").count();
         assert_eq!(refused > 0, !is_fault, "{limit}: {refused} refused");
@@ -90,10 +84,7 @@ fn a_number_of_requests_leaves_a_connection_old() {
     });
     for (more, is_fault, expected) in [("", true, 1), (", max_connection_duration: 0.5s", false, 2)] {
         let options = http_options(&format!("max_requests_per_connection: 1000{more}"));
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
-            &cluster("shop", &[server], &options),
-        );
+        let text = shop(PLAIN, "", &[server], &options);
         let named = text
             .replace("type: STATIC", "type: STRICT_DNS")
             .replace("address: 127.0.0.1, port_value: ", "address: balancer.internal, port_value: ");
@@ -115,10 +106,7 @@ fn a_server_that_is_gone_gets_its_share_until_something_notices() {
     let detection =
         "outlier_detection: {consecutive_5xx: 1, max_ejection_percent: 50, base_ejection_time: 600s}";
     for (more, is_fault) in [("", true), (detection, false)] {
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
-            &cluster("shop", &[sound, gone], more),
-        );
+        let text = shop(PLAIN, "", &[sound, gone], more);
         assert_eq!(finds("no-health-check", &text), is_fault);
         let running = Running::new(&text);
         assert!(running.statuses(2).iter().any(|status| status == "503"));
@@ -144,10 +132,7 @@ fn a_retry_goes_to_the_server_that_just_failed() {
         let route = format!(
             "- match: {{prefix: /}}\n  route:\n    cluster: shop\n    timeout: 9s\n    retry_policy:\n      num_retries: 1\n      retry_on: connect-failure{more}"
         );
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(&route, "")),
-            &cluster("shop", &[sound, gone], "lb_policy: RANDOM"),
-        );
+        let text = shop(&route, "", &[sound, gone], "lb_policy: RANDOM");
         assert_eq!(finds("retry-same-host", &text), is_fault);
         // Of requests with a retry at random, a quarter fails: that none of 80 does has a probability of 1e-10.
         let failed = Running::new(&text).statuses(80).iter().filter(|status| *status == "503").count();
@@ -162,10 +147,7 @@ fn three_retries_at_a_time_are_soon_too_few() {
     let budget = "circuit_breakers: {thresholds: [{retry_budget: {budget_percent: {value: 20}, min_retry_concurrency: 30}}]}";
     for (more, is_fault) in [("", true), (budget, false)] {
         let route = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s, retry_policy: {num_retries: 1, retry_on: 5xx}}";
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(route, "")),
-            &cluster("shop", &[failing], more),
-        );
+        let text = shop(route, "", &[failing], more);
         assert_eq!(finds("retry-budget", &text), is_fault);
         let running = Running::new(&text);
         running.at_once(20);

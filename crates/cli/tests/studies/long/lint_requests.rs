@@ -306,19 +306,8 @@ fn who_states_an_address_gets_past_rules_by_address() {
         assert_eq!(finds("client-address-trusted", &text), is_fault);
         let running = Running::new(&text);
         let url = format!("https://127.0.0.1:{}/", running.proxy.address.port());
-        let asked = [
-            "load",
-            "-n",
-            "1",
-            "-c",
-            "1",
-            "--insecure",
-            "-H",
-            "x-forwarded-for: 192.0.2.7",
-            "--json",
-            "-",
-            &url,
-        ];
+        let asked = "load -n 1 -c 1 --insecure --json -".split(' ');
+        let asked = asked.chain(["-H", "x-forwarded-for: 192.0.2.7", &url]);
         let json: serde_json::Value = serde_json::from_str(&run(asked).stdout).unwrap();
         assert_eq!(json["statuses"][expected], 1, "{json:#}");
     }

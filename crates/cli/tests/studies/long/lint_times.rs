@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::lint::{
-    PLAIN, Running, bootstrap, cluster, finds, http_options, listener, mended, routed, server,
+    PLAIN, Running, bootstrap, cluster, finds, http_options, listener, mended, routed, server, shop,
 };
 use crate::listeners_run::free_port;
 use crate::support::wait_until;
@@ -25,7 +25,7 @@ fn after(seconds: u64) -> SocketAddr {
 /// A proxy in front of a server, with the fields of a route to it after `cluster: shop`.
 fn routed_to(server: SocketAddr, fields: &str) -> String {
     let route = format!("- match: {{prefix: /}}\n  route: {{cluster: shop{fields}}}");
-    bootstrap(&listener("in", "127.0.0.1", 0, &routed(&route, "")), &cluster("shop", &[server], ""))
+    shop(&route, "", &[server], "")
 }
 
 #[test]
@@ -109,15 +109,7 @@ fn a_server_whose_connections_never_open_costs_five_seconds_by_default() {
     rustix::net::listen(&full, 0).unwrap();
     let address = full.local_addr().unwrap();
     let _queued = TcpStream::connect(address).unwrap();
-    let text = bootstrap(
-        &listener(
-            "in",
-            "127.0.0.1",
-            0,
-            &routed("- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s}", ""),
-        ),
-        &cluster("shop", &[address], ""),
-    );
+    let text = shop("- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s}", "", &[address], "");
     let took = |text: &str| {
         let running = Running::new(text);
         let began = Instant::now();
@@ -143,10 +135,7 @@ fn an_hour_is_longer_than_servers_keep_connections() {
     for (options, is_fault, expected) in
         [("", true, ["200", "503"]), (&*http_options("idle_timeout: 0.2s"), false, ["200", "200"])]
     {
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
-            &cluster("shop", &[closing], options),
-        );
+        let text = shop(PLAIN, "", &[closing], options);
         assert_eq!(finds("keepalive-default", &text), is_fault);
         let running = Running::new(&text);
         let first = running.status();

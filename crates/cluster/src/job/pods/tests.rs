@@ -51,7 +51,7 @@ fn agents_after(before: &[Agent], pods: Value) -> Vec<Agent> {
 /// The state of the only pod, and the news of it.
 fn told(pod: Value) -> (State, String) {
     let all = agents_of(Value::Array(vec![pod]), json!([]));
-    let news = News::default().of(&all);
+    let news = News::default().update(&all);
     (all[0].state.clone(), news.join("\n"))
 }
 
@@ -64,7 +64,7 @@ fn an_agent_that_runs_or_is_on_the_way_is_no_news() {
     assert_eq!(states, [&State::Running, &State::Coming, &State::Coming]);
     assert_eq!(all[0].pod.as_deref(), Some("hoptax-load-1-0-abcde"));
     assert_eq!(all[2].pod, None);
-    assert!(News::default().of(&all).is_empty());
+    assert!(News::default().update(&all).is_empty());
     let done = pod(0, status("Succeeded", json!({"terminated": {"exitCode": 0, "reason": "Completed"}})));
     assert_eq!(told(done), (State::Done, String::new()));
 }
@@ -156,7 +156,7 @@ fn a_quota_is_named_for_the_agents_that_have_no_pod() {
     ]);
     let all = agents_of(json!([running]), events);
     assert_eq!(all[1].state, State::Running);
-    let news = News::default().of(&all);
+    let news = News::default().update(&all);
     assert_eq!(news.len(), 1, "{news:?}");
     assert!(
         news[0].starts_with("each of the agent pods of index 0, of index 2 is not created: "),
@@ -167,7 +167,7 @@ fn a_quota_is_named_for_the_agents_that_have_no_pod() {
         "{news:?}"
     );
     let denied = json!([{"reason": "FailedCreate", "message": "admission webhook denied it"}]);
-    let news = News::default().of(&agents_of(json!([]), denied));
+    let news = News::default().update(&agents_of(json!([]), denied));
     assert!(news[0].contains("describe job hoptax-load-1"), "{news:?}");
 }
 
@@ -184,16 +184,16 @@ fn a_trouble_is_told_once_and_that_of_many_pods_in_one_sentence() {
         agents_of(json!(pods), json!([]))
     };
     let mut news = News::default();
-    let first = news.of(&stuck("0/1 nodes"));
+    let first = news.update(&stuck("0/1 nodes"));
     assert_eq!(first.len(), 1, "{first:?}");
     assert!(
         first[0].starts_with("each of the agent pods `hoptax-load-1-0-abcde` on node `node-a`, "),
         "{first:?}"
     );
     // The words change with the nodes.
-    assert!(news.of(&stuck("0/2 nodes")).is_empty());
+    assert!(news.update(&stuck("0/2 nodes")).is_empty());
     let lost = pod(1, json!({"phase": "Failed", "reason": "Evicted"}));
-    assert_eq!(news.of(&agents_of(json!([lost]), json!([]))).len(), 1);
+    assert_eq!(news.update(&agents_of(json!([lost]), json!([]))).len(), 1);
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn a_pod_that_is_there_no_more_is_lost_with_the_cause_that_was_known() {
     assert!(matches!(&after[0].state, State::Lost(trouble) if trouble.why == "is gone"), "{:?}", after[0]);
     assert_eq!((&after[1], &after[2]), (&before[1], &Agent::default()));
     let mut news = News::default();
-    assert_eq!(news.of(&before).len(), 1);
-    let said = news.of(&after);
+    assert_eq!(news.update(&before).len(), 1);
+    let said = news.update(&after);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].starts_with("agent pod `hoptax-load-1-0-abcde` on node `node-a` is gone; "), "{said:?}");
     // Of one that is there again, the state is its own.

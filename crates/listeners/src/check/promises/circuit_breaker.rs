@@ -34,11 +34,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
         "{requests} {verb} under way at a time{wait}, and others get status 503 with `x-envoy-overloaded`, with one worker"
     );
     let obstacle = subject.other_connections().or_else(|| obstacle(subject, &crowd));
-    let trial: Result<Box<dyn Trial>, String> = match obstacle {
-        Some(why) => Err(why),
-        None => Ok(Box::new(Limits(crowd))),
-    };
-    Some(Promise { about: PromiseKind::CircuitBreaker, said, trial })
+    Some(Promise::new(PromiseKind::CircuitBreaker, said, obstacle, Limits(crowd)))
 }
 
 /// Returns the reason why so many requests cannot be sent; none if they can.

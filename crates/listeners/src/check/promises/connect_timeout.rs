@@ -30,19 +30,14 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     if tries > 1 {
         said = format!("{said}, and tried {tries} times");
     }
-    let trial: Result<Box<dyn Trial>, String> = if subject.share < 100 {
-        // Neither way has a connection, and the response does not say which it was.
-        Err("a request that goes the way of a share is not told from others".to_owned())
-    } else if let Some(why) = retry.and_then(|retry| tries::obstacle(subject, retry)) {
-        Err(why)
-    } else if latest(to_us) >= subject.route.timeout.us.min(subject.idle_us()) {
-        Err("the request may end before it".to_owned())
-    } else if let Some(why) = too_long(to_us) {
-        Err(why)
-    } else {
-        Ok(Box::new(GivenUp(from_us..=to_us)))
-    };
-    Some(Promise { about: PromiseKind::ConnectTimeout, said, trial })
+    let ends_us = subject.route.timeout.us.min(subject.idle_us());
+    // Neither way of a share has a connection, and the response does not say which it was.
+    let obstacle = (subject.share < 100)
+        .then(|| "a request that goes the way of a share is not told from others".to_owned())
+        .or_else(|| tries::obstacle(subject, retry?))
+        .or_else(|| (latest(to_us) >= ends_us).then(|| "the request may end before it".to_owned()))
+        .or_else(|| too_long(to_us));
+    Some(Promise::new(PromiseKind::ConnectTimeout, said, obstacle, GivenUp(from_us..=to_us)))
 }
 
 /// No connection opens, and the request ends with status 503 in this time, microseconds.

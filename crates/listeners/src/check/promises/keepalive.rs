@@ -14,14 +14,11 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let options = &subject.cluster.options;
     let keepalive = options.keepalive;
     let said = format!("an idle connection to the upstream ends after {}", keepalive.in_seconds());
-    let trial: Result<Box<dyn Trial>, String> = if options.max_requests_per_connection == 1 {
-        Err("`max_requests_per_connection` leaves no connection idle".to_owned())
-    } else if let Some(why) = subject.other_connections().or_else(|| too_long(keepalive.us)) {
-        Err(why)
-    } else {
-        Ok(Box::new(Idle { ends_us: keepalive.us }))
-    };
-    Some(Promise { about: PromiseKind::Keepalive, said, trial })
+    let obstacle = (options.max_requests_per_connection == 1)
+        .then(|| "`max_requests_per_connection` leaves no connection idle".to_owned())
+        .or_else(|| subject.other_connections())
+        .or_else(|| too_long(keepalive.us));
+    Some(Promise::new(PromiseKind::Keepalive, said, obstacle, Idle { ends_us: keepalive.us }))
 }
 
 /// The proxy ends the connection after this time.

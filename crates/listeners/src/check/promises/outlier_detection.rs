@@ -33,21 +33,18 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
         base.in_seconds(),
         within.in_seconds()
     );
-    let trial: Result<Box<dyn Trial>, String> = if subject.share < 100 {
-        Err("too few requests go the way of a share".to_owned())
+    let obstacle = if subject.share < 100 {
+        Some("too few requests go the way of a share".to_owned())
     } else if failures > MOST_FAILURES {
-        Err(format!("it needs {failures} failures, and a check has {MOST_FAILURES} at most"))
+        Some(format!("it needs {failures} failures, and a check has {MOST_FAILURES} at most"))
     } else if base.us < SHORTEST_US {
-        Err(format!(
-            "{} is too short to be told from the second in which workers are told",
-            base.in_seconds()
-        ))
-    } else if let Some(why) = too_long(to_us) {
-        Err(why)
+        let base = base.in_seconds();
+        Some(format!("{base} is too short to be told from the second in which workers are told"))
     } else {
-        Ok(Box::new(Ejection { failures, from_us: base.us, to_us }))
+        too_long(to_us)
     };
-    Some(Promise { about: PromiseKind::OutlierDetection, said, trial })
+    let trial = Ejection { failures, from_us: base.us, to_us };
+    Some(Promise::new(PromiseKind::OutlierDetection, said, obstacle, trial))
 }
 
 /// The server fails so often, and gets a request again in this time, microseconds.

@@ -27,15 +27,13 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
             expected + expected / MORE.0 + MORE.1
         }
     };
-    let trial: Result<Box<dyn Trial>, String> = if let Some(why) = subject.other_connections() {
-        Err(why)
-    } else if sent > MOST_REQUESTS {
-        let (sent, most) = (grouped(sent as f64, 0), grouped(MOST_REQUESTS as f64, 0));
-        Err(format!("it needs {sent} requests, and a check sends {most} at most"))
-    } else {
-        Ok(Box::new(Reuse { most, requests: u32::try_from(sent).unwrap_or(u32::MAX) }))
-    };
-    Some(Promise { about: PromiseKind::RequestsPerConnection, said, trial })
+    let obstacle = subject.other_connections().or_else(|| {
+        let (sent_at_most, needed) = (grouped(MOST_REQUESTS as f64, 0), grouped(sent as f64, 0));
+        (sent > MOST_REQUESTS)
+            .then(|| format!("it needs {needed} requests, and a check sends {sent_at_most} at most"))
+    });
+    let trial = Reuse { most, requests: u32::try_from(sent).unwrap_or(u32::MAX) };
+    Some(Promise::new(PromiseKind::RequestsPerConnection, said, obstacle, trial))
 }
 
 /// Trial by requests, one after the other, of which a connection gets a limited number.

@@ -32,8 +32,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
             budget.budget_percent, budget.min_retry_concurrency
         ),
     };
-    let trial: Result<Box<dyn Trial>, String> =
-        trial.map(|retries| Box::new(Budget(retries)) as Box<dyn Trial>);
+    let trial = trial.map(|retries| Box::new(Budget(retries)) as Box<dyn Trial>);
     Some(Promise { about: PromiseKind::RetryBudget, said, trial })
 }
 

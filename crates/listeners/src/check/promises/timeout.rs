@@ -28,11 +28,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Promise {
     if from_us == idle_us && idle_us < timeout.us {
         said = format!("{said}, without a byte after {}", Duration { us: idle_us }.in_seconds());
     }
-    let trial: Result<Box<dyn Trial>, String> = match too_long(to_us) {
-        Some(why) => Err(why),
-        None => Ok(Box::new(Silence(from_us..=to_us))),
-    };
-    Promise { about: PromiseKind::Timeout, said, trial }
+    Promise::new(PromiseKind::Timeout, said, too_long(to_us), Silence(from_us..=to_us))
 }
 
 /// The server is silent, and the request ends with status 504 in this time, microseconds.

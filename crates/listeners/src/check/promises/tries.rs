@@ -31,7 +31,7 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
     let Some(retry) = &subject.listener.retry else {
         let trial = Failure { answer: Answer::Failure(503, None), tries: 1 };
         let said = format!("a request that gets {} is tried once", InWords(&trial.answer));
-        return vec![Promise { about, said, trial: Ok(Box::new(trial)) }];
+        return vec![Promise::new(about, said, None, trial)];
     };
     let tries = retry.retries + 1;
     let obstacle = obstacle(subject, retry);
@@ -40,11 +40,7 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
         .map(|(condition, answer)| {
             let said =
                 format!("a request that gets {} (`{condition}`) is tried {tries} times", InWords(&answer));
-            let trial: Result<Box<dyn Trial>, String> = match &obstacle {
-                Some(why) => Err(why.clone()),
-                None => Ok(Box::new(Failure { answer, tries })),
-            };
-            Promise { about, said, trial }
+            Promise::new(about, said, obstacle.clone(), Failure { answer, tries })
         })
         .collect();
     let others: Vec<&str> = retry.conditions.split(',').filter(|one| failure(retry, one).is_none()).collect();

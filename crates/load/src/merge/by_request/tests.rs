@@ -1,7 +1,7 @@
 use hoptax_result::{LoadResult, RequestPhase};
 use proptest::prelude::*;
 
-use super::super::tests::{batches, distribution, run};
+use super::super::tests::{batches, distribution, merged, run};
 use super::super::{Run, merge};
 use super::*;
 use crate::encoded::{decode, encode};
@@ -40,10 +40,6 @@ fn two() -> [Run; 2] {
         run_of("a.json", &[("GET /", vec![1; 5]), ("GET /b", vec![2; 3])]),
         run_of("b.json", &[("GET /", vec![1; 7]), ("GET /b", vec![2; 4])]),
     ]
-}
-
-fn merged(runs: &[Run]) -> LoadResult {
-    merge(runs, Vec::new()).unwrap()
 }
 
 /// The names of the rows with their answered requests.
@@ -90,18 +86,6 @@ proptest! {
             prop_assert_eq!(batched.sum::<u64>(), whole.count());
         }
     }
-}
-
-#[test]
-fn a_quantile_of_a_row_is_that_of_all_its_requests_and_not_the_mean_of_quantiles() {
-    let (fast, slow): (Vec<u64>, Vec<u64>) = ((1..=900).collect(), (50_001..=50_100).collect());
-    let result = merged(&[
-        run_of("a.json", &[("GET /", fast), ("GET /b", vec![10])]),
-        run_of("b.json", &[("GET /", slow), ("GET /b", vec![20])]),
-    ]);
-    assert_eq!(rows(&result), [("GET /", 1_000), ("GET /b", 2)]);
-    let p90_us = result.by_request[0].response.p90_us.unwrap();
-    assert!((p90_us - 900.0).abs() < 1.0, "{p90_us}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::{Connect, Lifetime, Worker, WorkerSpec};
 fn an_event_of_a_closed_socket_does_not_reach_its_successor() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let target = Target::new(&url, "GET", Vec::new(), Vec::new()).unwrap();
+    let target = Target::get(&url).unwrap();
     let lifetime = Lifetime { connect: Connect::OnDemand, ..Lifetime::default() };
     let spec = WorkerSpec {
         pooling: Pooling { lifetime, ..Pooling::default() },
@@ -49,7 +49,7 @@ fn a_long_response_is_read_in_turn_with_the_others() {
     const BUFFER_BYTES: usize = 64;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let target = Target::new(&url, "GET", Vec::new(), Vec::new()).unwrap();
+    let target = Target::get(&url).unwrap();
     let mut worker = Worker::connect(&WorkerSpec::single(target, 2, Duration::from_secs(5), 1)).unwrap();
     worker.buffer = vec![0; BUFFER_BYTES];
     let mut peers = [(); 2].map(|()| listener.accept().unwrap().0);

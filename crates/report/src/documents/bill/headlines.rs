@@ -1,21 +1,18 @@
 //! The headline numbers of a bill: what the whole costs in each unit, and its most expensive part.
 
-use hoptax_result::{BillResult, CostMeasure, Interval, Place, Severity, Verdict};
+use hoptax_result::{BillResult, CostMeasure, Interval, Place, Severity};
 
 use super::reason;
-use crate::headline::Headline;
+use crate::headline::{Headline, unless_void};
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
 
 /// The headlines.
 pub(super) fn headlines(result: &BillResult) -> Vec<Headline> {
-    let all = of_numbers(result);
-    if result.verdict != Verdict::Void {
-        return all;
-    }
-    let failed = result.findings.iter().find(|finding| finding.severity == Severity::Fail);
-    let why = failed.map_or("the study is void", |finding| finding.message.as_str());
-    all.into_iter().map(|one| one.withheld(why)).collect()
+    unless_void(result.verdict, of_numbers(result), || {
+        let failed = result.findings.iter().find(|finding| finding.severity == Severity::Fail);
+        failed.map_or("the study is void", |finding| finding.message.as_str()).to_owned()
+    })
 }
 
 fn of_numbers(result: &BillResult) -> Vec<Headline> {
@@ -33,14 +30,14 @@ fn of_numbers(result: &BillResult) -> Vec<Headline> {
     };
     let (cpu, p50) = (CostMeasure::CpuUs, CostMeasure::ResponseP50Us);
     let mut all = vec![
-        Headline::of("CPU time per request", time(cpu), rate.clone()),
-        Headline::of("cores", of(cpu, whole.cores, "cores"), rate),
+        Headline::number("CPU time per request", time(cpu), rate.clone()),
+        Headline::number("cores", of(cpu, whole.cores, "cores"), rate),
     ];
     if result.price_per_core_hour.is_some() {
         let note = Some("at your price".to_owned());
-        all.push(Headline::of("money per month", of(cpu, whole.money_per_month, ""), note));
+        all.push(Headline::number("money per month", of(cpu, whole.money_per_month, ""), note));
     }
-    all.push(Headline::of("p50 of the response time", time(p50), None));
+    all.push(Headline::number("p50 of the response time", time(p50), None));
     all.push(most_expensive(result));
     all
 }
@@ -55,16 +52,16 @@ fn most_expensive(result: &BillResult) -> Headline {
     let name = "most expensive part";
     let first = result.parts.first().and_then(|part| Some((part, part.cost.cpu_us_per_request?)));
     let Some((part, cost)) = first else {
-        return Headline::of(name, Quantity::unknown("no part has a cost with an interval", "us"), None);
+        return Headline::number(name, Quantity::unknown("no part has a cost with an interval", "us"), None);
     };
     let is_uncertain = part.cost.uncertain_signs.contains(&CostMeasure::CpuUs);
     let number = Quantity::difference(&cost, "us").with_sign(is_uncertain);
-    Headline::of(name, number, Some(format!("{} `{}`", part.kind, part.name)))
+    Headline::number(name, number, Some(format!("{} `{}`", part.kind, part.name)))
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, BoundOf, Bounds, Finding, Measured};
+    use hoptax_result::{Bound, BoundOf, Bounds, Finding, Measured, Verdict};
 
     use super::super::bill;
     use super::*;

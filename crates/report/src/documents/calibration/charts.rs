@@ -14,16 +14,14 @@ use crate::quantity::Quantity;
 pub(super) fn charts(result: &CalibrationResult) -> Vec<Section> {
     let note = "Send lag: how much later than planned a request is sent. Response times are those of an origin that responds at once: \
                 what the machine adds to every time. Dashed, vertical: the highest rate that is sent on time.";
-    let rates = by_rate(result).map(Chart::Series).into_iter().collect();
-    let rates = Section::of_charts("Times by rate", note, rates);
+    let rates = Section::of_charts("Times by rate", note, by_rate(result).map(Chart::Series));
     let note = "Measured minus true response time of single requests. Point: the median. Line: from the smallest error to p99.";
     let errors = Intervals::new(
         "error of each response time",
         "measured minus true response time, us",
         result.experiments.iter().filter_map(error).collect(),
     );
-    let errors = errors.map(Chart::Intervals).into_iter().collect();
-    let errors = Section::of_charts("Errors where the truth is known", note, errors);
+    let errors = Section::of_charts("Errors where the truth is known", note, errors.map(Chart::Intervals));
     rates.into_iter().chain(errors).collect()
 }
 

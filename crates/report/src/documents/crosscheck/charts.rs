@@ -25,7 +25,7 @@ pub(super) fn charts(result: &CrosscheckResult) -> Option<Section> {
         Some(Chart::Intervals(Intervals { scale: Scale::Logarithmic, level: Some(truth), ..chart? }))
     };
     let note = "Point: the median over the runs of a generator. Line: from its lowest run to its highest.";
-    Section::of_charts("Reported times beside the truth", note, QUANTILES.iter().filter_map(of).collect())
+    Section::of_charts("Reported times beside the truth", note, QUANTILES.iter().filter_map(of))
 }
 
 /// A generator in a scenario; none without a report.

@@ -18,17 +18,14 @@ const ROOM: f64 = 0.1;
 
 /// The sections of the charts; those without numbers are left out.
 pub(super) fn charts(result: &FindResult) -> Vec<Section> {
-    let section = |title: &str, note: &str, charts: Vec<Series>| {
-        Section::of_charts(title, note, charts.into_iter().map(Chart::Series).collect())
-    };
     let mut sections = Vec::new();
     if let Some(found) = &result.sweep {
         let note = "Means over the rounds of the sweep, with intervals. Shaded: the knee, and the rate that was found.";
-        let series = by_rate(found, result).into_iter().collect();
-        sections.push(section("Response times by rate", note, series));
+        let series = by_rate(found, result).map(Chart::Series);
+        sections.push(Section::of_charts("Response times by rate", note, series));
         let note = "Each point is a rate of the sweep. A busier server may need less or more CPU time for a response.";
-        let series = of_use(found).into_iter().collect();
-        sections.push(section("CPU time by use of the processors", note, series));
+        let series = of_use(found).map(Chart::Series);
+        sections.push(Section::of_charts("CPU time by use of the processors", note, series));
     }
     let trials: Vec<&FindTrial> = result.trials.iter().collect();
     let objectives = result.trials.first().map_or(0, |trial| trial.objectives.len());
@@ -36,8 +33,8 @@ pub(super) fn charts(result: &FindResult) -> Vec<Section> {
         let objective = &result.trials.first()?.objectives.get(place)?.objective;
         of_trials(&trials, place, result.goals.iter().find(|goal| goal.objectives.contains(objective)))
     };
-    let all = (0..objectives.min(MOST)).filter_map(of).collect();
-    sections.push(section("Trials by rate", &about(&trials), all));
+    let all = (0..objectives.min(MOST)).filter_map(of).map(Chart::Series);
+    sections.push(Section::of_charts("Trials by rate", &about(&trials), all));
     sections.into_iter().flatten().collect()
 }
 
@@ -201,19 +198,8 @@ pub(in crate::documents) fn of_trials(
 mod tests {
     use hoptax_result::{FindState, SweepKnee};
 
-    use super::super::tests::{result, trial};
+    use super::super::tests::{goal, result, trial};
     use super::*;
-
-    fn goal(rate: Option<f64>, upper_rate: Option<f64>, state: FindState) -> FoundGoal {
-        FoundGoal {
-            objectives: vec!["p99<5ms".to_owned()],
-            state,
-            estimate: None,
-            rate,
-            upper_rate,
-            limited_by: Vec::new(),
-        }
-    }
 
     #[test]
     fn trials_that_hold_fail_and_do_not_count_are_told_apart_beside_the_limit() {
@@ -223,7 +209,7 @@ mod tests {
         spoilt.generator_limits = vec!["send-lag: x".to_owned()];
         let unknown = trial(1_000.0, None, false);
         let trials = [&all[0], &all[1], &spoilt, &unknown];
-        let series = of_trials(&trials, 0, Some(&goal(Some(980.0), None, FindState::MaximumHeld))).unwrap();
+        let series = of_trials(&trials, 0, Some(&goal(FindState::MaximumHeld, Some(980.0), None))).unwrap();
         let names: Vec<(&str, usize)> =
             series.lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
         assert_eq!(names, [("holds", 1), ("fails", 1), ("does not count", 1)]);

@@ -44,7 +44,7 @@ fn goal(goal: &FoundGoal, result: &FindResult) -> Headline {
         };
         Quantity::unknown(why, RATE)
     });
-    Headline::of(format!("highest rate with {}", goal.objectives.join(" and ")), number, None)
+    Headline::number(format!("highest rate with {}", goal.objectives.join(" and ")), number, None)
 }
 
 /// The peak of the fastest mode, if there is more than one mode.
@@ -64,7 +64,7 @@ fn closed_loop(result: &FindResult) -> Headline {
     } else {
         Quantity::unknown("no request of it was answered", RATE)
     };
-    Headline::of("answered in a closed loop", number, None)
+    Headline::number("answered in a closed loop", number, None)
 }
 
 /// The knee, which is the highest rate of the sweep or above if the last rate may be it.
@@ -80,7 +80,7 @@ fn knee(sweep: &Sweep) -> Headline {
         }
         Some(knee) => Quantity::bounded(Some(knee.low_rate), Some(knee.high_rate), RATE, Form::Level),
     };
-    Headline::of("knee", number, None)
+    Headline::number("knee", number, None)
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 use hoptax_result::{FindBody, FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
 
 use super::*;
-use crate::Style;
+use crate::fixture::STYLE;
 use crate::render::terminal;
-
-const STYLE: Style = Style { width: 100, colour: false };
 
 pub(in crate::documents) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -> FindTrial {
     FindTrial {
@@ -42,6 +40,17 @@ fn accounted(mut result: FindResult) -> FindResult {
     result
 }
 
+pub(in crate::documents) fn goal(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FoundGoal {
+    FoundGoal {
+        objectives: vec!["p99<5ms".to_owned()],
+        state,
+        rate,
+        upper_rate,
+        estimate: rate.zip(upper_rate).map(|(low, high)| (low * high).sqrt()),
+        limited_by: vec!["p99<5ms".to_owned()],
+    }
+}
+
 pub(super) fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
     let load = sample::load();
     let mut late = trial(1_300.0, Some(80_000.0), false);
@@ -49,14 +58,7 @@ pub(super) fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64
     let body = FindBody {
         ended_by: FindEnd::Complete,
         fastest_mode: None,
-        goals: vec![FoundGoal {
-            objectives: vec!["p99<5ms".to_owned()],
-            state,
-            rate,
-            upper_rate,
-            estimate: rate.zip(upper_rate).map(|(low, high)| (low * high).sqrt()),
-            limited_by: vec!["p99<5ms".to_owned()],
-        }],
+        goals: vec![goal(state, rate, upper_rate)],
         evidence: FindEvidence { preset: "quick".to_owned(), width: 0.04, confidence: 0.95 },
         arrivals: "poisson".to_owned(),
         min_rate: 2.0,

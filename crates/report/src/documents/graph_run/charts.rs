@@ -11,12 +11,11 @@ use crate::quantity::Quantity;
 pub(super) fn charts(result: &GraphRunResult) -> Vec<Section> {
     let note = "Each proxy for each of its requests, and all of them for each request to the entry.";
     let cpu = Intervals::new("CPU time of each proxy", "CPU time for each request, us", cpu(result));
-    let cpu =
-        Section::of_charts("CPU time of each proxy", note, cpu.map(Chart::Intervals).into_iter().collect());
+    let cpu = Section::of_charts("CPU time of each proxy", note, cpu.map(Chart::Intervals));
     let note = "Times that are not known with an interval are left out. Added: with proxies less without.";
     let times = Intervals::new("response time at the entry", "response time, us", at_entry(result));
     let added = Intervals::new("time added by all proxies", "added response time, us", added(result));
-    let times = times.into_iter().chain(added).map(Chart::Intervals).collect();
+    let times = times.into_iter().chain(added).map(Chart::Intervals);
     cpu.into_iter().chain(Section::of_charts("Response time at the entry", note, times)).collect()
 }
 

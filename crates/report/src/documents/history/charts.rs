@@ -18,11 +18,10 @@ pub(super) fn charts(result: &HistoryResult, series: &[&HistorySeries]) -> Optio
         let chart = chart(one, &result.number)?;
         Some(Group { name: format!("{}, on {}", name(one), one.machine), charts: vec![chart] })
     };
-    let groups: Vec<Group> = series.iter().filter_map(of).collect();
+    let groups = series.iter().filter_map(of).collect();
     let note = "Points: runs, with their intervals where they have some. Dotted: the median of the runs of a level. Dashed: a lasting change. \
                 The vertical axis does not begin at zero.";
-    let chart = (!groups.is_empty()).then_some(Chart::Groups(groups));
-    Section::of_charts("Runs and levels", note, chart.into_iter().collect())
+    Section::of_charts("Runs and levels", note, Chart::groups(groups))
 }
 
 fn chart(series: &HistorySeries, number: &str) -> Option<Series> {

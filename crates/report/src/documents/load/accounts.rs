@@ -7,15 +7,15 @@ use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
 use super::imported;
 use crate::document::{Block, Section};
-use crate::numbers::{grouped, us};
+use crate::numbers::{count, grouped, us};
 
 /// The sizes of bodies, after the statuses of their responses.
 fn body_sizes(bytes: BodyBytes) -> String {
     let BodyBytes { smallest, largest, .. } = bytes;
     let sizes = if smallest == largest {
-        grouped(smallest as f64, 0)
+        count(smallest)
     } else {
-        format!("{} to {}", grouped(smallest as f64, 0), grouped(largest as f64, 0))
+        format!("{} to {}", count(smallest), count(largest))
     };
     format!("; bodies of {sizes} bytes")
 }
@@ -33,10 +33,6 @@ pub(super) fn section(result: &LoadResult, has_flow: bool) -> Option<Section> {
     let is_empty = |block: &Block| matches!(block, Block::Lines(lines) if lines.is_empty());
     let blocks: Vec<Block> = lists.into_iter().filter(|block| !is_empty(block)).collect();
     (!blocks.is_empty()).then(|| Section::new("Accounts", blocks))
-}
-
-fn count(count: u64) -> String {
-    grouped(count as f64, 0)
 }
 
 fn rates(result: &LoadResult) -> Vec<String> {
@@ -142,7 +138,7 @@ pub(super) fn failures(result: &LoadResult) -> Option<String> {
 
 /// Numbers and their names: `1,500 busy, 3 late`.
 fn counts<N: Display>(numbers: &BTreeMap<N, u64>, between: &str) -> String {
-    let each = |(name, number): (&N, &u64)| format!("{}{between}{name}", grouped(*number as f64, 0));
+    let each = |(name, number): (&N, &u64)| format!("{}{between}{name}", count(*number));
     numbers.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
@@ -158,12 +154,12 @@ fn tls_line(tls: &TlsResult) -> String {
         tls.cipher,
         tls.key_exchange_group.as_ref().map_or_else(String::new, |group| format!(", {group}")),
         tls.alpn.as_ref().map_or_else(String::new, |alpn| format!(", {alpn}")),
-        grouped(tls.full_handshakes as f64, 0),
+        count(tls.full_handshakes),
         match tls.hello_retry_requests {
             0 => String::new(),
-            retries => format!(" ({} after a hello retry request)", grouped(retries as f64, 0)),
+            retries => format!(" ({} after a hello retry request)", count(retries)),
         },
-        grouped(tls.resumed_handshakes as f64, 0),
+        count(tls.resumed_handshakes),
         took.join(", "),
     )
 }

@@ -2,9 +2,9 @@
 
 use hoptax_result::{Agent, Agents};
 
-use super::cells::table;
 use crate::document::{Block, Section};
-use crate::numbers::{grouped, us};
+use crate::numbers::{self, or_dash, us};
+use crate::table::Table;
 
 /// The agents that the requests of the answer are of, if the parts of others are not in the result: ` of 2 of 3 agents`.
 pub(super) fn incomplete(agents: &Agents) -> Option<String> {
@@ -28,25 +28,24 @@ pub(super) fn section(agents: &Agents) -> Section {
     ];
     header.extend(has_nodes.then_some("node"));
     let row = |agent: &Agent| {
-        let count =
-            |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| grouped(count as f64, 0));
-        let time = |time_us: Option<f64>| time_us.map_or_else(|| "-".to_owned(), us);
+        let count = |count: Option<u64>| or_dash(count.map(numbers::count));
+        let time = |time_us: Option<f64>| or_dash(time_us.map(us));
         let verdict = agent.verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
         let mut cells = vec![
             format!("{}{verdict}", agent.outcome.as_str()),
-            agent.index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
+            or_dash(agent.index.map(|index| index.to_string())),
             count(agent.sent),
             count(agent.answered),
             time(agent.send_lag_p99_us),
             time(agent.run_delay_us),
             count(agent.throttled),
-            agent.clock_error_us.map_or_else(|| "-".to_owned(), |error_us| format!("+-{}", us(error_us))),
+            or_dash(agent.clock_error_us.map(|error_us| format!("+-{}", us(error_us)))),
         ];
-        cells.extend(has_nodes.then(|| agent.node.clone().unwrap_or_else(|| "-".to_owned())));
+        cells.extend(has_nodes.then(|| or_dash(agent.node.clone())));
         (agent.name.clone(), cells)
     };
     // Without room, columns are dropped from the right; the first of all is that of CPU limits, which few agents have.
-    let table = table("agents", &header, agents.all.iter().map(row).collect())
+    let table = Table::of_words("agents", header, agents.all.iter().map(row))
         .with_words(&["outcome", "node"])
         .with_priority("throttled", u8::MAX);
     let mut section = Section::of_table(table);

@@ -5,7 +5,7 @@ use hoptax_result::{Latency, LoadResult, LowerBounds, NamedRequests, TimeOf};
 use super::charts::withheld_by;
 use super::{interval, stated};
 use crate::document::{Block, Section};
-use crate::numbers::grouped;
+use crate::numbers::count;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table, short_name};
 
@@ -77,28 +77,24 @@ fn has_others(result: &LoadResult) -> bool {
 fn table(rows: &[NamedRequests]) -> Table {
     let percentiles = PERCENTILES.map(|(of, priority)| Column::new(format!("p{of}"), priority));
     let counts = [Column::new("sent", 6), Column::new("answered", 3)];
-    Table {
-        title: "response times by request, us".to_owned(),
-        names: "request".to_owned(),
-        columns: counts.into_iter().chain(percentiles).chain([Column::text("not answered", 2)]).collect(),
-        rows: rows.iter().map(row).collect(),
-    }
+    let title = "response times by request, us";
+    let columns = counts.into_iter().chain(percentiles).chain([Column::text("not answered", 2)]);
+    Table::new(title, "request", columns, rows.iter().map(row))
 }
 
 fn row(of: &NamedRequests) -> Row {
-    let count = |count: u64| Cell::words(grouped(count as f64, 0));
     let has_none = of.response.count == 0;
     let unknown = || if has_none { Cell::Empty } else { Cell::Quantity(Quantity::unknown("withheld", "us")) };
     let times =
         PERCENTILES.map(|(percentile, _)| quantity(of, percentile).map_or_else(unknown, Cell::Quantity));
-    let counts = [count(of.book.sent), count(of.book.answered)];
+    let counts = [of.book.sent, of.book.answered].map(|sum| Cell::words(count(sum)));
     let cells = counts.into_iter().chain(times).chain([not_answered(of)]).collect();
     Row::new(of.name.clone(), cells)
 }
 
 /// What became of the requests without an answer.
 fn not_answered(of: &NamedRequests) -> Cell {
-    let text = |count: u64, what: &str| format!("{} {what}", grouped(count as f64, 0));
+    let text = |number: u64, what: &str| format!("{} {what}", count(number));
     let failures = of.failures.iter().map(|(kind, count)| text(*count, kind));
     let open = [(of.book.timed_out, "timed out"), (of.book.unfinished, "unfinished")];
     let open = open.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| text(count, what));
@@ -157,8 +153,9 @@ mod tests {
 
     use super::super::load;
     use super::*;
+    use crate::Style;
+    use crate::fixture::{self, STYLE};
     use crate::render::terminal;
-    use crate::{Style, fixture};
 
     /// Requests with this median, whose intervals reach 1 % to each side.
     fn requests(name: &str, p50_us: f64) -> NamedRequests {
@@ -319,12 +316,12 @@ mod tests {
         assert_eq!(of(101.0), None, "the intervals meet");
         let line = of(1_000.0).unwrap();
         let first = load(&result(vec![requests("GET /a", 100.0), requests("GET /b", 1_000.0)]));
-        let screen = terminal::screen(&first, Style { width: 100, colour: false });
+        let screen = terminal::screen(&first, STYLE);
         assert!(
             screen.contains(&line) && screen.contains("\ntimes of each request: --details\n"),
             "{screen}"
         );
-        let one = terminal::screen(&load(&result(Vec::new())), Style { width: 100, colour: false });
+        let one = terminal::screen(&load(&result(Vec::new())), STYLE);
         assert!(!one.contains("times of each request"), "{one}");
     }
 

@@ -1,14 +1,8 @@
-//! Cells of the tables of a load, and such a table.
+//! Cells of the tables of a load.
 
 use hoptax_result::Known;
 
 use crate::numbers::{grouped, us};
-use crate::table::Table;
-
-/// A table of words.
-pub(super) fn table(title: &str, header: &[&str], rows: Vec<(String, Vec<String>)>) -> Table {
-    Table::of_words(title, header.iter().copied(), rows)
-}
 
 /// A number, its bounds if only they are known, or why there are none.
 pub(super) fn cell(known: Known, count: u64) -> String {

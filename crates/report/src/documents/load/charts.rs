@@ -28,16 +28,15 @@ const TIMES: [(&str, Tone); 3] =
 pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let note = "As they were recorded, with what the generator may have delayed.";
     let all = result.histograms.as_ref().and_then(distributions).map(Chart::Distributions);
-    let distributions = Section::of_charts("Distribution of the times", note, all.into_iter().collect());
+    let distributions = Section::of_charts("Distribution of the times", note, all);
     let note = "Of answered requests, as they were recorded: on average, and over the recorded time. The send lag is the wait until the \
                 generator had sent a request, with the time to open a connection for it. A quantile is drawn where ten times or more are \
                 above it.";
     let over_time = phases::over_time(result).into_iter().map(Chart::Series);
-    let phases = phases::phases(result).map(Chart::Bars).into_iter().chain(over_time).collect();
+    let phases = phases::phases(result).map(Chart::Bars).into_iter().chain(over_time);
     let phases = Section::of_charts("Phases of a request", note, phases);
     let note = "Each part with its share of the requests that it divides.";
-    let flow = flow::flow(result).map(Chart::Flow).into_iter().collect();
-    let flow = Section::of_charts("Where the requests went", note, flow);
+    let flow = Section::of_charts("Where the requests went", note, flow::flow(result).map(Chart::Flow));
     [times(result), distributions, course::section(result), phases, flow].into_iter().flatten().collect()
 }
 
@@ -91,10 +90,7 @@ pub(super) fn withheld_by(result: &LoadResult) -> String {
     }
     match checks.as_slice() {
         [] => String::new(),
-        checks => {
-            let checks: Vec<&str> = checks.iter().map(String::as_str).collect();
-            format!(" by {}: the findings say why, and what to do", listed(&checks))
-        }
+        checks => format!(" by {}: the findings say why, and what to do", listed(checks)),
     }
 }
 

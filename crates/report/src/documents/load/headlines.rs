@@ -5,7 +5,7 @@ use hoptax_result::{FailOnOutcome, Finding, LoadResult, Loop, Severity, Stated};
 use super::cells::rate;
 use super::quantity;
 use crate::headline::Headline;
-use crate::numbers::grouped;
+use crate::numbers::count;
 use crate::quantity::{Form, Quantity};
 use crate::table::Cell;
 
@@ -52,7 +52,7 @@ fn answered(result: &LoadResult) -> Headline {
         (None, None) => Quantity::unknown(reason(result, |number| number == "rates"), UNIT),
     };
     let planned = result.rate.target.map(|target| format!("of {}/s planned", rate(target)));
-    Headline::of("answered", number, planned)
+    Headline::number("answered", number, planned)
 }
 
 /// A quantile of response time; of service time where another tool knows no other.
@@ -63,7 +63,7 @@ fn time(result: &LoadResult, percentile: f64) -> Headline {
         Quantity::unknown(reason(result, |number| number == "times" || number == own), "us")
     });
     let name = if is_of_response { "response time" } else { "service time" };
-    Headline::of(format!("p{percentile} of the {name}"), number, None)
+    Headline::number(format!("p{percentile} of the {name}"), number, None)
 }
 
 /// The share of the requests that were not answered.
@@ -79,15 +79,15 @@ fn unanswered(result: &LoadResult) -> Headline {
     };
     let Some(all) = all else {
         let tool = result.imported.as_ref().map_or("the tool", |imported| imported.tool.as_str());
-        return Headline::of(NAME, Quantity::unknown(format!("{tool} does not state it"), "%"), None);
+        return Headline::number(NAME, Quantity::unknown(format!("{tool} does not state it"), "%"), None);
     };
     if all == 0 {
-        return Headline::of(NAME, Quantity::unknown("there was no request", "%"), None);
+        return Headline::number(NAME, Quantity::unknown("there was no request", "%"), None);
     }
     let lacking = all.saturating_sub(book.answered);
     let share = 100.0 * lacking as f64 / all as f64;
-    let note = format!("{} of {} requests", grouped(lacking as f64, 0), grouped(all as f64, 0));
-    Headline::of(NAME, Quantity::point(share, "%", Form::Level), Some(note))
+    let note = format!("{} of {} requests", count(lacking), count(all));
+    Headline::number(NAME, Quantity::point(share, "%", Form::Level), Some(note))
 }
 
 /// Returns the reason why a number is not known: the finding that withholds it, or else the first check that failed.
@@ -181,6 +181,6 @@ mod tests {
         let mut result = sample::load();
         result.book = hoptax_result::Book::default();
         let number = Quantity::unknown("there was no request", "%");
-        assert_eq!(unanswered(&result), Headline::of("not answered", number, None));
+        assert_eq!(unanswered(&result), Headline::number("not answered", number, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use hoptax_result::{Merged, TimeOf};
 
-use super::cells::{cell, rate, table};
+use super::cells::{cell, rate};
 use crate::numbers::grouped;
 use crate::table::Table;
 
@@ -37,5 +37,5 @@ pub(super) fn runs(merged: &Merged) -> Table {
         cells.push("left out".to_owned());
         rows.push((run.file.clone(), cells));
     }
-    table("merged runs", &header, rows)
+    Table::of_words("merged runs", header, rows)
 }

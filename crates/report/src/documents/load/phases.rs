@@ -6,7 +6,7 @@ use hoptax_result::{Histogram, LoadResult, RequestPhase};
 use super::course::{scale, supported_us, time};
 use crate::chart::{Axis, BarPiece, BarRow, Bars, Line, Point, Series, Tone, drawn};
 use crate::histograms::recorded;
-use crate::numbers::{grouped, us};
+use crate::numbers::{self, us};
 
 /// Parts of the planned time that results have the phases of.
 const BATCHES: f64 = 20.0;
@@ -38,7 +38,7 @@ pub(super) fn phases(result: &LoadResult) -> Option<Bars> {
     let whole: f64 = means.iter().sum();
     let piece = |(piece, mean): (usize, &f64)| BarPiece { piece, length: drawn(*mean), text: us(*mean) };
     let row = BarRow {
-        label: format!("mean of {} requests", grouped(count as f64, 0)),
+        label: format!("mean of {} requests", numbers::count(count)),
         value: format!("{} us", us(whole)),
         pieces: means.iter().enumerate().map(piece).collect(),
     };

@@ -2,9 +2,10 @@
 
 use hoptax_result::{GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf};
 
-use super::cells::{cell, table};
+use super::cells::cell;
 use crate::document::{Block, Section};
-use crate::numbers::{counted, grouped, us};
+use crate::numbers::{count, counted, grouped, us};
+use crate::table::Table;
 
 /// A row for each worker, and a line for each group of workers or connections whose response times differ from those of the others, or
 /// that no connection does; none with one worker, one connection and no such group.
@@ -14,7 +15,7 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let lines: Vec<String> = result.apart.iter().map(apart).chain(even(result)).collect();
     let header = ["worker", "requests", "p50 us", "p99 us", "CPU s", "run delay us"];
     let title = "response times and processor time of each worker";
-    let all = (rows.len() > 1).then(|| Block::Table(table(title, &header, rows)));
+    let all = (rows.len() > 1).then(|| Block::Table(Table::of_words(title, header, rows)));
     let lines = (!lines.is_empty()).then_some(Block::Lines(lines));
     let blocks: Vec<Block> = all.into_iter().chain(lines).collect();
     (!blocks.is_empty()).then(|| Section {
@@ -29,7 +30,7 @@ fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
     let percentile =
         |of: f64| cell(response.known(&LatencyBounds::default(), TimeOf::Percentile(of)), response.count);
     let cells = vec![
-        grouped(response.count as f64, 0),
+        count(response.count),
         percentile(50.0),
         percentile(99.0),
         grouped(worker.cpu_seconds, 2),

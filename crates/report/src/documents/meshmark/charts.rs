@@ -30,6 +30,6 @@ pub(super) fn charts(arms: &[&MeshMarkArm]) -> Option<Section> {
     let note = "Value for cost: points with intervals; dashed with an arrow: at least this much, since the added CPU time may be zero. \
                 MeshMark has no interval.";
     let values = values.map(|values| Intervals { scale: Scale::Logarithmic, ..values });
-    let charts = values.into_iter().chain(marks).map(Chart::Intervals).collect();
+    let charts = values.into_iter().chain(marks).map(Chart::Intervals);
     Section::of_charts("Value for cost, and MeshMark", note, charts)
 }

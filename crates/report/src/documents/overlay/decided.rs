@@ -9,7 +9,7 @@ use crate::numbers::{decimals, grouped};
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
-/// Largest difference that does not matter, as a share of the reference.
+/// Equivalence margin, as a share of the reference.
 pub(super) const MARGIN_SHARE: f64 = ComparisonBody::USUAL_MARGIN_SHARE;
 
 const PERCENT: f64 = 100.0;
@@ -106,14 +106,8 @@ pub(super) fn table(
         Column::text("decision", 0),
     ];
     let measure = has_measures.then(|| Column::text("measure", 0));
-    (!all.is_empty()).then(|| {
-        Section::of_table(Table {
-            title,
-            names: names.to_owned(),
-            columns: measure.into_iter().chain(numbers).collect(),
-            rows: all.iter().map(row).collect(),
-        })
-    })
+    let table = Table::new(title, names, measure.into_iter().chain(numbers), all.iter().map(row));
+    (!all.is_empty()).then(|| Section::of_table(table))
 }
 
 /// The chart of differences; none without one. Each belongs to the subject that `subject` names.

@@ -87,12 +87,9 @@ fn table(runs: &[Named<'_, LoadResult>]) -> Table {
     };
     let columns =
         [("answered/s", 1), ("p50 us", 0), ("p90 us", 4), ("p99 us", 2), ("p99.9 us", 5), ("failed", 3)];
-    Table {
-        title: "rates, and response times with their intervals".to_owned(),
-        names: "run".to_owned(),
-        columns: columns.into_iter().map(|(heading, priority)| Column::new(heading, priority)).collect(),
-        rows: runs.iter().map(row).collect(),
-    }
+    let title = "rates, and response times with their intervals";
+    let columns = columns.into_iter().map(|(heading, priority)| Column::new(heading, priority));
+    Table::new(title, "run", columns, runs.iter().map(row))
 }
 
 /// A percentile of response time with its interval; none if only bounds are known of it.

@@ -203,12 +203,7 @@ fn table(runs: &[Named<'_, StudyResult>], view: &OverlayView) -> Table {
         }
         Row { summary: row.summary.clone(), ..Row::new(row.name.clone(), cells) }
     };
-    Table {
-        title: format!("costs in each run: {}", view.axis),
-        names: "arm".to_owned(),
-        columns,
-        rows: view.rows.iter().map(row).collect(),
-    }
+    Table::new(format!("costs in each run: {}", view.axis), "arm", columns, view.rows.iter().map(row))
 }
 
 /// True if a run and the reference have different costs, of which nothing is decided, since they lack what a decision takes.

@@ -2,13 +2,11 @@ use hoptax_result::{Cost, HistoryBody, HistoryResult, Interval, LoadBounds, Resp
 use serde_json::json;
 
 use super::*;
-use crate::Style;
 use crate::chart::{Chart, Outcome, Overlay, Series};
 use crate::document::Block;
+use crate::fixture::STYLE;
 use crate::quantity::Quantity;
 use crate::render::{json as as_json, terminal};
-
-const STYLE: Style = Style { width: 100, colour: false };
 
 fn read(run: i64, result: &impl Serialize) -> Overlaid {
     Overlaid::read(run, &serde_json::to_string(result).unwrap()).unwrap()

@@ -31,7 +31,7 @@ pub(super) fn charts(result: &PricesResult) -> Option<Section> {
         ("Price of each function, as listed", "Hollow and grey: the interval contains zero.")
     };
     let chart = Intervals::new(title, "CPU time of the proxy that a function adds to a request, us", rows);
-    Section::of_charts(title, note, chart.map(Chart::Intervals).into_iter().collect())
+    Section::of_charts(title, note, chart.map(Chart::Intervals))
 }
 
 #[cfg(test)]

@@ -18,12 +18,11 @@ pub(super) fn charts(result: &ScaleResult) -> Option<Section> {
     let of = |series: &ScaleSeries| {
         Some(Group { name: series.name.clone(), charts: vec![chart(series, result.over)?] })
     };
-    let groups: Vec<Group> = result.series.iter().filter_map(of).collect();
+    let groups = result.series.iter().filter_map(of).collect();
     let note = "Points: rates that were measured, with intervals. Dotted: the law that is nearest to them, up to twice the largest size. \
                 Shaded: where it peaks. Hollow: rates that are not in the fit, since something other than the proxies limited them.";
-    let chart = (!groups.is_empty()).then_some(Chart::Groups(groups));
     let title = format!("Rate over {}", result.over.as_str());
-    Section::of_charts(&title, note, chart.into_iter().collect())
+    Section::of_charts(&title, note, Chart::groups(groups))
 }
 
 fn chart(series: &ScaleSeries, over: ScaleDimension) -> Option<Series> {

@@ -42,8 +42,7 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
         )
     });
     let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
-    let curve = curve(result).map(Chart::Series).into_iter().collect();
-    let curve = Section::of_charts("Cores by rate", note, curve);
+    let curve = Section::of_charts("Cores by rate", note, curve(result).map(Chart::Series));
     waterfall.into_iter().chain(curve).collect()
 }
 
@@ -51,7 +50,6 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
 fn beyond(result: &SizeResult) -> String {
     let times = result.functions.iter().filter(|function| function.saved_mean_is_extrapolated);
     let times: Vec<String> = times.map(|function| format!("`{}`", name(function))).collect();
-    let times: Vec<&str> = times.iter().map(String::as_str).collect();
     let of_times = if times.is_empty() {
         String::new()
     } else {
@@ -60,7 +58,6 @@ fn beyond(result: &SizeResult) -> String {
     let has_function = |service: &str| result.functions.iter().any(|function| function.service == service);
     let proxies = result.proxies.iter().filter(|proxy| proxy.is_extrapolated && has_function(&proxy.service));
     let names: Vec<String> = proxies.map(|proxy| format!("`{}`", proxy.service)).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if names.is_empty() {
         return of_times;
     }

@@ -1,21 +1,16 @@
 //! The headline numbers of a sized graph: cores, the time that its proxies add, the rate of its first bottleneck, memory and money.
 
-use hoptax_result::{PredictedTime, SizeResult, Verdict};
+use hoptax_result::{PredictedTime, SizeResult};
 
 use super::{amount, cores, no_latency, predicted, usable};
-use crate::headline::Headline;
+use crate::headline::{Headline, unless_void};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
 use crate::table::Cell;
 
 /// The headlines.
 pub(super) fn headlines(result: &SizeResult) -> Vec<Headline> {
-    let all = of_numbers(result);
-    if result.verdict != Verdict::Void {
-        return all;
-    }
-    let why = usable(result);
-    all.into_iter().map(|one| one.withheld(&why)).collect()
+    unless_void(result.verdict, of_numbers(result), || usable(result))
 }
 
 fn of_numbers(result: &SizeResult) -> Vec<Headline> {
@@ -30,30 +25,31 @@ fn of_numbers(result: &SizeResult) -> Vec<Headline> {
         |bytes| Quantity::level(&bytes.times(1.0 / MIB), "MiB").predicted(),
     );
     let mut all = vec![
-        Headline::of("cores of all proxies", cores(&result.cores), None),
+        Headline::number("cores of all proxies", cores(&result.cores), None),
         Headline::new("added to the mean response time", added, None),
-        Headline::of(
+        Headline::number(
             "rate of the first bottleneck",
             Quantity::level(&bottleneck.rate, "requests/s").predicted(),
             Some(format!("`{}`{others}", bottleneck.service)),
         ),
-        Headline::of("memory of all proxies", memory, None),
+        Headline::number("memory of all proxies", memory, None),
     ];
     all.extend(result.money.as_ref().map(|money| {
         let number = money
             .per_month
             .as_ref()
             .map_or_else(|| Quantity::unknown("the memory of a proxy is not measured", ""), amount);
-        Headline::of("money per month", number, Some("at your price".to_owned()))
+        Headline::number("money per month", number, Some("at your price".to_owned()))
     }));
     all
 }
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::Verdict;
+
     use super::super::size;
     use super::super::tests::sized;
-    use super::*;
     use crate::headline::tests::texts;
 
     #[test]

@@ -4,14 +4,8 @@ use hoptax_result::{
 };
 
 use super::*;
-use crate::Style;
+use crate::fixture::{STYLE, about};
 use crate::render::terminal;
-
-const STYLE: Style = Style { width: 100, colour: false };
-
-fn about(estimate: f64, share: f64) -> Interval {
-    Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
-}
 
 fn proxy(service: &str, rate: f64, cpu_us: f64, workers: u32) -> SizedProxy {
     let cores = rate * cpu_us / 1e6;
@@ -131,7 +125,6 @@ pub(super) fn sized() -> SizeResult {
 
 #[test]
 fn a_graph_with_its_functions_and_limits() {
-    insta::assert_snapshot!(terminal::screen(&size(&sized()), STYLE));
     insta::assert_snapshot!(terminal::details(&size(&sized()), STYLE));
 }
 

@@ -23,11 +23,7 @@ pub(super) fn charts(result: &SizeCheckResult) -> Vec<Section> {
     let rows_of_cpu = all.iter().take(MOST).flat_map(cpu).collect();
     let cpu = Intervals::new("CPU time of each composition", "CPU time for each request, us", rows_of_cpu);
     let note = format!("The largest error first.{rest}");
-    let cpu = Section::of_charts(
-        "CPU time as measured and predicted",
-        &note,
-        cpu.map(Chart::Intervals).into_iter().collect(),
-    );
+    let cpu = Section::of_charts("CPU time as measured and predicted", &note, cpu.map(Chart::Intervals));
     let of_time = |name: &str, time: fn(&CheckedResponse) -> Option<&CheckedTime>| {
         let row = |one: &CheckedResponse| {
             let time = time(one)?;
@@ -38,7 +34,7 @@ pub(super) fn charts(result: &SizeCheckResult) -> Vec<Section> {
     };
     let times = [of_time("mean", |one| Some(&one.mean)), of_time("p99", |one| one.p99.as_ref())];
     let note = "Response times include the origin.";
-    let times = times.into_iter().flatten().map(Chart::Intervals).collect();
+    let times = times.into_iter().flatten().map(Chart::Intervals);
     let times = Section::of_charts("Response times as measured and predicted", note, times);
     cpu.into_iter().chain(times).collect()
 }

@@ -1,11 +1,11 @@
 //! The headline numbers of a study: what plain proxying takes, what an arm adds at most, how many costs are clear, and how wide the
 //! intervals are.
 
-use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult, Verdict};
+use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult};
 
 use super::{above_zero, at_load, functions, stated_and_clear};
-use crate::findings::{self, FindingGroup, listed};
-use crate::headline::Headline;
+use crate::findings::{self, FindingGroup, checks};
+use crate::headline::{Headline, unless_void};
 use crate::numbers::counted;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{Row, arm_level, baselines, unit_name};
@@ -14,13 +14,10 @@ use crate::table::Cell;
 
 /// The headlines. None without a compared arm, as in a timeline, whose first table is about the phases of each arm.
 pub(super) fn headlines(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
-    let all = of_costs(result, rows);
-    if result.verdict != Verdict::Void {
-        return all;
-    }
-    let failed = findings::failed(result);
-    let why = failed.first().map_or_else(|| "the study is void".to_owned(), FindingGroup::message);
-    all.into_iter().map(|one| one.withheld(&why)).collect()
+    unless_void(result.verdict, of_costs(result, rows), || {
+        let failed = findings::failed(result);
+        failed.first().map_or_else(|| "the study is void".to_owned(), FindingGroup::message)
+    })
 }
 
 fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
@@ -67,7 +64,7 @@ fn plain(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Headlin
     };
     let who = if arm.id == super::PLAIN { "plain proxying".to_owned() } else { format!("`{}`", arm.id) };
     let note = load.map(|load| format!("{per}{}", at_load(load)));
-    Headline::of(format!("{} of {who}", measure.measure().as_str()), number, note)
+    Headline::number(format!("{} of {who}", measure.measure().as_str()), number, note)
 }
 
 /// Returns the reason why the level of an arm is not known.
@@ -75,10 +72,8 @@ fn withheld_by(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> S
     let load = result.plan.usual_load_name(&arm.id, measure);
     let place = Place { arm: &arm.id, compared_with: None, load, measure: measure.measure() };
     let findings = result.findings.iter().filter(|one| one.withholds_number_or_vague_level(&place));
-    let mut checks: Vec<&str> = findings.map(|finding| finding.id.as_str()).collect();
-    checks.sort_unstable();
-    checks.dedup();
-    if checks.is_empty() { "not measured".to_owned() } else { format!("withheld by {}", listed(&checks)) }
+    let checks = checks(findings.map(|finding| finding.id.as_str()));
+    checks.map_or_else(|| "not measured".to_owned(), |checks| format!("withheld by {checks}"))
 }
 
 /// The most that an arm adds in a measure. Without any interval, the bounds of one arm, or the checks that withhold its cost.
@@ -89,7 +84,7 @@ fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let most = known.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(row, _)| row);
     let others = functions(rows).filter(|row| row.cost(measure).is_faint()).count();
     let Some(row) = most.or_else(|| functions(rows).find(|row| row.cost(measure).is_faint())) else {
-        return Headline::of(name, Quantity::unknown("not measured", unit_name(measure)), None);
+        return Headline::number(name, Quantity::unknown("not measured", unit_name(measure)), None);
     };
     let value = match row.cost(measure) {
         Cell::Quantity(Quantity { basis: Basis::Unknown(checks), .. }) => {
@@ -103,7 +98,7 @@ fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
         (None, _) | (_, 0) => String::new(),
         (Some(_), others) => format!("; without an interval: {}", counted(others as u64, "arm")),
     };
-    Headline::of(name, value, Some(format!("`{}`{lacking}", row.marked())))
+    Headline::number(name, value, Some(format!("`{}`{lacking}", row.marked())))
 }
 
 /// The number of costs that are above zero, of those that are stated.
@@ -119,7 +114,7 @@ fn clear(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let note = (withheld > 0).then(|| format!("{} withheld", counted(withheld as u64, "more cost")));
     let name = "costs above zero";
     if stated == 0 {
-        return Headline::of(name, Quantity::unknown("no cost is known", ""), note);
+        return Headline::number(name, Quantity::unknown("no cost is known", ""), note);
     }
     Headline::new(name, Cell::words(format!("{clear} of {stated}")), note)
 }
@@ -132,14 +127,14 @@ fn half_width(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let (name, unit) = ("typical half-width", unit_name(measure));
     let note = format!("median of {}", counted(widths.len() as u64, "interval"));
     match widths.get(widths.len() / 2) {
-        Some(width) => Headline::of(name, Quantity::point(*width, unit, Form::Level), Some(note)),
-        None => Headline::of(name, Quantity::unknown("no cost has an interval", unit), None),
+        Some(width) => Headline::number(name, Quantity::point(*width, unit, Form::Level), Some(note)),
+        None => Headline::number(name, Quantity::unknown("no cost has an interval", unit), None),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Finding, Interval, Measure, Measured, Severity};
+    use hoptax_result::{Finding, Interval, Measure, Measured, Severity, Verdict};
 
     use super::super::study;
     use super::*;

@@ -41,11 +41,7 @@ pub(super) fn chart(result: &SittingsResult) -> Option<Section> {
     let note =
         "The interval of one sitting holds for that sitting only; its processes and its hour are in it.";
     let chart = Intervals::new("cost of each arm", measure.words(), rows);
-    Section::of_charts(
-        "Cost of each arm over all sittings",
-        note,
-        chart.map(Chart::Intervals).into_iter().collect(),
-    )
+    Section::of_charts("Cost of each arm over all sittings", note, chart.map(Chart::Intervals))
 }
 
 /// The cost of an arm itself.

@@ -1,19 +1,12 @@
 use hoptax_result::{BoundOf, Loosened};
 
 use super::*;
-use crate::render::{csv, html, markdown, terminal};
 use crate::{Style, fixture};
 
 const STYLE: Style = Style { width: 400, colour: false };
 
 fn outputs(result: &StudyResult) -> [String; 4] {
-    let document = study(result);
-    [
-        terminal::details(&document, STYLE),
-        markdown::text(&document),
-        html::page(&document).unwrap(),
-        csv::text(&document),
-    ]
+    fixture::outputs(&study(result), STYLE)
 }
 
 #[test]

@@ -170,12 +170,8 @@ mod tests {
     #[test]
     fn words_that_leave_no_room_are_wrapped_and_rows_are_counted_by_their_lines() {
         let row = |name: &str, words: usize| Row::new(name, vec![Cell::words("word ".repeat(words) + "end")]);
-        let table = Table {
-            title: "t".to_owned(),
-            names: "name".to_owned(),
-            columns: vec![Column::text("words", 0)],
-            rows: vec![row("a", 3), row("b", 17), row("c", 1), row("d", 9)],
-        };
+        let rows = [row("a", 3), row("b", 17), row("c", 1), row("d", 9)];
+        let table = Table::new("t", "name", [Column::text("words", 0)], rows);
         let style = Style { width: 40, colour: false };
         let at_most = |rows: usize| Some(MostRows { rows, details: "--details" });
         let whole = text(&table, style, None);

@@ -13,7 +13,7 @@ use hoptax_stats::search::{
 };
 
 use super::super::common::{
-    self, Near, Tried, criteria, found, limits_processes, measured, range_of, recording, refusal,
+    self, Near, Tried, criteria, found, known_rate, limits_processes, range_of, recording, refusal,
     unless_interrupted,
 };
 use super::super::options::{Options, Settings, Time};
@@ -272,7 +272,7 @@ impl<'a> Turns<'a> {
                 let shown = documents::find_trial(&tried.trial);
                 (self.say)(Update::Note(&format!("{place}  {name:<width$}  {shown}")));
                 if let Some(search) = searches.get_mut(arm).and_then(Option::as_mut) {
-                    search.searching.record(&planned, measured(&tried));
+                    search.searching.record(&planned, tried.measured);
                 }
                 self.trials.push(ArmTrial { arm: name.to_owned(), round, trial: tried.trial });
             }
@@ -286,14 +286,7 @@ impl<'a> Turns<'a> {
     /// The state of these searches, of which a part runs now. In rounds, the rates are those that the whole searches found.
     fn state(&self, searches: &[Option<&mut ArmSearch>], now: String) -> live::Search {
         let known = |(arm, search): (usize, &ArmSearch)| {
-            let result = search.result()?;
-            Some(live::KnownRate {
-                of: self.name_of(arm).to_owned(),
-                holds: result.lower,
-                fails: result.upper,
-                min: search.limits.min,
-                max: search.limits.max,
-            })
+            Some(known_rate(self.name_of(arm), &search.result()?, &search.limits))
         };
         // A search that is still running is among `searches`, and not yet in `self.searches`.
         let running =

@@ -1,4 +1,7 @@
 use hoptax_functions::Catalogue;
+use hoptax_run::runner::KERNEL_TICKS;
+use hoptax_subject::envoy::chosen::Envoys;
+use hoptax_subject::envoy::release::Envoy;
 
 use super::*;
 use crate::graph::plan::read;
@@ -38,14 +41,16 @@ services:
   - {name: back}
 ",
     );
-    let envoy = Envoy { program: "envoy".into(), version: String::new() };
+    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
     let placement = Placement { proxy: vec![0], generator: vec![0] };
     let setting = Setting {
         program: "hoptax".as_ref(),
-        envoy: &envoy,
+        envoys: &envoys,
         directory: "/".as_ref(),
+        folder: "/".as_ref(),
         placement: &placement,
-        never_halted: false,
+        awake: None,
+        ticks: KERNEL_TICKS,
     };
     let started = start_service(&plan.services[0], &setting, &BTreeMap::new(), "direct");
     let error = started.err().unwrap().to_string();

@@ -265,8 +265,6 @@ fn a_later_version_and_other_files_are_refused_and_stay_as_they_are() {
         assert!(matches!(salvage(&other, SystemTime::now()), Err(StoreError::Foreign { .. })));
         assert_eq!(fs::read(&other).unwrap(), before);
     }
-    let missing = Store::open_existing(&others.path().join("none")).unwrap_err().to_string();
-    assert!(missing.contains("cannot open"), "{missing}");
 }
 
 #[test]

@@ -2,13 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
-
-/// A message with a fragment merged in.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Merged(Map<String, Value>);
 
 /// Reason why a plan has no valid bootstrap.
 #[derive(Debug, thiserror::Error)]
@@ -32,14 +26,6 @@ pub enum MergeError {
     /// The fragment lists a field in `replaces` that it does not override.
     #[error("the fragment replaces `{0}`, but nothing is replaced there: remove the line")]
     NothingReplaced(String),
-    /// A message of this module does not serialise to a JSON object.
-    #[error("cannot write `{place}` of Envoy's bootstrap: {source}")]
-    Serialise {
-        /// The place in the bootstrap.
-        place: &'static str,
-        /// The serialiser's error.
-        source: serde_json::Error,
-    },
 }
 
 /// The merge of one fragment: the fields that it may override, and those that it has overridden.
@@ -53,17 +39,16 @@ impl<'a> Merge<'a> {
         Self { replaces, replaced: BTreeSet::new() }
     }
 
-    /// Merges `part` into `plain`. Maps are merged key by key, and so are lists of one map each; any other value present in
+    /// Merges `part` into the message `plain`. Maps are merged key by key, and so are lists of one map each; any other value present in
     /// both must be equal or listed in `replaces`; `null` removes a value.
-    pub(super) fn extend<T: Serialize>(
+    pub(super) fn extend(
         &mut self,
-        place: &'static str,
-        plain: &T,
+        place: &str,
+        mut plain: Value,
         part: &Map<String, Value>,
-    ) -> Result<Merged, MergeError> {
-        let mut message = object(place, plain)?;
-        self.merge(place, &mut message, part)?;
-        Ok(Merged(message))
+    ) -> Result<Value, MergeError> {
+        self.merge(place, &mut plain, part)?;
+        Ok(plain)
     }
 
     /// Checks that everything listed in `replaces` was overridden.
@@ -75,24 +60,24 @@ impl<'a> Merge<'a> {
     fn merge(
         &mut self,
         path: &str,
-        message: &mut Map<String, Value>,
+        message: &mut Value,
         part: &Map<String, Value>,
     ) -> Result<(), MergeError> {
         let mut removed = Vec::new();
         for (key, wanted) in part {
             let path = format!("{path}.{key}");
             match (message.get_mut(key), wanted) {
-                (None, wanted) => {
-                    message.insert(key.clone(), wanted.clone());
-                }
+                (None, wanted) => message[key] = wanted.clone(),
                 (Some(plain), wanted) if plain == wanted => {}
-                (Some(Value::Object(plain)), Value::Object(wanted)) => self.merge(&path, plain, wanted)?,
+                (Some(plain @ Value::Object(_)), Value::Object(wanted)) => {
+                    self.merge(&path, plain, wanted)?;
+                }
                 (Some(plain), wanted) => {
                     let stated = self.replaces.iter().find(|stated| **stated == path);
                     if let Some(stated) = stated {
                         self.replaced.insert(stated);
                         if wanted.is_null() {
-                            removed.push(key.clone());
+                            removed.push(key);
                         } else {
                             *plain = wanted.clone();
                         }
@@ -108,8 +93,8 @@ impl<'a> Merge<'a> {
                 }
             }
         }
-        for key in removed {
-            message.remove(&key);
+        if let Some(fields) = message.as_object_mut() {
+            fields.retain(|key, _| !removed.contains(&key));
         }
         Ok(())
     }
@@ -124,19 +109,9 @@ fn only_map(value: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// The same, to change it.
-fn only_map_mut(value: &mut Value) -> Option<&mut Map<String, Value>> {
+fn only_map_mut(value: &mut Value) -> Option<&mut Value> {
     match value.as_array_mut()?.as_mut_slice() {
-        [Value::Object(only)] => Some(only),
+        [only @ Value::Object(_)] => Some(only),
         _ => None,
     }
-}
-
-/// Serialises a message to a JSON object.
-pub(super) fn object<T: Serialize>(
-    place: &'static str,
-    message: &T,
-) -> Result<Map<String, Value>, MergeError> {
-    serde_json::to_value(message)
-        .and_then(serde_json::from_value)
-        .map_err(|source| MergeError::Serialise { place, source })
 }

@@ -3,16 +3,8 @@ use hoptax_functions::{Catalogue, Context, FunctionCall, Secured};
 use super::*;
 
 fn plan(fragment: Option<Fragment>) -> ProxyPlan {
-    ProxyPlan {
-        admin_port: 9901,
-        listen: ([127, 0, 0, 1], 10000).into(),
-        origins: vec![([127, 0, 0, 1], 8080).into()],
-        fragment,
-        codec: Codec::Http1,
-        downstream: None,
-        upstream: None,
-        watched: None,
-    }
+    let plain = ProxyPlan::plain(([127, 0, 0, 1], 10000).into(), vec![([127, 0, 0, 1], 8080).into()]);
+    ProxyPlan { admin_port: 9901, fragment, ..plain }
 }
 
 fn rendered(call: &str) -> Fragment {
@@ -22,7 +14,7 @@ fn rendered(call: &str) -> Fragment {
 }
 
 fn json(plan: &ProxyPlan) -> Value {
-    serde_json::to_value(bootstrap(plan).unwrap()).unwrap()
+    bootstrap(plan).unwrap()
 }
 
 fn connection_manager(plan: &ProxyPlan) -> Value {

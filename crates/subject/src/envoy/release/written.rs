@@ -20,7 +20,7 @@ impl WriteError {
     }
 
     /// What makes it of the error of an operation on this path.
-    pub(super) fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::new(path, cause)
     }
 }

@@ -1,10 +1,10 @@
-//! Actions of a server on the requests of a connection, against the client: limits on concurrent requests, GOAWAY, rejection.
+//! Actions of a server on the requests of a connection, against the client, with all datagrams in memory: limits on concurrent requests,
+//! GOAWAY, rejection, and calls.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod calls;
 
 use std::time::Duration;
 
-use hoptax_certs::{Authority, KeyKind, Request};
 use quinn_proto::{Dir, Side, TransportConfig, VarInt};
 
 use super::*;
@@ -12,10 +12,8 @@ use crate::encoded::Encoded;
 use crate::http3::frame::{kind, put_head};
 use crate::http3::{ALPN, Http3, Setup};
 use crate::response::{Event, Loss};
-use crate::tls::{
-    ClientSecurity, Identity, ServerName, ServerSecurity, Versions, certificates_from_pem, client_config,
-    server_config,
-};
+use crate::tls::tests::localhost;
+use crate::tls::{ClientSecurity, ServerName, Versions, certificates_from_pem, client_config};
 
 struct Pair {
     client: Http3,
@@ -24,21 +22,15 @@ struct Pair {
 }
 
 impl Pair {
-    /// A server that allows `allowed` concurrent requests, and a client with five places for some.
-    fn new(allowed: u32) -> Self {
-        let authority = Authority::new("test", 3_600).unwrap();
-        let names = vec!["localhost".to_owned()];
-        let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3_600 };
-        let signed = authority.sign(&request).unwrap();
-        let tls = server_config(ServerSecurity {
-            identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
-            client_authorities: Vec::new(),
-            accepts_anonymous_clients: false,
-            versions: Versions::Both,
-            resumes: false,
-            alpn: Vec::new(),
-        })
-        .unwrap();
+    /// A server, whose calls of `/echo` are streams, and a client with five places for requests.
+    fn new() -> Self {
+        let (tls, authority) = localhost();
+        Self::with(Server::new(&tls, |head| head.path == "/echo").unwrap(), &authority)
+    }
+
+    /// The same with a server that allows `allowed` concurrent requests.
+    fn allowing(allowed: u32) -> Self {
+        let (tls, authority) = localhost();
         let mut server = Server::new(&tls, |_| false).unwrap();
         let mut tls = tls::ServerConfig::clone(&tls);
         tls.alpn_protocols = vec![ALPN.to_vec()];
@@ -47,8 +39,12 @@ impl Pair {
         transport.max_concurrent_bidi_streams(VarInt::from_u32(allowed));
         config.transport_config(Arc::new(transport));
         server.endpoint = quic::endpoint(Some(Arc::new(config)));
+        Self::with(server, &authority)
+    }
+
+    fn with(server: Server, authority: &str) -> Self {
         let client = client_config(ClientSecurity {
-            authorities: certificates_from_pem(authority.certificate().as_bytes()).unwrap(),
+            authorities: certificates_from_pem(authority.as_bytes()).unwrap(),
             versions: Versions::Only13,
             alpn: Some(ALPN.to_vec()),
             ..ClientSecurity::default()
@@ -65,29 +61,37 @@ impl Pair {
         pair
     }
 
-    /// Carries the datagrams of both sides. Returns the requests that arrived.
-    fn exchange(&mut self) -> Vec<RequestId> {
-        let (mut datagram, mut events) = (Vec::new(), Vec::new());
+    /// Carries the datagrams of both sides. Returns the events of the server.
+    fn exchange(&mut self) -> Vec<ServerEvent<RequestId>> {
+        let (mut datagram, mut events, mut is_idle) = (Vec::new(), Vec::new(), true);
         while self.client.next_datagram(&mut datagram) {
             self.server.feed(SocketAddr::from(([127, 0, 0, 1], 2)), &datagram, &mut events);
+            is_idle = false;
         }
         self.server.tick(&mut events);
         while self.server.next_datagram(&mut datagram).is_some() {
             self.client.feed(&datagram, &mut self.events).unwrap();
+            is_idle = false;
         }
         self.client.tick(&mut self.events).unwrap();
-        // QUIC delays acknowledgements, and spreads its packets over time.
-        std::thread::sleep(Duration::from_millis(1));
+        if is_idle {
+            // QUIC delays acknowledgements, and spreads its packets over time.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        events
+    }
+
+    /// The same. Returns the requests that arrived.
+    fn arrived(&mut self) -> Vec<RequestId> {
         let request = |event| match event {
             ServerEvent::Request { stream, .. } => Some(stream),
             _ => None,
         };
-        events.into_iter().filter_map(request).collect()
+        self.exchange().into_iter().filter_map(request).collect()
     }
 
     fn send(&mut self, place: u32) {
         let fields = [(":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", "/")];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let request = Encoded::http3(&fields, b"", false);
         self.client.send(place, &request, &request.bytes);
     }
@@ -99,7 +103,7 @@ impl Pair {
 
 #[test]
 fn a_client_that_keeps_to_the_limit_never_has_more_requests_and_all_are_answered() {
-    let mut pair = Pair::new(2);
+    let mut pair = Pair::allowing(2);
     assert_eq!(pair.client.max_streams(), 2);
     let (mut in_flight, mut sent, mut answered) = (Vec::new(), 0, 0);
     let mut open: Vec<RequestId> = Vec::new();
@@ -111,7 +115,7 @@ fn a_client_that_keeps_to_the_limit_never_has_more_requests_and_all_are_answered
             assert!(pair.client.is_sent(place), "it waits at the client, where nobody sees it");
             sent += 1;
         }
-        open.extend(pair.exchange());
+        open.extend(pair.arrived());
         assert!(open.len() <= 2, "{open:?}");
         if !open.is_empty() {
             pair.server.respond(open.remove(0), &[(":status", "200")], Body::Bytes(Vec::new()), &[]);
@@ -127,7 +131,7 @@ fn a_client_that_keeps_to_the_limit_never_has_more_requests_and_all_are_answered
 
 #[test]
 fn a_limit_of_zero_that_rises_is_reported() {
-    let mut pair = Pair::new(0);
+    let mut pair = Pair::allowing(0);
     assert_eq!((pair.client.is_open(), pair.client.max_streams()), (true, 0));
     pair.connection().set_max_concurrent_streams(Dir::Bi, VarInt::from_u32(3));
     while pair.client.max_streams() == 0 {
@@ -138,11 +142,11 @@ fn a_limit_of_zero_that_rises_is_reported() {
 
 #[test]
 fn requests_that_a_server_rejects_or_excludes_are_handed_back() {
-    let mut pair = Pair::new(1);
+    let mut pair = Pair::allowing(1);
     pair.send(0);
     // It has no stream yet: the server will never see it.
     pair.send(1);
-    while pair.exchange().is_empty() {}
+    while pair.arrived().is_empty() {}
     // H3_REQUEST_REJECTED (RFC 9114, section 8.1).
     let first = StreamId::new(Side::Client, Dir::Bi, 0);
     pair.connection().send_stream(first).reset(VarInt::from_u32(0x10b)).unwrap();

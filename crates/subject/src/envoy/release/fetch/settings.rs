@@ -54,11 +54,11 @@ impl Source {
     /// When the address of the index, or that of the proxy, is none.
     pub(crate) fn of_user() -> Result<Self, FetchError> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        Self::of(&variable)
+        Self::from_variables(&variable)
     }
 
     /// The source that these variables, and the files that they lead to, state.
-    fn of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, FetchError> {
+    fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, FetchError> {
         let files: Vec<String> =
             configuration_files(variable).iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
         let configured = |key: &str| files.iter().rev().find_map(|file| global(file, key));
@@ -197,7 +197,7 @@ mod tests {
     /// The source of these variables.
     fn source(variables: &[(&str, &str)]) -> Source {
         let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
-        Source::of(&|name| variables.get(name).map(|value| (*value).to_owned())).unwrap()
+        Source::from_variables(&|name| variables.get(name).map(|value| (*value).to_owned())).unwrap()
     }
 
     #[test]
