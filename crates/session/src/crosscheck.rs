@@ -130,7 +130,7 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
 fn servers(settings: &CrosscheckSettings<'_>) -> Result<Vec<Server>, Failure> {
     if let Some(url) = settings.url {
         let target = http1_target(url)?;
-        // The relay in front of it accepts connections even if nobody listens there, and every tool would report failures alone.
+        // The relay in front of it accepts connections even if nobody listens there, and tools would report failures alone.
         TcpStream::connect_timeout(&target.address, REACHED_WITHIN).map_err(|error| {
             Failure::environment(format!(
                 "cannot connect to {}: {error}; is the server running, and is the port right?",
