@@ -106,6 +106,10 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
     for path in paths {
         match examine_one(path, how, &costs, allowances.as_mut()) {
             Ok(file) => files.push(file),
+            Err(_) if path.is_dir() => {
+                let folder = path.display();
+                failures.push(format!("`{folder}` is a folder: name its files, as in `{folder}/*.yaml`"));
+            }
             Err(failure) => failures.push(failure.to_string()),
         }
     }

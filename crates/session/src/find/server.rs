@@ -209,8 +209,7 @@ impl OnRange<'_> {
                 "--min-rate must be at least {LOWEST_RATE}: the shortest trials last a second and need a request"
             )));
         }
-        Search::new(&criteria(objectives), goals, self.range)
-            .map_err(|error| refusal(&error, NO_TIME))
+        Search::new(&criteria(objectives), goals, self.range).map_err(|error| refusal(&error, NO_TIME))
     }
 }
 
