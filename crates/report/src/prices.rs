@@ -85,15 +85,17 @@ pub(crate) fn priced_first(result: &PricesResult) -> Vec<&Price> {
     all
 }
 
-/// How many functions have no price here, and the most frequent reason; none if all have one.
+/// How many functions have no price here, and the most frequent reason, with their number if there are others; none if all have one.
 pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     let without = result.prices.iter().filter(|price| price.here_us.is_none());
     for reason in without.filter_map(|price| price.reason.as_deref()) {
         *reasons.entry(reason).or_default() += 1;
     }
+    let all: usize = reasons.values().sum();
     let (reason, count) = reasons.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(format!("without a price here: {} ({reason})", counted(count as u64, "function")))
+    let of_them = if count < all { format!("{count} of them: ") } else { String::new() };
+    Some(format!("without a price here: {} ({of_them}{reason})", counted(all as u64, "function")))
 }
 
 #[cfg(test)]

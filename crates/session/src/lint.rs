@@ -108,6 +108,10 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
     for path in paths {
         match examine_one(path, how, &costs, allowances.as_mut()) {
             Ok(file) => files.push(file),
+            Err(_) if path.is_dir() => {
+                let folder = path.display();
+                failures.push(format!("`{folder}` is a folder: name its files, as in `{folder}/*.yaml`"));
+            }
             Err(failure) => failures.push(failure.to_string()),
         }
     }
@@ -244,6 +248,7 @@ fn mend_one(
     say: Say<'_>,
 ) -> Result<(), Failure> {
     let note = |text: &str| say(Update::Note(text));
+    let mut is_any = false;
     let number = read(path)?.len();
     for index in 0..number {
         let Some(read) = read(path)?.into_iter().nth(index) else { break };
@@ -256,6 +261,7 @@ fn mend_one(
         let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
         let findings: Vec<&Finding> =
             linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).filter(is_meant).collect();
+        is_any |= !findings.is_empty();
         let (mended, refused) = rules::mend(&read.configuration, &findings);
         for (finding, why) in &refused {
             note(&format!("{}: {} is not mended: {why}", finding.place, finding.rule.id));
@@ -278,6 +284,9 @@ fn mend_one(
             let done = findings.iter().filter(is_done).count();
             note(&format!("mended {done} in {}", file.display()));
         }
+    }
+    if !is_any {
+        note(&format!("{}: nothing to mend: what is found, if anything, needs a decision", path.display()));
     }
     Ok(())
 }

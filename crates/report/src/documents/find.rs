@@ -237,6 +237,10 @@ fn next(result: &FindResult) -> Option<Next> {
         let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
         let objectives: String = objectives.iter().map(|one| format!("--slo '{one}' ")).collect();
         let each = if result.goals.len() > 1 { "--each " } else { "" };
+        // A highest rate that was asked for may protect the server. Without one, it is twice that of the closed loop.
+        let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
+        let is_given = result.fastest_mode.is_none() && !is_usual && !option.contains("--max-rate");
+        let option = if is_given { format!("--max-rate {:.0} {option}", result.max_rate) } else { option };
         let option = match result.arrivals.as_str() {
             "poisson" => option,
             other => format!("--arrivals {other} {option}"),
@@ -248,6 +252,10 @@ fn next(result: &FindResult) -> Option<Next> {
     }
     if is(FindState::MinimumFailed) {
         return again(format!("--min-rate {}", result.min_rate / 10.0), "tries lower rates");
+    }
+    let counts = |trial: &FindTrial| trial.generator_limits.is_empty();
+    if is(FindState::Unfinished) && !result.trials.is_empty() && !result.trials.iter().any(counts) {
+        return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
         return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "decides");

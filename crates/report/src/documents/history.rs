@@ -55,7 +55,8 @@ fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
         let longest = series.iter().max_by_key(|series| series.points.len());
         let runs = longest.map_or_else(String::new, |longest| {
             let runs = counted(longest.points.len() as u64, "run");
-            format!("; {runs} of {}: {}", name(longest), level(longest, &longest.points))
+            let level = [level(longest, &longest.points), unit(number).to_owned()].join(" ");
+            format!("; {runs} of {}: {}", name(longest), level.trim_end())
         });
         let none = format!("No lasting change of {number} in {all}{runs}");
         let are_few = longest.is_some_and(|longest| longest.points.len() < FIRST_CHANGE);
@@ -200,13 +201,13 @@ fn line(series: &HistorySeries, change: &HistoryChange) -> String {
     )
 }
 
-/// The median of runs, with the lowest and the highest of them: `39.3 (39.1 to 39.5)`.
+/// The median of runs, with the lowest and the highest of them if there are several: `39.3 (39.1 to 39.5)`.
 fn level(series: &HistorySeries, points: &[HistoryPoint]) -> String {
     let values: Vec<f64> = points.iter().map(|point| point.estimate).collect();
     let Some(middle) = median(&values) else { return "-".to_owned() };
     let end = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick).unwrap_or(middle);
     let [middle, low, high] = [middle, end(f64::min), end(f64::max)].map(|value| digits(series, value));
-    format!("{middle} ({low} to {high})")
+    if points.len() > 1 { format!("{middle} ({low} to {high})") } else { middle }
 }
 
 /// A number with the digits that the intervals of the series support.

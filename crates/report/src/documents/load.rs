@@ -85,7 +85,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let book = &result.book;
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
     let requests = if let Some(imported) = &result.imported {
-        imported::accounts(result, imported).join("; ")
+        imported::answer(result, imported)
     } else {
         // A closed loop plans no requests: it sends the next when one is answered.
         let (all, planned) = match result.plan.loop_ {
@@ -93,9 +93,13 @@ fn answer(result: &LoadResult) -> Vec<String> {
             Loop::Closed => (book.sent, ""),
         };
         let arrivals = heading::arrivals(result).unwrap_or_default();
-        let of_agents = result.agents.as_ref().and_then(agents::incomplete).unwrap_or_default();
+        let of_parts = match &result.agents {
+            Some(agents) => agents::incomplete(agents),
+            None => result.merged.as_ref().and_then(merged::incomplete),
+        };
+        let of_parts = of_parts.unwrap_or_default();
         format!(
-            "{} of {}{planned} requests{of_agents} were answered{rate}{arrivals}",
+            "{} of {}{planned} requests{of_parts} were answered{rate}{arrivals}",
             count(book.answered),
             count(all)
         )

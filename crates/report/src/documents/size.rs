@@ -76,7 +76,7 @@ fn usable(result: &SizeResult) -> String {
             format!("nothing can be used of {}: a prediction needs another result", listed(&worst))
         }
         Verdict::Caution => format!(
-            "CPU times and added times may be used with the warnings of {}, which `hoptax runs show` prints",
+            "CPU times and added times may be used with the warnings of {}, which `hoptax runs show RESULT` prints",
             listed(&worst)
         ),
         Verdict::Sound if !result.extrapolations.is_empty() => {

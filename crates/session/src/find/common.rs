@@ -77,9 +77,11 @@ pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
         SearchError::Range { min, max } => format!(
             "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
         ),
-        SearchError::Budget { .. } => {
-            format!("{no_time}: {error}; raise it")
-        }
+        SearchError::Budget { budget, trial } => format!(
+            "{no_time}: it takes {:.1} s, and {:.1} s are left; raise --budget",
+            trial.as_secs_f64(),
+            budget.as_secs_f64()
+        ),
         other => other.to_string(),
     })
 }
