@@ -61,7 +61,7 @@ fn of_measurement(option: Arg) -> Arg {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
-    let list = arguments.list.as_deref().map_or_else(published, read_run)?;
+    let list = arguments.list.as_deref().map_or_else(|| published().cloned(), read_run)?;
     let prices =
         if arguments.here { prices_on_this_machine(&list, &anchors(arguments)?)? } else { listed(&list) };
     let document = documents::prices(&prices);
