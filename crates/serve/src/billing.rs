@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hoptax_result::BillResult;
+use hoptax_result::{BillBody, BillResult, Body};
 use hoptax_session::price::{
     self, Budget, Configuration, Laboratory, PriceSettings, RequestLine, Studies, outcomes, outline,
 };
@@ -111,7 +111,7 @@ impl Dropped {
     /// Keeps the bill of the first study if the second did not end, else the rounds of the first; none without a complete round.
     fn rest(&self, of_job: &OfJob, run: &Path) -> Result<Option<Outcome>, Failure> {
         if let Some(text) = price::written(run) {
-            let bill: BillResult = serde_json::from_str(&text).map_err(Failure::environment)?;
+            let bill = BillBody::from_text(&text).map_err(Failure::environment)?;
             return of_job.kept(&self.shown(&text), bill.verdict, true).map(Some);
         }
         let Some(run) = of_job.history().keep_folder(run)? else { return Ok(None) };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{env, fs, io};
 
 use hoptax_host::processors::Placement;
-use hoptax_result::{Calibrated, CalibrationResult, Environment};
+use hoptax_result::{Body, Calibrated, CalibrationBody, CalibrationResult, Environment};
 use hoptax_subject::envoy::release::Envoy;
 
 /// Path of the stored calibration (XDG Base Directory Specification); None without a home directory. Calibrations with
@@ -48,8 +48,7 @@ pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Envi
 
 /// The stored calibration, if it was measured on this machine in its current state. Unreadable files are ignored.
 fn calibration(current: &Environment, never_halted: bool) -> Option<Calibrated> {
-    let stored: CalibrationResult =
-        serde_json::from_str(&fs::read_to_string(path(never_halted)?).ok()?).ok()?;
+    let stored = CalibrationBody::from_text(&fs::read_to_string(path(never_halted)?).ok()?).ok()?;
     let calibrated = &stored.environment;
     let is_unchanged = calibrated.cpu_model == current.cpu_model
         && calibrated.cpus == current.cpus

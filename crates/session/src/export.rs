@@ -7,7 +7,7 @@ use std::time::Duration;
 use hoptax_load::without_user;
 use hoptax_report::render::html;
 use hoptax_report::{documents, parquet};
-use hoptax_result::{LoadResult, StudyResult};
+use hoptax_result::{Body, LoadBody, LoadResult, StudyBody, StudyResult};
 use hoptax_tools::{export, smp};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -69,11 +69,11 @@ pub fn text_in(to: Format, result: &str) -> Result<String, String> {
     let kind = documents::kind_of_text(result)?;
     match kind.format {
         LoadResult::FORMAT => {
-            let load: LoadResult = serde_json::from_str(result).map_err(|error| error.to_string())?;
+            let load = LoadBody::from_text(result).map_err(|error| error.to_string())?;
             export::text(to, &load).map_err(str::to_owned)
         }
         StudyResult::FORMAT if to == Format::Smp => {
-            let study: StudyResult = serde_json::from_str(result).map_err(|error| error.to_string())?;
+            let study = StudyBody::from_text(result).map_err(|error| error.to_string())?;
             Ok(smp::text(&smp::of_study(&study)?))
         }
         other => Err(format!(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use hoptax_report::documents;
-use hoptax_result::{LoadResult, StudyResult};
+use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -80,7 +80,7 @@ pub fn read_run(path: &Path) -> Result<StudyResult, Failure> {
 pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     let refused = |why: String| Failure::bad_input(format!("{what} is not a study result: {why}"));
     match documents::kind_of_text(text).map_err(refused)?.format {
-        StudyResult::FORMAT => serde_json::from_str(text).map_err(|error| refused(error.to_string())),
+        StudyResult::FORMAT => StudyBody::from_text(text).map_err(|error| refused(error.to_string())),
         other => Err(refused(format!("its format is `{other}`"))),
     }
 }

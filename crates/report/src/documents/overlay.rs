@@ -5,8 +5,7 @@ mod decided;
 mod loads;
 mod studies;
 
-use hoptax_result::{Environment, LoadResult, Loosened, StudyResult, Verdict};
-use serde::de::DeserializeOwned;
+use hoptax_result::{Body, Environment, LoadBody, LoadResult, Loosened, StudyBody, StudyResult, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -68,13 +67,13 @@ impl Overlaid {
     pub fn read(run: i64, text: &str) -> Result<Self, String> {
         let kind = kind_of_text(text)?;
         let (head, options, body) = if kind.name == LoadResult::KIND {
-            let result: LoadResult = parsed(text)?;
+            let result = LoadBody::from_text(text).map_err(|error| error.to_string())?;
             let rate = result.rate.target.map_or("none".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
             let mut options = vec![Property::new("rate", rate)];
             options.extend(of_command(&result.plan, &result.loosened)?);
             (Head::from_report(&result), options, OverlaidBody::Load(Box::new(result)))
         } else if kind.name == StudyResult::KIND {
-            let result: StudyResult = parsed(text)?;
+            let result = StudyBody::from_text(text).map_err(|error| error.to_string())?;
             let mut options = vec![Property::new("study", result.name.clone())];
             options.extend(of_command(&result.plan, &result.loosened)?);
             (Head::from_report(&result), options, OverlaidBody::Study(Box::new(result)))
@@ -82,7 +81,8 @@ impl Overlaid {
             let head = (kind.read)(text).map_err(|error| error.to_string())?;
             let document = (kind.document)(text).map_err(|error| error.to_string())?;
             let mut options = vec![Property::new("subject", head.subject.clone())];
-            options.extend(of_plan(&parsed::<Planned>(text)?.plan));
+            let planned: Planned = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            options.extend(of_plan(&planned.plan));
             (head, options, OverlaidBody::Other(document.answer))
         };
         Ok(Self { run, head, options, body })
@@ -106,10 +106,6 @@ impl Overlaid {
             OverlaidBody::Other(answer) => answer.clone(),
         }
     }
-}
-
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 /// The options of a plan, and the limits of checks that were loosened.

@@ -39,12 +39,13 @@ impl<T: Body> Report<T> {
 }
 
 impl<T: Body> Report<T> {
-    /// The result that has these fields, read as its text would be: serde makes no further code for its types. Errors name no place.
+    /// The result that has these fields, read as its text is: serde makes no further code for its types. Errors name no place.
     ///
     /// # Errors
     /// As of a text.
     pub fn from_fields(fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
-        OfReport::new(READERS).of_fields(fields)
+        T::from_text(&Value::Object(fields).to_string())
+            .map_err(|error| serde_json::Error::custom(without_place(&error)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hoptax_report::documents;
 use hoptax_report::kind::Head;
-use hoptax_result::{Environment, LoadResult, StudyResult, Verdict, grouped};
+use hoptax_result::{Body, Environment, LoadBody, LoadResult, StudyBody, StudyResult, Verdict, grouped};
 use hoptax_subject::digest::sha256;
 use serde::Deserialize;
 
@@ -99,8 +99,8 @@ pub(crate) fn run(
 pub(crate) fn result(text: &str) -> Result<Described, String> {
     let kind = documents::kind_of_text(text)?;
     let described = match kind.format {
-        StudyResult::FORMAT => serde_json::from_str(text).map(|result| study(&result, text)),
-        LoadResult::FORMAT => serde_json::from_str(text).map(|result| load(&result, text)),
+        StudyResult::FORMAT => StudyBody::from_text(text).map(|result| study(&result, text)),
+        LoadResult::FORMAT => LoadBody::from_text(text).map(|result| load(&result, text)),
         _ => (kind.read)(text).map(|head| without_numbers(head, text)),
     };
     described.map_err(|error| error.to_string())
