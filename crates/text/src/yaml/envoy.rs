@@ -150,9 +150,10 @@ pub fn json(text: &str) -> Option<Value> {
     if most > MOST_NODES { None } else { serde_json::from_str(text).ok() }
 }
 
-/// All documents, for files that are not for Envoy itself. It ends with the first error.
-pub fn documents(text: &str) -> impl Iterator<Item = Result<Tree, Error>> {
-    documents_up_to(text, MOST_NODES)
+/// All documents, for files that are not for Envoy itself. It ends with the first error. The iterator is in a box, since each crate that calls
+/// this would compile the parser otherwise.
+pub fn documents(text: &str) -> Box<dyn Iterator<Item = Result<Tree, Error>> + '_> {
+    Box::new(documents_up_to(text, MOST_NODES))
 }
 
 fn documents_up_to(text: &str, most_nodes: usize) -> impl Iterator<Item = Result<Tree, Error>> {
