@@ -19,6 +19,7 @@ mod handshakes;
 mod headline;
 pub mod histograms;
 mod in_use;
+mod inert;
 pub mod junit;
 pub mod kind;
 mod known;
@@ -52,4 +53,5 @@ mod words;
 #[cfg(test)]
 mod fixture;
 
+pub use inert::inert;
 pub use style::Style;
