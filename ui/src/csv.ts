@@ -1,9 +1,17 @@
 // Tables as CSV, and files that a reader keeps.
 
-/** Rows as CSV. */
+import { bare } from "./text";
+
+/** What a spreadsheet would run as a formula begins so, in both widths, or with what it skips: as in the CSV files of the program itself. */
+const FORMULA = /^([=+@\t\r\n＝＋－＠]|-[^])/;
+/** A number with a sign, perhaps with its interval and its unit: nothing in it calls a function, another program or another file. */
+const AMOUNT = /^[+-]\d[\d.,]*( to [+-]?[\d.,]+| \([+-]?[\d.,]+ to [+-]?[\d.,]+\))?[\w .,%±/?]*( \*)?$/;
+
+/** Rows as CSV, as the page shows them. Names may be those of strangers: an apostrophe is before what would be a formula. */
 export function csv(rows: string[][]): string {
   const field = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
-  return rows.map((row) => row.map(field).join(",") + "\r\n").join("");
+  const safe = (text: string) => (FORMULA.test(text) && !AMOUNT.test(text) ? `'${text}` : text);
+  return rows.map((row) => row.map((text) => field(safe(bare(text)))).join(",") + "\r\n").join("");
 }
 
 /** Has the browser keep a text as a file. */

@@ -1,6 +1,6 @@
 // The page of a document: the answer and whether it may be believed first, then its charts and table, then what is behind them.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { BlockView } from "./block/block";
 import { fileName, keep } from "./csv";
 import { Headlines } from "./headlines";
@@ -12,8 +12,8 @@ import { Menu } from "./menu";
 import { ANSWER, headingId, isShown, partsOf, tableTitle } from "./parts";
 import { SearchedTable } from "./search";
 import { TableView } from "./table";
-import { capitalised, sentence, unbroken, VERDICTS, Words } from "./text";
-import { chooseTheme, theme } from "./theme";
+import { capitalised, inert, sentence, VERDICTS, Words } from "./text";
+import { chooseTheme, onThemeOfSystem, theme } from "./theme";
 import type { CheckText, Document, FindingText, Section } from "./types/document";
 import { PageView, useView, type View } from "./view";
 
@@ -42,7 +42,7 @@ export function Page({ document: result, served }: PageProps) {
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">
           <p class="soft">
-            hoptax <b>{result.subject}</b>
+            hoptax <b>{inert(result.subject)}</b>
           </p>
           <ThemeSwitch />
         </div>
@@ -52,11 +52,11 @@ export function Page({ document: result, served }: PageProps) {
           </p>
         )}
         <h1 id={headingId(ANSWER)} tabIndex={-1}>
-          {first === undefined ? result.subject : <Words text={unbroken(sentence(first))} />}
+          {first === undefined ? result.subject : <Words text={sentence(first)} />}
         </h1>
         {others.map((one) => (
           <p key={one} class="answer">
-            <Words text={unbroken(sentence(capitalised(one)))} />
+            <Words text={sentence(capitalised(one))} />
           </p>
         ))}
         {result.headlines.length > 0 && <Headlines headlines={result.headlines} />}
@@ -72,7 +72,7 @@ export function Page({ document: result, served }: PageProps) {
         <ChecksWithoutFinding checks={result.checks_without_finding} />
         {result.next && (
           <p class="next">
-            Next: <code>{result.next.command}</code> {result.next.purpose}.
+            Next: <Words text={`\`${result.next.command}\` ${result.next.purpose}.`} />
           </p>
         )}
       </header>
@@ -124,6 +124,8 @@ function skip(event: Event): void {
 function ThemeSwitch() {
   const [shown, setShown] = useState(theme);
   const other = shown === "dark" ? "light" : "dark";
+  // A page may be open in the evening, when the system becomes dark.
+  useEffect(() => onThemeOfSystem(() => setShown(theme())), []);
   return (
     <button
       type="button"
@@ -167,6 +169,11 @@ function Findings({ findings, isFirstOpen = false }: FindingsProps) {
   );
 }
 
+/** What a finding says. Before a colon is the name of an arm, which keeps its letters. */
+function messageOf({ message }: FindingText): string {
+  return /^\w+:/.test(message) ? message : capitalised(message);
+}
+
 const SEVERITIES = { fail: "failed", warn: "warning", info: "note" } as const;
 
 function FindingList({ findings, isFirstOpen = false }: FindingsProps) {
@@ -177,7 +184,7 @@ function FindingList({ findings, isFirstOpen = false }: FindingsProps) {
           <details open={isFirstOpen && place === 0}>
             <summary>
               <b class={finding.severity}>{SEVERITIES[finding.severity]}</b>{" "}
-              <Words text={sentence(capitalised(finding.message) + (finding.measured ? ` (${finding.measured})` : "") + finding.scope)} />
+              <Words text={sentence(messageOf(finding) + (finding.measured ? ` (${finding.measured})` : "") + finding.scope)} />
             </summary>
             {finding.withheld && (
               <p>

@@ -3,7 +3,7 @@
 import { useContext } from "preact/hooks";
 import { csv, fileName, keep } from "./csv";
 import { nextOrder, ordered, orderOf, withOrder, type Order } from "./order";
-import { bare, capitalised, VERDICTS, Words } from "./text";
+import { bare, capitalised, Name, SHORT, VERDICTS, Words } from "./text";
 import type { Cell, Row, Table } from "./types/document";
 import { PageView } from "./view";
 
@@ -35,9 +35,13 @@ function reason(cell: Cell): string | undefined {
   return why === undefined ? undefined : `not known: ${why}`;
 }
 
+/** Words of a cell with more letters are on several lines on a narrow screen, and with more than the second on any. */
+const LINES = [SHORT, 26] as const;
+
 function cellClass(cell: Cell, isText: boolean): string {
   if (isText) {
-    return "words";
+    const { length } = cellText(cell);
+    return length > LINES[1] ? "words long" : length > LINES[0] ? "words middle" : "words";
   }
   if (isNearZero(cell)) {
     return "near";
@@ -80,7 +84,7 @@ export function TableView({ table, choosing }: TableProps) {
 /** A button that keeps rows as a CSV file. */
 export function KeepCsv({ name, rows }: { name: string; rows: () => string[][] }) {
   return (
-    <button type="button" class="quiet" onClick={() => keep(`${fileName(name)}.csv`, "text/csv", bare(csv(rows())))}>
+    <button type="button" class="quiet" onClick={() => keep(`${fileName(name)}.csv`, "text/csv", csv(rows()))}>
       Save as CSV
     </button>
   );
@@ -92,9 +96,10 @@ export function Grid({ table, choosing }: TableProps) {
   const name = fileName(table.title);
   const order = orderOf(view, name);
   const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
+  const isBrief = table.names.length <= 2 * SHORT && table.rows.every((row) => row.summary === "" && row.name.length <= SHORT);
   return (
     <div class="scroll" role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
-      <table>
+      <table class={isBrief ? "brief" : ""}>
         <thead>
           <tr>
             <Heading heading={table.names} column={0} order={order} choose={choose} />
@@ -108,7 +113,7 @@ export function Grid({ table, choosing }: TableProps) {
             <tr key={place}>
               <th scope="row">
                 {choosing && <ChoiceOf row={row} names={table.names} choosing={choosing} />}
-                {row.page ? <a href={row.page}>{row.name}</a> : <Words text={row.name} />}
+                {row.page ? <a href={row.page}>{row.name}</a> : <Name text={row.name} />}
                 {row.summary !== "" && (
                   <small>
                     <Words text={row.summary} />

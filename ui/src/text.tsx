@@ -1,21 +1,44 @@
-// Words of a document: parts between backticks are code. Everything is text, never markup.
+// Words of a document and of a server: parts between backticks are code. Everything is text, never markup.
 
 /** The verdicts, as a title says them. */
 export const VERDICTS = { sound: "Sound", caution: "Caution", void: "Void" } as const;
 
 /** Text with its code. */
 export function Words({ text }: { text: string }) {
-  return <>{text.split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{part}</code> : part))}</>;
+  return <>{unbroken(inert(text)).split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{withOptions(part)}</code> : withOptions(part)))}</>;
+}
+
+/** Text whose options of commands are each on one line: a line may end after a hyphen. */
+function withOptions(text: string) {
+  const parts = text.split(/(?<![\w-])(--[a-z][\w-]*)/);
+  return parts.length === 1 ? text : parts.map((part, place) => (place % 2 === 1 ? <span key={place} class="option">{part}</span> : part));
+}
+
+/** A name with at most so many letters is on one line. */
+export const SHORT = 12;
+
+/** A name, which breaks where its parts begin and not within them. */
+export function Name({ text }: { text: string }) {
+  const parts = text.includes("`") || text.length <= SHORT ? [] : text.split(/(?<=[/.,_])(?=[a-z])|(?=\{|:\d)/i);
+  return parts.length < 2 ? <Words text={text} /> : <span>{parts.flatMap((part, place) => [place > 0 && <wbr key={place} />, inert(part)])}</span>;
 }
 
 /** Text without the marks of its code, where no element can be: in drawings, names of controls and files. */
 export function bare(text: string): string {
-  return text.replaceAll("`", "");
+  return inert(text).replaceAll("`", "");
 }
 
-/** A sentence whose numbers are on one line with their intervals and units. */
+/**
+ * Text with those characters escaped that nobody sees, as on a terminal: they control one, or reverse what follows (Unicode Standard Annex 9,
+ * section 2). Names of arms, answers of servers and lines of proxies are written by strangers.
+ */
+export function inert(text: string): string {
+  return text.replace(/(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, (letter) => `\\u{${letter.codePointAt(0)?.toString(16)}}`);
+}
+
+/** A text whose numbers are on one line with their intervals and units. */
 export function unbroken(text: string): string {
-  return text.replace(/(\d) (±|%|us\b|ms\b)/g, "$1\u00a0$2");
+  return text.replace(/(\d) (?=±|%|[mun]?s\b|[kMG]i?B\b)|([≥≤]) (?=\d)/g, "$1$2\u00a0");
 }
 
 /** A sentence with its full stop. */

@@ -18,7 +18,18 @@ export function theme(): Theme {
   if (chosen === "light" || chosen === "dark") {
     return chosen;
   }
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return system().matches ? "dark" : "light";
+}
+
+function system(): MediaQueryList {
+  return matchMedia("(prefers-color-scheme: dark)");
+}
+
+/** Calls whenever the system changes its theme. Returns what ends that. */
+export function onThemeOfSystem(call: () => void): () => void {
+  const of = system();
+  of.addEventListener("change", call);
+  return () => of.removeEventListener("change", call);
 }
 
 /** Shows the remembered theme. */

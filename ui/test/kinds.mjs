@@ -112,7 +112,7 @@ async function pointAtFrame(page, name) {
   await page.mouse.move(0, 0);
   await tip.waitFor({ state: "detached" });
   await figure.getByRole("button", { name: "Show as table" }).click();
-  const rows = await figure.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const rows = await figure.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent.replaceAll("\u00a0", " "))));
   assert.ok(rows.some((cells) => cells[0] === pointed && cells.includes(share)), `${name}: the table has ${pointed} with ${share}`);
   await figure.getByRole("button", { name: "Show as chart" }).click();
 }

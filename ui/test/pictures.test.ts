@@ -111,7 +111,7 @@ describe("a heat map", () => {
   test("says what a cell has, and names both axes", () => {
     const scene = heat(DATA, WIDTH);
     expect(scene.marks[1]?.values[0]).toMatch(/^1 of 1,000,000 responses/);
-    expect(of(scene, "text", "axis").map((text) => text.text)).toEqual(["response time, us", "time, s"]);
+    expect(of(scene, "text", "axis").map((text) => text.text)).toEqual(["response time, us; logarithmic", "time, s"]);
   });
 
   test("over a range has what is in it, on scales of its own", () => {
@@ -140,6 +140,15 @@ describe("the slices behind a number", () => {
     const scene = slices(DATA, "lua", "baseline", WIDTH);
     expect(of(scene, "circle", "dot").filter((dot) => dot.of.includes("other"))).toHaveLength(1);
     expect(of(scene, "line", "event")).toHaveLength(2);
+  });
+
+  test("have the names of their rounds above them, as far as there is room", () => {
+    const named = (from: number) => of(slices(DATA, "lua", null, WIDTH, { from, to: 71 }), "text", "tick").flatMap(({ text, y }) => (y < 26 ? [text] : []));
+    expect([0, 60].map(named)).toEqual([["round 1", "2"], ["round 2"]]);
+  });
+
+  test("are explained", () => {
+    const scene = slices(DATA, "lua", "baseline", WIDTH);
     expect(scene?.legend.map((entry) => entry.name)).toEqual(["lua", "baseline", "set aside"]);
   });
 

@@ -108,7 +108,9 @@ test("a bound with one end reaches the edge of the chart, and says its words", (
 
 test("a time of zero does not stretch a logarithmic axis", () => {
   const data = chart([line("joined", "own", [{ x: 1, y: 0 }, { x: 2, y: 10 }, { x: 3, y: 1000 }])], { y: { ...TIME, scale: "logarithmic" } });
-  const [, ten, thousand] = of(series(data, 600, 260), "circle", "dot");
+  const scene = series(data, 600, 260);
+  expect(of(scene, "text", "axis").map((text) => text.text)).toContain("p99, us; logarithmic");
+  const [, ten, thousand] = of(scene, "circle", "dot");
   expect((ten?.y ?? 0) - (thousand?.y ?? 0)).toBeGreaterThan(150);
 });
 

@@ -76,7 +76,7 @@ impl Agent {
                 "an agent needs the targets that loads may go to: `--allow-target HOST:PORT`",
             ));
         }
-        let failed = |error| Failure::environment(format!("cannot listen on {listen}: {error}"));
+        let failed = |error| Failure::cannot_listen(listen, error);
         let listener = TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

@@ -68,7 +68,7 @@ impl Reader {
         let shown = groups.display();
         let groups = Groups::open(groups)
             .map_err(|error| Failure::environment(format!("cannot read `{shown}`: {error}")))?;
-        let failed = |error| Failure::environment(format!("cannot listen on {listen}: {error}"));
+        let failed = |error| Failure::cannot_listen(listen, error);
         let listener = TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

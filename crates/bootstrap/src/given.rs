@@ -195,7 +195,14 @@ fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Proble
     if let Some(problem) = foreign::of_text(source).or_else(|| template::other(source)) {
         return one(problem);
     }
-    let why = if value.is_object() {
+    let of_listeners = |listener: &Value| listener.get("port").is_some() && listener.get("address").is_none();
+    let listeners = value.get("listeners").and_then(Value::as_array);
+    let why = if listeners.is_some_and(|all| all.iter().any(of_listeners)) {
+        let name = &source.name;
+        format!(
+            "it is a listeners file; `hoptax listeners render {name} > envoy.yaml` makes a configuration of it"
+        )
+    } else if value.is_object() {
         format!("it has none of `{SECTIONS}`, `{}`", RESOURCES.join("`, `"))
     } else if value.is_null() && documents.len() > 1 {
         "its first document is empty, and Envoy reads no other".to_owned()

@@ -83,8 +83,8 @@ impl About {
     pub fn explained(&self) -> String {
         format!(
             "{}\n\nprotects from: {}\njudges:        every {}\nsource:        {}\n\n\
-             A finding states the observation, the threshold, and what to do. A failed check withholds the numbers that it\n\
-             leaves without support.\n",
+             A finding states the observation, the threshold, and what to do. A failed check withholds the numbers that it \
+             leaves without support, or bounds them.\n",
             self.id,
             self.protects_from,
             self.judges.join(" and every "),

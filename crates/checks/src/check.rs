@@ -30,8 +30,3 @@ pub(super) fn severity_above(value: f64, warn: f64, fail: f64) -> Option<(Severi
         None
     }
 }
-
-/// A number of things, of which `one` is the word for one.
-pub(super) fn number_of(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}

@@ -50,11 +50,10 @@ pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
     let is_judged_again = |finding: &Finding| load::OF_MERGED.iter().any(|check| check.id == finding.id);
     result.findings.retain(|finding| !is_judged_again(finding));
     bound_as_parts(result, limits);
-    // Findings about the whole stand before those about its parts, and a lost agent, which is about all numbers, before all others.
+    // Findings about the whole stand before those about its parts, and a missing part, which is about all numbers, before all others.
     result.findings.splice(..0, judged);
-    result
-        .findings
-        .sort_by_key(|finding| (finding.id != load::AGENT_LOST, std::cmp::Reverse(finding.severity)));
+    let is_of_missing = |finding: &Finding| load::PART_MISSING.contains(&finding.id.as_str());
+    result.findings.sort_by_key(|finding| (!is_of_missing(finding), std::cmp::Reverse(finding.severity)));
     let is_void = load::is_void(result, &result.findings);
     result.verdict = Verdict::from_findings(&result.findings, is_void);
     if is_void {

@@ -26,8 +26,8 @@ use crate::check::Check;
 pub(crate) use by_request::bound_rows;
 pub(crate) use limits::{order_bounds, withhold_all};
 
-/// The check of lost agents, whose findings are about all numbers.
-pub(crate) const AGENT_LOST: &str = agents::LOST.id;
+/// The checks of parts of a load that are missing, lost agents and runs, whose findings are about all numbers.
+pub(crate) const PART_MISSING: [&str; 2] = [agents::LOST.id, merged::LEFT_OUT.id];
 /// The check of the send lag of one generator.
 pub(crate) const SEND_LAG: &str = lag::SEND_LAG.id;
 

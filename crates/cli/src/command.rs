@@ -70,14 +70,15 @@ Exit codes:
     after_help = AFTER_HELP
 )]
 pub(crate) struct Arguments {
-    /// Print all details of a result, such as the times of each request of a load, not its first screen alone
-    #[arg(long, global = true)]
+    // Those of every command are behind its own in its help, and before `--help`, whose place is 999.
+    /// Print all of a result, not its first screen alone
+    #[arg(long, global = true, display_order = 990)]
     pub(crate) details: bool,
     /// Print no notes and no progress, only results and problems
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 991)]
     pub(crate) quiet: bool,
     /// Print without colours, as `NO_COLOR` does
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 992)]
     pub(crate) no_color: bool,
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -284,8 +284,18 @@ const COLUMNS: &str = "intended_ns,offered_ns,started_ns,connected_ns,written_ns
 /// # Errors
 /// When the log cannot be read, is damaged, or the rows cannot be written.
 pub fn write_csv(log: impl Read, mut out: impl Write) -> Result<(), LogError> {
-    writeln!(out, "{COLUMNS}")?;
-    read_log(log, |entry| Ok::<(), LogError>(writeln!(out, "{}", row(entry))?))?;
+    let mut has_head = false;
+    // What is no log has no columns either.
+    read_log(log, |entry| {
+        if !has_head {
+            writeln!(out, "{COLUMNS}")?;
+            has_head = true;
+        }
+        Ok::<(), LogError>(writeln!(out, "{}", row(entry))?)
+    })?;
+    if !has_head {
+        writeln!(out, "{COLUMNS}")?;
+    }
     Ok(out.flush()?)
 }
 

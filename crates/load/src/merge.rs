@@ -12,7 +12,7 @@ mod sums;
 
 use hoptax_result::{
     BodyBytes, EndedBy, Environment, Finding, Histogram, LoadBody, LoadHistograms, LoadResult, Merged,
-    MergedRun, RunLeftOut, Severity, Verdict,
+    MergedRun, RunLeftOut, Severity, Verdict, grouped,
 };
 
 use crate::distribution::summary;
@@ -173,9 +173,11 @@ fn common_window(parts: &[Part<'_>]) -> Result<Window, String> {
     let length_s = first_to_end.to_s() - latest.from_s;
     if length_s <= 0.0 {
         return Err(format!(
-            "`{}` ended {:.1} s before `{}` began to record: their loads did not add up at any time; merge results of runs at \
+            "`{}` ended {} s before `{}` began to record: their loads did not add up at any time; merge results of runs at \
              the same time, and synchronise the clocks of their machines",
-            first_to_end.file, -length_s, latest.file
+            first_to_end.file,
+            grouped(-length_s, 1),
+            latest.file
         ));
     }
     let answered = |part: &Part<'_>| part.result.book.answered as f64;

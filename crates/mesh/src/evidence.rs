@@ -341,7 +341,7 @@ mod tests {
         assert!(free.arm("istio").unwrap().cost.response_us.p50.is_some());
         let result = judged(20);
         let found = result.findings.iter().find(|finding| finding.id == "throttled").unwrap();
-        assert!(found.message.contains("`server` in 100 of 1000 periods, for 5.00 s"), "{found:?}");
+        assert!(found.message.contains("`server` in 100 of 1,000 periods, for 5.00 s"), "{found:?}");
         let arm = result.arm("istio").unwrap();
         assert!(arm.cost.response_us.p50.is_none() && arm.cost.cpu_us_per_request.is_some(), "{arm:?}");
         let bound = arm.bounds.level(CostMeasure::ResponseP50Us).unwrap();
@@ -373,9 +373,9 @@ mod tests {
         assert_eq!((severity, arm.as_deref()), (Severity::Warn, Some("pod-network")));
         assert!(message.ends_with("the caller in 15 periods"), "{message}");
         let (.., message) = judged(None, 2).unwrap();
-        assert!(message.ends_with("the origin in 10 of 1000 periods"), "{message}");
+        assert!(message.ends_with("the origin in 10 of 1,000 periods"), "{message}");
         let (.., message) = judged(Some(1), 2).unwrap();
-        assert!(message.ends_with("the caller in 5 periods; the origin in 10 of 1000 periods"), "{message}");
+        assert!(message.ends_with("the caller in 5 periods; the origin in 10 of 1,000 periods"), "{message}");
     }
 
     #[test]

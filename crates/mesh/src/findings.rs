@@ -1,6 +1,9 @@
 //! Findings about the source of CPU times, and about the places of the pods.
 
-use hoptax_result::{CpuTimeSource, Finding, LimitPeriods, Measure, Measured as Value, Severity};
+use hoptax_result::{
+    CpuTimeSource, Finding, LimitPeriods, Measure, Measured as Value, Severity, count, counted, grouped,
+    percent,
+};
 
 use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan};
@@ -50,9 +53,10 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let caller: u64 = slices.iter().filter_map(|slice| slice.load.generator.throttled).sum();
         let limits = slices.iter().filter_map(|slice| slice.origin?.limit);
         let origin = limits.fold(LimitPeriods::default(), |sum, one| sum + one);
-        let of_caller = (caller > 0).then(|| format!("the caller in {caller} periods"));
+        let of_caller = (caller > 0).then(|| format!("the caller in {}", counted(caller, "period")));
         let LimitPeriods { periods, throttled, .. } = origin;
-        let of_origin = (throttled > 0).then(|| format!("the origin in {throttled} of {periods} periods"));
+        let of_origin = (throttled > 0)
+            .then(|| format!("the origin in {} of {} periods", count(throttled), count(periods)));
         let stopped: Vec<String> = [of_caller, of_origin].into_iter().flatten().collect();
         if stopped.is_empty() {
             return None;
@@ -71,17 +75,23 @@ fn source(measured: &Measured) -> Option<Finding> {
     let Source { from, gap_s, slice_s, .. } = measured.source;
     let shortest_s = measured.source.shortest_s?;
     let why = measured.source.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    let taken =
-        format!("in each slice of {slice_s:.0} s, that between the first and the last reading taken in it");
+    let taken = format!(
+        "in each slice of {slice_s} s, that between the first and the last reading taken in it",
+        slice_s = grouped(slice_s, 0)
+    );
     let message = match from {
         CpuTimeSource::Cgroup => format!(
-            "CPU times are from the control groups of the containers{why}, which readers on their nodes read every {gap_s:.1} s or less: \
-             {taken}, at least {shortest_s:.1} s apart; ticks of the kernel make it wrong by at most {:.1} % of a processor for each thread",
-            tick_share(shortest_s) * 100.0
+            "CPU times are from the control groups of the containers{why}, which readers on their nodes read every {gap_s} s or less: \
+             {taken}, at least {shortest_s} s apart; ticks of the kernel make it wrong by at most {} of a processor for each thread",
+            percent(tick_share(shortest_s), 1),
+            gap_s = grouped(gap_s, 1),
+            shortest_s = grouped(shortest_s, 1)
         ),
         CpuTimeSource::Kubelet => format!(
-            "CPU times are from the metrics of the kubelets{why}, which read each container every {gap_s:.0} s or less: {taken}, at least \
-             {shortest_s:.0} s apart"
+            "CPU times are from the metrics of the kubelets{why}, which read each container every {gap_s} s or less: {taken}, at least \
+             {shortest_s} s apart",
+            gap_s = grouped(gap_s, 0),
+            shortest_s = grouped(shortest_s, 0)
         ),
     };
     let advice =
@@ -94,8 +104,8 @@ fn source(measured: &Measured) -> Option<Finding> {
 fn idle(measured: &Measured) -> Vec<Finding> {
     let of = |(name, share): (&String, &f64)| {
         let message = format!(
-            "`{name}`, which other pods use too, took {:.2} % of a processor without load, which is not in the costs",
-            share * 100.0
+            "`{name}`, which other pods use too, took {} of a processor without load, which is not in the costs",
+            percent(*share, 2)
         );
         let advice =
             "measure while nothing else uses it: what others send through it meanwhile would be in the costs";
@@ -112,9 +122,10 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let arm = &plan.arms[*index];
         let us = share * 1e6 / plan.asked.rate;
         let message = format!(
-            "the proxies of the pods of `{}` took {:.2} % of a processor before the first load, which would be {us:.1} us of each request",
+            "the proxies of the pods of `{}` took {} of a processor before the first load, which would be {us} us of each request",
             arm.id,
-            share * 100.0
+            percent(*share, 2),
+            us = grouped(us, 1)
         );
         let advice = "it is in the costs: at a higher rate, it is less of each request";
         let finding =
@@ -146,8 +157,9 @@ fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
             return None;
         }
         let message = format!(
-            "the proxies of `{}` took {us:.1} us of CPU time per request more than without load: requests seem to pass by them",
-            arm.id
+            "the proxies of `{}` took {us} us of CPU time per request more than without load: requests seem to pass by them",
+            arm.id,
+            us = grouped(us, 1)
         );
         let advice =
             "see whether the mesh takes the pods of its namespace and the port, while a measurement runs";

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Cluster, Refused};
-use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, StudyResult};
+use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, StudyResult, grouped};
 use hoptax_session::{Failure, Interrupt, Say, Update};
 use humantime::format_rfc3339_seconds;
 
@@ -256,11 +256,17 @@ fn first_readings(
     let slice_s = plan.asked.slice.map_or(usual_slice_s(source, gap_s), |slice| slice.as_secs_f64());
     if slice_s < needed_s {
         return Err(Failure::bad_input(format!(
-            "`--slice` is shorter than the {needed_s:.0} s that CPU times need here: they are read every {gap_s:.1} s"
+            "`--slice` is shorter than the {needed_s} s that CPU times need here: they are read every {gap_s} s",
+            needed_s = grouped(needed_s, 0),
+            gap_s = grouped(gap_s, 1)
         )));
     }
     (measured.source.gap_s, measured.source.slice_s) = (gap_s, slice_s);
-    context.note(&format!("CPU times are read every {gap_s:.1} s or less: slices of {slice_s:.0} s"));
+    context.note(&format!(
+        "CPU times are read every {gap_s} s or less: slices of {slice_s} s",
+        gap_s = grouped(gap_s, 1),
+        slice_s = grouped(slice_s, 0)
+    ));
     Ok(polls)
 }
 
@@ -278,8 +284,9 @@ fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
         ),
     };
     Failure::environment(format!(
-        "{who} no three readings of {} within {LONGEST_WAIT_S:.0} s: {needs}",
-        listed.join(", ")
+        "{who} no three readings of {} within {} s: {needs}",
+        listed.join(", "),
+        grouped(LONGEST_WAIT_S, 0)
     ))
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::Disturbance;
+use hoptax_result::{Disturbance, grouped};
 
 use crate::placement::{MAX_HANDOVER_RATIO, is_noisier_apart};
 use crate::record::{RoundRecord, SliceRecord};
@@ -93,8 +93,9 @@ impl Rule {
         match self.handover {
             Some(HandoverLimits { high_ns, .. }) => {
                 rule += &format!(
-                    ", cache-line round trip above {high_ns:.0} ns ({MAX_HANDOVER_RATIO} times the study's median; replicates did \
-                     not show that slices above it are no noisier) or {of_block}"
+                    ", cache-line round trip above {high_ns} ns ({MAX_HANDOVER_RATIO} times the study's median; replicates did \
+                     not show that slices above it are no noisier) or {of_block}",
+                    high_ns = grouped(high_ns, 0)
                 );
             }
             None if self.has_readings => rule += &format!(", cache-line round trip {of_block}"),

@@ -9,7 +9,9 @@ use hoptax_result::{
     Activity, BillResult, BilledPart, Charge, CostMeasure, Interval, RoundMeasure, Severity, Verdict,
 };
 
-use crate::numbers::{UNCERTAIN_SIGN, counted, difference, grouped, level, percent_difference, signed};
+use crate::numbers::{
+    UNCERTAIN_SIGN, counted, difference, grouped, level, percent, percent_difference, signed,
+};
 use crate::quantity::{Form, Quantity};
 use crate::table::Table;
 use crate::words;
@@ -336,11 +338,11 @@ fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
 pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     let mut lines = vec![format!(
         "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \
-         half of the {:.0} % interval over {} and holds for this sitting; CPU time is that of the proxy's process, all numbers hold{}{}",
-        100.0 * bill.confidence,
+         half of the {} interval over {} and holds for this sitting; CPU time is that of the proxy's process, all numbers hold{}{}",
+        percent(bill.confidence, 0),
         counted(bill.rounds.into(), "round"),
         at(bill),
-        bill.arrivals.as_ref().map_or_else(String::new, |arrivals| format!(", {arrivals} arrivals")),
+        bill.arrivals.as_ref().map_or_else(String::new, |arrivals| format!(", {arrivals} arrivals"))
     )];
     if has(bill, has_bytes) {
         lines.push(BYTES.to_owned());
@@ -348,8 +350,8 @@ pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     if let Some(rate) = bill.rate {
         let money = bill.price_per_core_hour.map_or_else(String::new, |price| {
             format!(
-                "; a month: cores times {price} per core and hour times {:.0} hours",
-                bill.hours_per_month
+                "; a month: cores times {price} per core and hour times {} hours",
+                grouped(bill.hours_per_month, 0)
             )
         });
         lines.push(format!(

@@ -8,7 +8,7 @@ use hoptax_result::{
 
 use crate::findings::named;
 use crate::more_rounds;
-use crate::numbers::{counted, decimals, difference, grouped, or_dash, percent_difference};
+use crate::numbers::{counted, decimals, difference, grouped, or_dash, percent, percent_difference, short};
 use crate::sittings::{scaled, unit};
 use crate::table::Table;
 use crate::words;
@@ -131,7 +131,7 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
         return format!("{name}: CPU time is not available, see the findings of the study");
     };
     let share = percent_difference(&cpu.difference_share);
-    let margin = percent(result.margin_share);
+    let margin = margin(result);
     if subject.is_same {
         let found = match cpu.decision {
             Decision::Equivalent => format!("equivalent within {margin}, as it should be"),
@@ -168,7 +168,7 @@ fn narrower(cpu: &ComparedMeasure, result: &ComparisonBody) -> String {
     if low >= -result.margin_share && high <= result.margin_share {
         return String::new();
     }
-    format!("; its {:.0} % interval is within", 100.0 * (2.0 * result.confidence - 1.0))
+    format!("; its {} interval is within", percent(2.0 * result.confidence - 1.0, 0))
 }
 
 /// The size of a difference in words: `7.10 ±0.90 % less`.
@@ -205,9 +205,9 @@ fn remedy(measure: &ComparedMeasure, result: &ComparisonBody) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
-    let text = format!("{:.2}", 100.0 * share);
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+/// The margin as a percentage.
+fn margin(result: &ComparisonBody) -> String {
+    format!("{} %", short(100.0 * result.margin_share))
 }
 
 /// All measures of all subjects.
@@ -270,12 +270,13 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
 pub(crate) fn method(result: &ComparisonBody) -> String {
     let confidence = 100.0 * result.confidence;
     format!(
-        "equivalent: the difference is within the margin of {} of the reference (two one-sided tests at {:.0} %); otherwise \
-         different: the {confidence:.0} % interval excludes zero; undecided: neither. {} of {} s; decisions hold for this sitting",
-        percent(result.margin_share),
-        100.0 - confidence,
+        "equivalent: the difference is within the margin of {} of the reference (two one-sided tests at {} %); otherwise \
+         different: the {confidence} % interval excludes zero; undecided: neither. {} of {} s; decisions hold for this sitting",
+        margin(result),
+        grouped(100.0 - confidence, 0),
         counted(result.rounds.into(), "round"),
         grouped(result.wall_seconds / f64::from(result.rounds.max(1)), 0),
+        confidence = grouped(confidence, 0)
     )
 }
 

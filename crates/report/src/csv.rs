@@ -1,5 +1,6 @@
 //! A table as comma-separated values.
 
+use crate::numbers::ungrouped;
 use crate::tables::{Table, Values};
 
 /// A line with the names of the columns, and one for each row. Values that are missing are empty.
@@ -20,7 +21,7 @@ fn field(values: &Values, row: usize) -> String {
         Values::Integers(integers) => at(integers, row).map(i64::to_string),
         Values::Doubles { values, decimals: None } => at(values, row).map(f64::to_string),
         Values::Doubles { values, decimals: Some(decimals) } => {
-            at(values, row).map(|value| format!("{value:.decimals$}"))
+            at(values, row).map(|value| ungrouped(*value, *decimals))
         }
     };
     field.unwrap_or_default()

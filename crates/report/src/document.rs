@@ -14,6 +14,7 @@ use crate::chart::{Chart, Differences};
 use crate::findings::{self, FindingGroup};
 use crate::headline::Headline;
 pub(crate) use crate::next::Next;
+use crate::next::word;
 use crate::table::Table;
 use crate::words::capitalised;
 
@@ -48,6 +49,10 @@ pub struct Document {
     pub(crate) sections: Vec<Section>,
     /// The page with all details; none until it is written.
     pub(crate) page: Option<String>,
+    /// The most rows of its table on the first screen on a terminal, the line for the rest among them; none for as many as there is room
+    /// for.
+    #[serde(skip)]
+    pub(crate) most_rows: Option<usize>,
     /// The content of the details, as the first screen on a terminal names it.
     #[serde(skip)]
     pub(crate) only_in_details: Option<&'static str>,
@@ -136,7 +141,29 @@ impl Document {
     /// The document with the path or the run of the store that `hoptax runs show` prints it from.
     #[must_use]
     pub fn shown_by(mut self, run: impl std::fmt::Display) -> Self {
-        self.details = Some(format!("hoptax runs show {run} --details"));
+        self.details = Some(format!("hoptax runs show {} --details", word(&run.to_string())));
+        self
+    }
+
+    /// The document of a result that is written to this file, too: its command for the details, unless it has one.
+    #[must_use]
+    pub fn written_to(self, file: &Path) -> Self {
+        if self.details.is_some() { self } else { self.shown_by(file.display()) }
+    }
+
+    /// The document whose commands about runs read the store in this file, if the command line names one.
+    #[must_use]
+    pub fn in_store(mut self, file: Option<&Path>) -> Self {
+        let Some(file) = file else { return self };
+        let file = word(&file.display().to_string());
+        let next = self.next.iter_mut().map(|next| &mut next.command);
+        for command in next.chain(&mut self.details) {
+            if command.starts_with("hoptax runs ") {
+                *command += &format!(" --store {file}");
+            } else if command.ends_with(" --store") {
+                *command += &format!("={file}");
+            }
+        }
         self
     }
 
@@ -299,6 +326,26 @@ mod tests {
 
     fn of_this(program: Program, result: LoadResult) -> Vec<&'static str> {
         ids(&load(&LoadResult { program, ..result }))
+    }
+
+    #[test]
+    fn commands_about_runs_name_the_store_of_the_command_line_and_the_file_of_the_result() {
+        let next = |command: &str| Document {
+            next: Some(Next::new(command, "")),
+            ..Document::default().written_to("two words.json".as_ref())
+        };
+        let command = |document: Document| document.next.map(|next| next.command).unwrap();
+        let shown = next("hoptax runs show 3").in_store(Some("s.db".as_ref()));
+        assert_eq!(
+            shown.details.as_deref(),
+            Some("hoptax runs show 'two words.json' --details --store s.db")
+        );
+        assert_eq!(command(shown), "hoptax runs show 3 --store s.db");
+        let measured = next("hoptax study quick --store").in_store(Some("s.db".as_ref()));
+        assert_eq!(command(measured), "hoptax study quick --store=s.db");
+        assert_eq!(command(next("hoptax runs list").in_store(None)), "hoptax runs list");
+        let stored = Document::default().shown_by(3).written_to("result.json".as_ref());
+        assert_eq!(stored.details(), "hoptax runs show 3 --details");
     }
 
     #[test]

@@ -177,7 +177,7 @@ fn states(finding: &Finding, number: f64) -> bool {
         // With a minus, a number is part of a word.
         Piece::Text(text) => text.strip_prefix('-').is_some_and(|text| {
             let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            text.parse().is_ok_and(|value| is_it(value, decimals))
+            text.replace(',', "").parse().is_ok_and(|value| is_it(value, decimals))
         }),
     })
 }

@@ -3,7 +3,7 @@
 use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference, Verdict};
 
 use crate::more_rounds;
-use crate::numbers::{counted, decimals, grouped, or_dash, percent_difference};
+use crate::numbers::{counted, decimals, grouped, or_dash, percent, percent_difference};
 use crate::sittings::{scaled, unit};
 use crate::table::Table;
 
@@ -147,8 +147,8 @@ pub(crate) fn table(result: &GateResult) -> Table {
 pub(crate) fn method(result: &GateResult) -> Vec<String> {
     let mut lines = vec![format!(
         "failed: the whole interval lies beyond the limit; passed: within it; undecided: neither. All intervals hold together \
-         with a confidence of {:.0} % (Bonferroni). {}",
-        100.0 * result.confidence,
+         with a confidence of {} (Bonferroni). {}",
+        percent(result.confidence, 0),
         compared(result)
     )];
     lines.extend(result.stored_reference.iter().flat_map(caveats));
@@ -175,13 +175,13 @@ fn compared(result: &GateResult) -> String {
             let largest = result.limits.iter().filter_map(|limit| limit.between_sittings_share);
             format!(
                 "{}, compared with {} labelled `{}` of {} to {}. The intervals include what differs between \
-                 sittings on this machine, a standard deviation of up to {:.1} %; side by side (`--candidate`) it would cancel",
+                 sittings on this machine, a standard deviation of up to {}; side by side (`--candidate`) it would cancel",
                 counted(result.rounds.into(), "round"),
                 counted(reference.runs.len() as u64, "stored run"),
                 reference.label,
                 day(reference.runs.first()),
                 day(reference.runs.last()),
-                100.0 * largest.fold(0.0, f64::max)
+                percent(largest.fold(0.0, f64::max), 1)
             )
         }
     }

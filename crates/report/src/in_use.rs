@@ -37,7 +37,7 @@ impl Axis {
     /// A place in words.
     fn words(self, place: f64) -> String {
         match self {
-            Self::Busy => format!("{place:.0} % busy"),
+            Self::Busy => format!("{} % busy", grouped(place, 0)),
             Self::Rate => format!("{} requests/s", grouped(place, 0)),
         }
     }

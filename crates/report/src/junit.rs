@@ -7,6 +7,7 @@ use quick_xml::Writer;
 use quick_xml::events::BytesText;
 
 use crate::gate::sentence;
+use crate::numbers::ungrouped;
 
 /// The gate as JUnit XML. An exceeded limit is a failure; an undecided or unknown one is skipped, with the reason.
 ///
@@ -19,7 +20,7 @@ pub fn gate(result: &GateResult) -> io::Result<String> {
     };
     let (tests, failures) = (result.limits.len().to_string(), count(&[GateOutcome::Failed]));
     let skipped = count(&[GateOutcome::Undecided, GateOutcome::Unknown]);
-    let time = format!("{:.3}", result.wall_seconds);
+    let time = ungrouped(result.wall_seconds, 3);
     let counts = [("tests", tests.as_str()), ("failures", failures.as_str()), ("skipped", skipped.as_str())];
     writer.create_element("testsuites").with_attributes(counts).write_inner_content(|writer| {
         let suite = writer.create_element("testsuite").with_attribute(("name", result.study.as_str()));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{ArmResult, LayerUse, StudyResult};
 
-use crate::numbers::{difference, level, or_dash};
+use crate::numbers::{difference, level, or_dash, percent};
 use crate::rows::in_percent;
 use crate::table::Table;
 pub(crate) use bars::bars;
@@ -44,7 +44,7 @@ fn table(arm: &ArmResult) -> Option<Table> {
     let other = other.filter(|_| arm.layers.iter().any(|layer| layer.added_us_per_request.is_some()));
     let row = |layer: &LayerUse| {
         let share = layer.cpu_us_per_request.estimate / whole;
-        let mut cells = vec![level(&layer.cpu_us_per_request), format!("{:.1} %", share * 100.0)];
+        let mut cells = vec![level(&layer.cpu_us_per_request), percent(share, 1)];
         if other.is_some() {
             cells.push(or_dash(layer.added_us_per_request.as_ref().map(difference)));
         }

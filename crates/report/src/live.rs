@@ -19,6 +19,7 @@ pub use search::{KnownRate, Search};
 pub use study::{CostsSoFar, Study};
 
 use crate::Style;
+use crate::numbers::grouped;
 
 /// The longest bar of a share, in columns.
 const LONGEST_BAR: usize = 40;
@@ -103,7 +104,7 @@ impl Sheet {
 fn progress_line(now: &str, done_share: f64, left: Option<&str>, width: u16) -> Line<'static> {
     let share = done_share.clamp(0.0, 1.0);
     let behind = left.map_or_else(String::new, |left| format!("  {left}"));
-    let percent = format!("{:>5.0} %{behind}", (100.0 * share).floor());
+    let percent = format!("{:>5} %{behind}", grouped((100.0 * share).floor(), 0));
     let others = now.chars().count() + 2 + percent.chars().count();
     let room = usize::from(width).saturating_sub(others).min(LONGEST_BAR);
     let mut spans = vec![Span::styled(now.to_owned(), bold())];

@@ -1,8 +1,8 @@
-//! Number formatting: digits that the interval supports, thousands separators, and a sign for differences.
+//! Number formatting: the digits that an interval supports, and numbers in sentences.
 
 use hoptax_result::Interval;
 
-pub(crate) use hoptax_result::{counted, grouped, percent};
+pub(crate) use hoptax_result::{count, counted, grouped, percent, signed, ungrouped};
 
 /// The mark of a difference whose sign is not supported.
 pub const UNCERTAIN_SIGN: &str = " ?";
@@ -23,17 +23,19 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     let mut rest = sentence;
     while !rest.is_empty() {
         let is_word = rest.starts_with(is_part);
-        let end = rest.find(|c: char| is_part(c) != is_word).unwrap_or(rest.len());
+        let thousands = thousands(rest);
+        let behind_word = rest[thousands..].find(|c: char| is_part(c) != is_word);
+        let end = behind_word.map_or(rest.len(), |end| thousands + end);
         let (piece, behind) = rest.split_at(end);
         rest = behind;
         // The full stop of a sentence and the unit of a rate are not part of the number.
-        let digits = piece.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(piece.len());
+        let digits = piece.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(piece.len());
         let (number, unit) = piece.split_at(digits);
         let (number, unit) = match number.strip_suffix('.') {
             Some(number) if unit.is_empty() => (number, "."),
             _ => (number, unit),
         };
-        match number.parse() {
+        match number.replace(',', "").parse() {
             Ok(value) if is_word && matches!(unit, "" | "." | ":" | "/s") => {
                 let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
                 pieces.push(Piece::Number(value, decimals));
@@ -45,9 +47,19 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// A count, with separators between thousands.
-pub(crate) fn count(count: u64) -> String {
-    grouped(count as f64, 0)
+/// Bytes of the number with commas between its thousands that a text begins with, up to its decimals; 0 without one.
+fn thousands(text: &str) -> usize {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let sign = usize::from(text.starts_with('-'));
+    let first = digits(&text[sign..]);
+    let mut end = sign + first;
+    if !(1..=3).contains(&first) {
+        return 0;
+    }
+    while text[end..].starts_with(',') && digits(&text[end + 1..]) == 3 {
+        end += 4;
+    }
+    if text[..end].contains(',') { end } else { 0 }
 }
 
 /// A rate, with a decimal if it is small.
@@ -55,15 +67,15 @@ pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))
 }
 
+/// A number with at most two decimals, without those at its end that are zero.
+pub(crate) fn short(value: f64) -> String {
+    let text = grouped(value, 2);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A time in us, with a decimal place if it is short.
 pub(crate) fn us(us: f64) -> String {
     grouped(us, usize::from(us.abs() < 1000.0))
-}
-
-/// As [`grouped`], with a sign, for differences.
-pub(crate) fn signed(value: f64, decimals: usize) -> String {
-    let text = grouped(value, decimals);
-    if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
 /// Number of decimals that an interval of this half-width supports: two digits of the half-width, at most two
@@ -121,9 +133,9 @@ pub(crate) fn or_dash(text: Option<String>) -> String {
 /// A time in words: `23 s`, `4 min`, `3.3 h`.
 pub fn duration(seconds: f64) -> String {
     match seconds.max(0.0) {
-        short if short < 90.0 => format!("{short:.0} s"),
-        middling if middling < 5_400.0 => format!("{:.0} min", middling / 60.0),
-        long => format!("{:.1} h", long / 3_600.0),
+        short if short < 90.0 => format!("{} s", grouped(short, 0)),
+        middling if middling < 5_400.0 => format!("{} min", grouped(middling / 60.0, 0)),
+        long => format!("{} h", grouped(long / 3_600.0, 1)),
     }
 }
 
@@ -162,6 +174,9 @@ mod tests {
                 .collect()
         };
         assert_eq!(numbers("8640 responses are too few for p99"), [8_640.0]);
+        assert_eq!(numbers("8,640 of 1,234,567.5 at 10,000/s"), [8_640.0, 1_234_567.5, 10_000.0]);
+        assert_eq!(numbers("processors 0,1,2 and 1,2345"), [0.0, 1.0, 2.0, 1.0, 2_345.0]);
+        assert_eq!(pieces("by -1,005 us")[2], Piece::Text("-1,005"));
         assert_eq!(numbers("5000 to 10000/s, 36.5 % of 7."), [5_000.0, 10_000.0, 36.5, 7.0]);
         assert_eq!(numbers("Envoy 1.40.0 at 127.0.0.1:1500, quick-2026 2026-11-22"), [0.0; 0]);
         assert_eq!(numbers("us 1.5.µ"), [0.0; 0]);

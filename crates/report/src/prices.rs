@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{CarryError, Price, PriceMade, PricedMachine, PricesResult};
 
-use crate::numbers::{counted, decimals, difference, ends, grouped, level, or_dash, signed};
+use crate::numbers::{counted, decimals, difference, ends, grouped, level, or_dash, percent, signed};
 use crate::rows::in_percent;
 use crate::table::Table;
 
@@ -42,13 +42,13 @@ fn machine(machine: &PricedMachine) -> String {
 /// Errors of carried prices where the truth is known.
 fn error(error: &CarryError) -> String {
     format!(
-        "{} functions carried between {} known machines were off by {:.0} % at the median; the intervals here are a factor of {} both ways \
-         and cover {:.0} % of other functions on such machines",
+        "{} functions carried between {} known machines were off by {} at the median; the intervals here are a factor of {} both ways \
+         and cover {} % of other functions on such machines",
         error.functions,
         error.machines,
-        error.median_share * 100.0,
+        percent(error.median_share, 0),
         grouped(error.factor, 2),
-        (error.confidence * 100.0).floor()
+        grouped((error.confidence * 100.0).floor(), 0)
     )
 }
 
@@ -57,19 +57,19 @@ pub(crate) fn table(result: &PricesResult) -> Table {
     let is_carried = result.here.is_some();
     let row = |price: &Price| {
         let share = price.listed_share.as_ref().map(in_percent);
-        let listed = [&share, &price.listed_us];
-        let mut cells = listed.map(|one| or_dash(one.as_ref().map(difference))).to_vec();
+        let here = price.here_us.as_ref();
+        let here = [here.map(|us| signed(us.estimate, decimals(us.half_width()))), here.map(ends)];
+        let listed = [&share, &price.listed_us].map(|one| one.as_ref().map(difference));
+        let here = here.into_iter().filter(|_| is_carried);
+        let mut cells: Vec<String> = here.chain(listed).map(or_dash).collect();
         if is_carried {
-            let here = price.here_us.as_ref();
-            cells.push(or_dash(here.map(|us| signed(us.estimate, decimals(us.half_width())))));
-            cells.push(or_dash(here.map(ends)));
             let why = price.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
             cells.push(format!("{}{why}", price.made.words()));
         }
         (price.id.clone(), cells)
     };
     let columns: &[&str] = if is_carried {
-        &["function", "listed %", "listed us", "here us", "interval", "source"]
+        &["function", "here us", "interval", "listed %", "listed us", "source"]
     } else {
         &["function", "%", "us"]
     };
@@ -85,15 +85,17 @@ pub(crate) fn priced_first(result: &PricesResult) -> Vec<&Price> {
     all
 }
 
-/// How many functions have no price here, and the most frequent reason; none if all have one.
+/// How many functions have no price here, and the most frequent reason, with their number if there are others; none if all have one.
 pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     let without = result.prices.iter().filter(|price| price.here_us.is_none());
     for reason in without.filter_map(|price| price.reason.as_deref()) {
         *reasons.entry(reason).or_default() += 1;
     }
+    let all: usize = reasons.values().sum();
     let (reason, count) = reasons.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(format!("without a price here: {} ({reason})", counted(count as u64, "function")))
+    let of_them = if count < all { format!("{count} of them: ") } else { String::new() };
+    Some(format!("without a price here: {} ({of_them}{reason})", counted(all as u64, "function")))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use hoptax_result::{MachineProbe, WakeUps};
 
+use crate::numbers::{grouped, percent};
+
 /// The slowest median over all processors and kinds of wake-ups, us; none without wake-ups.
 fn slowest_us(wake_ups: &[WakeUps]) -> Option<f64> {
     let all = wake_ups.iter().flat_map(|each| [each.by_another, each.by_timer]).flatten();
@@ -38,19 +40,25 @@ pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Optio
     let never = probe.never_halted.as_deref().and_then(slowest_us);
     match (slowest_us(&probe.halting), never) {
         (Some(halting_us), Some(never_us)) => {
-            parts.push(format!("wake-up p50 {halting_us:.1} us ({never_us:.1} us without halting)"));
+            parts.push(format!(
+                "wake-up p50 {halting_us} us ({never_us} us without halting)",
+                halting_us = grouped(halting_us, 1),
+                never_us = grouped(never_us, 1)
+            ));
         }
-        (Some(halting_us), None) => parts.push(format!("wake-up p50 {halting_us:.1} us")),
+        (Some(halting_us), None) => {
+            parts.push(format!("wake-up p50 {halting_us} us", halting_us = grouped(halting_us, 1)))
+        }
         (None, _) => {}
     }
     if let Some(refused) = &probe.never_halted_refused {
         parts.push(format!("processors cannot be kept from halting: {refused}"));
     }
-    parts.push(format!("steal {:.2} %", probe.steal_share * 100.0));
+    parts.push(format!("steal {}", percent(probe.steal_share, 2)));
     if let Some(most) = probe.used_by_others.iter().max_by(|one, other| one.share.total_cmp(&other.share)) {
-        parts.push(format!("other tasks up to {:.0} % of a processor", most.share * 100.0));
+        parts.push(format!("other tasks up to {} of a processor", percent(most.share, 0)));
     }
-    parts.push(format!("clock read {:.0} ns", probe.clock_read_ns));
+    parts.push(format!("clock read {} ns", grouped(probe.clock_read_ns, 0)));
     Some(format!("{kept}; probe before the first round: {}", parts.join(", ")))
 }
 

@@ -1,4 +1,4 @@
-//! A number with its interval, its unit and its basis. Numbers are formatted here and nowhere else.
+//! A number with its interval, its unit and its basis, and its text with as many decimals as the interval supports.
 
 use std::borrow::Cow;
 

@@ -6,7 +6,7 @@ use hoptax_result::{
 use hoptax_stats::{mean_over_rounds, standard_error};
 
 use crate::by_load::open_loops;
-use crate::numbers::{difference, grouped, level, or_dash, percent};
+use crate::numbers::{difference, grouped, level, or_dash, percent, signed};
 use crate::rows::{arm_level, hop_level, in_units, mark};
 use crate::table::Table;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
@@ -218,7 +218,7 @@ fn null(result: &StudyResult) -> Option<Table> {
         let holding = costs.iter().filter(|(_, cost)| cost.contains(0.0)).count();
         let mean = errors.iter().sum::<f64>() / count;
         let rms = (errors.iter().map(|error| error * error).sum::<f64>() / count).sqrt();
-        let cells = vec![format!("{holding} of {}", costs.len()), format!("{mean:+.2}"), format!("{rms:.2}")];
+        let cells = vec![format!("{holding} of {}", costs.len()), signed(mean, 2), grouped(rms, 2)];
         (!errors.is_empty()).then(|| (name.to_owned(), cells))
     };
     let title = "A/A arms, whose true cost is zero: coverage of the intervals";

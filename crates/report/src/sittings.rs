@@ -98,16 +98,18 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
     let confidence = result.confidence * 100.0;
     match result.holds_for {
         HoldsFor::Sitting => format!(
-            "± is half of the {confidence:.0} % interval over the rounds of the sitting; it holds for that sitting only and excludes \
-             variation between days; ? marks a sign that is not supported by that interval"
+            "± is half of the {confidence} % interval over the rounds of the sitting; it holds for that sitting only and excludes \
+             variation between days; ? marks a sign that is not supported by that interval",
+            confidence = grouped(confidence, 0)
         ),
         HoldsFor::Machine => format!(
-            "± of a sitting is half of its {confidence:.0} % interval over rounds and holds for that sitting only; ± of the \
+            "± of a sitting is half of its {confidence} % interval over rounds and holds for that sitting only; ± of the \
              combined cost holds for the machine (variances that borrow from each other, after Smyth, or else random effects, after \
              Paule and Mandel, Hartung and Knapp). Next sitting is \
              the interval of another sitting of the same precision; between sittings is the standard deviation of their true \
              costs; ? marks a sign that is not supported, of a sitting by its own interval, of the combined cost once all costs of the \
-             column are judged together"
+             column are judged together",
+            confidence = grouped(confidence, 0)
         ),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hoptax_result::{Interval, Phase, StudyResult, Timeline, TimelinePoint};
 
 use crate::chart::{Axis, Group, Line, Mark, Point, Series, Tone};
-use crate::numbers::{grouped, or_dash};
+use crate::numbers::{grouped, or_dash, percent, short};
 use crate::rows::MIB;
 use crate::table::Table;
 
@@ -109,12 +109,6 @@ fn title(phase: &Phase) -> String {
     if phase.events.is_empty() { from } else { format!("{from}: {}", phase.events.join("; ")) }
 }
 
-/// Seconds without decimals that are zero.
-fn short(seconds: f64) -> String {
-    let text = format!("{seconds:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 /// A row of a table of phases.
 struct PhaseRow<'a> {
     /// Empty in all rows of an arm but its first.
@@ -190,10 +184,10 @@ pub(crate) fn sentences(result: &StudyResult) -> Option<Vec<String>> {
     });
     let mut sentences = vec![
         format!(
-            "each arm runs alone in one slice per round and load, observed in intervals of {} s; in brackets the {:.0} % interval \
+            "each arm runs alone in one slice per round and load, observed in intervals of {} s; in brackets the {} interval \
              over rounds",
             short(timeline.interval_s),
-            result.plan.confidence * 100.0
+            percent(result.plan.confidence, 0)
         ),
         format!(
             "a request has failed if it was not sent or not answered as expected{late}; it counts in the interval in which it ends"

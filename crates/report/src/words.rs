@@ -129,7 +129,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     let (costs, narrow) = (halves.len(), halves.iter().filter(|half| **half <= NARROW).count());
     let confidence = result.plan.confidence * 100.0;
     let sequential = result.plan.sequential.as_ref().map_or_else(String::new, |sequential| {
-        format!(" at {:.0} %, since interval widths ended the study", sequential.quantile_confidence * 100.0)
+        format!(" at {}, since interval widths ended the study", percent(sequential.quantile_confidence, 0))
     });
     let borrows = result.arms.iter().flat_map(|arm| &arm.loads).any(|load| !load.cost.borrowed.is_empty());
     let borrowed = if borrows {
@@ -138,13 +138,15 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
         ""
     };
     let of_one = format!(
-        "± is half of the {confidence:.0} % interval: paired by block, Hodges-Lehmann within a round, Student over rounds\
-         {sequential}{borrowed}"
+        "± is half of the {confidence} % interval: paired by block, Hodges-Lehmann within a round, Student over rounds\
+         {sequential}{borrowed}",
+        confidence = grouped(confidence, 0)
     );
     let of_machine = format!(
-        "± is half of the {confidence:.0} % interval for this machine, over sittings (random effects, after Paule and Mandel, Hartung \
+        "± is half of the {confidence} % interval for this machine, over sittings (random effects, after Paule and Mandel, Hartung \
          and Knapp); a number that some sittings withhold is combined from the others, and one that only one sitting has keeps the \
-         interval of that sitting"
+         interval of that sitting",
+        confidence = grouped(confidence, 0)
     );
     let mut sentences = vec![
         if result.sittings.is_empty() { of_one } else { of_machine },
@@ -156,16 +158,17 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     }));
     if let Some(weight) = result.host.neighbour_weight {
         sentences.push(format!(
-            "CPU time is adjusted for changes of the machine's speed (Papadakis, weight {weight:.2})"
+            "CPU time is adjusted for changes of the machine's speed (Papadakis, weight {weight})",
+            weight = grouped(weight, 2)
         ));
     }
     // With many intervals, some are likely to miss the truth.
     let missing = (costs as f64 * (1.0 - result.plan.confidence)).round();
     if missing >= 1.0 {
         sentences.push(format!(
-            "of {costs} CPU cost intervals, {narrow} are narrower than ±{:.0} % of the baseline; about {missing} can be expected to \
+            "of {costs} CPU cost intervals, {narrow} are narrower than ±{} of the baseline; about {missing} can be expected to \
              miss the true cost",
-            NARROW * 100.0
+            percent(NARROW, 0)
         ));
     }
     sentences
@@ -181,7 +184,7 @@ pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     let shares: Vec<f64> = result.arms.iter().filter_map(of_arm).collect();
     let least = shares.iter().copied().reduce(f64::min)?;
     let most = shares.iter().copied().fold(least, f64::max);
-    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    let percent = |share: f64| grouped(share * 100.0, 0);
     let shares = match (percent(least), percent(most)) {
         (least, most) if least == most => least,
         (least, most) => format!("{least} to {most}"),
@@ -224,8 +227,8 @@ pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
     sentences.push(result.plan.set_aside_rule.clone());
     if result.host.waited_s >= 1.0 {
         sentences.push(format!(
-            "the study waited {:.0} s for the hypervisor to place the processors close together",
-            result.host.waited_s
+            "the study waited {} s for the hypervisor to place the processors close together",
+            grouped(result.host.waited_s, 0)
         ));
     }
     sentences
@@ -258,7 +261,7 @@ pub(crate) fn machine(result: &StudyResult) -> String {
     let placement = match &result.plan.link {
         None => {
             let handover = result.host.handover_ns.map_or_else(String::new, |handover_ns| {
-                format!(", cache-line round trip {handover_ns:.0} ns")
+                format!(", cache-line round trip {handover_ns} ns", handover_ns = grouped(handover_ns, 0))
             });
             format!("proxy on CPU {proxy}, generator and origin on {near}{handover}")
         }
@@ -277,8 +280,9 @@ pub(crate) fn machine(result: &StudyResult) -> String {
         environment.kernel,
         environment.started_at,
         environment.calibration.as_ref().map_or_else(String::new, |calibration| format!(
-            "; latency floor p50 {:.1} us at 1,000 requests/s (calibrated {})",
-            calibration.floor_p50_us, calibration.measured_at
+            "; latency floor p50 {} us at 1,000 requests/s (calibrated {})",
+            grouped(calibration.floor_p50_us, 1),
+            calibration.measured_at
         )),
         probe::machine(result.machine.as_ref(), result.plan.never_halted)
             .map_or_else(String::new, |probe| format!("; {probe}"))

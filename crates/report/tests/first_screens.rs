@@ -28,10 +28,6 @@ const BEGINNING: usize = 2;
 /// Bytes of a recorded file.
 const BYTES: usize = 150_000;
 
-/// Kinds whose first screen is that of a made-up result, and why none is recorded.
-const NOT_RECORDED: &[(&str, &str)] =
-    &[("calibration", "it takes two minutes on a machine that does nothing else")];
-
 /// Further results of a kind, whose first screens are kept, too: each its name, its kind, and what it has beside the first of that kind.
 const FURTHER: &[(&str, &str, &str)] = &[
     ("study-with-profile", "study", "CPU time by frame, and a number that was published before"),
@@ -163,20 +159,18 @@ fn has_range(sentence: &str) -> bool {
 }
 
 #[test]
-fn every_kind_has_a_recorded_result_or_a_reason_for_none() {
+fn every_kind_has_a_recorded_result() {
     let of_kinds: BTreeSet<&str> = KINDS.iter().map(|kind| kind.name).collect();
     let files: BTreeSet<String> = fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .map(|name| name.trim_end_matches(".json").to_owned())
         .collect();
-    let without: BTreeSet<&str> = NOT_RECORDED.iter().map(|(name, _)| *name).collect();
-    let all: BTreeSet<&str> = files.iter().map(String::as_str).chain(without.iter().copied()).collect();
+    let all: BTreeSet<&str> = files.iter().map(String::as_str).collect();
     let further = FURTHER.iter().map(|(name, _, _)| *name);
     let expected: BTreeSet<&str> = of_kinds.iter().copied().chain(further).collect();
-    assert_eq!(all, expected, "record it with tools/record-results, or say in NOT_RECORDED why not");
-    assert_eq!(all.len(), files.len() + without.len(), "an exception that is recorded");
-    assert!(NOT_RECORDED.iter().chain(EXACT).all(|(name, why)| of_kinds.contains(name) && !why.is_empty()));
+    assert_eq!(all, expected, "record it with tools/record-results");
+    assert!(EXACT.iter().all(|(name, why)| of_kinds.contains(name) && !why.is_empty()));
     assert!(FURTHER.iter().all(|(_, kind, what)| of_kinds.contains(kind) && !what.is_empty()));
 }
 

@@ -17,12 +17,6 @@ use hoptax_result::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Kinds of which no file is kept, and why.
-const NOT_KEPT: &[(&str, &str)] = &[(
-    "calibration",
-    "it takes two minutes on a machine that does nothing else, and is measured again for others",
-)];
-
 /// A file of a release.
 struct Kept {
     /// The version of hoptax.
@@ -150,8 +144,7 @@ fn a_file_of_every_kind_is_kept_of_the_release_that_this_version_leads_to() {
     let here: Vec<Kept> =
         kept().into_iter().filter(|kept| kept.release == env!("CARGO_PKG_VERSION")).collect();
     let of_here: BTreeSet<&str> = here.iter().map(|kept| kind_of_text(&kept.text()).unwrap().name).collect();
-    let not_kept = NOT_KEPT.iter().map(|(kind, _)| *kind);
-    assert_eq!(of_here.iter().copied().chain(not_kept).collect::<BTreeSet<_>>(), all);
+    assert_eq!(of_here, all);
     let read_again: BTreeSet<&str> = all_again().iter().map(|(name, _)| *name).collect();
     assert_eq!(read_again, all);
 }

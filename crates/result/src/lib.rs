@@ -68,7 +68,7 @@ pub use crosscheck::{
     CrosscheckBody, CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns,
 };
 pub use diagnosis::{Ability, Diagnosis, Extent, LimitReason};
-pub use digits::{counted, grouped, percent};
+pub use digits::{count, counted, grouped, percent, signed, ungrouped};
 pub use environment::Environment;
 pub use find::{
     FastestMode, FindBody, FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, ModesOfLoad,

@@ -133,7 +133,7 @@ impl Server {
     /// When the options are not safe, or the address cannot be listened on.
     pub fn bind(options: Options) -> Result<Self, Failure> {
         options.check()?;
-        let failed = |error| Failure::environment(format!("cannot listen on {}: {error}", options.listen));
+        let failed = |error| Failure::cannot_listen(options.listen, error);
         let listener = TcpListener::bind(options.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

@@ -5,6 +5,7 @@ mod part;
 mod studies;
 mod subject;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,9 +26,9 @@ use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
-use crate::run_folder;
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
+use crate::{library, run_folder};
 
 /// The comparison in a run folder.
 const FILE: &str = "comparison.json";
@@ -93,6 +94,12 @@ pub fn compare(
     let subjects = parsed.map_err(Failure::bad_input)?;
     if let Some(studies) = studies::read(settings.subjects, &subjects)? {
         return studies::run(settings, &studies, interrupt, say);
+    }
+    let catalogue = library::catalogue()?;
+    let problems: BTreeSet<String> =
+        subjects.iter().flat_map(|subject| subject.problems(catalogue)).collect();
+    if !problems.is_empty() {
+        return Err(Failure::bad_input(problems.into_iter().collect::<Vec<_>>().join("\n")));
     }
     let shown: Vec<String> = settings.subjects.iter().map(|given| names::shown(given)).collect();
     let has_cpu_time = |subject: &Subject| !matches!(subject, Subject::Server { account: None, .. });

@@ -2,8 +2,10 @@
 
 use std::env;
 use std::fs::Permissions;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hoptax_load::{Protocol, Target};
 use hoptax_result::CrosscheckResult;
@@ -17,6 +19,8 @@ use crate::placement::placement;
 use crate::update::Say;
 use crate::{awake, environment};
 
+/// The longest wait for a connection to the user's server before anything runs.
+const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// Install folder of `make crosscheck-tools`.
 const TOOLS: &str = ".tools/bin";
 
@@ -126,6 +130,13 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
 fn servers(settings: &CrosscheckSettings<'_>) -> Result<Vec<Server>, Failure> {
     if let Some(url) = settings.url {
         let target = http1_target(url)?;
+        // The relay in front of it accepts connections even if nobody listens there, and tools would report failures alone.
+        TcpStream::connect_timeout(&target.address, REACHED_WITHIN).map_err(|error| {
+            Failure::environment(format!(
+                "cannot connect to {}: {error}; is the server running, and is the port right?",
+                target.address
+            ))
+        })?;
         return Ok(vec![Server::other(&target.url, target.address, target.path())]);
     }
     let unknown = |name: &String| {

@@ -1,8 +1,10 @@
 //! The error that ends a command, with the kind that decides its exit code.
 
 use std::error::Error;
-use std::fmt;
+use std::net::SocketAddr;
+use std::{fmt, io};
 
+use hoptax_origin::OriginError;
 use hoptax_subject::envoy::release::ReleaseError;
 use tempfile::TempDir;
 
@@ -36,6 +38,11 @@ impl Failure {
     /// The failure of a command that lacks something on this machine.
     pub fn environment(cause: impl fmt::Display) -> Self {
         Self { kind: Kind::Environment, message: cause.to_string() }
+    }
+
+    /// The failure of a command that cannot listen on an address, with what to do.
+    pub fn cannot_listen(address: SocketAddr, source: io::Error) -> Self {
+        Self::environment(OriginError::Listen { address, source })
     }
 
     /// The end of a command whose measurement supports no answer.

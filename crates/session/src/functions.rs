@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hoptax_functions::{Catalogue, Function, FunctionCall};
 use hoptax_report::documents::at_load;
 use hoptax_report::numbers::{UNCERTAIN_SIGN, difference, percent_difference};
-use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult};
+use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult, grouped};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
@@ -158,7 +158,7 @@ fn price(list: &StudyResult, id: &str) -> String {
         let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let _ = write!(text, "  {}: CPU {cpu_share} ({cpu_us} us), p50 {p50_us} us", arm.id);
         if let Some(companion) = &arm.companion_cpu_us_per_request {
-            let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);
+            let _ = write!(text, ", and {} us of the companion's CPU", grouped(companion.estimate, 1));
         }
         text.extend(own_load(list, arm).map(|load| format!(", {load}")));
         text.push('\n');

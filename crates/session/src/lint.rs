@@ -9,7 +9,9 @@ use hoptax_lint::{self as rules, ALL, Allowances, Finding, Linted, Rule, Severit
 use hoptax_predict::prices::listed;
 use hoptax_report::documents::at_load;
 use hoptax_report::sarif;
-use hoptax_result::{CostMeasure, Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict};
+use hoptax_result::{
+    CostMeasure, Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict, grouped,
+};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::yaml::file;
 use serde_json::Value;
@@ -106,6 +108,10 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
     for path in paths {
         match examine_one(path, how, &costs, allowances.as_mut()) {
             Ok(file) => files.push(file),
+            Err(_) if path.is_dir() => {
+                let folder = path.display();
+                failures.push(format!("`{folder}` is a folder: name its files, as in `{folder}/*.yaml`"));
+            }
             Err(failure) => failures.push(failure.to_string()),
         }
     }
@@ -144,14 +150,18 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
         let baseline = study.arm(&study.plan.baseline).zip(study.arm(&price.id));
         let plain =
             baseline.and_then(|(plain, arm)| study.level_of_reference(arm, plain, CostMeasure::CpuUs));
-        let plain =
-            plain.map_or_else(String::new, |us| format!(", beside {:.1} us of plain proxying", us.estimate));
+        let plain = plain.map_or_else(String::new, |us| {
+            format!(", beside {} us of plain proxying", grouped(us.estimate, 1))
+        });
         // A function costs more or less by how busy the proxy is.
         let load = study.plan.cpu_load_of(&price.id);
         let load = load.map_or_else(String::new, |load| format!(" {}", at_load(load)));
         let cost = format!(
-            "{estimate:.1} us ({low:.1} to {high:.1}) of CPU time per request{load}{plain}, by `{}`",
-            price.id
+            "{estimate} us ({low} to {high}) of CPU time per request{load}{plain}, by `{}`",
+            price.id,
+            estimate = grouped(estimate, 1),
+            low = grouped(low, 1),
+            high = grouped(high, 1)
         );
         Some((price.id.clone(), cost))
     };
@@ -238,6 +248,7 @@ fn mend_one(
     say: Say<'_>,
 ) -> Result<(), Failure> {
     let note = |text: &str| say(Update::Note(text));
+    let mut is_any = false;
     let number = read(path)?.len();
     for index in 0..number {
         let Some(read) = read(path)?.into_iter().nth(index) else { break };
@@ -250,6 +261,7 @@ fn mend_one(
         let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
         let findings: Vec<&Finding> =
             linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).filter(is_meant).collect();
+        is_any |= !findings.is_empty();
         let (mended, refused) = rules::mend(&read.configuration, &findings);
         for (finding, why) in &refused {
             note(&format!("{}: {} is not mended: {why}", finding.place, finding.rule.id));
@@ -272,6 +284,9 @@ fn mend_one(
             let done = findings.iter().filter(is_done).count();
             note(&format!("mended {done} in {}", file.display()));
         }
+    }
+    if !is_any {
+        note(&format!("{}: nothing to mend: what is found, if anything, needs a decision", path.display()));
     }
     Ok(())
 }

@@ -31,6 +31,13 @@ pub fn text(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", file.display())))
 }
 
+/// The page that the command wrote beside the result which [`text`] reads of a run folder; none of a file, or if it is not there.
+pub fn page(path: &Path) -> Option<PathBuf> {
+    let result = if path.is_dir() { shown(path).ok()? } else { return None };
+    let name = if result.ends_with("bill.json") { "bill.html" } else { "report.html" };
+    Some(path.join(name)).filter(|page| page.is_file())
+}
+
 fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let mut files = SHOWN.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
     if let Some(file) = files.next() {

@@ -160,8 +160,8 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     for (ending, text) in files {
         outputs::write(&folder.join(format!("{stem}{ending}")), &text)?;
     }
-    let page = folder.join(format!("{stem}.html"));
-    let document = document.with_page(page.display().to_string());
+    let [page, one] = [".html", "-result.json"].map(|ending| folder.join(format!("{stem}{ending}")));
+    let document = document.with_page(page.display().to_string()).shown_by(one.display());
     Ok(Some(Combined { result, document }))
 }
 

@@ -23,6 +23,7 @@ mod secrets;
 mod series;
 
 use std::env;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -49,6 +50,10 @@ impl From<StoreError> for Failure {
             | StoreError::SeveralRuns { .. }
             | StoreError::NotARun { .. }
             | StoreError::Foreign { .. } => Self::bad_input(error),
+            // A folder that is named for files of a run, and has others.
+            StoreError::File { ref source, .. } if source.kind() == ErrorKind::AlreadyExists => {
+                Self::bad_input(error)
+            }
             _ => Self::environment(error),
         }
     }

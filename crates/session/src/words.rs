@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hoptax_judge::precision::Precision;
+use hoptax_result::grouped;
 
 /// A precision as text, as `--until` reads it.
 pub(crate) fn precision_text(precision: &Precision) -> String {
@@ -16,9 +17,12 @@ pub(crate) fn precision_text(precision: &Precision) -> String {
 
 /// A share as a percentage with two significant digits.
 pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    let decimals = usize::from(percent < 9.95);
-    if percent < 0.095 { format!("{percent:.2} %") } else { format!("{percent:.decimals$} %") }
+    let decimals = match share * 100.0 {
+        tiny if tiny < 0.095 => 2,
+        small if small < 9.95 => 1,
+        _ => 0,
+    };
+    hoptax_result::percent(share, decimals)
 }
 
 /// A duration as text: `55 s`, `6 min`, `1 h 40 min`.
@@ -38,7 +42,7 @@ pub(crate) fn duration(seconds: f64) -> String {
 
 /// Bytes as text: `0.5 GB`.
 pub(crate) fn gigabytes(bytes: u64) -> String {
-    format!("{:.1} GB", bytes as f64 / 1e9)
+    format!("{} GB", grouped(bytes as f64 / 1e9, 1))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use hoptax_host::processors::Placement;
 use hoptax_load::Recording;
 use hoptax_result::{
     CalibrationBody, CalibrationResult, Ceiling, Environment, Experiment, Floor, FloorAt, PerRequestError,
-    QuantileError, RateError, RateTried,
+    QuantileError, RateError, RateTried, grouped,
 };
 use hoptax_stats::{quantile, quantile_supported};
 
@@ -97,7 +97,7 @@ pub fn run(
     let mut tried = Vec::new();
     let mut floors = Vec::new();
     for rate in RATES {
-        on_step(&format!("ceiling: {rate:.0}/s"));
+        on_step(&format!("ceiling: {rate}/s", rate = grouped(rate, 0)));
         let length = Duration::from_secs_f64(options.factor.clamp(0.2, 1.0));
         let trial = measure(&experiments::plain(rate, CEILING_CONNECTIONS, length))?;
         let one = rate_tried(rate, &trial.recording);

@@ -89,7 +89,7 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
           ["from s", "to s", "from us", "to us", "count"],
           ...data.columns.flatMap((column) => column.bins.map((bin) => [column.from, column.to, bin.from, bin.to, bin.count].map(String))),
         ]}
-        note="The darker, the larger the share of the responses in that part of the time, on a scale of roots."
+        note="The stronger the colour, the larger the share of the responses in that part of the time, on a scale of roots."
       />
     );
   }

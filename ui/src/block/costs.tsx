@@ -5,7 +5,7 @@ import { forest, type ForestRow } from "../chart/forest";
 import { slices, SLICES_AXIS } from "../chart/slices";
 import { Figure } from "../figure";
 import { cellText } from "../table";
-import { bare, sentence, Words } from "../text";
+import { bare, inert, sentence, Words } from "../text";
 import type { Cell, CostArm, Costs, CostView, Slices } from "../types/document";
 import type { View } from "../view";
 
@@ -166,7 +166,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
           <ul>
             {lacking.map(({ arm, cell }) => (
               <li key={arm.id}>
-                {arm.name}: {withheld(cell)}
+                {inert(arm.name)}: {withheld(cell)}
               </li>
             ))}
           </ul>
@@ -233,7 +233,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
   return (
     <section ref={element} class="behind" aria-label={`Behind ${arm.name}`}>
       <h3>
-        {arm.name}
+        {inert(arm.name)}
         <button type="button" class="quiet" onClick={close}>
           Close
         </button>

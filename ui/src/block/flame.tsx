@@ -2,6 +2,7 @@
 
 import { flame, flameRows, found } from "../chart/flame";
 import { Figure } from "../figure";
+import { inert } from "../text";
 import type { Flame } from "../types/document";
 import type { View } from "../view";
 import { Choice } from "./costs";
@@ -47,7 +48,7 @@ export function FlameBlock({ data, view, change }: FlameProps) {
       </div>
       {zoom > 0 && inside && (
         <p class="note" role="status">
-          Only <code>{inside.name}</code> and the frames that it calls.{" "}
+          Only <code>{inert(inside.name)}</code> and the frames that it calls.{" "}
           <button type="button" class="quiet" onClick={out}>
             Show all frames
           </button>

@@ -4,6 +4,7 @@ import { services, servicesTable } from "../chart/services";
 import { ends, less, otherSaved, saved, steps, waterfall, without, type Ends } from "../chart/waterfall";
 import { plain, withHalf } from "../chart/scale";
 import { Figure } from "../figure";
+import { inert } from "../text";
 import type { Waterfall } from "../types/document";
 import type { View } from "../view";
 
@@ -50,7 +51,7 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
         {data.parts.map((part) => (
           <label key={part.name} class="check">
             <input type="checkbox" checked={!off.has(part.name)} onChange={() => toggle(part.name)} />
-            {part.name} <small>{part.cost.text} {data.unit}</small>
+            {inert(part.name)} <small>{part.cost.text} {data.unit}</small>
           </label>
         ))}
       </fieldset>

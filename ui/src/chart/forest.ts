@@ -63,6 +63,8 @@ const ASIDE = 4;
 /** The share of the width that numbers in words may take. */
 const VALUES = 0.3;
 const NARROW = 620;
+/** The size of letters as wide as bold ones are, px. */
+const BOLD = 15;
 /** The space above the rows of a plot. */
 export const TOP = 26;
 const BOTTOM = 48;
@@ -105,7 +107,7 @@ export function forest(rows: ForestRow[], options: ForestOptions, width: number)
     const top = tops[place] ?? TOP;
     const y = top + (isNarrow ? rowHeight - 11 : rowHeight / 2);
     if (isFirst(row, place)) {
-      shapes.push({ kind: "text", x: 0, y: top - 5, text: fitted(row.family, width), of: "label family" });
+      shapes.push({ kind: "text", x: 0, y: top - 5, text: fitted(row.family, width, BOLD), of: "label family" });
     }
     shapes.push(...rowShapes(row, { y, scale, left, right }));
     if (isNarrow) {

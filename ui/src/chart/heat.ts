@@ -1,4 +1,4 @@
-// A heat map: how a distribution changes over time, the darker the more of a part of the time.
+// A heat map: how a distribution changes over time, the stronger the colour the more of a part of the time.
 
 import type { Heat } from "../types/document";
 import { shownOf, type Range } from "./range";
@@ -34,14 +34,17 @@ export function heat(data: Heat, width: number, chosen?: Range): Scene {
     shapes.push(tickText(tick, bottom + 16, width));
   }
   const marks: Mark[] = [];
+  const total = (column: Heat["columns"][number]) => Math.max(1, column.bins.reduce((sum, bin) => sum + bin.count, 0));
+  const most = (column: Heat["columns"][number]) => Math.max(0, ...column.bins.map((bin) => bin.count)) / total(column);
+  const highestShare = Math.max(Number.MIN_VALUE, ...columns.map(most));
   for (const column of columns) {
-    const all = column.bins.reduce((sum, bin) => sum + bin.count, 0);
+    const all = total(column);
     const [from, to] = [x.at(column.from), x.at(column.to)];
     for (const bin of column.bins) {
-      const share = bin.count / Math.max(1, all);
+      const share = bin.count / all;
       const [high, low] = [y.at(bin.to), y.at(bin.from)];
       // The root lets rare times be seen beside frequent ones.
-      const opacity = FAINTEST + (1 - FAINTEST) * Math.sqrt(share);
+      const opacity = FAINTEST + (1 - FAINTEST) * Math.sqrt(share / highestShare);
       shapes.push({ kind: "rect", x: from, y: high, width: Math.max(1, to - from - 0.5), height: Math.max(1, low - high), of: "cell", opacity });
       marks.push({
         x: (from + to) / 2,
@@ -52,7 +55,7 @@ export function heat(data: Heat, width: number, chosen?: Range): Scene {
     }
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
-  shapes.push({ kind: "text", x: 0, y: TOP - 16, text: data.y, of: "axis" });
+  shapes.push({ kind: "text", x: 0, y: TOP - 16, text: `${data.y}; ${y.note}`, of: "axis" });
   shapes.push({ kind: "text", x: (left + right) / 2, y: HEIGHT - 8, text: data.x, of: "axis", anchor: "middle" });
-  return { width, height: HEIGHT, shapes, marks, near: "both", legend: [], extent: { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value) => `${plain(value)} s` } };
+  return { width, height: HEIGHT, shapes, marks, near: "both", legend: [], extent: { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value) => `${Number.isInteger(value) ? grouped(value, 0) : plain(value)} s` } };
 }

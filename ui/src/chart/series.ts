@@ -40,7 +40,7 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
   const levels = data.levels ?? [];
   const xs = known([...points.map((point) => point.x), ...(data.bands ?? []).flatMap((band) => [band.from, band.to, band.at]), data.x.highest]);
   // A title that says the same is above the chart.
-  const isLabelled = data.y.label !== data.title;
+  const isLabelled = labelOf(data.y) !== data.title;
   const [left, right, top, bottom] = [LEFT, width - RIGHT, isLabelled ? TOP + LABEL : TOP, height - BOTTOM];
   const isOfSingles = data.x.highest === undefined && data.lines.some((line) => line.form === "scattered");
   const whole = domainOf(data.x, xs, isOfSingles ? ROOM : 0);
@@ -87,11 +87,16 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
     shapes.push(...lineShapes(line, x, y, [left, right, top, bottom], within));
   }
   if (isLabelled) {
-    shapes.push({ kind: "text", x: 0, y: TOP + 2, text: data.y.label, of: "axis" });
+    shapes.push({ kind: "text", x: 0, y: TOP + 2, text: labelOf(data.y), of: "axis" });
   }
-  shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: data.x.label, of: "axis", anchor: "middle" });
+  shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: labelOf(data.x), of: "axis", anchor: "middle" });
   const extent = { left, right, top, bottom, scale: x, whole, shown, words: (value: number) => amount(value, data.x) };
   return { width, height, shapes, marks: marks(data, x, y, within, events), near: "x", legend: legend(data), extent };
+}
+
+/** The label of an axis, which says that it is logarithmic; the ticks of one of nines do. */
+function labelOf(axis: Axis): string {
+  return axis.scale === "logarithmic" ? `${axis.label}; logarithmic` : axis.label;
 }
 
 /** The words of a level at the right end of its line, or if points are there, at the left one. */

@@ -3,13 +3,16 @@
 import type { Slices } from "../types/document";
 import { isIn, shownOf, type Range } from "./range";
 import { linear, plain } from "./scale";
-import { tickText, type Mark, type Scene, type Shape } from "./scene";
+import { textWidth, tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
-const TOP = 12;
+/** The rounds are named above the slices. */
+const TOP = 26;
 const BOTTOM = 44;
-const HEIGHT = 240;
+const HEIGHT = 254;
+/** Between a name and the line of the next round. */
+const GAP = 8;
 /** Slices beyond this share of all are drawn at the end of the axis: one that was disturbed may have taken a hundred times as long. */
 const SHOWN = 0.98;
 
@@ -51,12 +54,19 @@ export function slices(data: Slices, arm: string, other: string | null | undefin
   for (const slice of every) {
     starts.set(slice.round, Math.min(starts.get(slice.round) ?? Number.MAX_VALUE, slice.s));
   }
-  for (const [round, s] of [...starts.entries()].filter(([, s]) => isIn(shown, s)).sort(([a], [b]) => a - b)) {
-    shapes.push({ kind: "line", x1: x.at(s), x2: x.at(s), y1: TOP, y2: bottom, of: "event" });
-    if (starts.size <= 12) {
-      shapes.push({ kind: "text", x: x.at(s) + 4, y: TOP + 9, text: `round ${round}`, of: "tick" });
+  const rounds = [...starts.entries()].filter(([, s]) => isIn(shown, s)).sort(([a], [b]) => a - b);
+  let named = 0;
+  rounds.forEach(([round, s], place) => {
+    const at = x.at(s);
+    shapes.push({ kind: "line", x1: at, x2: at, y1: TOP - 14, y2: bottom, of: "event" });
+    const next = rounds[place + 1];
+    const end = next === undefined ? width : x.at(next[1]) - GAP;
+    const text = [`round ${round}`, String(round)].find((name) => at + 4 + textWidth(name, 12) <= end);
+    if (text !== undefined && at >= named) {
+      shapes.push({ kind: "text", x: at + 4, y: TOP - 4, text, of: "tick" });
+      named = at + 4 + textWidth(text, 12);
     }
-  }
+  });
   const marks: Mark[] = [];
   for (const [of, tone] of [[compared, "other"], [own, "own"]] as const) {
     for (const slice of (of?.slices ?? []).filter((slice) => isIn(shown, slice.s))) {

@@ -100,8 +100,9 @@ export function charts(course: Course, total_s: number): Series[] {
       x,
       y: axis("response time, us", "us"),
       lines: [
-        { name: "p50", tone: "other", form: "joined", points: points((one) => one.p50_us, "us") },
-        { name: "p99", tone: "own", form: "joined", points: points((one) => one.p99_us, "us") },
+        // In the colours that they have on the page of the run.
+        { name: "p50", tone: "own", form: "joined", points: points((one) => one.p50_us, "us") },
+        { name: "p99", tone: "fourth", form: "joined", points: points((one) => one.p99_us, "us") },
       ],
     },
   ];

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { SeriesBlock } from "../block/groups";
 import { asTable } from "../figure";
 import { Grid } from "../table";
-import { capitalised, sentence, VERDICTS, Words } from "../text";
+import { capitalised, inert, sentence, VERDICTS, Words } from "../text";
 import type { CostsSoFar, Job } from "../types/api";
 import { isEnd } from "./api";
 import { charts } from "./course";
@@ -32,7 +32,7 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
     <section class="job" aria-labelledby="job-title">
       <div class="top">
         <h2 id="job-title" ref={heading} tabIndex={-1}>
-          {title(job)}
+          <Words text={title(job)} />
         </h2>
         {!isEnd(job) && (
           <button type="button" class="main" aria-disabled={isStopping} onFocus={onStopFocus} onClick={() => isStopping || stop()}>
@@ -50,7 +50,7 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
       {step !== null && (
         <p class="step">
           <progress max={step.all} value={step.done} aria-label="Slices of the study" />
-          {sentence(capitalised(step.line))}
+          <Words text={sentence(capitalised(step.line))} />
         </p>
       )}
       {progress === null ? (
@@ -140,7 +140,7 @@ function Lines({ lines }: { lines: readonly string[] }) {
   };
   return (
     <pre ref={list} class="lines" role="region" aria-label="Lines of the job" tabIndex={0} onScroll={scrolled}>
-      {lines.join("\n")}
+      {inert(lines.join("\n"))}
     </pre>
   );
 }

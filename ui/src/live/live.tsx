@@ -1,6 +1,7 @@
 // Starts a job from the page of the history, and follows it.
 
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { bare } from "../text";
 import type { BuiltInStudy } from "../types/api";
 import type { View } from "../view";
 import { client as clientOf, isEnd } from "./api";
@@ -95,7 +96,7 @@ export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
         refuse={(errors) => send({ kind: "invalid", errors })}
       />
       <p class="unseen" role="status">
-        {live.said.text}
+        {bare(live.said.text)}
       </p>
       {job !== undefined && (
         <JobView live={live} job={job} heading={heading} stop={() => void stop(job.job)} onStopFocus={() => (isFocusDue.current = true)} />

@@ -46,7 +46,7 @@ export const USABLE = {
 export function numbers(progress: Progress): [name: string, value: string][] {
   const { elapsed_s, total_s, rate, response_p50_us, response_p99_us, errors } = progress;
   return [
-    ["time", `${elapsed_s.toFixed(0)} of ${total_s.toFixed(0)} s`],
+    ["time", `${grouped(elapsed_s, 0)} of ${grouped(total_s, 0)} s`],
     ["rate", `${plain(rate)} responses/s`],
     ["p50", `${plain(response_p50_us)} us`],
     ["p99", `${plain(response_p99_us)} us`],

@@ -1,7 +1,7 @@
 //! The decisions of an agent when its controller says something, when its load does, and when neither does, without I/O.
 
 use hoptax_load::trial::SETTLE_NS;
-use hoptax_result::Program;
+use hoptax_result::{Program, grouped};
 use hoptax_session::token::Token;
 
 use crate::message::{FromAgent, FromController, ShownToken, VERSION};
@@ -194,7 +194,8 @@ impl Conversation {
             Some(own_ns) => {
                 let late_ms = (now_ns + SETTLE_NS).saturating_sub(own_ns) as f64 / 1e6;
                 let reason = format!(
-                    "the word to start came {late_ms:.0} ms too late: the way to the agent is slow, or its machine is overloaded"
+                    "the word to start came {late_ms} ms too late: the way to the agent is slow, or its machine is overloaded",
+                    late_ms = grouped(late_ms, 0)
                 );
                 // It has ended when the load says so.
                 vec![Output::Send(FromAgent::Failed { reason }), Output::Stop]

@@ -37,9 +37,10 @@ pub(super) const LOST: Check<LoadResult> = Check {
 fn known(agent: &Agent) -> String {
     match (agent.sent, agent.answered, agent.known_until_s) {
         (Some(sent), Some(answered), Some(until_s)) if until_s > 0.0 => format!(
-            "It had sent {}, of which {} were answered, up to {until_s:.1} s of the recorded time",
+            "It had sent {}, of which {} were answered, up to {until_s} s of the recorded time",
             counted(sent, "request"),
-            grouped(answered as f64, 0)
+            grouped(answered as f64, 0),
+            until_s = grouped(until_s, 1)
         ),
         _ => "It told of no request".to_owned(),
     }
@@ -51,8 +52,9 @@ fn meaning(agents: &Agents, agent: &Agent) -> String {
     let lacking = 100.0 / agents.shares().max(1) as f64;
     let rate = agent.planned_rate.map_or_else(String::new, |rate| format!(" ({}/s)", grouped(rate, 0)));
     format!(
-        "Counts and rates are those of {others}: {lacking:.1} % of the plan{rate} is missing. Response times are under the \
-         whole plan until it ended, and under less after that"
+        "Counts and rates are those of {others}: {lacking} % of the plan{rate} is missing. Response times are under the \
+         whole plan until it ended, and under less after that",
+        lacking = grouped(lacking, 1)
     )
 }
 
@@ -95,9 +97,11 @@ fn spread(result: &LoadResult, error_us: f64, limits: &Limits) -> Option<Finding
             Severity::Warn,
             Measured::us(error_us, most_us),
             format!(
-                "the starts of two agents may differ by {error_us:.0} us, and the {name} of response times is {response_us:.0} us: a burst of \
+                "the starts of two agents may differ by {error_us} us, and the {name} of response times is {response_us} us: a burst of \
                  all agents may have met the server as several, and then response times are lower than those of one burst, by up to \
-                 {error_us:.0} us"
+                 {error_us} us",
+                error_us = grouped(error_us, 0),
+                response_us = grouped(response_us, 0)
             ),
             "run the controller nearer to the agents, or send bursts from one machine",
         )
@@ -113,9 +117,11 @@ fn uneven(result: &LoadResult, error_us: f64) -> Option<Finding> {
             Severity::Warn,
             Measured::us(error_us, spacing_us),
             format!(
-                "the starts of two agents may differ by {error_us:.0} us, and the requests of all are {spacing_us:.1} us apart: each agent \
+                "the starts of two agents may differ by {error_us} us, and the requests of all are {spacing_us} us apart: each agent \
                  sends evenly, but together they do not. Requests of several agents may meet at the server, so response times are not those \
-                 of evenly spaced arrivals, from which each may differ by up to {error_us:.0} us"
+                 of evenly spaced arrivals, from which each may differ by up to {error_us} us",
+                error_us = grouped(error_us, 0),
+                spacing_us = grouped(spacing_us, 1)
             ),
             "use --arrivals poisson, which needs no common clock, run the controller nearer to the agents, or use one machine",
         )

@@ -1,8 +1,8 @@
 //! Other loads that the same program sent at the same time.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, counted};
 
-use crate::check::{Check, number_of};
+use crate::check::Check;
 
 /// A load that was not alone.
 pub(super) const OTHER_LOADS: Check<LoadResult> = Check {
@@ -18,7 +18,7 @@ pub(super) const OTHER_LOADS: Check<LoadResult> = Check {
             "other-loads",
             Severity::Warn,
             Measured::count(others.into(), 0.0, "loads"),
-            format!("`hoptax serve` sent {} at the same time", number_of(others.into(), "other load")),
+            format!("`hoptax serve` sent {} at the same time", counted(others.into(), "other load")),
             "send it alone, or compare it only with loads that were sent beside the same ones",
         )]
     },

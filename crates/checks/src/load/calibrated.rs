@@ -1,6 +1,6 @@
 //! Compares the load with the generator's calibration on this machine.
 
-use hoptax_result::{Calibrated, Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Calibrated, Finding, LoadResult, Measured, Severity, grouped, percent};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -29,8 +29,10 @@ pub(super) const CEILING: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "{target:.0} requests/s is {:.0} % of {ceiling:.0}/s, the highest calibrated rate that was sent on time",
-                share * 100.0
+                "{target} requests/s is {} of {ceiling}/s, the highest calibrated rate that was sent on time",
+                percent(share, 0),
+                target = grouped(target, 0),
+                ceiling = grouped(ceiling, 0)
             ),
             "use more --workers on more cores, or lower the rate; `hoptax trust calibrate` measures the ceiling again",
         )]
@@ -44,7 +46,12 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
     let rates = calibration.tried.iter().map(|one| one.rate);
     let tried = match (lag_us, rates.clone().reduce(f64::min), rates.reduce(f64::max)) {
         (Some(lag_us), Some(lowest), Some(highest)) => {
-            format!("at {lowest:.0} to {highest:.0}/s, send lag p99 was {lag_us:.0} us or more")
+            format!(
+                "at {lowest} to {highest}/s, send lag p99 was {lag_us} us or more",
+                lowest = grouped(lowest, 0),
+                highest = grouped(highest, 0),
+                lag_us = grouped(lag_us, 0)
+            )
         }
         _ => "it lists no rates".to_owned(),
     };
@@ -85,9 +92,11 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(share, threshold),
                     format!(
-                        "an origin that responds immediately takes {floor_us:.0} us at {rate:.0}/s, which is {:.0} % of the response \
+                        "an origin that responds immediately takes {floor_us} us at {rate}/s, which is {} of the response \
                          time p50",
-                        share * 100.0
+                        percent(share, 0),
+                        floor_us = grouped(floor_us, 0),
+                        rate = grouped(rate, 0)
                     ),
                     "compare with a run without the subject; do not use the absolute time",
                 )
@@ -129,7 +138,7 @@ mod tests {
         let (severity, result) = fired("ceiling", |result| calibrated(result, &[], None));
         assert_eq!(severity, Some(Severity::Warn));
         let found = result.findings.iter().find(|finding| finding.id == "ceiling").unwrap();
-        assert!(found.message.contains("5000 to 10000/s") && found.message.contains("100 us"), "{found:?}");
+        assert!(found.message.contains("5,000 to 10,000/s") && found.message.contains("100 us"), "{found:?}");
         assert!(found.value.is_finite() && found.threshold.is_finite(), "{found:?}");
     }
 

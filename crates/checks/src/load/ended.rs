@@ -1,6 +1,6 @@
 //! Trials that ended early: their numbers cover only the recorded time.
 
-use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity};
+use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity, count, grouped};
 
 use super::limits::{Ends, all_to_bounds};
 use crate::check::Check;
@@ -19,7 +19,10 @@ pub(super) const INTERRUPTED: Check<LoadResult> = Check {
             "interrupted",
             Severity::Warn,
             Measured::count(recorded_s, planned_s, "s"),
-            format!("interrupted after {recorded_s:.1} s of {planned_s} s: the numbers cover that part only"),
+            format!(
+                "interrupted after {recorded_s} s of {planned_s} s: the numbers cover that part only",
+                recorded_s = grouped(recorded_s, 1)
+            ),
             "repeat the run to its end before you compare it with others",
         )]
     },
@@ -40,10 +43,10 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
             Severity::Fail,
             Measured::count(result.waiting.most as f64, 0.0, "requests"),
             format!(
-                "ended after {:.1} s of {} s: {} requests waited for a connection, more than could be sent in the planned time{}",
-                result.recorded_s,
+                "ended after {} s of {} s: {} requests waited for a connection, more than could be sent in the planned time{}",
+                grouped(result.recorded_s, 1),
                 result.plan.duration_s,
-                result.waiting.most,
+                count(result.waiting.most),
                 super::offered::sustained(result)
             ),
             "lower the rate, raise --connections or --workers, or skip requests with --when-busy skip",
@@ -77,7 +80,7 @@ mod tests {
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
         assert_eq!(result.response(TimeOf::Percentile(50.0)).ends(), (Some(96.0), None));
         assert!(
-            result.findings[0].message.contains("3000000 requests waited"),
+            result.findings[0].message.contains("3,000,000 requests waited"),
             "{}",
             result.findings[0].message
         );

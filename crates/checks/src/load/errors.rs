@@ -1,9 +1,8 @@
 //! Limits on errors: quantiles describe answered requests only.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, counted, percent};
 
 use super::limits::{Ends, all_to_bounds};
-use crate::check::number_of;
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
@@ -21,7 +20,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
             return Vec::new();
         };
         let (book, reasons) = (&result.book, &result.reasons);
-        let number = |count: u64| count.to_string();
+        let number = hoptax_result::count;
         let others =
             [(book.timed_out, "timed-out", "timed out"), (book.unfinished, "unfinished", "unfinished")];
         let others = others.into_iter().filter(|(count, ..)| *count > 0);
@@ -37,7 +36,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
             "errors",
             severity,
             Measured::percent(share, threshold),
-            format!("{:.3} % of the requests failed: {kinds}", share * 100.0),
+            format!("{} of the requests failed: {kinds}", percent(share, 3)),
             &advice,
         );
         vec![if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }]
@@ -79,15 +78,18 @@ pub(super) const DEVIATIONS: Check<LoadResult> = Check {
         if count == 0 {
             return Vec::new();
         }
-        let each: Vec<String> =
-            result.deviations.iter().map(|(what, count)| format!("{what} ({count})")).collect();
+        let each: Vec<String> = result
+            .deviations
+            .iter()
+            .map(|(what, count)| format!("{what} ({})", hoptax_result::count(*count)))
+            .collect();
         vec![Finding::new(
             "deviations",
             Severity::Warn,
             Measured::count(count as f64, 0.0, "violations"),
             format!(
                 "the server violated the protocol {}, which by itself fails no request but ends the connection: {}",
-                if count == 1 { "once".to_owned() } else { format!("{count} times") },
+                if count == 1 { "once".to_owned() } else { counted(count, "time") },
                 each.join(", ")
             ),
             "correct the subject: other clients and proxies may reject such responses, or read them differently",
@@ -114,9 +116,9 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
                 Severity::Fail,
                 Measured::percent(share, max),
                 format!(
-                    "{} ({:.3} %) did not match {}",
-                    number_of(count, "response"),
-                    share * 100.0,
+                    "{} ({}) did not match {}",
+                    counted(count, "response"),
+                    percent(share, 3),
                     expected(&result.plan.expect)
                 ),
                 "inspect a response with curl; correct the subject or --expect",

@@ -1,9 +1,8 @@
 //! The generator must have spare CPU time.
 
-use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity, counted, grouped, percent};
 
 use super::limits::{Ends, all_to_bounds};
-use crate::check::number_of;
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
@@ -52,8 +51,8 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(busiest, threshold),
                     format!(
-                        "a worker used {:.0} % of its core: the generator {limited} the rate",
-                        busiest * 100.0
+                        "a worker used {} of its core: the generator {limited} the rate",
+                        percent(busiest, 0)
                     ),
                     &format!("{then}use more --workers on more cores, or a --rate below the measured one"),
                 )
@@ -81,10 +80,10 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(share, threshold),
                     format!(
-                        "{} ({:.3} %) failed because the generator could not open a connection: ports, open files \
+                        "{} ({}) failed because the generator could not open a connection: ports, open files \
                          or memory are exhausted",
-                        number_of(count, "request"),
-                        share * 100.0
+                        counted(count, "request"),
+                        percent(share, 3)
                     ),
                     "raise `ulimit -n` or net.ipv4.ip_local_port_range, send more requests per connection, or use fewer connections",
                 );
@@ -124,9 +123,9 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
                         severity,
                         Measured::percent(worst, threshold),
                         format!(
-                            "a worker waited {:.0} ms for a processor, {:.1} % of the time",
-                            worst * generator.wall_seconds * 1e3,
-                            worst * 100.0
+                            "a worker waited {} ms for a processor, {} of the time",
+                            grouped(worst * generator.wall_seconds * 1e3, 0),
+                            percent(worst, 1)
                         ),
                         &format!(
                             "{then}move other processes off the generator's core, or pin them with taskset"

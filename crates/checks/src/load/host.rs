@@ -1,6 +1,6 @@
 //! The machine must have been available and unchanged throughout.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, counted, grouped, percent};
 
 use super::limits::{Ends, all_to_bounds, withhold_times};
 use crate::check::{Check, severity_above};
@@ -26,7 +26,7 @@ pub(super) const STEAL: Check<LoadResult> = Check {
                     "steal",
                     severity,
                     Measured::percent(share, threshold),
-                    format!("steal was {:.2} % of CPU time", share * 100.0),
+                    format!("steal was {} of CPU time", percent(share, 2)),
                     "run again when the host is quieter, or on a dedicated machine",
                 );
                 if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }
@@ -55,7 +55,7 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
             "cpu-pressure",
             Severity::Info,
             Measured::percent(share, max),
-            format!("CPU pressure: some task waited for a processor for {:.0} % of the time", share * 100.0),
+            format!("CPU pressure: some task waited for a processor for {} of the time", percent(share, 0)),
             "if subject and generator share the machine, response times include that wait",
         )]
     },
@@ -78,7 +78,7 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
                 "throttled",
                 Severity::Fail,
                 Measured::count(periods as f64, max, "periods"),
-                format!("a CPU limit (cgroup) throttled the generator in {periods} periods"),
+                format!("a CPU limit (cgroup) throttled the generator in {}", counted(periods, "period")),
                 "raise or remove the container's CPU limit",
             )
             .bounding(&["times"]),
@@ -116,7 +116,7 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
                 "clock",
                 Severity::Fail,
                 Measured::count(generator.clock_read_ns, max_ns, "ns"),
-                format!("reading the clock (`{source}`) takes {:.0} ns", generator.clock_read_ns),
+                format!("reading the clock (`{source}`) takes {} ns", grouped(generator.clock_read_ns, 0)),
                 "select the clock source `tsc` or `kvm-clock` (see /sys/devices/system/clocksource)",
             )
             .bounding(&["times"]),

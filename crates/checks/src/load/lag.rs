@@ -1,6 +1,6 @@
 //! Send lag: requests must be sent at their intended start; if they are not, the cause must be known.
 
-use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity, counted, grouped, percent};
 
 use super::limits::{Ends, Lengthened, lengthened, others_to_bounds, service_to_upper, to_bounds};
 use crate::check::{Check, severity_above};
@@ -21,7 +21,7 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
         };
         let names: Vec<&str> = lengthened.iter().map(|one| one.name.as_str()).collect();
         let most = longest(&lengthened);
-        let lag = late.map(|late| format!("send lag p99 was {:.0} us", late.lag_us));
+        let lag = late.map(|late| format!("send lag p99 was {} us", grouped(late.lag_us, 0)));
         let part = most.map(|most| in_words(most, &names));
         let message: Vec<String> = lag.into_iter().chain(part).collect();
         let measured = match (late, most) {
@@ -65,7 +65,8 @@ fn longest(all: &[Lengthened]) -> Option<&Lengthened> {
 fn in_words(most: &Lengthened, names: &[&str]) -> String {
     let Lengthened { name, us, .. } = most;
     let bounds = if names.len() == 1 { "is only a bound" } else { "are only bounds" };
-    let part = format!("the generator may have sent and read up to {us:.0} us late at {name}");
+    let part =
+        format!("the generator may have sent and read up to {us} us late at {name}", us = grouped(*us, 0));
     format!("{part}, so {} {bounds}", names.join(", "))
 }
 
@@ -116,11 +117,11 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "{:.1} % of the requests waited for {}",
-                share * 100.0,
+                "{} of the requests waited for {}",
+                percent(share, 1),
                 match result.plan.connections {
                     1 => "the only connection".to_owned(),
-                    several => format!("one of the {several} connections"),
+                    several => format!("one of the {}", counted(several.into(), "connection")),
                 }
             ),
             "response time includes that wait, service time does not; raise --connections if clients do not share connections \

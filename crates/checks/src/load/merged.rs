@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{Agents, Finding, LoadResult, Measured, Merged, MergedRun, RunLeftOut, Severity};
+use hoptax_result::{
+    Agents, Finding, LoadResult, Measured, Merged, MergedRun, RunLeftOut, Severity, grouped, percent,
+};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -48,15 +50,19 @@ fn lost(merged: &Merged, one: &RunLeftOut) -> String {
     let others: Option<f64> = merged.left_out.iter().map(|other| other.planned_rate).sum();
     match (one.planned_rate, others) {
         (Some(rate), Some(others)) => {
-            format!("{rate:.0}/s, {:.1} % of the planned rate, are missing", rate / (known + others) * 100.0)
+            format!(
+                "{rate}/s, {} % of the planned rate, are missing",
+                grouped(rate / (known + others) * 100.0, 1),
+                rate = grouped(rate, 0)
+            )
         }
-        (Some(rate), None) => format!("{rate:.0}/s of the planned rate are missing"),
+        (Some(rate), None) => format!("{rate}/s of the planned rate are missing", rate = grouped(rate, 0)),
         (None, _) => {
             let listed = (rates.len() + merged.left_out.len()) as f64;
             format!(
-                "its planned rate is not known; if it was the mean of those merged, {:.0}/s, {:.1} % of the planned rate are missing",
-                known / rates.len().max(1) as f64,
-                100.0 / listed
+                "its planned rate is not known; if it was the mean of those merged, {}/s, {} % of the planned rate are missing",
+                grouped(known / rates.len().max(1) as f64, 0),
+                grouped(100.0 / listed, 1)
             )
         }
     }
@@ -84,10 +90,10 @@ pub(super) const COMMON_WINDOW: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(outside, threshold),
                     format!(
-                        "{:.1} % of the requests were answered when not all runs recorded; rates are those of the {:.1} s in which \
+                        "{} of the requests were answered when not all runs recorded; rates are those of the {} s in which \
                          all did{intervals}",
-                        outside * 100.0,
-                        result.recorded_s
+                        percent(outside, 1),
+                        grouped(result.recorded_s, 1)
                     ),
                     "start all generators at the same time, for the same time, and synchronise the clocks of their machines",
                 )
@@ -221,8 +227,8 @@ mod tests {
     #[test]
     fn a_run_that_is_left_out_is_a_caution_with_its_share_of_the_rate() {
         for (planned_rate, expected) in [
-            (Some(1_000.0), "1000/s, 25.0 % of the planned rate, are missing"),
-            (None, "its planned rate is not known; if it was the mean of those merged, 1500/s, 33.3 % of"),
+            (Some(1_000.0), "1,000/s, 25.0 % of the planned rate, are missing"),
+            (None, "its planned rate is not known; if it was the mean of those merged, 1,500/s, 33.3 % of"),
         ] {
             let (severity, result) = fired("runs-left-out", |result| {
                 result.merged = Some(Merged { left_out: vec![left_out(planned_rate)], ..two() });

@@ -1,9 +1,8 @@
 //! Requests that share a connection: the number that the server allows on it, and the requests that it hands back.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, counted, percent};
 
 use crate::check::Check;
-use crate::check::number_of;
 use crate::thresholds;
 
 /// Many requests that the server handed back unprocessed.
@@ -22,10 +21,10 @@ pub(super) const SENT_AGAIN: Check<LoadResult> = Check {
         let refused = result.closed.get("refused").copied().unwrap_or(0);
         let ended = match (drained, refused) {
             (0, 0) => String::new(),
-            (drained, 0) => format!(", and drained {}", number_of(drained, "connection")),
-            (0, refused) => format!(", on {} that it did not drain", number_of(refused, "connection")),
+            (drained, 0) => format!(", and drained {}", counted(drained, "connection")),
+            (0, refused) => format!(", on {} that it did not drain", counted(refused, "connection")),
             (drained, refused) => {
-                let drained = number_of(drained, "connection");
+                let drained = counted(drained, "connection");
                 format!(", and drained {drained}; {refused} others it did not drain")
             }
         };
@@ -34,10 +33,10 @@ pub(super) const SENT_AGAIN: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "the server handed back {} unprocessed, {:.1} % of those sent{ended}: each was sent again on another connection, and its \
+                "the server handed back {} unprocessed, {} of those sent{ended}: each was sent again on another connection, and its \
                  response time counts from the first try",
-                number_of(book.sent_again, "request"),
-                share * 100.0
+                counted(book.sent_again, "request"),
+                percent(share, 1)
             ),
             if refused > drained {
                 "the server refuses single requests (REFUSED_STREAM): use fewer --streams or a lower rate, or raise the server's limit on \
@@ -87,7 +86,7 @@ mod tests {
         let (severity, result) = sent_again(2_001);
         assert_eq!(severity, Some(Severity::Warn));
         assert!(result.rate.achieved.is_some(), "the numbers are kept");
-        assert!(result.findings[0].message.contains("handed back 2001 requests"), "{:?}", result.findings);
+        assert!(result.findings[0].message.contains("handed back 2,001 requests"), "{:?}", result.findings);
     }
 
     #[test]

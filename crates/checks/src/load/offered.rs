@@ -1,10 +1,11 @@
 //! The planned load must have been offered, and evenly.
 
-use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window};
+use hoptax_result::{
+    EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window, count, counted, grouped, percent,
+};
 
 use super::limits::{Ends, all_to_bounds};
 use crate::check::Check;
-use crate::check::number_of;
 use crate::thresholds;
 
 /// Returns the rate that the subject sustained, as the end of a sentence. The record alone does not tell it: if the backlog of the warm-up
@@ -28,7 +29,7 @@ fn not_sustained(result: &LoadResult) -> String {
 }
 
 fn per_second(rate: f64) -> String {
-    if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{rate:.0}/s") }
+    format!("{}/s", grouped(rate, usize::from(rate < 10.0)))
 }
 
 /// The wait of an unsent request is not measured. Requests that the plan skips are
@@ -54,12 +55,12 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
             return too_slow(result, min).into_iter().collect();
         }
         let reasons: Vec<String> =
-            result.unsent.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        let unsent = if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") };
+            result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number))).collect();
+        let unsent = if reasons.is_empty() { count(book.unsent) } else { reasons.join(", ") };
         let sentence = format!(
-            "unsent: {unsent}; sent: {:.1} % of {} planned requests{}",
-            share * 100.0,
-            book.planned,
+            "unsent: {unsent}; sent: {} of {} planned requests{}",
+            percent(share, 1),
+            count(book.planned),
             sustained(result)
         );
         let measured = Measured::percent(share, min);
@@ -89,9 +90,10 @@ fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "all requests were sent, but at {:.1} % of the planned rate of {target:.0}/s{}",
-        share * 100.0,
-        sustained(result)
+        "all requests were sent, but at {} of the planned rate of {target}/s{}",
+        percent(share, 1),
+        sustained(result),
+        target = grouped(target, 0)
     );
     let advice = not_sustained(result);
     // Every request has its response time, from its intended start on.
@@ -148,7 +150,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         let busy = if were_busy {
             format!(
                 "; all connections were busy: {} waited for one, or {} not sent",
-                number_of(held_up, "request"),
+                counted(held_up, "request"),
                 if held_up == 1 { "was" } else { "were" }
             )
         } else {
@@ -159,8 +161,8 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             if is_explained { Severity::Warn } else { Severity::Fail },
             Measured::percent(worst, max),
             format!(
-                "the number of requests sent deviates from the plan by up to {:.1} % in a twentieth of the trial{busy}",
-                worst * 100.0
+                "the number of requests sent deviates from the plan by up to {} in a twentieth of the trial{busy}",
+                percent(worst, 1)
             ),
             if were_busy {
                 "lower the rate, or raise --connections: see connections-busy"
@@ -197,10 +199,10 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "at times, {fewest} of {} {} open, {:.0} % fewer than requested{}",
-                number_of(plan.connections.into(), "connection"),
+                "at times, {fewest} of {} {} open, {} fewer than requested{}",
+                counted(plan.connections.into(), "connection"),
                 if plan.connections == 1 { "was" } else { "were" },
-                share * 100.0,
+                percent(share, 0),
                 closed(result)
             ),
             advice_on_closing(result),
@@ -211,7 +213,7 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
 
 /// Returns the reason why connections were closed, as the end of a sentence.
 fn closed(result: &LoadResult) -> String {
-    let why = |(why, count): (&String, &u64)| {
+    let why = |(why, number): (&String, &u64)| {
         let why = match why.as_str() {
             "server" => "by the server",
             "request" => "as the request asked for it",
@@ -222,7 +224,7 @@ fn closed(result: &LoadResult) -> String {
             "generator" => "because a resource of this machine was exhausted",
             other => other,
         };
-        format!("{count} {why}")
+        format!("{} {why}", count(*number))
     };
     let all: Vec<String> = result.closed.iter().map(why).collect();
     if all.is_empty() { String::new() } else { format!("; connections closed: {}", all.join(", ")) }
@@ -285,7 +287,7 @@ mod tests {
         });
         assert_eq!(severity, Some(Severity::Fail));
         let found = result.findings.iter().find(|finding| finding.id == "offered").unwrap();
-        let expected = "sent: 0.0 % of 200000 planned requests; the subject answered 98/s from the start of the warm-up on";
+        let expected = "sent: 0.0 % of 200,000 planned requests; the subject answered 98/s from the start of the warm-up on";
         assert!(found.message.ends_with(expected), "{}", found.message);
         assert!(
             found.advice.contains("lower the rate to below 98/s or raise --connections"),

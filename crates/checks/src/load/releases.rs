@@ -1,6 +1,6 @@
 //! Release times must match the requested arrivals.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, grouped};
 
 use crate::check::Check;
 use crate::thresholds;
@@ -22,7 +22,8 @@ pub(super) const ARRIVALS: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::count(distance, max, ""),
             format!(
-                "arrivals are not Poisson: the distance of the gaps from an exponential distribution is {distance:.3}"
+                "arrivals are not Poisson: the distance of the gaps from an exponential distribution is {distance}",
+                distance = grouped(distance, 3)
             ),
             "the generator was late or connections were busy: see send-lag and connections-busy",
         )]
@@ -52,8 +53,9 @@ pub(super) const LITTLE: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "the mean number of requests in flight was {:.3} as sampled and {:.3} as computed by Little's law",
-                in_flight.seen, in_flight.computed
+                "the mean number of requests in flight was {} as sampled and {} as computed by Little's law",
+                grouped(in_flight.seen, 3),
+                grouped(in_flight.computed, 3)
             ),
             "the engine lost requests or counted some twice: report it with the result file",
         )]

@@ -2,12 +2,11 @@
 
 use hoptax_result::{
     Finding, Latency, LatencyBounds, LoadResult, Measured, Percentile, QuantileIntervals, Range, Severity,
-    TimeBounds,
+    TimeBounds, counted, grouped, percent,
 };
 
 use super::limits::{Ends, QUANTILES, Quantile, name_of, to_bounds};
 use crate::check::Check;
-use crate::check::number_of;
 use crate::thresholds::{self, Limits};
 
 /// The interval of a usual quantile.
@@ -45,9 +44,9 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, 0.0),
             format!(
-                "{} ({:.3} %) timed out, or {} unfinished or unsent at the end: {} of response time {}",
-                number_of(open, "request"),
-                share * 100.0,
+                "{} ({}) timed out, or {} unfinished or unsent at the end: {} of response time {}",
+                counted(open, "request"),
+                percent(share, 3),
                 if open == 1 { "was" } else { "were" },
                 lost.join(", "),
                 if lost.len() == 1 { "is a lower bound" } else { "are lower bounds" }
@@ -84,11 +83,11 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
                 Measured::count(count as f64, needed(*nearest, limits), "requests"),
                 format!(
                     "{}{} {} too few for {}: only {} known",
-                    number_of(count, if pending == 0 { "response" } else { "request" }),
+                    counted(count, if pending == 0 { "response" } else { "request" }),
                     if pending == 0 {
                         String::new()
                     } else {
-                        format!(", {pending} of them without a response,")
+                        format!(", {} of them without a response,", hoptax_result::count(pending))
                     },
                     if count == 1 { "is" } else { "are" },
                     names.join(", "),
@@ -173,10 +172,10 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         let (bounded, least, most) = part(&|half| half > fail && half.is_finite());
         if !bounded.is_empty() {
             let message = format!(
-                "the half-width of the 95 % interval of {} is {}, above {:.0} %: only bounds are known",
+                "the half-width of the 95 % interval of {} is {}, above {}: only bounds are known",
                 bounded.join(", "),
                 percent_range(least, most),
-                fail * 100.0
+                percent(fail, 0)
             );
             found.push(finding(&bounded, most, message).bounding(&bounded));
         }
@@ -221,7 +220,10 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
             "correlated-samples",
             Severity::Info,
             Measured::count(correlation, max, ""),
-            format!("the rank correlation of consecutive response times is {correlation:.2}"),
+            format!(
+                "the rank correlation of consecutive response times is {correlation}",
+                correlation = grouped(correlation, 2)
+            ),
             "no action needed: intervals are computed from batches, which allow for correlation",
         )]
     },
@@ -230,7 +232,7 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
 
 /// Two shares as a range in percent, or as one if they print alike.
 fn percent_range(min: f64, max: f64) -> String {
-    let (min, max) = (format!("{:.0}", min * 100.0), format!("{:.0}", max * 100.0));
+    let (min, max) = (grouped(min * 100.0, 0), grouped(max * 100.0, 0));
     if min == max { format!("{min} %") } else { format!("{min} to {max} %") }
 }
 
@@ -314,7 +316,7 @@ mod tests {
         });
         assert_eq!(severity, Some(Severity::Warn));
         assert!(
-            result.findings.iter().any(|one| one.message.contains("1200") && one.message.contains("p99.9"))
+            result.findings.iter().any(|one| one.message.contains("1,200") && one.message.contains("p99.9"))
         );
         assert_eq!(result.latency.response.at_least.p99_9_us, Some(5e6));
     }

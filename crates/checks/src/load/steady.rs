@@ -1,6 +1,6 @@
 //! The trial must have been in one steady state to be described by one number.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, grouped, signed};
 use hoptax_stats::{median, truncation};
 
 use super::limits::{Ends, all_to_bounds};
@@ -26,10 +26,10 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(change, max),
             format!(
-                "response time p50 changed by {:+.1} %, from {:.0} us in the first third to {:.0} us in the last",
-                change * 100.0,
-                drift.first_third_p50_us,
-                drift.last_third_p50_us
+                "response time p50 changed by {} %, from {} us in the first third to {} us in the last",
+                signed(change * 100.0, 1),
+                grouped(drift.first_third_p50_us, 0),
+                grouped(drift.last_third_p50_us, 0)
             ),
             "use a longer --warmup; if the drift remains, the subject has no steady state at this load",
         )]
@@ -67,9 +67,9 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
                 severity,
                 Measured::percent(change.abs(), threshold),
                 format!(
-                    "no steady state: response time p50 changed by {:+.0} % after {:.0} % of the trial",
-                    change * 100.0,
-                    begins as f64 / count as f64 * 100.0
+                    "no steady state: response time p50 changed by {} % after {} % of the trial",
+                    signed(change * 100.0, 0),
+                    grouped(begins as f64 / count as f64 * 100.0, 0)
                 ),
                 "run longer, with a longer --warmup; `windows` in the JSON result shows the course",
             );

@@ -1,7 +1,7 @@
 //! Properties of the subject, or of the path to it, that show in the
 //! distribution of responses.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, grouped, percent};
 
 use crate::check::Check;
 use crate::thresholds;
@@ -21,14 +21,14 @@ pub(super) const APART: Check<LoadResult> = Check {
                 Severity::Warn,
                 Measured::count(ratio, 1.2, "times"),
                 format!(
-                    "{} of {} {}s (number {}{}) are slower: p50 is {:.0} us, that of the others {:.0} us",
+                    "{} of {} {}s (number {}{}) are slower: p50 is {} us, that of the others {} us",
                     apart.numbers.len(),
                     apart.total,
                     apart.of,
                     numbers.join(", "),
                     if more > 0 { format!(" and {more} more") } else { String::new() },
-                    apart.p50_us,
-                    apart.others_p50_us,
+                    grouped(apart.p50_us, 0),
+                    grouped(apart.others_p50_us, 0)
                 ),
                 "a busier part of the subject serves them: redistribute them with --requests-per-connection, or balance \
                  connections in the subject",
@@ -60,9 +60,9 @@ pub(super) const DELAYED: Check<LoadResult> = Check {
                 Severity::Warn,
                 Measured::percent(mode.share, max),
                 format!(
-                    "{:.1} % of the requests took about {:.0} ms, the signature of {cause}",
-                    mode.share * 100.0,
-                    mode.peak_us / 1e3
+                    "{} of the requests took about {} ms, the signature of {cause}",
+                    percent(mode.share, 1),
+                    grouped(mode.peak_us / 1e3, 0)
                 ),
                 "set TCP_NODELAY in the subject; check TcpExtDelayedACKs and TcpRetransSegs in `nstat`",
             ))

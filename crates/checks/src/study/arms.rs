@@ -1,6 +1,6 @@
 //! Checks of individual arms.
 
-use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult, count, percent};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -22,7 +22,7 @@ pub(super) const BOOK: Check<StudyResult> = Check {
                     "book",
                     Severity::Fail,
                     Measured::count(lost as f64, 0.0, "requests"),
-                    format!("{lost} requests of `{}` are unaccounted for", arm.id),
+                    format!("{} requests of `{}` are unaccounted for", count(lost), arm.id),
                     "this is a bug in hoptax: report it with the result file",
                 )
             })
@@ -45,9 +45,9 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
                 return None;
             }
             let message = format!(
-                "no connection was free for {} planned requests; {:.1} % were sent",
-                load.book.unsent,
-                share * 100.0
+                "no connection was free for {} planned requests; {} were sent",
+                count(load.book.unsent),
+                percent(share, 1)
             );
             let advice = "the arm does not sustain this load on these connections: lower the rate or raise the number of connections";
             let one = Finding::new("offered", Severity::Fail, Measured::percent(share, min), message, advice);
@@ -73,10 +73,12 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
             let share = load.book.error_share();
             let warn = limits.value(&thresholds::ERROR_SHARE).min(max_share);
             let (severity, threshold) = severity_above(share, warn, max_share)?;
-            let others =
-                vec![format!("{} timed out or unfinished", load.book.timed_out + load.book.unfinished)];
-            let kinds = load.reasons.listed(&load.failures, others, |count| count.to_string());
-            let message = format!("{:.3} % of the requests failed ({kinds})", share * 100.0);
+            let others = vec![format!(
+                "{} timed out or unfinished",
+                count(load.book.timed_out + load.book.unfinished)
+            )];
+            let kinds = load.reasons.listed(&load.failures, others, count);
+            let message = format!("{} of the requests failed ({kinds})", percent(share, 3));
             let advice = "check the proxy's log; a function that rejects requests must receive requests that it accepts";
             Some(Finding::new("errors", severity, Measured::percent(share, threshold), message, advice))
         })
@@ -97,8 +99,8 @@ pub(super) const SENT_AGAIN: Check<StudyResult> = Check {
                 return None;
             }
             let message = format!(
-                "{:.1} % of the requests were sent again: they were handed back unprocessed",
-                share * 100.0
+                "{} of the requests were sent again: they were handed back unprocessed",
+                percent(share, 1)
             );
             let advice = "raise the number of requests that the server accepts on a connection, or set a lower one for the load";
             Some(Finding::new("sent-again", Severity::Warn, Measured::percent(share, max), message, advice))
@@ -168,7 +170,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
                 return None;
             }
             let message =
-                format!("its processors were busy {:.0} % of the time under the closed loop", share * 100.0);
+                format!("its processors were busy {} of the time under the closed loop", percent(share, 0));
             let measured = Measured::percent(share, limits.value(&thresholds::SATURATED_SHARE));
             let advice = "raise the number of connections: it limited the rate, or other work on these processors did, and not the proxy";
             Some(Finding {
@@ -205,9 +207,9 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
             let withholds = difference > limit_of_costs;
             let measured = Measured::percent(difference, if withholds { limit_of_costs } else { limit });
             let message = format!(
-                "its processors were busy {:.0} % of the time under the closed loop, those of `{other}` {:.0} %",
-                own_share * 100.0,
-                other_share * 100.0
+                "its processors were busy {} of the time under the closed loop, those of `{other}` {}",
+                percent(own_share, 0),
+                percent(other_share, 0)
             );
             let advice = "raise the number of connections, or compare CPU time under a load that is a share of each arm's capacity \
                           (`utilisation: 60%`): an idle proxy takes more CPU time per request";
@@ -237,9 +239,9 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
             let capacity = arm.capacity?;
             let share = capacity.closed_busy_share.filter(|share| *share < limit)?;
             let message = format!(
-                "the closed loop that measured its capacity kept its processors busy {:.0} % of the time: its connections, or the \
+                "the closed loop that measured its capacity kept its processors busy {} of the time: its connections, or the \
                  generator, limited the loop",
-                share * 100.0
+                percent(share, 0)
             );
             let advice = "a load that is a share of its capacity is a share of what its processor takes at the CPU time of a request in an open \
                           loop, and at most the rate of that closed loop: compare arms by how busy the load kept their proxies, or raise \

@@ -1,6 +1,8 @@
 //! The generator of a study must have spare CPU time and send on time.
 
-use hoptax_result::{ArmResult, Finding, GeneratorUse, Interval, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{
+    ArmResult, Finding, GeneratorUse, Interval, Measure, Measured, Severity, StudyResult, grouped, percent,
+};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds::{self, Limits};
@@ -59,7 +61,7 @@ fn lag(at: usize, lag_us: f64, response: Option<Interval>, limits: &Limits) -> O
     let fail = of_response(limits.value(&thresholds::OWN_LAG_FAIL_SHARE));
     let (severity, threshold) = severity_above(lag_us, warn, fail)?;
     let quantile = Measure::RESPONSES[at].as_str();
-    let message = format!("send lag {quantile} was {lag_us:.0} us");
+    let message = format!("send lag {quantile} was {lag_us} us", lag_us = grouped(lag_us, 0));
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
                   keep processors from halting (--never-halt always)";
     let finding = Finding::new("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
@@ -83,7 +85,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
                 limits.value(&thresholds::GENERATOR_BUSY),
                 limits.value(&thresholds::GENERATOR_BUSY_FAIL),
             )?;
-            let message = format!("the generator used {:.0} % of its core", used.core_share * 100.0);
+            let message = format!("the generator used {} of its core", percent(used.core_share, 0));
             let advice = "CPU costs are valid, rates and response times are limited by the generator: use a machine with more cores";
             let measured = Measured::percent(used.core_share, threshold);
             let finding = Finding::new("generator-saturated", severity, measured, message, advice);
@@ -106,9 +108,9 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
                 f64::INFINITY,
             )?;
             let message = format!(
-                "generator and origin kept their processors busy for {:.0} % of the time: they may limit rates and lengthen response \
+                "generator and origin kept their processors busy for {} of the time: they may limit rates and lengthen response \
                  times",
-                used.processors_share * 100.0
+                percent(used.processors_share, 0)
             );
             let advice = "CPU costs are valid; these processors may limit the rate: read maximum rates as lower bounds, or use a machine with \
                           more cores";
@@ -135,7 +137,7 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
                 return None;
             }
             let message =
-                format!("the processors of the callers were busy {:.0} % of the time", share * 100.0);
+                format!("the processors of the callers were busy {} of the time", percent(share, 0));
             let advice = "the callers limited the rate: rates and their ratios describe the callers; to measure the path, use fewer callers or more \
                           processors";
             let finding = Finding::new(

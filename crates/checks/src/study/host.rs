@@ -1,6 +1,8 @@
 //! The machine must have been available and unchanged for all arms.
 
-use hoptax_result::{ArmResult, Finding, Loop, Measure, Measured, Severity, Slices, StudyResult};
+use hoptax_result::{
+    ArmResult, Finding, Loop, Measure, Measured, Severity, Slices, StudyResult, count, percent, signed,
+};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -17,7 +19,7 @@ pub(super) const STEAL: Check<StudyResult> = Check {
         else {
             return Vec::new();
         };
-        let message = format!("steal was {:.2} % of CPU time", share * 100.0);
+        let message = format!("steal was {} of CPU time", percent(share, 2));
         let advice = "CPU costs are valid, since disturbed slices are set aside and the others are paired; for rates and response times, run again on a quieter host";
         let one = Finding::new("steal", severity, Measured::percent(share, threshold), message, advice);
         vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
@@ -33,7 +35,7 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
     judge: |result, limits| {
         let share = result.host.proxy_run_delay_share;
         let waited =
-            format!("the proxies waited for their processor for {:.1} % of their slices", share * 100.0);
+            format!("the proxies waited for their processor for {} of their slices", percent(share, 1));
         let advice = "CPU costs are valid, and include the cost of switching to other tasks and back; for rates and response \
                       times, stop other work on the machine";
         let of_slices = |slices: &Slices, scope: Scope| {
@@ -45,9 +47,9 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
             )?;
             let message = match scope {
                 Scope::AllArms => {
-                    format!("{waited}; {:.0} % of the slices count only for CPU time", delayed * 100.0)
+                    format!("{waited}; {} of the slices count only for CPU time", percent(delayed, 0))
                 }
-                Scope::OneArm => format!("{:.0} % of its slices count only for CPU time", delayed * 100.0),
+                Scope::OneArm => format!("{} of its slices count only for CPU time", percent(delayed, 0)),
             };
             let measured = Measured::percent(delayed, threshold);
             let one = Finding::new("proxy-run-delay", severity, measured, message, advice);
@@ -83,8 +85,10 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
                 Scope::OneArm => "its planned slices",
             };
             let message = format!(
-                "{:.0} % of {slices} ({lost} of {planned}) are missing because the host disturbed them",
-                lost_share * 100.0
+                "{} of {slices} ({} of {}) are missing because the host disturbed them",
+                percent(lost_share, 0),
+                count(lost),
+                count(planned)
             );
             let advice = "run again when the host is quieter";
             let measured = Measured::percent(lost_share, threshold);
@@ -98,8 +102,11 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
         }
         // Repeated slices are not missing, but they show that the machine was busy.
         let message = format!(
-            "{:.0} % of the slices ({set_aside} of {measured}) were set aside as disturbed by the host; {lost} were not replaced",
-            share * 100.0
+            "{} of the slices ({} of {}) were set aside as disturbed by the host; {} were not replaced",
+            percent(share, 0),
+            count(set_aside),
+            count(measured),
+            count(lost)
         );
         let measured = Measured::percent(share, warn);
         let advice = "costs are valid; on a quieter machine, intervals are narrower";
@@ -161,8 +168,8 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
             let (aside, all) = (arm.slices.set_aside, arm.slices.set_aside + arm.slices.used);
             let share = aside as f64 / all as f64;
             let message = format!(
-                "{:.0} % of its slices were set aside; too few are left to compute CPU time per request",
-                share * 100.0
+                "{} of its slices were set aside; too few are left to compute CPU time per request",
+                percent(share, 0)
             );
             let measured = Measured::percent(share, 0.0);
             let advice = "add rounds; if other arms kept their slices, this arm's own work keeps its proxy off its processor";
@@ -209,8 +216,10 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
         else {
             return Vec::new();
         };
-        let message =
-            format!("the baseline's CPU time per request drifted by {:+.1} % over the study", change * 100.0);
+        let message = format!(
+            "the baseline's CPU time per request drifted by {} % over the study",
+            signed(change * 100.0, 1)
+        );
         let advice = "costs are valid, since they are paired within blocks; do not compare absolute numbers with other studies";
         vec![Finding::new(
             "drift",

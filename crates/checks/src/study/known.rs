@@ -1,6 +1,8 @@
 //! The measured cost of a function with a known cost must equal it.
 
-use hoptax_result::{ArmResult, CostMeasure, Finding, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{
+    ArmResult, CostMeasure, Finding, Measure, Measured, Severity, StudyResult, grouped, percent,
+};
 
 use super::samples::ANOTHER_SITTING;
 use crate::check::Check;
@@ -21,11 +23,14 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
                 return None;
             }
             let expected = match known.response_p50_high_us {
-                Some(high) => format!("{low:.0} to {high:.0} us"),
-                None => format!("{low:.0} us or more"),
+                Some(high) => format!("{low} to {high} us", low = grouped(low, 0), high = grouped(high, 0)),
+                None => format!("{low} us or more", low = grouped(low, 0)),
             };
-            let message =
-                format!("response time p50 of `{}` changed by {seen:.0} us, expected {expected}", arm.id);
+            let message = format!(
+                "response time p50 of `{}` changed by {seen} us, expected {expected}",
+                arm.id,
+                seen = grouped(seen, 0)
+            );
             let measured = Measured::us(seen, if seen < low { low } else { high });
             let advice = "all response times of this study are in doubt: run it again on a quiet machine";
             let finding = Finding::new("known-answer", Severity::Fail, measured, message, advice);
@@ -62,8 +67,11 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
                 return untested(result, arm, half_us, expected_us, fail);
             };
             let message = format!(
-                "CPU time of `{}` changed by {seen_us:.2} ±{half_us:.2} us, expected {expected_us:.0} us",
-                arm.id
+                "CPU time of `{}` changed by {seen_us} ±{half_us} us, expected {expected_us} us",
+                arm.id,
+                seen_us = grouped(seen_us, 2),
+                half_us = grouped(half_us, 2),
+                expected_us = grouped(expected_us, 0)
             );
             let measured = Measured::percent((seen_us - expected_us).abs() / expected_us, threshold);
             let advice = "CPU costs include other work here: look for other tasks on the proxy's processor, and compare `core_share` \
@@ -90,10 +98,12 @@ fn untested(
         return None;
     }
     let message = format!(
-        "the known CPU time of `{}` was not tested: the interval of what was measured is ±{half_us:.2} us, ±{:.0} % of the expected \
-         {expected_us:.0} us",
+        "the known CPU time of `{}` was not tested: the interval of what was measured is ±{half_us} us, ±{} of the expected \
+         {expected_us} us",
         arm.id,
-        share * 100.0
+        percent(share, 0),
+        half_us = grouped(half_us, 2),
+        expected_us = grouped(expected_us, 0)
     );
     let advice = if result.sittings.len() > 1 {
         ANOTHER_SITTING
@@ -136,7 +146,7 @@ mod tests {
         assert_eq!(known(4.9).0, None);
         let (severity, result) = known(4900.0);
         assert_eq!(severity, Some(Severity::Fail));
-        assert!(result.findings[0].message.ends_with("expected 4900 us or more"), "{:?}", result.findings);
+        assert!(result.findings[0].message.ends_with("expected 4,900 us or more"), "{:?}", result.findings);
     }
 
     #[test]

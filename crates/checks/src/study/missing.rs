@@ -1,6 +1,6 @@
 //! Requests without a response time, which quantiles of response time do not contain.
 
-use hoptax_result::{Finding, Loop, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{Finding, Loop, Measure, Measured, Severity, StudyResult, count, percent};
 
 use super::arms::each_load;
 use crate::check::Check;
@@ -39,9 +39,11 @@ pub(super) const MISSING: Check<StudyResult> = Check {
                 TAILS.into_iter().filter(|(measure, tail)| share_of(*measure) > limit * tail).collect();
             let (_, smallest) = *lost.last().filter(|_| is_open(&load.load))?;
             let message = format!(
-                "{missing} of {planned} planned requests ({:.2} %) have no response: they were unsent or unfinished when their slice \
+                "{} of {} planned requests ({}) have no response: they were unsent or unfinished when their slice \
                  ended, or timed out",
-                share * 100.0
+                count(missing),
+                count(planned),
+                percent(share, 2)
             );
             let measured = Measured::percent(share, limit * smallest);
             let advice = "they are usually the slowest, so quantiles of the others are too low: lower the rate, raise the number of \

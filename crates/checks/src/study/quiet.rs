@@ -9,7 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Finding, Measure, Measured, Sample, Severity, StudyResult, StudyRound,
+    ArmLoad, ArmResult, Finding, Measure, Measured, Sample, Severity, StudyResult, StudyRound, grouped,
+    percent,
 };
 use hoptax_stats::{ChosenInRound, ChosenSlices, ShareDifference, share_difference, slice_dispersion};
 
@@ -84,9 +85,9 @@ fn few(result: &StudyResult, share: f64, limits: &Limits) -> Option<Finding> {
     let wait_share =
         result.plan.quiet_rule.map_or(limits.value(&thresholds::QUIET_WAIT), |rule| rule.max_wait_share);
     let message = format!(
-        "{:.0} % of its responses are in quiet slices, in which generator and proxies each waited for a processor for at most {} % of \
+        "{} of its responses are in quiet slices, in which generator and proxies each waited for a processor for at most {} % of \
          the time",
-        share * 100.0,
+        percent(share, 0),
         (wait_share * 1e4).round() / 100.0
     );
     let advice = "the quiet p99 is only bounded, by quiet slices and all slices together; stop other work on the machine, or lower the rate";
@@ -114,9 +115,9 @@ fn differs(Shares { own, others, slices }: Shares, limits: &Limits) -> Option<Fi
         return None;
     };
     let mut message = format!(
-        "{:.0} % of its responses are in quiet slices, and {:.0} % of those of the arm that it is compared with",
-        own * 100.0,
-        others * 100.0
+        "{} of its responses are in quiet slices, and {} of those of the arm that it is compared with",
+        percent(own, 0),
+        percent(others, 0)
     );
     let advice = match slices.map(|slices| slices.may_be_chance()) {
         Some(false) => {
@@ -125,8 +126,8 @@ fn differs(Shares { own, others, slices }: Shares, limits: &Limits) -> Option<Fi
         }
         Some(true) => {
             message += &format!(
-                "; with so few slices, the difference may be {:.0} points or chance",
-                may_be * 100.0
+                "; with so few slices, the difference may be {} points or chance",
+                grouped(may_be * 100.0, 0)
             );
             "its slices are too few to tell if the arm makes somebody wait: its cost in quiet p99 is only bounded, by quiet slices and \
              all slices together; add rounds, or blocks of this load"

@@ -21,8 +21,8 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
         } else {
             (Severity::Warn, limits.value(&thresholds::ROUNDS))
         };
-        let message =
-            format!("{rounds} complete rounds are too few to estimate the variation between restarts");
+        let are = if result.plan.rounds_completed == 1 { "round is" } else { "rounds are" };
+        let message = format!("{rounds} complete {are} too few to estimate the variation between restarts");
         let advice = "run at least five rounds; ten or more give narrow intervals (--rounds)";
         let measured = Measured::count(rounds, threshold, "rounds");
         vec![Finding::new("too-few-rounds", severity, measured, message, advice)]

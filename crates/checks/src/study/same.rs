@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{ArmKind, ArmResult, CostMeasure, Finding, Interval, Measured, Severity, StudyResult};
+use hoptax_result::{
+    ArmKind, ArmResult, CostMeasure, Finding, Interval, Measured, Severity, StudyResult, grouped, signed,
+};
 use hoptax_stats::chance_of_difference;
 
 use crate::check::Check;
@@ -69,14 +71,14 @@ fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Op
     };
     let under = load.map_or_else(String::new, |load| format!(" under {load}"));
     let message = format!(
-        "{} of `{}`{under} differs by {:+.1} % ({:+.1} to {:+.1}) from an identical arm; by chance, this measure does \
-         so in one of {:.0} studies",
+        "{} of `{}`{under} differs by {} % ({} to {}) from an identical arm; by chance, this measure does \
+         so in one of {} studies",
         measure.measure().as_str(),
         arm.id,
-        cost.estimate / level * 100.0,
-        cost.low / level * 100.0,
-        cost.high / level * 100.0,
-        (1.0 / chance).min(1e6)
+        signed(cost.estimate / level * 100.0, 1),
+        signed(cost.low / level * 100.0, 1),
+        signed(cost.high / level * 100.0, 1),
+        grouped((1.0 / chance).min(1e6), 0)
     );
     let advice = if severity == Severity::Fail {
         "the machine distorts this measure: stop other work on it and run again"

@@ -4,7 +4,7 @@ mod forecast;
 
 use hoptax_result::{
     ArmLoad, ArmResult, Cost, CostMeasure, Finding, Interval, LoadSpec, Loop, Measure, Measured, Number,
-    Severity, StudyResult,
+    Severity, StudyResult, count, grouped, percent,
 };
 
 use forecast::{TAILS, quiet_effective, quiet_responses, responses_needed, rounds_advice};
@@ -33,18 +33,25 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
                     let also = quiet.map(|_| Measure::ResponseQuietP99);
                     let measures: Vec<Measure> = std::iter::once(Measure::ResponseP99).chain(also).collect();
                     let advice = if quiet.is_some() { &of_quiet } else { &of_all };
-                    (all, format!("{} responses are too few for p99", load.responses), measures, advice)
+                    (
+                        all,
+                        format!("{} responses are too few for p99", count(load.responses)),
+                        measures,
+                        advice,
+                    )
                 } else {
                     let quiet = quiet.filter(|quiet| *quiet < needed)?;
                     let raw = quiet_responses(load);
-                    let count = if quiet < raw {
+                    let responses = if quiet < raw {
                         format!(
-                            "{quiet:.0} effective responses in quiet slices ({raw:.0} in all, unevenly over rounds)"
+                            "{quiet} effective responses in quiet slices ({raw} in all, unevenly over rounds)",
+                            quiet = grouped(quiet, 0),
+                            raw = grouped(raw, 0)
                         )
                     } else {
-                        format!("{quiet:.0} responses in quiet slices")
+                        format!("{quiet} responses in quiet slices", quiet = grouped(quiet, 0))
                     };
-                    let message = format!("{count} are too few for their p99");
+                    let message = format!("{responses} are too few for their p99");
                     (quiet, message, vec![Measure::ResponseQuietP99], &of_quiet)
                 };
                 let measured = Measured::count(responses, needed, "requests");
@@ -91,7 +98,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                 };
                 let message = match divisor {
                     _ if share.is_finite() => {
-                        format!("the interval of its {name} cost is ±{:.0} % of {base}", share * 100.0)
+                        format!("the interval of its {name} cost is ±{} of {base}", percent(share, 0))
                     }
                     WidthDivisor::Reference => format!(
                         "the interval of its {name} cost contains zero, and `{}` has no {name}",
@@ -186,8 +193,8 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
                 let Some(share) = vague_level(&level, limits) else { continue };
                 let name = measure.as_str();
                 let message = format!(
-                    "the interval of its {name} is ±{:.0} % of the {name}, which is withheld",
-                    share * 100.0
+                    "the interval of its {name} is ±{} of the {name}, which is withheld",
+                    percent(share, 0)
                 );
                 let measured = Measured::percent(share, limit);
                 let advice = if result.sittings.len() > 1 {
@@ -267,7 +274,7 @@ mod tests {
         assert_eq!(withheld(few_effective(9_999)), quiet);
         let (_, result) = fired("too-few-samples", few_effective(9_999));
         let message = &result.findings[0].message;
-        assert!(message.starts_with("9999 effective responses in quiet slices (32000 in all"), "{message}");
+        assert!(message.starts_with("9,999 effective responses in quiet slices (32,000 in all"), "{message}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! CPU limits of the containers of proxies.
 
-use hoptax_result::{ArmResult, Finding, LimitPeriods, Measure, Measured, StudyResult};
+use hoptax_result::{ArmResult, Finding, LimitPeriods, Measure, Measured, StudyResult, count, grouped};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -20,7 +20,12 @@ pub(super) const THROTTLED: Check<StudyResult> = Check {
             let (severity, threshold) = severity_above(share, warn, fail)?;
             let stopped = all.iter().filter(|(_, periods)| periods.throttled > 0).map(|(name, periods)| {
                 let LimitPeriods { periods, throttled, throttled_s } = periods;
-                format!("`{name}` in {throttled} of {periods} periods, for {throttled_s:.2} s")
+                format!(
+                    "`{name}` in {} of {} periods, for {} s",
+                    count(*throttled),
+                    count(*periods),
+                    grouped(*throttled_s, 2)
+                )
             });
             let message = format!(
                 "a CPU limit (cgroup) throttled proxies of `{}`: {}",

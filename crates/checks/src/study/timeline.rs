@@ -1,6 +1,6 @@
 //! Timelines: the generator kept its schedule, events happened when they should, and the arm worked before the first.
 
-use hoptax_result::{Course, Finding, Happened, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{Course, Finding, Happened, Measure, Measured, Severity, StudyResult, grouped, percent};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -17,7 +17,10 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
             |lag_us| {
                 // The response times of a timeline have no floor of their own: failures dominate them.
                 let limit = limits.value(&thresholds::OWN_LAG_FAIL_US);
-                let message = format!("send lag p99 was {lag_us:.0} us in the slice with the largest");
+                let message = format!(
+                    "send lag p99 was {lag_us} us in the slice with the largest",
+                    lag_us = grouped(lag_us, 0)
+                );
                 let advice = "stop other work on the generator's processor, or keep processors from halting (--never-halt always)";
                 (lag_us > limit).then(|| {
                     Finding::new("send-lag", Severity::Warn, Measured::us(lag_us, limit), message, advice)
@@ -44,7 +47,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
                 );
                 let (severity, threshold) = severity_above(share, warn, fail)?;
                 let message =
-                    format!("the generator used {:.0} % of its core in the busiest slice", share * 100.0);
+                    format!("the generator used {} of its core in the busiest slice", percent(share, 0));
                 let advice = "lower the rate, or use a machine with more cores";
                 Some(Finding::new(
                     "generator-saturated",
@@ -71,7 +74,7 @@ pub(super) const LATE_EVENT: Check<StudyResult> = Check {
             course.events.iter().map(|event| event.began_s - event.planned_s).reduce(f64::max)
         };
         worst(result, latest, |late_s| {
-            let message = format!("an event happened {:.0} ms after its time", late_s * 1e3);
+            let message = format!("an event happened {} ms after its time", grouped(late_s * 1e3, 0));
             let advice = "stop other work on this machine, or lengthen the intervals";
             let measured = Measured::count(late_s * 1e3, limit_s * 1e3, "ms");
             (late_s > limit_s).then(|| Finding::new("late-event", Severity::Fail, measured, message, advice))
@@ -117,7 +120,7 @@ pub(super) const FAILS_BEFORE: Check<StudyResult> = Check {
             let first = timeline.phases.first().filter(|phase| phase.events.is_empty())?;
             // A timeline without events is about failures.
             let share = first.failed_per_million.filter(|_| timeline.phases.len() > 1)?.estimate / 1e6;
-            let message = format!("{:.1} % of the requests failed before the first event", share * 100.0);
+            let message = format!("{} of the requests failed before the first event", percent(share, 1));
             let advice = "read the log of the proxy; lower the rate if it does not sustain it";
             let one = Finding::new(
                 "fails-before-events",

@@ -1,6 +1,6 @@
 //! The check of loads that are a share of each arm's capacity.
 
-use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult, percent};
 
 use crate::check::Check;
 use crate::thresholds;
@@ -34,10 +34,10 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
                 }
                 let withholds = difference > limit_of_costs;
                 let message = format!(
-                    "its processors were busy {:.0} % of the time, those of `{}` {:.0} %",
-                    own * 100.0,
+                    "its processors were busy {} of the time, those of `{}` {}",
+                    percent(own, 0),
                     other.id,
-                    others * 100.0
+                    percent(others, 0)
                 );
                 let advice = "the machine's speed changed while capacities were measured: run the study again on a quiet machine, or state a \
                               rate that all arms get (`rate: 4000`)";

@@ -60,6 +60,7 @@ pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Fai
         load: arguments.load.as_deref(),
     };
     let result = history(path, &filter, &print::say)?;
-    print::document_or_json(arguments.json.file(), &result, || documents::history(&result))?;
+    let store = arguments.store.file.as_deref();
+    print::document_or_json(arguments.json.file(), &result, || documents::history(&result).in_store(store))?;
     Ok(Code::Success)
 }

@@ -50,7 +50,7 @@ pub(crate) struct RunListenersArguments {
     #[command(flatten)]
     envoy: EnvoyArguments,
     /// Where the status is served; whoever reaches it can read it
-    #[arg(long, value_name = "ADDRESS", default_value = STATUS)]
+    #[arg(long, value_name = "ADDRESS", default_value = STATUS, value_parser = hoptax_host::scoped::socket_address)]
     status_address: SocketAddr,
 }
 
@@ -70,7 +70,7 @@ Exit codes:
   3  nothing answers at the address")]
 pub(crate) struct StatusArguments {
     /// The address of the status of `hoptax listeners run`
-    #[arg(value_name = "ADDRESS", default_value = STATUS)]
+    #[arg(value_name = "ADDRESS", default_value = STATUS, value_parser = hoptax_host::scoped::socket_address)]
     address: SocketAddr,
     #[command(flatten)]
     json: JsonArguments,

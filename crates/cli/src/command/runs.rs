@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
+use hoptax_report::document::Document;
 use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
-use hoptax_result::{RunsBody, RunsResult};
+use hoptax_result::{RunsBody, RunsResult, counted, grouped};
 use hoptax_session::store::{
     self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all, since,
 };
@@ -141,11 +142,7 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
         RunsAction::Show { run, json, store } => show(store, run, *json)?,
         RunsAction::Compare { runs, store } => compare(store, runs)?,
         RunsAction::Label { run, label, remove: true, store, .. } => unlabel(store, run, label)?,
-        // With `only`, the label is taken from all other runs.
-        RunsAction::Label { run, label, only, store, .. } => with_store(store, |store| {
-            let id = store.resolve(run)?;
-            store.label(id, label, *only)
-        })?,
+        RunsAction::Label { run, label, only, store, .. } => add_label(store, run, label, *only)?,
         RunsAction::Rm { runs, store } => remove(store, runs)?,
         RunsAction::Export { run, folder, store } => export(store, run, folder)?,
         RunsAction::Import { paths, store } => import(store, paths)?,
@@ -180,9 +177,12 @@ fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure
         let names: BTreeSet<&str> = all.iter().map(|run| run.name.as_str()).collect();
         print::note(&format!("no run of `{name}` matches{}", nearest::hint(name, names)));
     }
+    if runs.is_empty() && filter.name.is_none() && (filter.label.is_some() || filter.since.is_some()) {
+        print::note("no run matches --label and --since: without them, all are listed");
+    }
     let result = RunsResult::new((), RunsBody { runs });
     let json = json.then(|| Path::new("-"));
-    print::document_or_json(json, &result, || documents::runs(&result))
+    print::document_or_json(json, &result, || documents::runs(&result).in_store(choice.file.as_deref()))
 }
 
 fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
@@ -203,11 +203,22 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
         return print::result(&text);
     }
     print::note(&documents::stored_run(&run, &paths));
-    print_result(&text, &run.run.to_string(), &format!("the result of run {}", run.run))
+    let document = document(&text, &format!("the result of run {}", run.run))?;
+    print::document(&document.shown_by(run.run).in_store(choice.file.as_deref()))
 }
 
 /// Prints the runs beside each other, of which the first is the reference.
 fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
+    // Labels have no slash, and seldom the ending of results.
+    let is_file = |name: &&String| {
+        name.contains('/')
+            || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
+    };
+    if let Some(file) = names.iter().find(is_file) {
+        return Err(Failure::bad_input(format!(
+            "`{file}` is no run of the store: `hoptax runs import {file}` puts it there and prints its number"
+        )));
+    }
     let ids = with_store(choice, |store| {
         names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()
     })?;
@@ -223,20 +234,25 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         let run = Overlaid::read(*id, &text);
         runs.push(run.map_err(|why| Failure::bad_input(format!("run {id} cannot be compared: {why}")))?);
     }
-    print::document(&documents::overlay(&runs))
+    print::document(&documents::overlay(&runs).in_store(choice.file.as_deref()))
 }
 
 /// Prints the result in a run folder or a file.
 fn show_path(path: &str, json: bool) -> Result<(), Failure> {
     let text = results::text(Path::new(path))?;
-    if json { print::result(&text) } else { print_result(&text, path, &format!("`{path}`")) }
+    if json {
+        return print::result(&text);
+    }
+    let document = document(&text, &format!("`{path}`"))?.shown_by(path);
+    print::document(&match results::page(Path::new(path)) {
+        Some(page) => document.with_page(page.display().to_string()),
+        None => document,
+    })
 }
 
-/// Prints the report of a result; `what` names it in errors.
-fn print_result(text: &str, run: &str, what: &str) -> Result<(), Failure> {
-    let document = documents::of_text(text)
-        .map_err(|why| Failure::bad_input(format!("{what} cannot be printed: {why}")))?;
-    print::document(&document.shown_by(run))
+/// The document of a result; `what` names it in errors.
+fn document(text: &str, what: &str) -> Result<Document, Failure> {
+    documents::of_text(text).map_err(|why| Failure::bad_input(format!("{what} cannot be printed: {why}")))
 }
 
 fn collect(choice: &StoreChoice) -> Result<(), Failure> {
@@ -244,9 +260,21 @@ fn collect(choice: &StoreChoice) -> Result<(), Failure> {
     let [before, after] = [before_bytes, after_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
     let store = path(choice)?;
     print::result(&format!(
-        "{}: {verified} contents verified, {before:.1} MiB before, {after:.1} MiB now",
-        store.display()
+        "{}: {verified} contents verified, {before} MiB before, {after} MiB now",
+        store.display(),
+        before = grouped(before, 1),
+        after = grouped(after, 1)
     ))
+}
+
+fn add_label(choice: &StoreChoice, run: &str, label: &str, is_only: bool) -> Result<(), Failure> {
+    let id = with_store(choice, |store| {
+        let id = store.resolve(run)?;
+        // With `only`, the label is taken from all other runs.
+        store.label(id, label, is_only)?;
+        Ok(id)
+    })?;
+    print::result(&format!("run {id} has the label `{label}`"))
 }
 
 fn unlabel(choice: &StoreChoice, run: &str, label: &str) -> Result<(), Failure> {
@@ -254,7 +282,10 @@ fn unlabel(choice: &StoreChoice, run: &str, label: &str) -> Result<(), Failure> 
         let id = store.resolve(run)?;
         Ok((id, store.unlabel(id, label)?))
     })?;
-    if had_it { Ok(()) } else { Err(Failure::bad_input(format!("run {id} has no label `{label}`"))) }
+    if !had_it {
+        return Err(Failure::bad_input(format!("run {id} has no label `{label}`")));
+    }
+    print::result(&format!("run {id} no longer has the label `{label}`"))
 }
 
 fn remove(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
@@ -273,7 +304,8 @@ fn export(choice: &StoreChoice, run: &str, target: &Path) -> Result<(), Failure>
         Ok((id, store.documents(id)?))
     })?;
     folder::write(target, &documents)?;
-    print::result(&format!("run {id}: {} files in {}", documents.len(), target.display()))?;
+    let files = counted(documents.len() as u64, "file");
+    print::result(&format!("run {id}: {files} in {}", target.display()))?;
     let redacted = documents.iter().filter(|document| document.is_redacted);
     let redacted: Vec<&str> = redacted.map(|document| document.path.as_str()).collect();
     if !redacted.is_empty() {

@@ -155,11 +155,14 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     };
     let interrupt = interrupt::listen()?;
     let measured = progress::shown(|say| measure(&place, &options, &interrupt, say))?;
-    if measured.result.plan.rounds_completed > 0 {
+    let is_complete = matches!(measured.ending, Ending::Complete) && measured.problems.is_empty();
+    if arguments.smoke && is_complete && !print::has_details() {
+        show_smoke(&source(arguments), &measured.folder)?;
+    } else if measured.result.plan.rounds_completed > 0 {
         show(&measured.result, &source(arguments), &measured.folder)?;
     }
     let combined = match measured.ending {
-        Ending::Complete if arguments.again && measured.problems.is_empty() => sittings::combine_with_stored(
+        Ending::Complete if arguments.again && is_complete => sittings::combine_with_stored(
             &measured.result,
             &measured.folder,
             &measured.manifest,
@@ -185,11 +188,7 @@ fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
         Ending::Complete | Ending::Failed(_) => {}
     }
     let code = Code::from(measured.complete()?.verdict);
-    if is_smoke && code == Code::Void {
-        print::note("every part of the study came up; its numbers are of no use");
-        return Ok(Code::Success);
-    }
-    Ok(code)
+    Ok(if is_smoke && code == Code::Void { Code::Success } else { code })
 }
 
 /// The study that a command line names; for a study that is continued, the study file in its folder.
@@ -207,6 +206,16 @@ fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure
     decided.as_ref().map_or(Ok(()), print::document)?;
     let document = documents::study_of(result, source, &folder.display().to_string());
     print::document(&document.in_folder(folder, "report.html"))
+}
+
+/// Prints what the short form of a study showed. Its verdict and its numbers would read as those of the study.
+fn show_smoke(source: &str, folder: &Path) -> Result<(), Failure> {
+    let page = folder.join("report.html");
+    print::result(&format!(
+        "Every part of the study came up. The numbers of its short form are of no use.\n\n\
+         next: hoptax study {source}   measures it\npage: {}",
+        page.display()
+    ))
 }
 
 /// Prints combined sittings.

@@ -105,7 +105,8 @@ fn fixes_change_the_lines_that_are_wrong_and_keep_the_others() {
     let expected = FAULTY.replace(admin, &format!("{admin}  ignore_global_conn_limit: true\n"));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     let again = run(["lint", path.to_str().unwrap(), "--fix"]);
-    assert!(again.stderr.is_empty() && fs::read_to_string(&path).unwrap() == expected, "{again:?}");
+    assert!(again.stderr.contains("envoy.yaml: nothing to mend: "), "{again:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     // An info is mended only if it is asked for.
     let info = run(["lint", path.to_str().unwrap(), "--fix", "--only", "connect-timeout-default"]);
     let expected = expected.replace(server, &format!("{server}    connect_timeout: 0.25s\n"));
@@ -271,9 +272,8 @@ fn findings_are_a_result_that_the_store_keeps_and_shows_and_that_has_a_page() {
     file(folder.path(), NAME, FAULTY);
     let in_folder = |arguments: &[&str]| in_folder(folder.path(), arguments);
     let linted = in_folder(&["lint", NAME, "--json", "lint.json"]);
-    // The command that prints the details is another.
     let shown = in_folder(&["runs", "show", "lint.json"]);
-    assert_eq!(shown.stdout.replace("hoptax runs show lint.json --details", "--details"), linted.stdout);
+    assert_eq!(shown.stdout, linted.stdout);
     let details = in_folder(&["runs", "show", "lint.json", "--details"]);
     assert!(
         details.stdout.contains("address-with-scheme: Envoy starts, the name never resolves"),

@@ -94,7 +94,13 @@ fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
 
 #[test]
 fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
-    run(["compare", "baseline", "jtw"]).fails(2, "unknown function `jtw`");
+    let unknown = run(["compare", "baseline", "jtw"]);
+    unknown.fails(2, "unknown function `jtw`");
+    assert_eq!(unknown.stderr, "hoptax: unknown function `jtw`; did you mean `jwt`?\n");
+    let missing = "there is no file `/nowhere/old.yaml` to read a configuration from";
+    let ran = run(["compare", "/nowhere/old.yaml", "/nowhere/old.yaml+jtw"]);
+    ran.fails(2, missing);
+    assert!(ran.stderr.matches(missing).count() == 1 && ran.stderr.contains("`jtw`"), "{}", ran.stderr);
 }
 
 /// One of its subjects is a server that already runs, which it leaves alone.

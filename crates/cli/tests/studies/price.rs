@@ -312,6 +312,11 @@ fn bad_input_is_refused_with_what_to_do() {
     fails_with("a: [", &["--dry-run"], "neither YAML nor JSON");
     fails_with("dynamic_resources: {lds_config: {ads: {}}}", &["--dry-run"], "/config_dump");
     fails_with("{name: shop, version: '1'}", &["--dry-run"], "neither an Envoy bootstrap nor a /config_dump");
+    fails_with(
+        "listeners: [{name: a, port: 6001, upstream: a.example}]",
+        &["--dry-run"],
+        "envoy.yaml > envoy.yaml` makes a configuration of it",
+    );
     fails_with("static_resources: {}", &["--dry-run"], "has no listener");
     fails_with(
         "static_resources: {listeners: [{name: north}]}",

@@ -1,7 +1,7 @@
 //! Conclusions from a probe of the machine: the decision to keep its processors from halting, and the measurements that the machine
 //! supports.
 
-use hoptax_result::{MachineProbe, NeverHaltedBy, WakeUps};
+use hoptax_result::{MachineProbe, NeverHaltedBy, WakeUps, grouped, percent};
 
 /// Wake-ups above this latency are slow, microseconds (the mean of the medians of all processors and kinds). A request causes
 /// several wake-ups, and costs only tens of microseconds itself.
@@ -83,7 +83,7 @@ pub fn slow_wake_ups(probe: &MachineProbe) -> Option<String> {
         return None;
     }
     let halting_us = typical_us(&probe.halting);
-    let latency = format!("a wake-up takes {halting_us:.0} us");
+    let latency = format!("a wake-up takes {halting_us} us", halting_us = grouped(halting_us, 0));
     Some(match (&probe.never_halted, &probe.never_halted_refused) {
         (Some(never_halted), _) => {
             let spinning_us = typical_us(never_halted);
@@ -97,7 +97,10 @@ pub fn slow_wake_ups(probe: &MachineProbe) -> Option<String> {
             } else {
                 "they may halt, since the host takes time from them"
             };
-            format!("{latency}, {spinning_us:.0} us on processors that never halt: {consequence}")
+            format!(
+                "{latency}, {spinning_us} us on processors that never halt: {consequence}",
+                spinning_us = grouped(spinning_us, 0)
+            )
         }
         (None, Some(refused)) => {
             format!("{latency}, and processors cannot be kept from halting: {refused}")
@@ -110,25 +113,29 @@ pub fn slow_wake_ups(probe: &MachineProbe) -> Option<String> {
 pub fn others(probe: &MachineProbe) -> Option<String> {
     let most = probe.used_by_others.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
     (most.share > EXCLUSIVE_SHARE)
-        .then(|| format!("others use {:.0} % of processor {}: stop them", most.share * 100.0, most.processor))
+        .then(|| format!("others use {} of processor {}: stop them", percent(most.share, 0), most.processor))
 }
 
 /// The time that the host takes from the processors; None if it is low.
 pub fn steal(probe: &MachineProbe) -> Option<String> {
     (probe.steal_share > LOW_STEAL_SHARE)
-        .then(|| format!("the host takes {:.1} % of the processors' time (steal)", probe.steal_share * 100.0))
+        .then(|| format!("the host takes {} of the processors' time (steal)", percent(probe.steal_share, 1)))
 }
 
 fn handover(probe: &MachineProbe) -> Option<String> {
     let handover_ns = probe.handover_ns.filter(|&handover_ns| handover_ns > FAR_HANDOVER_NS)?;
-    Some(format!("generator and proxy share no cache (a round trip takes {handover_ns:.0} ns)"))
+    Some(format!(
+        "generator and proxy share no cache (a round trip takes {handover_ns} ns)",
+        handover_ns = grouped(handover_ns, 0)
+    ))
 }
 
 fn clock(probe: &MachineProbe) -> Option<String> {
     (probe.clock_read_ns > SLOW_CLOCK_NS).then(|| {
         format!(
-            "reading the clock takes {:.0} ns (clock source `{}`): boot with `tsc`",
-            probe.clock_read_ns, probe.clock_source
+            "reading the clock takes {} ns (clock source `{}`): boot with `tsc`",
+            grouped(probe.clock_read_ns, 0),
+            probe.clock_source
         )
     })
 }

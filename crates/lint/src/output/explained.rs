@@ -5,7 +5,7 @@ use crate::{ALL, Rule, Severity};
 /// One rule: its fault, its consequence, and its cure.
 pub fn explained(rule: &Rule) -> String {
     format!(
-        "{} ({})\n\nfinds:   {}\nwhy:     {}\nto do:   {}\nsource:  {}\n\nA comment on the line of a finding, or above it, allows it: \
+        "{} ({})\n\nfinds:   {}\nwhy:     {}\nto do:   {}\nsource:  {}\n\nA comment on the line of a finding, or above it, allows it:\n  \
          # hoptax-lint: allow {} REASON\n",
         rule.id, rule.severity, rule.title, rule.why, rule.cure, rule.source, rule.id
     )

@@ -1,5 +1,7 @@
 //! The timeout of a route ends before its tries do.
 
+use hoptax_result::grouped;
+
 use crate::found::Found;
 use crate::proxy::{Proxy, Route};
 use crate::rule::{Rule, Severity};
@@ -23,8 +25,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         let needed = of_try * tries;
         let shortest = routes.into_iter().map(Route::timeout).fold(f64::INFINITY, f64::min);
         if needed > shortest * 1.001 && tries > 1.0 {
-            let message =
-                format!("{tries} tries of {of_try} s need {needed:.3} s, and the route has {shortest} s");
+            let message = format!(
+                "{tries} tries of {of_try} s need {needed} s, and the route has {shortest} s",
+                needed = grouped(needed, 3)
+            );
             found.push(policy.found("/per_try_timeout", message));
         }
     }

@@ -18,6 +18,8 @@ mod tries;
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
+use hoptax_result::grouped;
+
 use super::Promise;
 use crate::file::Duration;
 use crate::plan::{Cluster, Listener, Plan, Retry, Route, STREAM_IDLE_US};
@@ -124,7 +126,7 @@ fn too_long(us: u64) -> Option<String> {
 }
 
 fn seconds(us: u64) -> String {
-    format!("{:.3} s", us as f64 / 1e6)
+    format!("{} s", grouped(us as f64 / 1e6, 3))
 }
 
 /// Samples that tests of several promises share.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::mpsc::Receiver;
 
 use hoptax_host::clock::now_ns;
+use hoptax_result::grouped;
 
 use crate::counts::Counts;
 use crate::run::{LIVE_NS, LiveSample};
@@ -31,19 +32,19 @@ impl fmt::Display for LiveLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:>9.0} req/s   p50 {}   p99 {}   {} errors   {:.0} s left",
-            self.rate,
+            "{:>9} req/s   p50 {}   p99 {}   {} errors   {} s left",
+            grouped(self.rate, 0),
             in_words(self.p50_us),
             in_words(self.p99_us),
             self.errors,
-            (self.total_s - self.elapsed_s).max(0.0)
+            grouped((self.total_s - self.elapsed_s).max(0.0), 0)
         )
     }
 }
 
 /// A time with its unit.
 fn in_words(us: f64) -> String {
-    if us < 10_000.0 { format!("{us:.0} us") } else { format!("{:.1} ms", us / 1e3) }
+    if us < 10_000.0 { format!("{} us", grouped(us, 0)) } else { format!("{} ms", grouped(us / 1e3, 1)) }
 }
 
 /// Merges the samples of all workers into a line twice a second, until all workers end.

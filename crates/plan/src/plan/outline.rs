@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hoptax_result::{counted, grouped};
+use hoptax_result::{counted, grouped, percent};
 
 use super::{Load, Open, Plan, Rate};
 
@@ -63,10 +63,10 @@ fn in_words(load: &Load) -> String {
             format!("open loop, {rate} requests/s, {arrivals}")
         }
         Some(Open { rate: Rate::Utilisation(share), arrivals }) => {
-            format!("open loop, {:.0} % of the capacity of each arm, {arrivals}", share * 100.0)
+            format!("open loop, {} of the capacity of each arm, {arrivals}", percent(*share, 0))
         }
         Some(Open { rate: Rate::OfSlowest(share), arrivals }) => {
-            format!("open loop, {:.0} % of the capacity of the slowest arm, {arrivals}", share * 100.0)
+            format!("open loop, {} of the capacity of the slowest arm, {arrivals}", percent(*share, 0))
         }
     };
     let each = load.requests_per_connection.map_or_else(String::new, |requests| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{SizedProxy, Verdict, percent};
+use hoptax_result::{SizedProxy, Verdict, grouped, percent};
 
 use crate::size::arms::plain_traffic;
 use crate::size::busy::{Placement, Processors};
@@ -50,8 +50,8 @@ fn shared_processors(
     let busy = sized.iter().map(|one| one.cores.estimate).sum::<f64>() / f64::from(count);
     if busy > 1.0 {
         found.push(format!(
-            "the proxies need {:.0} processors instead of {count}: they cannot answer all requests of this rate",
-            (busy * f64::from(count)).ceil()
+            "the proxies need {} processors instead of {count}: they cannot answer all requests of this rate",
+            grouped((busy * f64::from(count)).ceil(), 0)
         ));
     }
     let Some(sharing) = &placement.sharing else {

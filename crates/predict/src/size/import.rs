@@ -7,6 +7,7 @@ mod sizes;
 use std::collections::BTreeMap;
 
 use hoptax_plan::file::{Problem, templated};
+use hoptax_result::ungrouped;
 use hoptax_text::yaml::{Node, Placed};
 use serde_json::Value;
 
@@ -53,7 +54,7 @@ fn flow(value: &Value) -> String {
         other => other
             .as_f64()
             .filter(|number| number.fract().abs() <= 0.0)
-            .map_or_else(|| other.to_string(), |number| format!("{number:.0}")),
+            .map_or_else(|| other.to_string(), |number| ungrouped(number, 0)),
     }
 }
 

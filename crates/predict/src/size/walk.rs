@@ -1,5 +1,6 @@
 //! The ways of simulated requests through a graph.
 
+use hoptax_result::grouped;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -24,8 +25,10 @@ pub(crate) fn requests_to_simulate(passes: f64, calls: f64) -> Result<usize, Str
     let steps = passes + calls;
     if steps > MOST_STEPS {
         return Err(format!(
-            "a request passes {passes:.0} proxies and makes {calls:.0} calls on average, and at most {MOST_STEPS} of both are simulated: \
-             state a part of the graph"
+            "a request passes {passes} proxies and makes {calls} calls on average, and at most {MOST_STEPS} of both are simulated: \
+             state a part of the graph",
+            passes = grouped(passes, 0),
+            calls = grouped(calls, 0)
         ));
     }
     Ok((STEPS / steps).min(REQUESTS) as usize)

@@ -3,7 +3,7 @@
 use hoptax_result::{BillResult, BilledPair, BilledSecondStudy, BilledSum, Decision, Interval, Verdict};
 
 use crate::more_rounds;
-use crate::numbers::{counted, difference, level, percent_difference};
+use crate::numbers::{counted, difference, grouped, level, percent_difference};
 
 /// Returns sentences of the second study on the sum of the first, and on each pair.
 pub(super) fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>) -> Vec<String> {
@@ -61,8 +61,9 @@ fn pair(pair: &BilledPair, rounds: u32) -> String {
     let meaning = match (sum.decision, less) {
         (Decision::Equivalent, _) if sum.interaction_us.contains(0.0) => "they add up".to_owned(),
         (Decision::Equivalent, _) => format!(
-            "difference {} us: they interact by less than {margin:.0} % of the whole",
-            difference(&sum.interaction_us)
+            "difference {} us: they interact by less than {margin} % of the whole",
+            difference(&sum.interaction_us),
+            margin = grouped(margin, 0)
         ),
         (Decision::Different, true) => {
             format!("together {by} us less than apart: each makes the other more expensive")
@@ -99,7 +100,9 @@ pub(super) fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
     );
     let margin = 100.0 * BilledSum::MARGIN_SHARE;
     let meaning = match (sum.decision, sum.interaction_us.estimate > 0.0) {
-        (Decision::Equivalent, _) => format!("they add up within {margin:.0} % of the whole"),
+        (Decision::Equivalent, _) => {
+            format!("they add up within {margin} % of the whole", margin = grouped(margin, 0))
+        }
         (Decision::Different, true) => "an interaction: parts make each other more expensive".to_owned(),
         (Decision::Different, false) => {
             "an interaction: parts share work, which is left if only one of them is removed".to_owned()
@@ -107,7 +110,8 @@ pub(super) fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
         (Decision::Undecided, _) => {
             let remedy = remedy(sum, rounds);
             format!(
-                "more rounds are needed to say whether they add up within {margin:.0} % of the whole{remedy}"
+                "more rounds are needed to say whether they add up within {margin} % of the whole{remedy}",
+                margin = grouped(margin, 0)
             )
         }
     };

@@ -8,7 +8,7 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::environment;
-use crate::numbers::{count, grouped, us};
+use crate::numbers::{count, grouped, percent, us};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -43,8 +43,8 @@ fn next(result: &CalibrationResult) -> Next {
 fn usable(result: &CalibrationResult) -> String {
     if result.is_disturbed() {
         return format!(
-            "others used {:.0} % of a processor, so the numbers include their work, and are not stored: stop them, and calibrate again",
-            100.0 * result.others_share
+            "others used {} of a processor, so the numbers include their work, and are not stored: stop them, and calibrate again",
+            percent(result.others_share, 0)
         );
     }
     match (result.recorder.merges_exactly, result.ceiling.is_some()) {
@@ -119,7 +119,7 @@ fn rates(result: &CalibrationResult) -> Table {
         let floor = result.floors.iter().find(|floor| floor.rate.total_cmp(&one.rate).is_eq());
         let cell = |value: Option<f64>| Cell::from(value.map(us));
         let cells = vec![
-            Cell::words(format!("{:.1}", one.sent_share * 100.0)),
+            Cell::words(grouped(one.sent_share * 100.0, 1)),
             cell(one.send_lag_p99_us),
             cell(floor.map(|floor| floor.p50_us)),
             cell(floor.map(|floor| floor.p99_us)),
@@ -202,10 +202,10 @@ fn reported(one: &QuantileError) -> String {
 fn recorder(result: &CalibrationResult) -> String {
     let recorder = &result.recorder;
     format!(
-        "{} known values: quantiles are up to {:.3} % too high and {:.3} % too low; merging halves is {}",
+        "{} known values: quantiles are up to {} too high and {} too low; merging halves is {}",
         count(recorder.values),
-        recorder.most_above_share * 100.0,
-        recorder.most_below_share * 100.0,
+        percent(recorder.most_above_share, 3),
+        percent(recorder.most_below_share, 3),
         if recorder.merges_exactly { "exact" } else { "wrong" }
     )
 }

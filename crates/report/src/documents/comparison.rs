@@ -28,6 +28,10 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
     let mut document = document(result.verdict, &result.findings, &all, &result.studies, left_out);
+    // Identical arms are the last in the table, and a note has what they show.
+    let others = all.iter().flat_map(|one| &one.subjects).filter(|subject| !subject.is_same);
+    let rows: usize = others.map(|subject| subject.measures.len()).sum();
+    document.most_rows = (rows > 0).then_some(rows + 1);
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }

@@ -122,7 +122,7 @@ fn added(result: &CrosscheckResult) -> Option<String> {
 
 /// A multiple of the truth.
 fn multiple(ratio: f64) -> String {
-    if ratio < 0.1 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
+    grouped(ratio, if ratio < 0.1 { 3 } else { 2 })
 }
 
 /// Each tool, with each quantile in each scenario as a multiple of the truth.

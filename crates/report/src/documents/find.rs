@@ -13,7 +13,7 @@ use hoptax_result::{
 use crate::account;
 use crate::document::{Document, Judgement, Next, Section};
 use crate::environment;
-use crate::numbers::{counted, grouped, rate};
+use crate::numbers::{counted, grouped, percent, rate, ungrouped};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
 use crate::table::{Cell, Column, Row, Table};
@@ -87,9 +87,9 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
         FindState::Found if goal.limited_by.len() == goal.objectives.len() => found,
         FindState::Found => format!("{found}; above, {} fails", goal.limited_by.join(" and ")),
         FindState::Bounded => format!(
-            "{found}. The search {}, so the interval is wider than {:.0} %",
+            "{found}. The search {}, so the interval is wider than {}",
             ended(result.ended_by),
-            result.evidence.width * 100.0
+            percent(result.evidence.width, 0)
         ),
         FindState::MaximumHeld => format!("{found}, the highest rate of the search"),
         FindState::MinimumFailed => format!(
@@ -170,8 +170,7 @@ fn fastest_mode(found: &FastestMode) -> String {
 /// The modes that a load showed.
 fn modes(load: &ModesOfLoad) -> String {
     let at = load.rate.map_or_else(|| "closed loop".to_owned(), |at| format!("{} requests/s", rate(at)));
-    let mode =
-        |mode: &Mode| format!("{:.0} % around {}", mode.share * 100.0, value(Some(mode.peak_us), "us"));
+    let mode = |mode: &Mode| format!("{} around {}", percent(mode.share, 0), value(Some(mode.peak_us), "us"));
     let modes: Vec<String> = load.modes.iter().map(mode).collect();
     let modes = if modes.is_empty() { "modes unknown".to_owned() } else { modes.join(", ") };
     format!("{at}, {} responses/s: {modes}", rate(load.answered_rate))
@@ -238,6 +237,10 @@ fn next(result: &FindResult) -> Option<Next> {
         let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
         let objectives: String = objectives.iter().map(|one| format!("--slo '{one}' ")).collect();
         let each = if result.goals.len() > 1 { "--each " } else { "" };
+        // A highest rate that was asked for may protect the server. Without one, it is twice that of the closed loop.
+        let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
+        let is_given = result.fastest_mode.is_none() && !is_usual && !option.contains("--max-rate");
+        let option = if is_given { format!("--max-rate {:.0} {option}", result.max_rate) } else { option };
         let option = match result.arrivals.as_str() {
             "poisson" => option,
             other => format!("--arrivals {other} {option}"),
@@ -245,20 +248,24 @@ fn next(result: &FindResult) -> Option<Next> {
         Some(Next::new(format!("hoptax find {objectives}{each}{option} '{}'", plan.url), purpose))
     };
     if is(FindState::MaximumHeld) {
-        return again(format!("--max-rate {:.0}", 4.0 * result.max_rate), "tries higher rates");
+        return again(format!("--max-rate {}", ungrouped(4.0 * result.max_rate, 0)), "tries higher rates");
     }
     if is(FindState::MinimumFailed) {
         return again(format!("--min-rate {}", result.min_rate / 10.0), "tries lower rates");
     }
+    let counts = |trial: &FindTrial| trial.generator_limits.is_empty();
+    if is(FindState::Unfinished) && !result.trials.is_empty() && !result.trials.iter().any(counts) {
+        return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
+    }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        return again(format!("--budget {:.0}s", 4.0 * result.budget_s), "decides");
+        return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
-        return again(format!("--budget {:.0}s", 4.0 * result.budget_s), "halves the interval");
+        return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "halves the interval");
     }
     let command = format!(
-        "hoptax load -q {:.0} --arrivals {} -c {} '{}'",
-        found?.floor().max(1.0),
+        "hoptax load -q {} --arrivals {} -c {} '{}'",
+        ungrouped(found?.floor().max(1.0), 0),
         result.arrivals,
         plan.connections,
         plan.url
@@ -359,7 +366,7 @@ fn value(value: Option<f64>, unit: &str) -> String {
         (None, _) => "-".to_owned(),
         (Some(us), "us") if us >= 10_000.0 => format!("{} ms", grouped(us / 1e3, 1)),
         (Some(us), "us") => format!("{} us", grouped(us, 0)),
-        (Some(percent), "%") => format!("{percent:.2} %"),
+        (Some(percent), "%") => format!("{} %", grouped(percent, 2)),
         (Some(bytes), "bytes") => format!("{} MiB", grouped(bytes / MIB, 1)),
         (Some(count), _) => grouped(count, 0),
     }
@@ -417,11 +424,11 @@ fn knee(sweep: &Sweep) -> String {
 fn method(result: &FindResult) -> String {
     let evidence = &result.evidence;
     format!(
-        "{} in {:.0} s; a trial begins to count when the queue has settled, and the search ends when the interval of {:.0} % is {:.0} % wide",
+        "{} in {} s; a trial begins to count when the queue has settled, and the search ends when the interval of {} is {} wide",
         counted(result.trials.len() as u64, "trial"),
-        result.took_s,
-        evidence.confidence * 100.0,
-        evidence.width * 100.0,
+        grouped(result.took_s, 0),
+        percent(evidence.confidence, 0),
+        percent(evidence.width, 0)
     )
 }
 
@@ -440,10 +447,10 @@ pub fn find_trial(trial: &FindTrial) -> String {
         "fails".to_owned()
     };
     format!(
-        "{:>10}/s for {:.1} s after {:.1} s: {}; {outcome}",
+        "{:>10}/s for {} s after {} s: {}; {outcome}",
         rate(trial.rate),
-        trial.duration_s,
-        trial.warmup_s,
+        grouped(trial.duration_s, 1),
+        grouped(trial.warmup_s, 1),
         objectives.join(", ")
     )
 }

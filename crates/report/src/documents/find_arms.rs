@@ -7,7 +7,7 @@ use crate::chart::{Chart, Group};
 use crate::document::{Document, Next, Section};
 use crate::environment;
 use crate::next::word;
-use crate::numbers::counted;
+use crate::numbers::{counted, grouped, percent, ungrouped};
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
@@ -45,9 +45,9 @@ fn next(result: &FindArmsResult, source: &str) -> Next {
             result.objectives.iter().map(|one| format!("--slo {} ", word(one))).collect();
         let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
         let command = format!(
-            "hoptax find {objectives}--arms {} --budget {:.0}s {source}",
+            "hoptax find {objectives}--arms {} --budget {}s {source}",
             word(&arms.join(",")),
-            4.0 * result.budget_s
+            ungrouped(4.0 * result.budget_s, 0)
         );
         return Next::new(command, "has four times the time, which halves the intervals");
     }
@@ -169,24 +169,24 @@ fn method(result: &FindArmsResult) -> Vec<String> {
     let (search, round) = (&result.evidence, &result.round_evidence);
     vec![
         format!(
-            "{} in {:.0} s, with the requests of the load `{}` on {}",
+            "{} in {} s, with the requests of the load `{}` on {}",
             counted(result.trials.len() as u64, "trial"),
-            result.took_s,
+            grouped(result.took_s, 0),
             result.load,
-            counted(result.connections.into(), "connection"),
+            counted(result.connections.into(), "connection")
         ),
         format!(
-            "the search on processes that were started once ends when the interval of {:.0} % of a rate is {:.0} % wide",
-            search.confidence * 100.0,
-            search.width * 100.0,
+            "the search on processes that were started once ends when the interval of {} of a rate is {} wide",
+            percent(search.confidence, 0),
+            percent(search.width, 0)
         ),
         format!(
-            "ratios are means over {} of {} rounds, with intervals of {:.0} %; each round starts all processes again, and ends when the \
-             interval of each rate is {:.0} % wide",
+            "ratios are means over {} of {} rounds, with intervals of {}; each round starts all processes again, and ends when the \
+             interval of each rate is {} wide",
             result.rounds,
             result.rounds_planned,
-            result.confidence * 100.0,
-            round.width * 100.0,
+            percent(result.confidence, 0),
+            percent(round.width, 0)
         ),
     ]
 }

@@ -173,7 +173,7 @@ fn proxies(result: &GraphRunResult) -> Table {
     rows.extend(all.iter().map(|(number, proxy)| {
         let check = checks(*number);
         let memory = proxy.memory_bytes.map(|bytes| bytes.times(1.0 / MIB));
-        let busy = proxy.busy_share.map(|share| format!("{:.0}", 100.0 * share.estimate));
+        let busy = proxy.busy_share.map(|share| grouped(100.0 * share.estimate, 0));
         let rate = proxy.requests_per_second;
         let mut cells = vec![given(proxy.cpu_us_per_request.as_ref())];
         cells.extend(compared(
@@ -275,10 +275,10 @@ fn method(result: &GraphRunResult) -> Vec<String> {
             result.slice_s
         ),
         format!(
-            "open loop with independent arrivals on {}; the proxies share {}; intervals are those of {:.0} %, over rounds",
+            "open loop with independent arrivals on {}; the proxies share {}; intervals are those of {}, over rounds",
             counted(result.connections.into(), "connection"),
             counted(processors as u64, "processor"),
-            100.0 * result.confidence
+            percent(result.confidence, 0)
         ),
     ];
     if result.check.is_some() {

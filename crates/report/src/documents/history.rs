@@ -55,7 +55,8 @@ fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
         let longest = series.iter().max_by_key(|series| series.points.len());
         let runs = longest.map_or_else(String::new, |longest| {
             let runs = counted(longest.points.len() as u64, "run");
-            format!("; {runs} of {}: {}", name(longest), level(longest, &longest.points))
+            let level = [level(longest, &longest.points), unit(number).to_owned()].join(" ");
+            format!("; {runs} of {}: {}", name(longest), level.trim_end())
         });
         let none = format!("No lasting change of {number} in {all}{runs}");
         let are_few = longest.is_some_and(|longest| longest.points.len() < FIRST_CHANGE);
@@ -85,7 +86,7 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
                 change.map(|change| since(series, change)).into(),
                 Cell::words(series.points.len().to_string()),
                 change.and_then(|change| release(series, change)).into(),
-                change.map(|change| format!("{:.3}", change.chance)).into(),
+                change.map(|change| grouped(change.chance, 3)).into(),
                 Cell::words(&series.machine),
             ],
         )
@@ -192,20 +193,21 @@ fn line(series: &HistorySeries, change: &HistoryChange) -> String {
     let to = ends().filter(|end| end > point).min().unwrap_or(series.points.len());
     let of = |from: usize, to: usize| series.points.get(from..to).unwrap_or_default();
     format!(
-        "{verb}{size} on {}{proxy}, from {} to {} (chance {chance:.3})",
+        "{verb}{size} on {}{proxy}, from {} to {} (chance {chance})",
         since(series, change),
         level(series, of(from, *point)),
         level(series, of(*point, to)),
+        chance = grouped(*chance, 3)
     )
 }
 
-/// The median of runs, with the lowest and the highest of them: `39.3 (39.1 to 39.5)`.
+/// The median of runs, with the lowest and the highest of them if there are several: `39.3 (39.1 to 39.5)`.
 fn level(series: &HistorySeries, points: &[HistoryPoint]) -> String {
     let values: Vec<f64> = points.iter().map(|point| point.estimate).collect();
     let Some(middle) = median(&values) else { return "-".to_owned() };
     let end = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick).unwrap_or(middle);
     let [middle, low, high] = [middle, end(f64::min), end(f64::max)].map(|value| digits(series, value));
-    format!("{middle} ({low} to {high})")
+    if points.len() > 1 { format!("{middle} ({low} to {high})") } else { middle }
 }
 
 /// A number with the digits that the intervals of the series support.

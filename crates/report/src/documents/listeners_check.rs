@@ -7,6 +7,7 @@ use hoptax_result::{
 use crate::document::{Document, Section};
 use crate::environment;
 use crate::next::Next;
+use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 
 /// Broken promises that the answer names; the others are details.
@@ -129,7 +130,7 @@ fn table(result: &ListenersCheckResult) -> Table {
     listeners.sort_by_key(|one| std::cmp::Reverse(broken(one)));
     let row = |one: &&CheckedListener| {
         let mut cells: Vec<Cell> = PromiseKind::ALL.iter().map(|kind| cell(one, *kind)).collect();
-        cells.push(Cell::words(format!("{:.1} s", one.took_us as f64 / 1e6)));
+        cells.push(Cell::words(format!("{} s", grouped(one.took_us as f64 / 1e6, 1))));
         Row::new(&one.name, cells)
     };
     // A broken promise is shown on any terminal.

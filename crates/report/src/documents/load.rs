@@ -20,7 +20,7 @@ use hoptax_result::{
 };
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
-use crate::numbers::{count, decimals, grouped, us};
+use crate::numbers::{count, decimals, grouped, percent, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
@@ -85,7 +85,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let book = &result.book;
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
     let requests = if let Some(imported) = &result.imported {
-        imported::accounts(result, imported).join("; ")
+        imported::answer(result, imported)
     } else {
         // A closed loop plans no requests: it sends the next when one is answered.
         let (all, planned) = match result.plan.loop_ {
@@ -93,9 +93,13 @@ fn answer(result: &LoadResult) -> Vec<String> {
             Loop::Closed => (book.sent, ""),
         };
         let arrivals = heading::arrivals(result).unwrap_or_default();
-        let of_agents = result.agents.as_ref().and_then(agents::incomplete).unwrap_or_default();
+        let of_parts = match &result.agents {
+            Some(agents) => agents::incomplete(agents),
+            None => result.merged.as_ref().and_then(merged::incomplete),
+        };
+        let of_parts = of_parts.unwrap_or_default();
         format!(
-            "{} of {}{planned} requests{of_agents} were answered{rate}{arrivals}",
+            "{} of {}{planned} requests{of_parts} were answered{rate}{arrivals}",
             count(book.answered),
             count(all)
         )
@@ -233,10 +237,10 @@ fn generator(result: &LoadResult) -> Option<String> {
     let generator = &result.generator;
     result.imported.is_none().then(|| {
         format!(
-            "generator: {:.2} s of CPU, {} us of run delay in {:.2} s",
-            generator.cpu_seconds,
+            "generator: {} s of CPU, {} us of run delay in {} s",
+            grouped(generator.cpu_seconds, 2),
             grouped(generator.run_delay_us, 0),
-            generator.wall_seconds
+            grouped(generator.wall_seconds, 2)
         )
     })
 }
@@ -307,7 +311,7 @@ fn fail_on(result: &LoadResult) -> Vec<String> {
     for one in &result.fail_on {
         let unit = |value: f64| match one.unit.as_str() {
             "us" => format!("{} us", us(value)),
-            "%" => format!("{value:.3} %"),
+            "%" => format!("{} %", grouped(value, 3)),
             "/s" => format!("{}/s", grouped(value, 0)),
             "bytes" => format!("{} MiB", grouped(value / MIB, 1)),
             unit => format!("{} {unit}", grouped(value, 0)),
@@ -348,8 +352,8 @@ fn coverage(result: &LoadResult) -> Vec<String> {
         && let Some(floor_us) = calibration.floor_p50_us_at(rate)
     {
         lines.push(format!(
-            "p50 is {:.1} times the latency floor ({} us at this rate, calibrated {})",
-            p50_us / floor_us,
+            "p50 is {} times the latency floor ({} us at this rate, calibrated {})",
+            grouped(p50_us / floor_us, 1),
             us(floor_us),
             calibration.measured_at
         ));
@@ -366,7 +370,7 @@ fn shape(result: &LoadResult) -> Option<String> {
     let modes = result
         .modes
         .iter()
-        .map(|mode| format!("{:.1} % around {} us", mode.share * 100.0, us(mode.peak_us)))
+        .map(|mode| format!("{} around {} us", percent(mode.share, 1), us(mode.peak_us)))
         .collect::<Vec<_>>();
     Some(format!("modes: {}", modes.join(", ")))
 }

@@ -2,13 +2,16 @@
 
 mod charts;
 
-use hoptax_result::{MeshMarkArm, MeshMarkResult};
+use hoptax_result::{MeshMarkArm, MeshMarkResult, ValueForCost};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
-use crate::numbers::grouped;
+use crate::numbers::{grouped, percent};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
+
+/// Rows on the first screen, the line for the rest among them.
+const MOST_ROWS: usize = 12;
 
 /// The document of the marks of a study that a command line named `source`.
 pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {
@@ -16,19 +19,26 @@ pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {
     Document { next: Some(next), ..meshmark(result) }
 }
 
-/// The document of the marks of a study whose folder is not known, the best value first.
+/// The document of the marks of a study whose folder is not known. The most expensive arm is the first, then come those whose cost may be
+/// zero, then those without one.
 pub fn meshmark(result: &MeshMarkResult) -> Document {
     let mut arms: Vec<&MeshMarkArm> = result.arms.iter().collect();
-    let estimate = |arm: &MeshMarkArm| {
-        arm.value_for_cost.and_then(|value| value.estimate.or(Some(value.low))).unwrap_or(-1.0)
+    let place = |arm: &MeshMarkArm| match arm.value_for_cost {
+        Some(ValueForCost { estimate: Some(estimate), .. }) => (0, estimate),
+        Some(ValueForCost { low, .. }) => (1, low),
+        None => (2, 0.0),
     };
-    arms.sort_by(|one, other| estimate(other).total_cmp(&estimate(one)));
+    arms.sort_by(|one, other| {
+        let (one, other) = (place(one), place(other));
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+    });
     let mut document =
         Document::new(format!("convert smp meshmark {}", result.study), "", answer(result, &arms));
     let usable = usable::of_whole("values and marks", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = Some(table(&arms));
+    document.most_rows = Some(MOST_ROWS);
     document.next =
         Some(Next::sitting(&result.study, "measures another sitting, which shows whether the values stay"));
     document.plots.extend(charts::charts(&arms));
@@ -46,8 +56,8 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
                 .to_owned(),
             format!(
                 "value for cost: requests for each second of CPU time that the arm adds to the one that it is compared with, \
-                 1,000,000 / (added us per request), with its interval of {:.0} %",
-                100.0 * result.confidence
+                 1,000,000 / (added us per request), with its interval of {}",
+                percent(result.confidence, 0)
             ),
         ],
     ));
@@ -56,7 +66,7 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
 
 fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
     let costly =
-        arms.iter().rev().find_map(|arm| Some((arm, value(arm).filter(|value| value.estimate.is_some())?)));
+        arms.iter().find_map(|arm| Some((arm, value(arm).filter(|value| value.estimate.is_some())?)));
     let value = costly.map_or_else(
         || format!("No arm of {} has a known value for cost", result.study),
         |(arm, value)| {
@@ -95,22 +105,22 @@ fn table(arms: &[&MeshMarkArm]) -> Table {
         Row::new(
             name,
             vec![
+                Cell::words(&arm.load),
                 value(arm).into(),
                 mark(arm.mean),
                 mark(arm.product),
                 mark(arm.cpu_mue.map(|share| 100.0 * share)),
                 mark(arm.memory_mue.map(|share| 100.0 * share)),
-                Cell::words(&arm.load),
             ],
         )
     };
     let columns = [
+        Column::text("load", 0),
         Column::new("value for cost", 0),
         Column::new("MeshMark", 1),
-        Column::new("as printed", 5),
+        Column::new("as printed", 4),
         Column::new("CPU left %", 2),
         Column::new("memory left %", 3),
-        Column::text("load", 4),
     ];
     let title = "value for cost in requests per CPU second added, and MeshMark";
     Table::new(title, "arm", columns, arms.iter().map(row)).without_empty_columns()
@@ -131,7 +141,7 @@ fn value(arm: &MeshMarkArm) -> Option<Quantity> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{MeshMarkBody, ValueForCost, Verdict};
+    use hoptax_result::{MeshMarkBody, Verdict};
 
     use super::*;
     use crate::chart::Chart;

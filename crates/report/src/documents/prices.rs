@@ -5,8 +5,11 @@ mod charts;
 use hoptax_result::{PricesResult, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
-use crate::numbers::{ends, level, percent_difference, signed};
+use crate::numbers::{ends, grouped, level, percent_difference, signed};
 use crate::prices::{lines, not_carried, table};
+
+/// Rows on the first screen, the line for the rest among them: the most expensive functions are what prices are read for first.
+const MOST_ROWS: usize = 12;
 
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {
@@ -17,6 +20,7 @@ pub fn prices(result: &PricesResult) -> Document {
     let all = table(result);
     document.table =
         Some(order.fold(all, |table, (heading, priority)| table.with_priority(heading, priority)));
+    document.most_rows = Some(MOST_ROWS);
     document.plots.extend(charts::charts(result));
     document.notes.extend(result.here.as_ref().and_then(|_| not_carried(result)));
     let usable = match result.verdict {
@@ -57,7 +61,10 @@ fn answer(result: &PricesResult) -> Vec<String> {
     };
     let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
     let error = here.error.as_ref().map(|error| {
-        format!("On known machines, nearly all carried prices were off by at most {:.2} times", error.factor)
+        format!(
+            "On known machines, nearly all carried prices were off by at most {} times",
+            grouped(error.factor, 2)
+        )
     });
     let highest = result.prices.iter().find_map(|price| Some((price, price.here_us?)));
     let highest = highest.map(|(price, us)| {

@@ -8,7 +8,7 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::next::word;
-use crate::numbers::{counted, grouped};
+use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
@@ -93,10 +93,10 @@ fn misfit(series: &ScaleSeries, over: ScaleDimension) -> String {
     let largest = series.points.iter().max_by(|one, other| share(one).total_cmp(&share(other)));
     let largest = largest.map_or_else(String::new, |largest| {
         format!(
-            ": rates deviate from it by up to {:.1} % (at {} {}), more than chance explains",
-            100.0 * share(largest),
+            ": rates deviate from it by up to {} (at {} {}), more than chance explains",
+            percent(share(largest), 1),
             grouped(f64::from(largest.size), 0),
-            over.as_str(),
+            over.as_str()
         )
     });
     format!("the law does not fit{largest}")
@@ -211,8 +211,8 @@ fn method(result: &ScaleResult) -> Vec<String> {
         "X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)): lambda is the rate at 1, sigma the contention, kappa the coherency"
             .to_owned(),
         format!(
-            "intervals are those of {:.0} %{rounds}; they assume that rates follow the law",
-            100.0 * result.confidence
+            "intervals are those of {}{rounds}; they assume that rates follow the law",
+            percent(result.confidence, 0)
         ),
         "a deviation whose interval excludes 0 speaks against the law; by chance one in twenty does".to_owned(),
         "no number is stated beyond twice the largest size of a fit".to_owned(),

@@ -11,7 +11,7 @@ use hoptax_result::{
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::findings::listed;
 use crate::next::word;
-use crate::numbers::grouped;
+use crate::numbers::{grouped, percent};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
@@ -76,7 +76,7 @@ fn usable(result: &SizeResult) -> String {
             format!("nothing can be used of {}: a prediction needs another result", listed(&worst))
         }
         Verdict::Caution => format!(
-            "CPU times and added times may be used with the warnings of {}, which `hoptax runs show` prints",
+            "CPU times and added times may be used with the warnings of {}, which `hoptax runs show RESULT` prints",
             listed(&worst)
         ),
         Verdict::Sound if !result.extrapolations.is_empty() => {
@@ -91,7 +91,12 @@ fn too_few_workers(proxy: &SizedProxy) -> Option<String> {
     let needed = (proxy.busy_share.estimate * f64::from(proxy.workers)).ceil();
     (needed > f64::from(proxy.workers)).then(|| {
         let busy = Quantity::level(&proxy.busy_share.times(100.0), "%").predicted().with_unit();
-        format!("`{}` needs {needed:.0} workers instead of {} (busy {busy})", proxy.service, proxy.workers)
+        format!(
+            "`{}` needs {needed} workers instead of {} (busy {busy})",
+            proxy.service,
+            proxy.workers,
+            needed = grouped(needed, 0)
+        )
     })
 }
 
@@ -182,7 +187,7 @@ fn proxies(result: &SizeResult) -> Table {
             &proxy.service,
             vec![
                 Cell::Quantity(cores(&proxy.cores)),
-                Cell::words(format!("{:.0}", 100.0 * proxy.busy_share.estimate)),
+                Cell::words(grouped(100.0 * proxy.busy_share.estimate, 0)),
                 Cell::Quantity(us(&proxy.cpu_us_per_request)),
                 Cell::words(number(proxy.requests_per_second)),
                 added(Some(&proxy.service)).unwrap_or(Cell::Empty),
@@ -251,7 +256,7 @@ fn latency(result: &SizeResult) -> Section {
     let row = |proxy: &ProxyLatency| {
         let mut all = cells(Some(&proxy.service), &proxy.added, Some(proxy.critical_path_us));
         let mark = if proxy.is_extrapolated { "beyond measurements" } else { "" };
-        all.extend([Cell::words(format!("{:.0}", 100.0 * proxy.busy_share)), Cell::words(mark)]);
+        all.extend([Cell::words(grouped(100.0 * proxy.busy_share, 0)), Cell::words(mark)]);
         Row::new(&proxy.service, all)
     };
     let mut all = cells(None, &latency.added, None);
@@ -378,8 +383,7 @@ fn functions(result: &SizeResult) -> Table {
 
 fn source(source: &SizeSource) -> String {
     let version = source.proxy_version.as_deref().unwrap_or("of unknown version");
-    let shares: Vec<String> =
-        source.busy_shares.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect();
+    let shares: Vec<String> = source.busy_shares.iter().map(|share| percent(*share, 0)).collect();
     let busy = match shares.as_slice() {
         [] => String::new(),
         shares => format!(", proxies busy for {}", shares.join(", ")),
@@ -400,9 +404,9 @@ fn method(result: &SizeResult) -> Vec<String> {
         "CPU time per request is that of plain proxying and of each function, at the busy share of the proxy"
             .to_owned(),
         format!(
-            "intervals are those of {:.0} %: they cover restarts of the proxies that were measured, not the error of adding costs up, and \
+            "intervals are those of {}: they cover restarts of the proxies that were measured, not the error of adding costs up, and \
              hold for that processor",
-            100.0 * result.confidence
+            percent(result.confidence, 0)
         ),
     ];
     if result.latency.is_some() {

@@ -7,7 +7,7 @@ use hoptax_result::{
 };
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::numbers::{counted, grouped};
+use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
@@ -70,16 +70,17 @@ fn answer(result: &SizeCheckResult) -> Vec<String> {
     };
     vec![
         format!(
-            "Predicted CPU time of combined functions or proxies is off by {:.1} % on average and at most {:.1} %{at}, in {}",
-            100.0 * mean,
-            100.0 * worst,
+            "Predicted CPU time of combined functions or proxies is off by {} on average and at most {}{at}, in {}",
+            percent(mean, 1),
+            percent(worst, 1),
             counted(compared as u64, "comparison")
         ),
         interactions,
     ]
 }
 
-fn percent(share: f64) -> Quantity {
+/// An error as a percentage.
+fn error(share: f64) -> Quantity {
     Quantity::point(100.0 * share, "%", Form::Difference)
 }
 
@@ -102,7 +103,7 @@ fn compositions(result: &SizeCheckResult) -> Table {
         Row::new(
             &one.arm,
             vec![
-                Cell::Quantity(percent(one.error_share)),
+                Cell::Quantity(error(one.error_share)),
                 Cell::level(Some(&one.measured_us), "us"),
                 Cell::Quantity(Quantity::level(&one.predicted_us, "us").predicted()),
                 Cell::Quantity(Quantity::difference(&one.difference_us, "us")),
@@ -148,7 +149,7 @@ fn response_times(result: &SizeCheckResult) -> Section {
             vec![
                 Cell::level(time.map(|time| &time.measured_us), "us"),
                 time.map(|time| Quantity::level(&time.predicted_us, "us").predicted()).into(),
-                time.map(|time| percent(time.error_share)).into(),
+                time.map(|time| error(time.error_share)).into(),
             ]
         };
         let is_interaction = one.mean.is_interaction || one.p99.is_some_and(|p99| p99.is_interaction);
@@ -179,10 +180,10 @@ fn response_times(result: &SizeCheckResult) -> Section {
 
 fn error_line(time: &str, errors: ErrorSummary) -> String {
     format!(
-        "error of the {time}: {:.1} % on average of {}, {:.1} % at worst, without those beyond measurements",
-        100.0 * errors.mean_share,
+        "error of the {time}: {} on average of {}, {} at worst, without those beyond measurements",
+        percent(errors.mean_share, 1),
         errors.count,
-        100.0 * errors.worst_share
+        percent(errors.worst_share, 1)
     )
 }
 
@@ -192,7 +193,7 @@ fn method(result: &SizeCheckResult) -> Vec<String> {
             .to_owned(),
         "difference: measured minus predicted, within rounds; error: predicted minus measured, of the measured".to_owned(),
         "response times include the origin, and are predicted at the busy share of the processors that the proxies share".to_owned(),
-        format!("intervals are those of {:.0} %", 100.0 * result.confidence),
+        format!("intervals are those of {}", percent(result.confidence, 0)),
     ];
     if !result.chains.is_empty() {
         lines.push(format!(

@@ -17,7 +17,7 @@ use crate::document::{Block, CheckText, Document, FindingText, Judgement, Sectio
 use crate::in_use::by_load_charts;
 use crate::layers::{bars, flame};
 use crate::next::Next;
-use crate::numbers::{counted, grouped, level, percent_difference};
+use crate::numbers::{counted, grouped, level, percent, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
@@ -272,7 +272,7 @@ pub fn at_load(load: &LoadSpec) -> String {
                 load.arrivals.as_ref().map_or_else(String::new, |arrivals| format!(", {arrivals} arrivals"));
             format!("at {} requests/s{arrivals}", grouped(rate, 0))
         }
-        (Loop::Open, None, Some(share)) => format!("at {:.0} % of each arm's capacity", share * 100.0),
+        (Loop::Open, None, Some(share)) => format!("at {} of each arm's capacity", percent(share, 0)),
         (Loop::Open, None, None) => format!("under {}", load.name),
     }
 }

@@ -35,7 +35,8 @@ pub fn screen(document: &Document, style: Style) -> String {
     let Some(main) = &document.table else { return head + &rest };
     let title = format!("{}:\n\n", style.wrap(&main.title, 2));
     let others: usize = [&head, &title, &rest].iter().map(|text| text.lines().count()).sum();
-    let rows = LINES.saturating_sub(others + AROUND_ROWS - 1).clamp(FEWEST_ROWS, ROWS);
+    let room = LINES.saturating_sub(others + AROUND_ROWS - 1).clamp(FEWEST_ROWS, ROWS);
+    let rows = document.most_rows.map_or(room, |most| most.min(room));
     head + &title
         + &table::text(main, style, Some(MostRows { rows, details: document.details() }))
         + "\n"

@@ -1,8 +1,9 @@
 //! The subjects of a comparison as a user gives them: `next.yaml`, `1.39.3+jwt`, `jwt+flags=--disable-extensions a`,
 //! `http://127.0.0.1:8080/+pid=4711`.
 
-use std::path::{self, PathBuf};
+use std::path::{self, Path, PathBuf};
 
+use hoptax_functions::{Catalogue, FunctionCall};
 use hoptax_host::running::Running;
 use hoptax_plan::file::{ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, HopEntry, HopSection};
 
@@ -31,6 +32,27 @@ impl Subject {
     pub(super) fn parse(given: &str) -> Result<Self, String> {
         let parsed = if is_url(given) { server(given) } else { proxy(given) };
         parsed.map_err(|message| format!("subject `{}`: {message}", shown(given)))
+    }
+
+    /// What is wrong with its functions, and a configuration that is not there. A study file of them would name places in itself, which
+    /// the user has not seen.
+    pub(super) fn problems(&self, catalogue: &Catalogue) -> Vec<String> {
+        let Self::Proxy(hop) = self else { return Vec::new() };
+        let of_call = |call: &String| -> Vec<String> {
+            match FunctionCall::parse(call) {
+                Err(error) => vec![error.to_string()],
+                Ok(call) => {
+                    let errors = catalogue.resolve(&call).err().unwrap_or_default();
+                    errors.iter().map(ToString::to_string).collect()
+                }
+            }
+        };
+        let mut problems: Vec<String> = hop.functions.iter().flat_map(of_call).collect();
+        let missing = hop.config.iter().filter(|config| !is_there(config));
+        problems.extend(
+            missing.map(|config| format!("there is no file `{config}` to read a configuration from")),
+        );
+        problems
     }
 
     /// The path of its configuration.
@@ -71,6 +93,12 @@ impl Subject {
             }),
         }
     }
+}
+
+/// True if a configuration is a file, or a key in one behind `#`. Of several, which the study file refuses, nothing is known.
+fn is_there(config: &str) -> bool {
+    let file = config.rsplit_once('#').map_or(config, |(file, _)| file);
+    config.contains('+') || [config, file].iter().any(|path| Path::new(path).exists())
 }
 
 /// An arm of one proxy.

@@ -10,7 +10,7 @@ use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
 use hoptax_plan::plan::{Arm, CONFIDENCE, Plan};
-use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd};
+use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd, percent};
 use hoptax_run::runner::{self, Setting};
 use hoptax_stats::search::{Limits, Repetition, Search, WIDER};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -205,7 +205,7 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
     let arms: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
     let load = plan.loads.first();
     let objectives: Vec<String> = options.objectives.iter().map(ToString::to_string).collect();
-    let interval = |width: f64| format!("until the interval of the rate is {:.0} % wide", width * 100.0);
+    let interval = |width: f64| format!("until the interval of the rate is {} wide", percent(width, 0));
     let needs = gigabytes(estimate::Estimate::from_plan(plan).memory_bytes);
     format!(
         "search on arms of the study `{}`\n\n\

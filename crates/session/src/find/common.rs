@@ -8,7 +8,7 @@ use hoptax_load::MAX_RATE;
 use hoptax_load::trial::TrialSpec;
 use hoptax_report::numbers::rate;
 use hoptax_report::{documents, live};
-use hoptax_result::{EndedBy, FindEvidence, FindTrial, FoundGoal, LoadResult};
+use hoptax_result::{EndedBy, FindEvidence, FindTrial, FoundGoal, LoadResult, grouped};
 use hoptax_stats::search::{
     CONFIDENCE, Criterion, GoalResult, Limits, Measured, Planned, Search, SearchError,
 };
@@ -77,9 +77,11 @@ pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
         SearchError::Range { min, max } => format!(
             "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
         ),
-        SearchError::Budget { .. } => {
-            format!("{no_time}: {error}; raise it")
-        }
+        SearchError::Budget { budget, trial } => format!(
+            "{no_time}: it takes {:.1} s, and {:.1} s are left; raise --budget",
+            trial.as_secs_f64(),
+            budget.as_secs_f64()
+        ),
         other => other.to_string(),
     })
 }
@@ -127,7 +129,12 @@ pub(super) fn names(numbers: &[usize], objectives: &[Objective]) -> Vec<String> 
 /// A trial that begins, in words.
 pub(super) fn trial_text(planned: &Planned) -> String {
     let (warmup_s, recorded_s) = (planned.warmup.as_secs_f64(), planned.duration.as_secs_f64());
-    format!("trial at {}/s for {recorded_s:.1} s after {warmup_s:.1} s", rate(planned.load))
+    format!(
+        "trial at {}/s for {recorded_s} s after {warmup_s} s",
+        rate(planned.load),
+        recorded_s = grouped(recorded_s, 1),
+        warmup_s = grouped(warmup_s, 1)
+    )
 }
 
 /// A line about a trial, and the bounds of the search after it.

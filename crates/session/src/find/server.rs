@@ -22,6 +22,10 @@ use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 use crate::{awake, environment};
 
+/// What is wrong with a budget that the closed loop and the wait for the last responses use up.
+const NO_TIME: &str =
+    "--budget leaves no time for one trial, after a closed loop and with --timeout for the last responses";
+
 /// A server to search on, with the options of such a search alone.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -205,8 +209,7 @@ impl OnRange<'_> {
                 "--min-rate must be at least {LOWEST_RATE}: the shortest trials last a second and need a request"
             )));
         }
-        Search::new(&criteria(objectives), goals, self.range)
-            .map_err(|error| refusal(&error, "--budget leaves no time for one trial"))
+        Search::new(&criteria(objectives), goals, self.range).map_err(|error| refusal(&error, NO_TIME))
     }
 }
 

@@ -11,7 +11,7 @@ use hoptax_checks::thresholds;
 use hoptax_host::clock::{self, now_ns};
 use hoptax_load::trial::{TrialError, TrialSpec};
 use hoptax_load::{Arrivals, Pace};
-use hoptax_result::{FindTrial, LoadResult, TriedObjective};
+use hoptax_result::{FindTrial, LoadResult, TriedObjective, grouped};
 use hoptax_stats::search::{Measured, Planned, Sample};
 
 use super::common::{Tried, limits_processes, recording, unless_interrupted};
@@ -130,7 +130,10 @@ impl<'a> Trials<'a> {
             ..self.spec.clone()
         };
         let result = self.load(&spec).map_err(|error| {
-            Failure::environment(format!("the trial at {rate:.0} requests/s could not run: {error}"))
+            Failure::environment(format!(
+                "the trial at {rate} requests/s could not run: {error}",
+                rate = grouped(rate, 0)
+            ))
         })?;
         if let Some(result) = &result {
             self.must_settle = !hold(&try_all(&self.objectives, result));

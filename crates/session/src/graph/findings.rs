@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_checks::vague::{Width, vague_level};
 use hoptax_result::{
-    Finding, GraphRunResponse, GraphRunResult, GraphSlice, Interval, Measured, Severity, Verdict,
+    Finding, GraphRunResponse, GraphRunResult, GraphSlice, Interval, Measured, Severity, Verdict, grouped,
+    percent,
 };
 
 /// Relative deviation of the requests that a proxy counted from those that the graph states, above which another graph ran.
@@ -98,8 +99,8 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let (share, most) = (cores / processors, limits.value(&thresholds::PROCESSORS_BUSY));
     (share > most).then(|| {
         let message = format!(
-            "the proxies used {:.0} % of the time of the {processors} processors that they share: queues grew without limit",
-            100.0 * share
+            "the proxies used {} of the time of the {processors} processors that they share: queues grew without limit",
+            percent(share, 0)
         );
         let measured = Measured::percent(share, most);
         Finding::new("processors-busy", Severity::Fail, measured, message, "lower --rate, or use a machine with more processors")
@@ -122,9 +123,10 @@ fn counts(result: &GraphRunResult) -> Vec<Finding> {
         let most = COUNT_DEVIATION.max(slack / expected.max(1.0));
         if deviation.abs() > most {
             let message = format!(
-                "the proxy of `{}` handled {} requests, and its part of the calls of the graph is {expected:.0}",
+                "the proxy of `{}` handled {} requests, and its part of the calls of the graph is {expected}",
                 proxy.service,
-                counted(number)
+                grouped(counted(number), 0),
+                expected = grouped(expected, 0)
             );
             let measured = Measured::percent(deviation.abs(), most);
             let advice =

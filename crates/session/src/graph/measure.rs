@@ -6,7 +6,7 @@ use std::time::Instant;
 use hoptax_checks::thresholds::Limits;
 use hoptax_host::processors::Placement;
 use hoptax_predict::size::Processors;
-use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
+use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted, grouped};
 use hoptax_run::runner::{KERNEL_TICKS, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
@@ -71,7 +71,12 @@ pub fn measure(
         ticks: KERNEL_TICKS,
     };
     let seconds = f64::from(spec.rounds) * f64::from(2 * spec.slices) * (spec.slice + WARMUP).as_secs_f64();
-    note(&format!("{}: {}, about {:.0} s", plan.name, counted(spec.rounds.into(), "round"), 1.1 * seconds));
+    note(&format!(
+        "{}: {}, about {} s",
+        plan.name,
+        counted(spec.rounds.into(), "round"),
+        grouped(1.1 * seconds, 0)
+    ));
     let began = Instant::now();
     let mut on_round = |round| {
         let elapsed = began.elapsed().as_secs();

@@ -2,7 +2,7 @@
 
 use hoptax_functions::{Catalogue, Function};
 use hoptax_report::numbers::UNCERTAIN_SIGN;
-use hoptax_result::{ArmResult, StudyResult};
+use hoptax_result::{ArmResult, StudyResult, grouped};
 
 use super::Chapter;
 use super::markdown::{cell, code, file_name, line, row, source};
@@ -86,7 +86,7 @@ fn price(function: &Function, listed: &StudyResult) -> String {
         let load = own_load(listed, arm).map_or_else(String::new, |load| format!(", {load}"));
         let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let companion = arm.companion_cpu_us_per_request;
-        let companion = companion.map_or_else(|| "-".to_owned(), |one| format!("{:.1}", one.estimate));
+        let companion = companion.map_or_else(|| "-".to_owned(), |one| grouped(one.estimate, 1));
         text += &row([&format!("{}{load}", cell(&code(&arm.id))), &cpu_share, &cpu_us, &companion, &p50_us]);
     }
     if text.contains(UNCERTAIN_SIGN) {

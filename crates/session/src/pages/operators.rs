@@ -1,6 +1,6 @@
 //! The guide of operators: changes of a configuration that save CPU time, in the order of what the price list says that they save.
 
-use hoptax_result::{ArmResult, StudyResult};
+use hoptax_result::{ArmResult, StudyResult, percent};
 
 use super::markdown::{cell, code, file_name, row};
 use crate::failure::Failure;
@@ -145,9 +145,9 @@ fn may_stay(listed: &StudyResult) -> String {
     };
     let names: Vec<String> = listed.arms.iter().filter(costs_little).map(link).collect();
     format!(
-        "\n## Functions that may stay\n\nThe interval of their price ends below {:.0} %, so turning them off saves nothing that anybody \
+        "\n## Functions that may stay\n\nThe interval of their price ends below {}, so turning them off saves nothing that anybody \
          would notice: {}.\n",
-        LITTLE_SHARE * 100.0,
+        percent(LITTLE_SHARE, 0),
         names.join(", ")
     )
 }

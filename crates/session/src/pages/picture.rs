@@ -1,6 +1,6 @@
 //! The picture of a price: the CPU time of plain proxying, and on top of it the time that a function adds, with its interval.
 
-use hoptax_result::Interval;
+use hoptax_result::{Interval, grouped, ungrouped};
 
 /// An arm.
 #[derive(Debug)]
@@ -42,22 +42,35 @@ pub(super) fn picture(bars: &[Bar]) -> String {
         let (low, high) = (x(bar.plain_us + bar.added_us.low), x(bar.plain_us + bar.added_us.high));
         let (name, middle, base) = (escaped(&bar.name), top + BAR / 2.0, top + BAR - 3.0);
         let left = BEGIN - 8.0;
-        text += &format!("<text x=\"{left:.1}\" y=\"{base:.1}\" text-anchor=\"end\">{name}</text>\n");
+        text += &format!(
+            "<text x=\"{left}\" y=\"{base}\" text-anchor=\"end\">{name}</text>\n",
+            left = ungrouped(left, 1),
+            base = ungrouped(base, 1)
+        );
         text += &rectangle(BEGIN, plain.min(total) - BEGIN, top, "opacity=\"0.3\"");
         text += &rectangle(plain.min(total), (total - plain).abs(), top, "fill=\"#2f6fde\"");
         text += &format!(
-            "<path d=\"M{low:.1} {middle:.1}H{high:.1}\" stroke=\"currentColor\" stroke-width=\"2\"/>\n"
+            "<path d=\"M{low} {middle}H{high}\" stroke=\"currentColor\" stroke-width=\"2\"/>\n",
+            low = ungrouped(low, 1),
+            middle = ungrouped(middle, 1),
+            high = ungrouped(high, 1)
         );
     }
     text += &format!(
         "</svg>\n<figcaption>CPU time per request: plain proxying in grey, the addition in blue, its 95 % interval as a line. The longest \
-         ends at {longest:.1} us.</figcaption>\n</figure>\n"
+         ends at {longest} us.</figcaption>\n</figure>\n",
+        longest = grouped(longest, 1)
     );
     text
 }
 
 fn rectangle(left: f64, width: f64, top: f64, look: &str) -> String {
-    format!("<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{BAR}\" {look}/>\n")
+    format!(
+        "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{BAR}\" {look}/>\n",
+        left = ungrouped(left, 1),
+        top = ungrouped(top, 1),
+        width = ungrouped(width, 1)
+    )
 }
 
 fn escaped(text: &str) -> String {

@@ -1,8 +1,9 @@
 //! Describes the listeners of a configuration, and their tries, as text.
 
+use hoptax_bootstrap::Place;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
-use hoptax_result::Activity;
+use hoptax_result::{Activity, counted};
 use hoptax_text::secrets::is_name;
 
 use super::Listed;
@@ -11,10 +12,20 @@ use super::order::lacking;
 use super::tries::{Tried, Tries};
 use super::try_out::Answers;
 
-/// Describes a configuration: the kind of its file, the listeners with their requests and parts, and all replacements.
+/// Describes a configuration: the kind of its file, how many listeners have a bill, the listeners with their requests and parts, and all
+/// replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     let replacements = &listed.adapted.replacements;
+    let folder = common_folder(listed);
+    let at = |place: &Place| {
+        let place = place.to_string();
+        place.strip_prefix(&folder).map_or_else(|| place.clone(), str::to_owned)
+    };
     let mut text = described.map_or_else(String::new, |what| format!("Configuration {what}\n\n"));
+    let with_request = listed.listeners.iter().filter(|passed| passed.request.is_ok()).count();
+    let all = counted(listed.listeners.len() as u64, "listener");
+    let of_places = if folder.is_empty() { String::new() } else { format!("; all places are in {folder}") };
+    text += &format!("{with_request} of {all} can be priced{of_places}\n\n");
     for passed in &listed.listeners {
         text += &format!("Listener {} ({})\n", passed.listener.name, passed.listener.address);
         match &passed.request {
@@ -22,10 +33,11 @@ pub fn outline(described: Option<&str>, listed: &Listed) -> String {
                 text += &self::request(request);
                 text +=
                     if passed.parts.is_empty() { "  no parts that can be removed\n" } else { "  parts\n" };
-                let rows: Vec<[String; 3]> = passed.parts.iter().map(part).collect();
+                let rows: Vec<[String; 3]> =
+                    passed.parts.iter().map(|one| part(one, &at(&one.place))).collect();
                 text += &table(&rows, 4);
             }
-            Err(problem) => text += &format!("  no request: {}: {}\n", problem.place, problem.message),
+            Err(problem) => text += &format!("  no request: {}: {}\n", at(&problem.place), problem.message),
         }
         text += "\n";
     }
@@ -40,7 +52,7 @@ pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     text += "Replacements\n";
     let rows: Vec<[String; 3]> = replacements
         .iter()
-        .map(|one| [one.place.to_string(), one.what.clone(), format!("-> {}", one.with)])
+        .map(|one| [at(&one.place), one.what.clone(), format!("-> {}", one.with)])
         .collect();
     text + &table(&rows, 2)
 }
@@ -70,12 +82,26 @@ fn request(request: &DerivedRequest) -> String {
     text + &format!("           {to}\n")
 }
 
-fn part(part: &Part) -> [String; 3] {
+/// The folder of all places, with the slash behind it; empty if they have none in common. It would make every line long.
+fn common_folder(listed: &Listed) -> String {
+    let of_listeners = listed.listeners.iter().flat_map(|passed| {
+        let of_request = passed.request.as_ref().err().map(|problem| &problem.place);
+        passed.parts.iter().map(|part| &part.place).chain(of_request)
+    });
+    let of_replacements = listed.adapted.replacements.iter().map(|one| &one.place);
+    let files: Vec<&str> = of_listeners.chain(of_replacements).map(|place| place.file.as_str()).collect();
+    let first = files.first().and_then(|first| first.rsplit_once('/'));
+    let folder = first.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
+    if files.iter().all(|file| file.starts_with(&folder)) { folder } else { String::new() }
+}
+
+/// A row for a part, which stands at `place`.
+fn part(part: &Part, place: &str) -> [String; 3] {
     let needs = part.exercised_by.as_ref().filter(|_| part.is_unmet);
     let needs = needs.map_or_else(String::new, |needs| {
         format!("; this request is not known to exercise it, which takes {needs}")
     });
-    [part.kind.to_string(), part.name.clone(), format!("{}{needs}", part.place)]
+    [part.kind.to_string(), part.name.clone(), format!("{place}{needs}")]
 }
 
 /// Describes the outcomes of the tries: the responses of the variants, and the parts that acted.

@@ -2,7 +2,7 @@
 
 use hoptax_report::documents;
 use hoptax_report::kind::Head;
-use hoptax_result::{Environment, LoadResult, StudyResult, Verdict};
+use hoptax_result::{Environment, LoadResult, StudyResult, Verdict, grouped};
 use hoptax_subject::digest::sha256;
 use serde::Deserialize;
 
@@ -218,7 +218,7 @@ fn of_environment(environment: &Environment) -> String {
 /// The name of a machine, the same for all its runs.
 fn machine(cpu_model: &str, cpus: u32, memory_bytes: u64) -> String {
     let gibibytes = memory_bytes as f64 / f64::from(1 << 30);
-    format!("{cpu_model}, {cpus} processors, {gibibytes:.1} GiB")
+    format!("{cpu_model}, {cpus} processors, {gibibytes} GiB", gibibytes = grouped(gibibytes, 1))
 }
 
 fn study_identity(name: &str, seed: u64, started_at: &str, machine: &str) -> String {

@@ -94,7 +94,8 @@ pub fn write(folder: &Path, documents: &[RunFile]) -> Result<(), StoreError> {
     let cannot = |path: &Path, error| StoreError::file("write", path, error);
     fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
     if !entries(folder)?.is_empty() {
-        let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the folder is not empty");
+        let error =
+            std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the folder is not empty: name another");
         return Err(cannot(folder, error));
     }
     for document in documents {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hoptax_result::counted;
+use hoptax_result::{counted, grouped, percent};
 
 use super::{Outcome, Slow, State, Status, Upstream};
 
@@ -113,7 +113,7 @@ impl Status {
         let said = |(upstream, slow): &(&Upstream, &Slow)| {
             let now = match upstream.first_byte_p90_us {
                 Some(us) => format!("the first byte comes after {} (p90)", milliseconds(Some(us))),
-                None => format!("{:.0} % have no response in time", upstream.unanswered_share * 100.0),
+                None => format!("{} have no response in time", percent(upstream.unanswered_share, 0)),
             };
             let compared = match (slow.usual_us, slow.others_us) {
                 (_, Some(others)) => {
@@ -171,12 +171,12 @@ impl Upstream {
     pub(super) fn cells(&self) -> [String; HEADINGS.len()] {
         [
             self.name.clone(),
-            format!("{:.1}", self.requests_per_second),
+            grouped(self.requests_per_second, 1),
             milliseconds(self.wait_p50_us),
             milliseconds(self.first_byte_p50_us),
             milliseconds(self.first_byte_p90_us),
             milliseconds(self.rest_p50_us),
-            format!("{:.1} %", self.unanswered_share * 100.0),
+            percent(self.unanswered_share, 1),
         ]
     }
 }
@@ -184,8 +184,8 @@ impl Upstream {
 fn milliseconds(us: Option<f64>) -> String {
     match us {
         None => "none".to_owned(),
-        Some(us) if us < 10_000.0 => format!("{:.2} ms", us / 1000.0),
-        Some(us) => format!("{:.1} ms", us / 1000.0),
+        Some(us) if us < 10_000.0 => format!("{} ms", grouped(us / 1000.0, 2)),
+        Some(us) => format!("{} ms", grouped(us / 1000.0, 1)),
     }
 }
 

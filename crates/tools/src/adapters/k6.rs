@@ -1,6 +1,6 @@
 //! k6: virtual users that execute a script.
 
-use hoptax_result::{CountRange, Latency};
+use hoptax_result::{CountRange, Latency, ungrouped};
 use serde_json::Value;
 
 use super::command_line::command_line;
@@ -35,7 +35,7 @@ pub(super) const TOOL: Tool = Tool {
                 // It supports whole numbers of requests per arbitrary time unit.
                 let (rate, unit) = match offer.whole_rate() {
                     Ok(rate) => (rate, "1s".to_owned()),
-                    Err(_) => ("1".to_owned(), format!("{:.0}ns", 1e9 / rate)),
+                    Err(_) => ("1".to_owned(), format!("{}ns", ungrouped(1e9 / rate, 0))),
                 };
                 format!(
                     "executor: 'constant-arrival-rate', rate: {rate}, timeUnit: '{unit}', duration: '{seconds}s', \

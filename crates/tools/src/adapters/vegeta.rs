@@ -1,6 +1,6 @@
 //! vegeta: a constant rate with as many workers as needed.
 
-use hoptax_result::{CountRange, Latency};
+use hoptax_result::{CountRange, Latency, ungrouped};
 
 use super::command_line::words;
 use crate::document::{Document, with_fields};
@@ -16,7 +16,7 @@ pub(super) const TOOL: Tool = Tool {
         // It supports whole numbers of requests per arbitrary time unit; 0 means no limit.
         let rate = match offer.rate {
             None => "0".to_owned(),
-            Some(rate) => offer.whole_rate().unwrap_or_else(|_| format!("1/{:.0}ns", 1e9 / rate)),
+            Some(rate) => offer.whole_rate().unwrap_or_else(|_| format!("1/{}ns", ungrouped(1e9 / rate, 0))),
         };
         // `-connections` limits only idle connections; without a rate, the number of workers must be limited.
         let limit =

@@ -1,7 +1,7 @@
 //! A result as JSON of Nighthawk's client, with one statistic: the service time, from the sending of a request to its response. Nighthawk
 //! has no statistic that begins with the intended start.
 
-use hoptax_result::{Latency, LoadResult, Loop};
+use hoptax_result::{Latency, LoadResult, Loop, ungrouped};
 use serde_json::{Value, json};
 
 /// The name of the statistic.
@@ -33,7 +33,7 @@ pub fn text(result: &LoadResult) -> String {
 
 /// A time in microseconds as a duration of Protobuf in JSON.
 fn seconds(us: f64) -> String {
-    format!("{:.9}s", us / 1e6)
+    format!("{}s", ungrouped(us / 1e6, 9))
 }
 
 fn statistic(times: &Latency) -> Option<Value> {

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use hoptax_load::hdr::Bucket;
-use hoptax_result::LoadResult;
+use hoptax_result::{LoadResult, ungrouped};
 
 use super::stated;
 use crate::exponential::Exponential;
@@ -32,8 +32,10 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     .join(",");
     // Counts since the start of the record, at its end.
     let from_s = result.recorded_from_unix_s;
-    let end = from_s.map(|from_s| format!(" {:.3}", from_s + result.recorded_s)).unwrap_or_default();
-    let when = from_s.map(|from_s| format!("{end} st@{from_s:.3}")).unwrap_or_default();
+    let end =
+        from_s.map(|from_s| format!(" {}", ungrouped(from_s + result.recorded_s, 3))).unwrap_or_default();
+    let when =
+        from_s.map(|from_s| format!("{end} st@{from_s}", from_s = ungrouped(from_s, 3))).unwrap_or_default();
     let mut text = String::new();
     let _ = writeln!(
         text,

@@ -5,7 +5,7 @@
 use std::borrow::Borrow;
 
 use hoptax_load::hdr::Bucket;
-use hoptax_result::{Latency, LoadResult};
+use hoptax_result::{Latency, LoadResult, ungrouped};
 use serde_json::{Value, json};
 
 use super::stated::{outcomes, unstated};
@@ -25,7 +25,7 @@ pub(crate) const LOWER_BOUNDS: &str = "hoptax.lower_bounds";
 pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> String {
     let (plan, book, rate) = (&result.plan, &result.book, &result.rate);
     let from_s = result.recorded_from_unix_s.unwrap_or_default().max(0.0);
-    let nanoseconds = |unix_s: f64| format!("{:.0}", unix_s * 1e9);
+    let nanoseconds = |unix_s: f64| ungrouped(unix_s * 1e9, 0);
     let times = Times { start: nanoseconds(from_s), end: nanoseconds(from_s + result.recorded_s) };
     let rates = [("target", rate.target), ("offered", Some(rate.offered)), ("achieved", rate.achieved)];
     let statuses: Vec<(String, u64)> =

@@ -2,7 +2,7 @@
 //!
 //! Tools print such numbers: wrk a duration of 307,445,734,491 minutes (wrk#327), and latencies of 0 beside requests (wrk#37).
 
-use hoptax_result::{CountRange, Latency};
+use hoptax_result::{CountRange, Latency, grouped};
 
 use crate::reported::Reported;
 
@@ -42,7 +42,7 @@ fn length(reported: &mut Reported) -> Option<String> {
     let seconds = reported.seconds.filter(|seconds| *seconds <= 0.0 || *seconds > MAX_S)?;
     reported.seconds = None;
     Some(if seconds > 0.0 {
-        format!("its duration, which is {seconds:.0} s, longer than a year")
+        format!("its duration, which is {seconds} s, longer than a year", seconds = grouped(seconds, 0))
     } else {
         "its duration, which is 0".to_owned()
     })

@@ -63,11 +63,16 @@ impl Trial for Bucket {
         if f64::from(all) < expected * (1.0 + MORE) + 1.0 {
             let sent = count(all);
             return Judged::Untried(format!(
-                "{sent} requests in {seconds:.2} s are too few to reach the limit, {refusals}"
+                "{sent} requests in {seconds} s are too few to reach the limit, {refusals}",
+                seconds = grouped(seconds, 2)
             ));
         }
         let expects = grouped(expected, 0);
-        let words = format!("{} in {seconds:.2} s, {expects} expected, {refusals}", count(admitted));
+        let words = format!(
+            "{} in {seconds} s, {expects} expected, {refusals}",
+            count(admitted),
+            seconds = grouped(seconds, 2)
+        );
         let range = expected * (1.0 - FEWER) - 1.0..=expected * (1.0 + MORE) + 1.0;
         if range.contains(&f64::from(admitted)) { Judged::Kept(words) } else { Judged::excusable(words) }
     }

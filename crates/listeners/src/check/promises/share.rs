@@ -1,6 +1,6 @@
 //! A split sends its share of the requests elsewhere: of a number of requests, those that arrive there are counted, and a test decides.
 
-use hoptax_result::{PromiseKind, grouped};
+use hoptax_result::{PromiseKind, grouped, percent};
 use hoptax_stats::exact_share;
 
 use super::Subject;
@@ -43,13 +43,13 @@ impl Trial for Split {
             return Judged::Untried("no request arrives".to_owned());
         };
         let words = format!(
-            "{:.1} %, {} of {} requests, {:.2} % interval {:.1} to {:.1} %",
-            interval.estimate * 100.0,
+            "{}, {} of {} requests, {} interval {} to {}",
+            percent(interval.estimate, 1),
             grouped(here as f64, 0),
             grouped(all as f64, 0),
-            CONFIDENCE * 100.0,
-            interval.low * 100.0,
-            interval.high * 100.0,
+            percent(CONFIDENCE, 2),
+            grouped(interval.low * 100.0, 1),
+            percent(interval.high, 1)
         );
         if interval.contains(f64::from(self.percent) / 100.0) {
             Judged::Kept(words)

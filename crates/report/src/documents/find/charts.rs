@@ -5,7 +5,7 @@ use hoptax_result::{FindResult, FindTrial, FoundGoal, Interval, Sweep, SweepPoin
 use super::{highest, in_words, knee, value};
 use crate::chart::{Axis, Band, Chart, Level, Line, LineForm, Point, Scale, Series, Tone, drawn};
 use crate::document::Section;
-use crate::numbers::{counted, rate};
+use crate::numbers::{counted, percent, rate};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
 
@@ -161,7 +161,7 @@ pub(in crate::documents) fn of_trials(
             let one = trial.objectives.get(place).filter(|one| is_it(trial, one))?;
             let of = one.value? * factor(&one.unit);
             let text =
-                format!("{}, {:.2} % late or lost", value(one.value, &one.unit), 100.0 * one.loss_ratio);
+                format!("{}, {} late or lost", value(one.value, &one.unit), percent(one.loss_ratio, 2));
             Some(Point { text: Some(text), ..Point::at(trial.rate, Some(of)) })
         };
         sorted.iter().filter_map(point).collect()

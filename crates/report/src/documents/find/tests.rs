@@ -186,6 +186,19 @@ fn every_state_says_what_is_known_and_what_to_do() {
 }
 
 #[test]
+fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts() {
+    let mut result = result(FindState::Unfinished, None, None);
+    result.max_rate = 1_500.0;
+    let command = |result: &FindResult| next(result).map(|next| next.command).unwrap();
+    assert_eq!(
+        command(&result),
+        "hoptax find --slo 'p99<5ms' --max-rate 1500 --budget 1200s 'http://127.0.0.1:1/'"
+    );
+    result.trials.retain(|trial| !trial.generator_limits.is_empty());
+    assert_eq!(command(&result), "hoptax trust doctor");
+}
+
+#[test]
 fn a_line_about_a_trial() {
     let result = result(FindState::Found, None, None);
     let lines: Vec<String> = result.trials.iter().take(3).map(find_trial).collect();

@@ -92,7 +92,7 @@ fn others(result: &LoadResult) -> Vec<String> {
     if book.blocked > 0 || result.waiting.most > 0 {
         let until_end = result.unsent.get("end").copied().unwrap_or_default();
         lines.push(format!(
-            "waiting: {} waited for a connection{}, at most {} at once, {:.3} s in total",
+            "waiting: {} waited for a connection{}, at most {} at once, {} s in total",
             count(book.blocked + until_end),
             if until_end > 0 {
                 format!(", {} of them until the end", count(until_end))
@@ -100,7 +100,7 @@ fn others(result: &LoadResult) -> Vec<String> {
                 String::new()
             },
             count(result.waiting.most),
-            result.waiting.total_s
+            grouped(result.waiting.total_s, 3)
         ));
     }
     if !result.statuses.is_empty() {

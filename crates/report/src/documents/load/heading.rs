@@ -39,12 +39,12 @@ pub(super) fn heading(result: &LoadResult) -> (String, String) {
         network_note(&plan.network),
         counted(plan.workers.into(), "worker"),
         match (result.ended_by, plan.request_limit) {
-            _ if result.merged.is_some() => format!("{:.1} s in common", result.recorded_s),
+            _ if result.merged.is_some() => format!("{} s in common", grouped(result.recorded_s, 1)),
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
             (EndedBy::Requests, Some(limit)) => {
-                format!("{} in {:.1} s", counted(limit, "request"), result.recorded_s)
+                format!("{} in {} s", counted(limit, "request"), grouped(result.recorded_s, 1))
             }
-            _ => format!("{:.1} of {} s", result.recorded_s, seconds(plan.duration_s)),
+            _ => format!("{} of {} s", grouped(result.recorded_s, 1), seconds(plan.duration_s)),
         },
         match result.ended_by {
             EndedBy::Plan | EndedBy::Requests => "",

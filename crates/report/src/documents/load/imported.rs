@@ -1,6 +1,6 @@
 //! The heading and the accounts of a result of another tool: the numbers of its file, and no more.
 
-use hoptax_result::{CountRange, Imported, LoadResult, Stated};
+use hoptax_result::{CountRange, Imported, LoadResult, Range, Stated};
 
 use crate::numbers::{counted, grouped, seconds};
 
@@ -23,21 +23,25 @@ pub(super) fn heading(result: &LoadResult, imported: &Imported) -> (String, Stri
     (format!("imported from {}: {target}", imported.tool), load)
 }
 
+/// The requests and their rate in one sentence.
+pub(super) fn answer(result: &LoadResult, imported: &Imported) -> String {
+    let (answered, failed) = requests(result, imported);
+    let rate = rate(result, imported).map_or_else(String::new, |rate| format!(", {rate}"));
+    let answered = match answered {
+        Some(answered) => format!("{answered} requests were answered{rate}"),
+        None => format!("How many requests were answered is not known{rate}"),
+    };
+    match failed {
+        Some(failed) => format!("{answered}; {failed} failed"),
+        None => format!("{answered}; how many failed is not known"),
+    }
+}
+
 /// Rates and accounts.
 pub(super) fn accounts(result: &LoadResult, imported: &Imported) -> Vec<String> {
-    let book = &result.book;
-    let (has_answered, has_failed) = match book.stated {
-        Stated::All => (true, true),
-        Stated::Imported { answered, failed } => (answered, failed),
-    };
-    let range = imported.answered_per_s;
-    let rate = match (result.rate.achieved, range) {
-        (Some(rate), _) => format!("answered {}/s", grouped(rate, 0)),
-        (None, Some(range)) => format!("answered {} to {}/s", grouped(range.low, 0), grouped(range.high, 0)),
-        (None, None) => "not known".to_owned(),
-    };
-    let answered = count(has_answered, book.answered, imported.answered);
-    let failed = count(has_failed, book.failed, imported.failed);
+    let rate =
+        rate(result, imported).map_or_else(|| "not known".to_owned(), |rate| format!("answered {rate}"));
+    let (answered, failed) = requests(result, imported);
     let requests = match (answered, failed) {
         (None, None) => "not known".to_owned(),
         (Some(answered), Some(failed)) => format!("{answered} answered, {failed} failed"),
@@ -45,6 +49,24 @@ pub(super) fn accounts(result: &LoadResult, imported: &Imported) -> Vec<String> 
         (None, Some(failed)) => format!("answered not known, {failed} failed"),
     };
     vec![format!("rate: {rate}"), format!("requests: {requests}")]
+}
+
+/// The requests that were answered, and those that failed; none of what is not stated.
+fn requests(result: &LoadResult, imported: &Imported) -> (Option<String>, Option<String>) {
+    let book = &result.book;
+    let (has_answered, has_failed) = match book.stated {
+        Stated::All => (true, true),
+        Stated::Imported { answered, failed } => (answered, failed),
+    };
+    let answered = count(has_answered, book.answered, imported.answered);
+    (answered, count(has_failed, book.failed, imported.failed))
+}
+
+/// The rate of answered requests, or the range that it is in: `9 to 10/s`.
+fn rate(result: &LoadResult, imported: &Imported) -> Option<String> {
+    let range = |range: Range| format!("{} to {}/s", grouped(range.low, 0), grouped(range.high, 0));
+    let rate = result.rate.achieved.map(|rate| format!("{}/s", grouped(rate, 0)));
+    rate.or_else(|| imported.answered_per_s.map(range))
 }
 
 /// A number of requests, or the range that it is in.

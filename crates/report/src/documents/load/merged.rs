@@ -6,6 +6,12 @@ use super::cells::{cell, rate};
 use crate::numbers::grouped;
 use crate::table::Table;
 
+/// The runs of those that were named that are in the result, if some are missing: ` of 2 of 3 runs`.
+pub(super) fn incomplete(merged: &Merged) -> Option<String> {
+    let all = merged.runs.len() + merged.left_out.len();
+    (!merged.left_out.is_empty()).then(|| format!(" of {} of {all} runs", merged.runs.len()))
+}
+
 /// A row for each run, with its start after that of the first.
 pub(super) fn runs(merged: &Merged) -> Table {
     let header = ["run", "start s", "for s", "connections", "answered/s", "p50 us", "p99 us", "verdict"];
@@ -16,8 +22,8 @@ pub(super) fn runs(merged: &Merged) -> Table {
         let percentile =
             |of: f64| cell(run.response.known(&run.bounds, TimeOf::Percentile(of)), run.response.count);
         let cells = vec![
-            format!("{:.1}", run.recorded_from_unix_s - first_s),
-            format!("{:.1}", run.recorded_s),
+            grouped(run.recorded_from_unix_s - first_s, 1),
+            grouped(run.recorded_s, 1),
             grouped(run.connections.into(), 0),
             run.rate.achieved.map_or("withheld".to_owned(), rate),
             percentile(50.0),

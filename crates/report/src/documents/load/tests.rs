@@ -222,6 +222,7 @@ fn a_merged_load_has_a_row_for_each_run() {
     result.stages.clear();
     result.merged = Some(merged);
     let text = text_of(&result);
+    assert!(text.contains(" planned requests of 2 of 3 runs were answered, "), "{text}");
     assert!(text.contains("\nmerged from 2 runs: GET http://127.0.0.1:8080/ and 2 more\n"), "{text}");
     let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("run ")).take(4).collect();
     insta::assert_snapshot!(table.join("\n"));

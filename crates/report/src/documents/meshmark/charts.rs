@@ -5,6 +5,7 @@ use hoptax_result::MeshMarkArm;
 use super::value;
 use crate::chart::{Chart, IntervalRow, Intervals, Scale};
 use crate::document::Section;
+use crate::numbers::percent;
 use crate::quantity::{Form, Quantity};
 
 /// Both charts; those without a number are left out.
@@ -15,7 +16,7 @@ pub(super) fn charts(arms: &[&MeshMarkArm]) -> Option<Section> {
     let values = Intervals::new("value for cost", axis, values);
     let mark = |arm: &&MeshMarkArm| {
         let of_arm = Quantity::point(arm.mean?, "", Form::Level);
-        let left = |share: Option<f64>| Some(format!("{:.1} %", 100.0 * share?));
+        let left = |share: Option<f64>| Some(percent(share?, 1));
         let row = IntervalRow::measured(name(arm), of_arm);
         let left = left(arm.cpu_mue).zip(left(arm.memory_mue));
         Some(match left {

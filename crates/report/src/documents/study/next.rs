@@ -4,7 +4,7 @@ use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
 
 use crate::findings::is_open_ended;
 use crate::next::{Next, word};
-use crate::numbers::counted;
+use crate::numbers::{counted, grouped};
 use crate::probe::{self, Shortened};
 
 /// With fewer rounds than this, the first advice is to measure more.
@@ -51,7 +51,9 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
     {
         let by = result.machine.as_ref().and_then(|machine| machine.never_halted_by);
         let purpose = format!(
-            "a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if processors do not halt"
+            "a wake-up takes {halting_us} us here, and {never_halted_us} us if processors do not halt",
+            halting_us = grouped(halting_us, 0),
+            never_halted_us = grouped(never_halted_us, 0)
         );
         return match by {
             Some(NeverHaltedBy::Spinner) => Next::new(format!("sudo hoptax study {study}"), purpose),

@@ -42,8 +42,13 @@ pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> S
     let mut left_out: Vec<String> = Vec::new();
     let excess = loop {
         let excess = width(&table).saturating_sub(usize::from(style.width));
-        let droppable = table.columns.iter().enumerate().max_by_key(|(_, column)| column.priority);
-        match droppable.filter(|(_, column)| column.priority > 0 && excess > 0) {
+        // A column in which the rows that are shown state nothing makes room first.
+        let is_vacant = |place: usize| {
+            table.rows.iter().all(|row| row.cells.get(place).is_none_or(|cell| !cell.is_stated()))
+        };
+        let droppable = table.columns.iter().enumerate().filter(|(_, column)| column.priority > 0);
+        let droppable = droppable.max_by_key(|(place, column)| (is_vacant(*place), column.priority));
+        match droppable.filter(|_| excess > 0) {
             None => break excess,
             Some((place, column)) => {
                 left_out.push(column.heading.clone());
@@ -197,6 +202,22 @@ mod tests {
         let four = text(&table, style, at_most(4));
         assert!(four.lines().count() == 3 && four.ends_with("and 3 more: --details\n"), "whole rows: {four}");
         assert_eq!(text(&table, Style { width: 200, ..style }, None).lines().count(), 5);
+    }
+
+    #[test]
+    fn a_column_without_a_number_in_the_rows_that_are_shown_makes_room_for_one_with_numbers() {
+        let row = |name: &str, vacant: Cell| Row::new(name, vec![vacant, Cell::words("1")]);
+        let table = Table {
+            title: "t".to_owned(),
+            names: "name".to_owned(),
+            columns: vec![Column::new("p99 of response time", 1), Column::new("memory of the proxy", 2)],
+            rows: vec![row("a", Cell::Empty), row("b", Cell::Empty), row("c", Cell::words("2"))],
+        };
+        let style = Style { width: 46, colour: false };
+        let cut = text(&table, style, Some(MostRows { rows: 2, details: "--details" }));
+        assert!(cut.ends_with("columns without room: p99 of response time\n"), "{cut}");
+        let whole = text(&table, style, None);
+        assert!(whole.ends_with("columns without room: memory of the proxy\n"), "{whole}");
     }
 
     #[test]
