@@ -13,6 +13,13 @@ mod proxy;
 mod rule;
 mod rules;
 
+// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+#[cfg(test)]
+extern crate self as hoptax_lint;
+#[cfg(test)]
+#[path = "../tests/main.rs"]
+mod linting;
+
 pub use allowances::Allowances;
 pub use finding::Finding;
 pub use found::{Change, Found, Price};

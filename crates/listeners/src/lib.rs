@@ -15,6 +15,13 @@ mod render;
 mod shape;
 mod tree;
 
+// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+#[cfg(test)]
+extern crate self as hoptax_listeners;
+#[cfg(test)]
+#[path = "../tests/main.rs"]
+mod rendering;
+
 pub use file::schema;
 pub use import::{Imported, import};
 pub use output::{Form, Format, Lines, Output, is_listeners};

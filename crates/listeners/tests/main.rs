@@ -1,6 +1,6 @@
 //! Listeners files, their problems, and the configurations that they become.
 //!
-//! All files of this folder are one program, because each program links the libraries again.
+//! All files of this folder are modules of the unit tests, because each program links the libraries again.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -27,3 +27,10 @@ pub mod quiet;
 pub mod record;
 pub mod request;
 pub mod suit;
+
+// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+#[cfg(test)]
+extern crate self as hoptax_plan;
+#[cfg(test)]
+#[path = "../tests/repository/mod.rs"]
+mod repository;

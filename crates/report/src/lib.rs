@@ -53,5 +53,12 @@ mod words;
 #[cfg(test)]
 mod fixture;
 
+// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+#[cfg(test)]
+extern crate self as hoptax_report;
+#[cfg(test)]
+#[path = "../tests/real_results/mod.rs"]
+mod real_results;
+
 pub use inert::inert;
 pub use style::Style;

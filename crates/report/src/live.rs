@@ -1,6 +1,6 @@
 //! Views of what still runs, for the lines of a terminal that are printed again and again: functions from a state to cells.
 //!
-//! Of `ratatui`, this uses the buffers and the widgets, and no backend. Its inline viewport asks the terminal for the position of the
+//! Of ratatui, this uses the buffers and texts, and no backend. Its inline viewport asks the terminal for the position of the
 //! cursor: Crossterm writes the question to stdout, where a result may go to a file, and reads the answer from the keyboard in raw mode
 //! (<https://github.com/crossterm-rs/crossterm/issues/919>, <https://github.com/ratatui/ratatui/issues/2640>). The program prints the lines
 //! with moves relative to the cursor instead, so it needs no keyboard, and leaves nothing to restore.
@@ -9,10 +9,10 @@ mod load;
 mod search;
 mod study;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style as CellStyle};
-use ratatui::text::{Line, Span};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier, Style as CellStyle};
+use ratatui_core::text::{Line, Span};
 
 pub use load::LoadCourse;
 pub use search::{KnownRate, Search};

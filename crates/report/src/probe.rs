@@ -47,7 +47,7 @@ pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Optio
             ));
         }
         (Some(halting_us), None) => {
-            parts.push(format!("wake-up p50 {halting_us} us", halting_us = grouped(halting_us, 1)))
+            parts.push(format!("wake-up p50 {halting_us} us", halting_us = grouped(halting_us, 1)));
         }
         (None, _) => {}
     }

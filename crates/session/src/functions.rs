@@ -88,7 +88,7 @@ pub fn described(id: &str) -> Result<String, Failure> {
         let _ = writeln!(text, "proof   {proof}{how}");
     }
     let _ = write!(text, "\nfragment (a template):\n\n{}", indented(function.fragment()));
-    text += &price(&prices::published()?, &function.id);
+    text += &price(prices::published()?, &function.id);
     Ok(text)
 }
 
@@ -218,7 +218,7 @@ mod tests {
         let of_functions = list.arms.iter().filter_map(|arm| Some((arm, arm.function.as_deref()?)));
         let (mut marked, mut unmarked) = (0, 0);
         for (arm, function) in of_functions.filter(|(arm, _)| arm.cost.cpu_us_per_request.is_some()) {
-            let text = price(&list, function);
+            let text = price(list, function);
             let line = text.lines().find(|line| line.starts_with(&format!("  {}: CPU ", arm.id))).unwrap();
             let us = line.split(" (").nth(1).unwrap().split(" us)").next().unwrap();
             let is_uncertain = arm.cost.uncertain_signs.contains(&CostMeasure::CpuUs);

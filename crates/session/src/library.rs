@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{self, Path, PathBuf};
+use std::sync::OnceLock;
 
 use hoptax_functions::Catalogue;
 use hoptax_judge::length::Length;
@@ -67,25 +68,30 @@ pub fn folder(file_name: &str) -> PathBuf {
 /// # Errors
 /// When the catalogue of functions cannot be read.
 pub fn list() -> Result<String, Failure> {
-    Ok(listed(&plans()?))
+    Ok(listed(plans()?))
 }
 
 fn listed(plans: &[(String, Plan)]) -> String {
     plans.iter().map(|(name, plan)| described(name, plan)).collect::<Vec<_>>().join("\n")
 }
 
-/// The plans of the built-in studies, each with its name.
+/// The plans of the built-in studies, each with its name. Only the first call plans them, which takes long.
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read, or a study has no plan.
-pub(crate) fn plans() -> Result<Vec<(String, Plan)>, Failure> {
+pub(crate) fn plans() -> Result<&'static [(String, Plan)], Failure> {
+    static PLANS: OnceLock<Vec<(String, Plan)>> = OnceLock::new();
+    if let Some(plans) = PLANS.get() {
+        return Ok(plans);
+    }
     let catalogue = catalogue()?;
     let entry = |name: String| -> Result<(String, Plan), Failure> {
         let plan =
             Plan::read(&format!("{name}.yaml"), study(&name)?, catalogue).map_err(Failure::bad_input)?;
         Ok((name, plan))
     };
-    names().into_iter().map(entry).collect()
+    let plans: Vec<(String, Plan)> = names().into_iter().map(entry).collect::<Result<_, _>>()?;
+    Ok(PLANS.get_or_init(|| plans))
 }
 
 /// A built-in study in short.
@@ -142,8 +148,8 @@ fn described(name: &str, plan: &Plan) -> String {
 pub fn advice(why: &NoSize, graph: &Graph) -> String {
     let functions: BTreeSet<&str> = graph.functions().collect();
     let is_missing = matches!(why, NoSize::Missing { .. });
-    let plans = if is_missing { plans().unwrap_or_default() } else { Vec::new() };
-    let study = with_most_of(&functions, &plans);
+    let plans = if is_missing { plans().unwrap_or_default() } else { &[] };
+    let study = with_most_of(&functions, plans);
     study.map_or_else(String::new, |(name, count)| {
         format!("\n`hoptax study {name}` measures {count} of the {} functions of the graph", functions.len())
     })
@@ -182,14 +188,10 @@ pub fn program() -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::OnceLock;
-
     use super::*;
 
-    /// The plans of the built-in studies.
     fn planned() -> &'static [(String, Plan)] {
-        static PLANNED: OnceLock<Vec<(String, Plan)>> = OnceLock::new();
-        PLANNED.get_or_init(|| plans().unwrap())
+        plans().unwrap()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The published price list, and the study that carries it to this machine.
 
 use std::io::Read;
+use std::sync::OnceLock;
 
 use flate2::read::ZlibDecoder;
 use hoptax_predict::prices::{carry, known, not_in_use};
@@ -18,11 +19,16 @@ const LIST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/price-list.zlib"))
 /// The study of the anchor functions.
 const ANCHORS: &str = "anchors";
 
-/// The published price list.
+/// The published price list, which takes long to read: only the first call does.
 ///
 /// # Errors
 /// When this version cannot read it.
-pub fn published() -> Result<StudyResult, Failure> {
+pub fn published() -> Result<&'static StudyResult, Failure> {
+    static PUBLISHED: OnceLock<Result<StudyResult, Failure>> = OnceLock::new();
+    PUBLISHED.get_or_init(read_published).as_ref().map_err(Failure::clone)
+}
+
+fn read_published() -> Result<StudyResult, Failure> {
     let name = "the published price list";
     let mut text = String::new();
     ZlibDecoder::new(LIST)
@@ -126,7 +132,7 @@ mod tests {
         let mut saturated = list.clone();
         saturated.name = "old".to_owned();
         saturated.plan.loads.retain(|load| load.loop_ == Loop::Closed);
-        for (list, here) in [(&list, &saturated), (&saturated, &list)] {
+        for (list, here) in [(list, &saturated), (&saturated, list)] {
             let refused = prices_on_this_machine(list, here).unwrap_err().to_string();
             assert!(refused.contains("`old` has no load in use"), "{refused}");
         }
@@ -135,11 +141,11 @@ mod tests {
     #[test]
     fn the_built_in_list_carries_to_its_own_machine_unchanged() {
         let list = published().unwrap();
-        let prices = listed(&list).body.prices;
+        let prices = listed(list).body.prices;
         assert!(prices.len() > 50);
         assert!(prices.iter().all(|price| !price.id.starts_with("control/")), "controls are no prices");
         assert!(list.arms.iter().any(|arm| arm.id.starts_with("control/")));
-        let carried = prices_on_this_machine(&list, &list).unwrap();
+        let carried = prices_on_this_machine(list, list).unwrap();
         assert!((carried.body.here.unwrap().factor - 1.0).abs() < 1e-9);
         assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
     }

@@ -122,8 +122,18 @@ impl Usual {
         sorted.sort_by(f64::total_cmp);
         let above = sorted.len().div_ceil(USUAL_TO_ONE_ABOVE);
         let high_us = sorted.len().checked_sub(above).and_then(|at| sorted.get(at)).copied()?;
-        let median_us = median(sorted)?;
+        let median_us = middle(&sorted)?;
         (windows.len() >= FEWEST_USUAL).then_some(Self { median_us, high_us })
+    }
+
+    /// Returns the usual levels from windows if a level exceeds them.
+    fn exceeded(windows: &VecDeque<f64>, level_us: f64) -> Option<Self> {
+        // Nearly always, too many windows are as high, which needs no order of them.
+        let as_high = windows.iter().filter(|one| **one >= level_us).count();
+        if as_high >= windows.len().div_ceil(USUAL_TO_ONE_ABOVE) {
+            return None;
+        }
+        Self::from_windows(windows).filter(|usual| usual.is_exceeded(level_us))
     }
 
     fn is_exceeded(self, level_us: f64) -> bool {
@@ -231,14 +241,17 @@ impl Upstream {
 
     /// Compares a window with the usual levels.
     fn judge(&mut self, window: Window, now: Moment) {
-        let usual = self.slow.map(|(_, usual)| usual).or_else(|| Usual::from_windows(&self.windows));
-        let is_slow = usual.is_some_and(|usual| usual.is_exceeded(window.level_us));
+        let exceeded = match self.slow {
+            Some((_, usual)) => usual.is_exceeded(window.level_us).then_some(usual),
+            None => Usual::exceeded(&self.windows, window.level_us),
+        };
+        let is_slow = exceeded.is_some();
         if is_slow != self.slow.is_some() {
             self.differing.push(window);
             if self.differing.len() == IN_A_ROW {
                 let since = self.differing.first().map_or(now, |first| first.from);
                 let differing = mem::take(&mut self.differing);
-                self.slow = usual.filter(|_| is_slow).map(|usual| (since, usual));
+                self.slow = exceeded.map(|usual| (since, usual));
                 if !is_slow {
                     self.keep(differing);
                 }
@@ -283,7 +296,12 @@ fn is_above(level_us: f64, usual_us: f64, factor: f64) -> bool {
 /// The median, of two in the middle the lower one.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
+    middle(&values)
+}
+
+/// The median of values in their order.
+fn middle(sorted: &[f64]) -> Option<f64> {
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
 #[cfg(test)]

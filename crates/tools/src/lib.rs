@@ -19,6 +19,13 @@ pub mod smp;
 mod text;
 mod tool;
 
+// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+#[cfg(test)]
+extern crate self as hoptax_tools;
+#[cfg(test)]
+#[path = "../tests/reports/mod.rs"]
+mod reports;
+
 pub use adapters::ALL;
 pub use formats::{Content, FORMATS, Format, csv_of_parquet, import_hgrm, import_hlog};
 pub use import::{import, imported};

@@ -32,7 +32,7 @@ Exit codes:
   3    a requirement is missing, such as Envoy or memory
   4    the measurement on this machine is void, or shares no function with the list
   130  interrupted")]
-#[command(mut_arg("envoy", of_measurement), mut_arg("thresholds", of_measurement))]
+#[command(mut_args(of_measurement))]
 pub(crate) struct PricesArguments {
     /// Predict the costs on this machine; measures plain proxying and a few functions in about a minute
     #[arg(long)]
@@ -54,14 +54,18 @@ pub(crate) struct PricesArguments {
     json: JsonArguments,
 }
 
-/// An option that only a measurement now has.
+/// Options of studies are for a measurement now.
 fn of_measurement(option: Arg) -> Arg {
-    option.requires("here").conflicts_with("measured")
+    if ["envoy", "thresholds"].contains(&option.get_id().as_str()) {
+        option.requires("here").conflicts_with("measured")
+    } else {
+        option
+    }
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
-    let list = arguments.list.as_deref().map_or_else(published, read_run)?;
+    let list = arguments.list.as_deref().map_or_else(|| published().cloned(), read_run)?;
     let prices =
         if arguments.here { prices_on_this_machine(&list, &anchors(arguments)?)? } else { listed(&list) };
     let document = documents::prices(&prices);

@@ -247,7 +247,8 @@ fn a_result_is_also_written_as_open_metrics() {
     let text = fs::read_to_string(&file).unwrap();
     let expected = format!("hoptax_load_requests{{state=\"answered\"}} {}\n", result["book"]["answered"]);
     assert!(text.contains(&expected) && text.ends_with("# EOF\n"), "{text}");
-    assert_eq!(run(["load", "-d", "100ms", "--openmetrics", "/dev/full", &url]).code, Some(3));
+    let full = run(["load", "-d", "100ms", "--warmup", "0s", "--openmetrics", "/dev/full", &url]);
+    assert_eq!(full.code, Some(3));
 }
 
 #[test]
@@ -319,7 +320,7 @@ fn processes_of_the_server_are_accounted_for() {
     let (origin, url) = origin(&[]);
     let account = format!("pid={}", origin.0.id());
     let limits = ["--fail-on", "memory>=1TiB", "--fail-on", "memory>1000GiB"];
-    let flags = ["load", "-n", "500", "--account", &account, "--json", "-"];
+    let flags = ["load", "-n", "500", "--warmup", "0s", "--account", &account, "--json", "-"];
     run([&flags[..], &limits[..], &[url.as_str()]].concat()).fails(2, "as `200MiB`");
     let result = run([&flags[..], &limits[2..], &UNHURRIED[..], &[url.as_str()]].concat());
     let result = checked("load", &result.stdout);

@@ -69,7 +69,7 @@ fn read_folder(folder: &Path, name: &str, found: &mut Vec<String>) {
             if file != "tests" {
                 read_folder(&path, &name, found);
             }
-        } else if file.ends_with(".rs") && file != "tests.rs" {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && file != "tests.rs" {
             let text = fs::read_to_string(&path).unwrap();
             let lines = text.lines().zip(1..).take_while(|(line, _)| *line != "mod tests {");
             let of_numbers = lines.filter(|(line, _)| has_precision(line));

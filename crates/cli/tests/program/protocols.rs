@@ -124,7 +124,7 @@ fn a_server_that_is_down_fails_alike_with_a_named_and_a_negotiated_protocol() {
         let sent = result["book"]["sent"].as_u64();
         assert!(sent > Some(0) && result["failures"]["refused"].as_u64() == sent, "{flags:?}: {result}");
     }
-    let ran = run(["load", "-d", "100ms", "--connect", "on-demand", "--ca", &ca, &url]);
+    let ran = run(["load", "-d", "100ms", "--warmup", "0s", "--connect", "on-demand", "--ca", &ca, &url]);
     assert!(
         ran.stderr.contains("cannot negotiate the protocol, using http1: cannot connect"),
         "{}",

@@ -1,13 +1,15 @@
 //! Properties of carried lists that hold for every machine.
 
+use std::sync::LazyLock;
+
 use hoptax_predict::prices::{ANCHORS, carry, known};
 use hoptax_result::{ArmKind, Interval, PriceMade, PricesResult, StudyResult, Verdict};
 use proptest::prelude::*;
 
-/// The published list.
-fn list() -> StudyResult {
+/// The published list, which takes long to read.
+static LIST: LazyLock<StudyResult> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../../docs/results/price-list/result.json")).unwrap()
-}
+});
 
 /// A study of the anchors on a machine on which every cost is `factor` times that of the list.
 fn anchors(list: &StudyResult, factor: f64) -> StudyResult {
@@ -28,8 +30,7 @@ fn anchors(list: &StudyResult, factor: f64) -> StudyResult {
 }
 
 fn carried(factor: f64) -> PricesResult {
-    let list = list();
-    carry(&list, &anchors(&list, factor), &known::machines()).unwrap()
+    carry(&LIST, &anchors(&LIST, factor), &known::machines()).unwrap()
 }
 
 proptest! {
@@ -64,12 +65,11 @@ fn an_equally_fast_machine_gets_the_same_list() {
 
 #[test]
 fn measured_prices_are_kept() {
-    let list = list();
-    let mut here = anchors(&list, 2.0);
+    let mut here = anchors(&LIST, 2.0);
     let jwt = here.arms.iter_mut().find(|arm| arm.id == "jwt").unwrap();
     let measured = Interval { estimate: 77.0, low: 76.0, high: 78.0 };
     jwt.cost.cpu_us_per_request = Some(measured);
-    let prices = carry(&list, &here, &known::machines()).unwrap();
+    let prices = carry(&LIST, &here, &known::machines()).unwrap();
     let price = prices.prices.iter().find(|price| price.id == "jwt").unwrap();
     assert_eq!((price.here_us, price.made), (Some(measured), PriceMade::Measured));
 }
@@ -83,19 +83,17 @@ fn prices_are_in_descending_order() {
 
 #[test]
 fn a_study_without_common_functions_carries_nothing() {
-    let list = list();
-    let mut here = list.clone();
+    let mut here = LIST.clone();
     here.arms.clear();
-    assert!(carry(&list, &here, &known::machines()).is_none());
+    assert!(carry(&LIST, &here, &known::machines()).is_none());
 }
 
 #[test]
 fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
-    let list = list();
     let prices = |functions: &[&str]| {
-        let mut here = anchors(&list, 2.0);
+        let mut here = anchors(&LIST, 2.0);
         here.arms.retain(|arm| arm.kind != ArmKind::Function || functions.contains(&arm.id.as_str()));
-        carry(&list, &here, &known::machines()).unwrap().body.prices
+        carry(&LIST, &here, &known::machines()).unwrap().body.prices
     };
     let count = |functions: &[&str], made: PriceMade| {
         prices(functions).iter().filter(|price| price.made == made).count()
@@ -109,17 +107,17 @@ fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
 
 #[test]
 fn carried_prices_are_as_doubtful_as_the_worse_of_their_two_studies() {
-    let (list, known) = (list(), known::machines());
+    let known = known::machines();
     for (of_list, of_here, expected) in [
         (Verdict::Sound, Verdict::Caution, Verdict::Caution),
         (Verdict::Caution, Verdict::Sound, Verdict::Caution),
         (Verdict::Sound, Verdict::Sound, Verdict::Sound),
     ] {
-        let (mut list, mut here) = (list.clone(), anchors(&list, 1.0));
+        let (mut list, mut here) = (LIST.clone(), anchors(&LIST, 1.0));
         (list.verdict, here.verdict) = (of_list, of_here);
         assert_eq!(carry(&list, &here, &known).unwrap().verdict, expected);
     }
-    let (mut list, mut here) = (list.clone(), anchors(&list, 1.0));
+    let (mut list, mut here) = (LIST.clone(), anchors(&LIST, 1.0));
     (list.verdict, here.verdict) = (Verdict::Sound, Verdict::Sound);
     here.plan.never_halted = !list.plan.never_halted;
     assert_eq!(carry(&list, &here, &known).unwrap().verdict, Verdict::Caution, "no error is known for this");

@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use hoptax_load::trial::LiveLine;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Style as CellStyle};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Sparkline, Widget};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Style as CellStyle};
+use ratatui_core::text::{Line, Span};
 
 use super::{Room, Sheet, faint, progress_line};
 use crate::numbers::{duration, grouped};
@@ -22,6 +21,8 @@ const VALUE: usize = 12;
 const HIGHEST: usize = 19;
 /// The fewest columns of a course.
 const SHORTEST: u16 = 10;
+/// The bars of a course: none, and each eighth of the height of a line.
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The numbers of a load so far, of each half second.
 #[derive(Clone, Debug, Default)]
@@ -89,11 +90,17 @@ fn draw(series: &Series, value: f64, values: &[f64], row: Rect, buffer: &mut Buf
     }
     let shown = values.get(values.len().saturating_sub(usize::from(width))..).unwrap_or_default();
     let highest = shown.iter().copied().fold(0.0, f64::max);
-    let data: Vec<u64> = shown.iter().map(|value| value.round() as u64).collect();
-    let sparkline = Sparkline::default().data(data).style(CellStyle::new().fg(Color::Cyan));
-    sparkline.render(Rect { x: row.x + x, width, ..row }, buffer);
+    let bars = Line::styled(bars(shown), CellStyle::new().fg(Color::Cyan));
+    buffer.set_line(row.x + x, row.y, &bars, width);
     let highest = Line::styled(format!("  up to {}", (series.text)(highest)), faint());
     buffer.set_line(row.x + x + width, row.y, &highest, HIGHEST as u16);
+}
+
+/// A bar for each value, whose height is its share of the highest, rounded down.
+fn bars(values: &[f64]) -> String {
+    let values: Vec<u128> = values.iter().map(|value| u128::from(value.round() as u64)).collect();
+    let highest = values.iter().copied().max().unwrap_or_default().max(1);
+    values.iter().map(|value| BARS[(value * 8 / highest) as usize]).collect()
 }
 
 #[cfg(test)]

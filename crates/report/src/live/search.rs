@@ -1,8 +1,8 @@
 //! The view of a search for a rate: what is known so far, on a line from the lowest rate to the highest.
 
-use ratatui::buffer::Buffer;
-use ratatui::style::{Color, Style as CellStyle};
-use ratatui::text::{Line, Span};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::{Color, Style as CellStyle};
+use ratatui_core::text::{Line, Span};
 
 use super::{Room, Sheet, bold, faint};
 use crate::numbers::{counted, duration, rate};

@@ -1,8 +1,8 @@
 //! The view of a study that measures: round, time left, and the costs so far.
 
 use hoptax_result::StudyResult;
-use ratatui::buffer::Buffer;
-use ratatui::text::Line;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::text::Line;
 
 use super::{Room, Sheet, faint, progress_line};
 use crate::Style;

@@ -29,6 +29,10 @@ const LOST_SHARE: f64 = 1.0;
 /// Number of slices with a delayed proxy that are always repeated.
 const MAX_DELAYED_REPEATS: u32 = 8;
 
+/// Number of slices without a request that are always repeated: the machine stalled for longer than they last, and an arm without any
+/// answer shows nothing, not even that it came up.
+const MAX_EMPTY_REPEATS: u32 = 8;
+
 /// Monitors where the host places the processors of generator and proxy.
 #[derive(Debug)]
 pub(super) struct HostWaits {
@@ -43,6 +47,8 @@ pub(super) struct HostWaits {
     shares_processors: bool,
     /// Number of slices so far, and of those with a delayed proxy.
     seen: (u32, u32),
+    /// Number of slices without a request so far.
+    empty: u32,
 }
 
 /// The outcome of the wait before a slice.
@@ -68,7 +74,7 @@ impl HostWaits {
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
         let slices = earlier.iter().flat_map(|round| &round.slices).cloned().collect();
         let (allowance, patience) = (first_allowance(plan), plan.patience);
-        Ok(Self { probe, slices, allowance, patience, shares_processors: has_link, seen: (0, 0) })
+        Ok(Self { probe, slices, allowance, patience, shares_processors: has_link, seen: (0, 0), empty: 0 })
     }
 
     /// The usual placement so far; None before the first slice, and where slices are no noisier further apart.
@@ -110,13 +116,21 @@ impl HostWaits {
         self.slices.push(slice.clone());
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
         let is_disturbed = is_apart || is_lost(slice);
-        if !is_disturbed && !self.is_seldom_delayed(slice) {
+        let is_empty = self.is_seldom_empty(slice);
+        if !is_disturbed && !self.is_seldom_delayed(slice) && !is_empty {
             self.allowance = self.patience.min(self.allowance + length.mul_f64(LOST_SHARE));
             return false;
         }
         let has_time = self.allowance > length;
         self.allowance = self.allowance.saturating_sub(length);
-        has_time
+        has_time || is_empty
+    }
+
+    /// Returns true if none of the requests of this slice was sent, and of few slices so far.
+    fn is_seldom_empty(&mut self, slice: &SliceRecord) -> bool {
+        let is_empty = slice.book.planned > 0 && slice.book.sent == 0;
+        self.empty += u32::from(is_empty);
+        is_empty && self.empty <= MAX_EMPTY_REPEATS
     }
 
     /// Returns true if there is time to repeat a slice of a block.
@@ -160,6 +174,8 @@ pub(super) fn lost<'a, 'p>(
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::Book;
+
     use super::*;
     use crate::runner::fixture::plan_of;
 
@@ -182,6 +198,7 @@ mod tests {
             patience,
             shares_processors: false,
             seen: (0, 0),
+            empty: 0,
         }
     }
 
@@ -200,6 +217,16 @@ mod tests {
         let none = Duration::ZERO;
         let mut host_waits = HostWaits { allowance: none, patience: none, ..host_waits(&[]) };
         assert!((0..100).all(|_| !repeats(&mut host_waits, 60.0, 0) && !repeats(&mut host_waits, 60.0, 1)));
+    }
+
+    #[test]
+    fn a_slice_without_a_request_is_measured_again_without_patience() {
+        let none = Duration::ZERO;
+        let mut host_waits = HostWaits { allowance: none, patience: none, ..host_waits(&[]) };
+        let book = Book { planned: 8, unsent: 8, ..Book::default() };
+        let empty = SliceRecord { book, ..slice(60.0) };
+        let again = (0..100).filter(|_| host_waits.repeats(&empty)).count();
+        assert_eq!(again, MAX_EMPTY_REPEATS as usize);
     }
 
     #[test]

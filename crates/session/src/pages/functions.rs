@@ -18,8 +18,8 @@ use crate::{library, prices};
 pub(super) fn chapter() -> Result<Chapter, Failure> {
     let (catalogue, listed) = (library::catalogue()?, prices::published()?);
     let pages: Result<Vec<(String, String)>, Failure> =
-        catalogue.iter().map(|function| Ok((function.id.clone(), page(function, &listed)?))).collect();
-    Ok(Chapter { folder: "functions", list: list(catalogue, &listed), pages: pages? })
+        catalogue.iter().map(|function| Ok((function.id.clone(), page(function, listed)?))).collect();
+    Ok(Chapter { folder: "functions", list: list(catalogue, listed), pages: pages? })
 }
 
 /// The list of all functions, by family, each with the price at its default knobs.
@@ -174,7 +174,7 @@ mod tests {
     fn the_bar_of_an_arm_ends_at_its_cpu_time_under_the_load_of_its_price() {
         let listed = prices::published().unwrap();
         let arm = listed.arms.iter().find(|arm| arm.id == "jwt").unwrap();
-        let bar = bar(arm, &listed).unwrap();
+        let bar = bar(arm, listed).unwrap();
         assert!(bar.plain_us > 0.0 && Some(bar.added_us) == arm.cost.cpu_us_per_request, "{bar:?}");
     }
 }

@@ -102,8 +102,8 @@ pub(super) fn page() -> Result<String, Failure> {
     let listed = prices::published()?;
     let mut changes = Vec::new();
     for change in &CHANGES {
-        let from = arm(&listed, change.from)?;
-        let to = change.to.map(|to| arm(&listed, to)).transpose()?;
+        let from = arm(listed, change.from)?;
+        let to = change.to.map(|to| arm(listed, to)).transpose()?;
         changes.push((change, from, to));
     }
     changes
@@ -119,7 +119,7 @@ pub(super) fn page() -> Result<String, Failure> {
          hoptax price dump.json --what-if 'jwt -> check-token/lua'\n\n\
          [Bills](bills.md) has the rules for naming parts.\n\n## Changes, the largest saving first\n\n\
          The order is that of the estimates. A change is worth as much as it saves of all CPU time of the proxy, plain proxying included.\n\n",
-        circumstances(&listed)
+        circumstances(listed)
     );
     text += &row(["as it is", "price", "as it could be", "price", "the change"]);
     text += &row(["---", "---:", "---", "---:", "---"]);
@@ -128,7 +128,7 @@ pub(super) fn page() -> Result<String, Failure> {
         let (from_name, from_price) = named(from);
         text += &row([&from_name, &from_price, &name, &price, &cell(change.advice)]);
     }
-    text += &may_stay(&listed);
+    text += &may_stay(listed);
     text += "\n## Before and after\n\n    hoptax lint new.yaml                          # faults that a change may have brought\n    \
              hoptax compare old.yaml new.yaml              # decides if the two differ, side by side\n    \
              hoptax gate edge.yaml --candidate config=new.yaml --fail-on 'cpu>+3%'\n\n\
@@ -196,8 +196,8 @@ mod tests {
                 .step_by(2)
                 .filter(|id| listed.arms.iter().any(|arm| arm.id == *id))
                 .collect();
-            let to = ids.get(1).map_or(0.0, |id| share(arm(&listed, id).unwrap()));
-            let saved = share(arm(&listed, ids[0]).unwrap()) - to;
+            let to = ids.get(1).map_or(0.0, |id| share(arm(listed, id).unwrap()));
+            let saved = share(arm(listed, ids[0]).unwrap()) - to;
             assert!(saved > 0.0 && saved <= before, "{row}");
             before = saved;
         }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn functions_that_may_stay_cost_little_and_dear_ones_are_not_among_them() {
-        let stay = may_stay(&prices::published().unwrap());
+        let stay = may_stay(prices::published().unwrap());
         assert!(stay.contains("`timeout/route`") && !stay.contains("`jwt`"), "{stay}");
     }
 }

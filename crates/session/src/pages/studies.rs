@@ -34,7 +34,7 @@ pub(super) fn chapter(documents: &Path) -> Result<Chapter, Failure> {
     list += &row(["study", "question", "takes"]);
     list += &row(["---", "---", "---"]);
     let mut pages = Vec::new();
-    for (name, plan) in &plans {
+    for (name, plan) in plans {
         let link = format!("[{}]({})", code(name), file_name(name));
         list += &row([&link, &cell(&plan.summary), &library::expense(plan)]);
         pages.push((name.clone(), page(name, plan, &results)?));

@@ -1,8 +1,6 @@
 //! The plans of the built-in studies, arm by arm. A snapshot that changes shows that a study file
 //! means something else than before.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;

@@ -1,7 +1,5 @@
 //! Studies, calls of functions, links and paths that the pages of this repository write must be such.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

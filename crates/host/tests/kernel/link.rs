@@ -1,8 +1,6 @@
 //! Delay, jitter, rate and loss of a link between two namespaces. Without the privilege to create namespaces, only the error
 //! message is tested.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;

@@ -1,8 +1,6 @@
 //! The first screen of a real result of each kind, as `tools/record-results` recorded it: a snapshot, and what a reader who has never
 //! seen the program must find on it within seconds: the answer with its interval, a table that fits, and a next step.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! Files of each release are read by today's readers, and nothing of them is lost. `releases/VERSION.sha256` names the files with their
 //! SHA-256, so that a change of one is noticed; `tools/record-results` keeps these lists.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Processes of real control groups. Where the groups of version 2 are not mounted, nothing is tested, which is printed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,6 @@
 //! Networks with bridges, address translation and firewall rules: the packets that pass them, and that the rules of the machine
 //! stay as they are. Without root, or without the programs, a network is not tested, which is printed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod outer;
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -13,7 +9,8 @@ use std::thread;
 use hoptax_host::firewall::{Firewall, FirewallSpec, Matching};
 use hoptax_host::namespace::Namespace;
 use hoptax_host::network::{Nat, Network, NetworkSpec, Servers};
-use outer::Outer;
+
+use crate::outer::Outer;
 
 /// Returns true if a program runs on this machine.
 fn runs(program: &str) -> bool {
