@@ -1,11 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+/** The most that a page weighs before its data, bytes. */
+const MOST_BYTES = 600_000;
+
+test("the page weighs little before its data", () => {
+  expect(statSync(join(root, "dist/report.html")).size).toBeLessThan(MOST_BYTES);
+});
 
 test("the page that is checked in is what the source builds", { timeout: 60_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "hoptax-ui-"));

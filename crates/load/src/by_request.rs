@@ -79,6 +79,12 @@ impl ByRequest {
         Self { names, record, intended: LastLookup::default(), rows }
     }
 
+    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    pub(crate) fn expect_end(&mut self, end_ns: u64) {
+        self.record = self.record.map(|record| record.ending(end_ns));
+        self.intended = LastLookup::default();
+    }
+
     /// The requests of each name.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &Row)> {
         self.names.rows().iter().map(String::as_str).zip(&self.rows)

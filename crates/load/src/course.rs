@@ -62,6 +62,8 @@ pub(crate) struct Responded {
 #[derive(Clone, Debug)]
 pub struct Course {
     record: Division,
+    /// True if the length that is divided is the expected one, and not that of the plan.
+    is_expected: bool,
     /// End of the record.
     until_ns: u64,
     pub(crate) windows: Vec<Window>,
@@ -92,6 +94,7 @@ impl Course {
     pub fn new(from_ns: u64, end_ns: u64, connections: usize, seed: u64) -> Self {
         Self {
             record: Division::new(from_ns, end_ns, WINDOWS),
+            is_expected: false,
             until_ns: end_ns.max(from_ns + 1),
             windows: vec![Window::new(); WINDOWS],
             releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
@@ -136,12 +139,26 @@ impl Course {
         self.until_ns = self.until_ns.min(until_ns.max(self.record.start_ns() + 1));
     }
 
-    /// The complete windows: all of them, unless the record ended early.
-    pub(crate) fn complete_windows(&self) -> &[Window] {
-        self.windows.get(..self.record.complete(self.until_ns)).unwrap_or(&self.windows)
+    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    pub(crate) fn expect_end(&mut self, end_ns: u64) {
+        (self.record, self.is_expected) = (self.record.ending(end_ns), true);
+        (self.intended, self.present) = (LastLookup::default(), LastLookup::default());
     }
 
-    /// Number of complete twentieths of the planned record.
+    /// Length of a window, seconds, if it is not a hundredth of the planned record.
+    pub(crate) fn expected_window_s(&self) -> Option<f64> {
+        self.is_expected.then(|| self.record.part_s())
+    }
+
+    /// The complete windows: all of them, unless the record ended early, or took longer than expected: then the last one has all times of
+    /// after its end, too.
+    pub(crate) fn complete_windows(&self) -> &[Window] {
+        let is_longer = self.until_ns > self.record.end_ns();
+        let complete = self.record.complete(self.until_ns).saturating_sub(usize::from(is_longer));
+        self.windows.get(..complete).unwrap_or(&self.windows)
+    }
+
+    /// Number of complete twentieths of the planned or expected record.
     pub(crate) fn complete_batches(&self) -> usize {
         self.complete_windows().len() * BATCHES / WINDOWS
     }
@@ -331,6 +348,26 @@ mod tests {
         assert_eq!((course.in_flight[0].total_ns, course.in_flight()), (500, None));
         course.truncate(0);
         assert_eq!((course.complete_windows().len(), course.batches().len()), (0, 0));
+    }
+
+    #[test]
+    fn an_expected_end_divides_the_record_and_what_is_later_is_in_no_complete_window() {
+        let course = |until_ns: u64| {
+            let mut course = Course::new(1_000, 3_600_000_001_000, 0, 1);
+            assert_eq!(course.expected_window_s(), None);
+            course.plan(1_001);
+            course.expect_end(101_000);
+            [50_500, 100_999, 150_000].into_iter().for_each(|at_ns| course.plan(at_ns));
+            course.truncate(until_ns);
+            course
+        };
+        let complete = |course: &Course| (course.complete_windows().len(), course.complete_batches());
+        let early = course(71_500);
+        assert_eq!((complete(&early), early.batches().len()), ((70, 14), 23));
+        assert_eq!([0, 49, 99].map(|window| early.windows[window].planned), [1, 1, 2]);
+        assert!(early.expected_window_s().is_some_and(|length_s| (length_s - 1e-6).abs() < 1e-12));
+        assert_eq!(complete(&course(101_000)), (100, BATCHES));
+        assert_eq!(complete(&course(150_001)), (99, BATCHES - 1));
     }
 
     #[test]

@@ -47,6 +47,22 @@ impl Division {
         self.from_ns
     }
 
+    /// Planned end of the record.
+    pub(crate) fn end_ns(self) -> u64 {
+        self.from_ns.saturating_add(self.length_ns)
+    }
+
+    /// Length of a part, seconds.
+    pub(crate) fn part_s(self) -> f64 {
+        self.length_ns as f64 / self.parts as f64 / 1e9
+    }
+
+    /// The division of the same record into as many parts if it ends at another time.
+    #[must_use]
+    pub(crate) fn ending(self, end_ns: u64) -> Self {
+        Self::new(self.from_ns, end_ns, self.parts)
+    }
+
     /// Number of parts that are over at a time.
     pub(crate) fn complete(self, until_ns: u64) -> usize {
         let since_ns = u128::from(until_ns.saturating_sub(self.from_ns));
@@ -96,5 +112,8 @@ mod tests {
         let record = Division::new(1_000, 2_000, 20);
         assert_eq!([0, 1_000, 1_049, 1_050, 1_999].map(|at_ns| record.complete(at_ns)), [0, 0, 0, 1, 19]);
         assert_eq!((record.complete(2_000), record.complete(u64::MAX)), (20, 20));
+        let shorter = record.ending(1_100);
+        assert_eq!((shorter.end_ns(), shorter.complete(1_049), shorter.complete(1_050)), (1_100, 9, 10));
+        assert!((shorter.part_s() - 5e-9).abs() < 1e-15, "{}", shorter.part_s());
     }
 }

@@ -66,6 +66,12 @@ impl Phases {
         self.handshake.record(batch, took_ns);
     }
 
+    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    pub(crate) fn expect_end(&mut self, end_ns: u64) {
+        self.record = self.record.ending(end_ns);
+        (self.intended, self.present) = (LastLookup::default(), LastLookup::default());
+    }
+
     /// Adds the phases of another worker over the same time.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.send_lag += &other.send_lag;

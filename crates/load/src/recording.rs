@@ -132,6 +132,19 @@ impl Recording {
         Self { without_generator: Some(Box::default()), ..self }
     }
 
+    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    pub(crate) fn expect_end(&mut self, end_ns: u64) {
+        if let Some(course) = &mut self.course {
+            course.expect_end(end_ns);
+        }
+        if let Some(phases) = &mut self.phases {
+            phases.expect_end(end_ns);
+        }
+        if let Some(by_request) = &mut self.by_request {
+            by_request.expect_end(end_ns);
+        }
+    }
+
     /// Adds the recording of another worker or slice. Courses, phases over the record and requests by name are not merged: this recording
     /// keeps its own.
     pub fn merge(&mut self, other: &Self) {

@@ -5,6 +5,7 @@ use std::sync::mpsc::SyncSender;
 
 use crate::counts::Counts;
 use crate::early_end::EarlyEnd;
+use crate::expected_length::ExpectedLength;
 use crate::interval::IntervalSink;
 use crate::log::LogSink;
 use crate::lookups::AddressUpdates;
@@ -48,6 +49,8 @@ pub struct Run {
     pub polls: bool,
     /// Number of recorded requests after which the run ends; None for no limit.
     pub requests: Option<u64>,
+    /// The time that these take in a closed loop, shared by the workers of its trial.
+    pub expected_length: ExpectedLength,
     /// Receives live samples.
     pub live: Option<SyncSender<LiveSample>>,
     /// Receives a log entry for every recorded request.
@@ -73,6 +76,7 @@ impl Run {
             early_end: EarlyEnd::new(1),
             polls: false,
             requests: None,
+            expected_length: ExpectedLength::default(),
             live: None,
             log: None,
             intervals: Vec::new(),

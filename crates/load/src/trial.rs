@@ -29,6 +29,7 @@ use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::division::Division;
 use crate::early_end::EarlyEnd;
+use crate::expected_length::ExpectedLength;
 use crate::interval::wall_time;
 use crate::log::LogSink;
 use crate::lookups::{LookupHost, Lookups};
@@ -115,6 +116,7 @@ pub fn run_with_cpu_times(
     let (sender, receiver) = sync_channel(MAX_LIVE_SAMPLES);
     let live = on_live.is_some().then_some(sender);
     let early_end = EarlyEnd::new(workers);
+    let expected_length = ExpectedLength::default();
     let gate = Gate::new(workers);
     let are_done = AtomicBool::new(false);
     let has_ended =
@@ -142,6 +144,7 @@ pub fn run_with_cpu_times(
                 early_end: early_end.clone(),
                 polls: false,
                 requests: spec.requests.map(|requests| dealt(requests, number as u64, workers as u64)),
+                expected_length: expected_length.clone(),
                 live: live.clone(),
                 log,
                 intervals: spec.intervals.clone(),

@@ -204,6 +204,7 @@ impl Worker {
                 break;
             }
             if used_before.is_none() && now >= current.run.record_from_ns {
+                current.begin_record();
                 used_before = Some(account.read()?);
             }
             if used_after.is_none() && now >= current.run.end_ns {

@@ -138,6 +138,36 @@ fn a_closed_loop_has_rows_too_and_most_names_share_one() {
 }
 
 #[test]
+fn a_closed_loop_that_ends_with_its_requests_is_divided_by_the_time_that_its_warm_up_tells() {
+    let address = by_path();
+    let targets = ["/", "/slow"].map(|path| Target::get(&format!("http://{address}{path}")).unwrap());
+    let mut spec = few(address, 400);
+    spec.traffic = Traffic::in_turn(targets.to_vec());
+    (spec.connections, spec.workers, spec.warmup) = (8, 2, Duration::from_millis(300));
+    let result = run_by_name(&spec);
+    let window_s = result.window_s.unwrap();
+    let windows = result.windows.len();
+    assert!(
+        windows as f64 * window_s <= result.recorded_s,
+        "{windows} of {window_s} s: {}",
+        result.recorded_s
+    );
+    let histograms = result.histograms.as_ref().unwrap();
+    for row in &result.by_request {
+        let batches = &histograms.by_request[&row.name].batches;
+        assert_eq!(batches.len(), windows / 5);
+        // Other work may have made the record shorter than the warm-up told.
+        let has_enough = batches.iter().flatten().count() >= 10;
+        assert_eq!(row.intervals.p50_us.is_some(), has_enough, "{row:?}");
+    }
+    // Nobody knows how long they take without a warm-up.
+    spec.warmup = Duration::ZERO;
+    let result = run_by_name(&spec);
+    assert_eq!((result.window_s, result.windows.len()), (None, 0));
+    assert!(result.by_request.iter().all(|row| row.intervals == QuantileIntervals::default()));
+}
+
+#[test]
 fn stages_have_rows_of_all_of_them_without_intervals() {
     let mut spec = of_paths(by_path(), &[("/", 1.0), ("/slow", 1.0)]);
     let pace: Pace = "200@200ms,400@200ms".parse().unwrap();

@@ -1,5 +1,7 @@
 //! The style of text on a terminal: its width and its colours.
 
+use crate::inert::inert;
+
 /// The style of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -50,12 +52,12 @@ impl Style {
         }
     }
 
-    /// Text of many lines, such as a list, with long lines wrapped. The rest of a line begins below its last column: after the last gap of
+    /// Text of many lines, such as a list, with long lines wrapped and without what commands a terminal. The rest of a line begins below its last column: after the last gap of
     /// two spaces or more in its first half, or after its indent.
     pub fn wrap_lines(self, text: &str) -> String {
         let width = usize::from(self.width);
         let mut wrapped = String::new();
-        for line in text.lines() {
+        for line in inert(text).lines() {
             let mut length = 0;
             let indent = indent_of_rest(line, width / 2);
             for (place, word) in line.split(' ').enumerate() {
@@ -79,21 +81,21 @@ impl Style {
         wrapped
     }
 
-    /// The text on one line of the terminal, cut at its end.
+    /// The text on one line of the terminal, cut at its end, without what commands a terminal.
     pub(crate) fn cut(self, text: &str) -> String {
-        let width = usize::from(self.width);
+        let (text, width) = (inert(text), usize::from(self.width));
         if text.chars().count() <= width {
-            return text.to_owned();
+            return text;
         }
         let kept: String = text.chars().take(width.saturating_sub(3)).collect();
         format!("{}...", kept.trim_end())
     }
 
     /// Wraps text to the terminal's width, with lines after the first indented by `indent`. A number stays beside its half-width and its
-    /// unit.
+    /// unit. Nothing of the text commands the terminal.
     pub(crate) fn wrap(self, text: &str, indent: usize) -> String {
         let mut lines = vec![String::new()];
-        for word in unbroken(text) {
+        for word in unbroken(&inert(text)) {
             let line = lines.last().map_or("", String::as_str);
             let is_start = line.trim().is_empty();
             if !is_start && line.chars().count() + 1 + word.chars().count() > usize::from(self.width) {

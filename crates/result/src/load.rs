@@ -172,9 +172,13 @@ pub struct LoadBody {
     pub by_request: Vec<NamedRequests>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
-    /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial with stages and for a
-    /// merged result.
+    /// The complete windows of the trial, each a hundredth of its planned length, or as long as `window_s`; empty for a trial with stages
+    /// and for a merged result.
     pub windows: Vec<Window>,
+    /// Length of a window in a closed loop that ends with its requests, seconds: its warm-up tells how long these take. Absent if the
+    /// warm-up does not, in all other loads, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<f64>,
     /// Accuracy of release times; null in a closed loop and in a merged result.
     pub pacing: Option<Pacing>,
     /// Rank correlation (Spearman) of the response times of consecutive requests; null with too few requests and in a merged

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use hoptax_load::trial::LiveLine;
 use hoptax_report::documents::TextTable;
+use hoptax_report::inert;
 use hoptax_result::{FindTrial, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -239,8 +240,10 @@ impl Job {
     }
 }
 
-/// A text without what is too much of it: all of a job is in each of its events.
+/// A text without what is too much of it, since all of a job is in each of its events, and without what commands a terminal, since clients
+/// print it.
 pub(crate) fn cut(text: &str) -> String {
+    let text = inert(text);
     let (kept, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));
     let mark = if rest.is_empty() { "" } else { "\u{2026}" };
     format!("{kept}{mark}")
@@ -345,6 +348,15 @@ mod tests {
         assert!(job.ended(Outcome::Interrupted, "later".to_owned()));
         job.costed(Some(table(2)));
         assert_eq!(job.costs, None, "its result has them");
+    }
+
+    #[test]
+    fn what_it_says_and_why_it_failed_command_no_terminal() {
+        let mut job = job();
+        job.noted("the server said `\u{1b}[2J\u{202e}done`\nand more");
+        job.ended(Outcome::Failed("`\u{9b}1m`".to_owned()), "later".to_owned());
+        assert_eq!(job.notes, ["the server said `\\u{1b}[2J\\u{202e}done`\nand more"]);
+        assert_eq!(job.problem.as_deref(), Some("`\\u{9b}1m`"));
     }
 
     #[test]

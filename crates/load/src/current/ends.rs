@@ -12,6 +12,20 @@ const MIN_DRAIN_RATE: f64 = 100_000.0;
 const DRAIN_RATE_FACTOR: f64 = 10.0;
 
 impl Current<'_> {
+    /// Begins the record: that of a closed loop which ends with its requests is divided by the time that these are expected to take, and not
+    /// by its time limit.
+    pub(crate) fn begin_record(&mut self) {
+        let Some(requests) = self.run.requests.filter(|_| !self.is_open()) else { return };
+        let from_ns = self.run.record_from_ns;
+        let warmup_ns = from_ns.saturating_sub(self.run.start_ns);
+        let most_ns = self.run.end_ns.saturating_sub(from_ns);
+        let responses = self.first.warmup_responses;
+        let length_ns = self.run.expected_length.ns(requests, responses, warmup_ns, most_ns);
+        if let Some(length_ns) = length_ns {
+            self.first.expect_end(from_ns.saturating_add(length_ns));
+        }
+    }
+
     /// Ends the run early if a stop was requested, in any worker, or if the backlog cannot be sent.
     pub(crate) fn end_early(&mut self, now_ns: u64, is_stop_requested: bool, waiting: u64) {
         if is_stop_requested {

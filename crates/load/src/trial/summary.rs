@@ -86,6 +86,7 @@ pub(super) fn result(
         by_request,
         modes: times.modes(),
         windows: course.as_ref().map(|course| windows(course)).unwrap_or_default(),
+        window_s: course.as_deref().and_then(Course::expected_window_s),
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
         serial_correlation: course.as_ref().and_then(|course| correlation(course)),
         in_flight: course.as_deref().and_then(Course::in_flight),

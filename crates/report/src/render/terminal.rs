@@ -6,6 +6,7 @@ use crate::Style;
 use crate::document::{Block, Document, FindingText, Next, Section};
 use hoptax_result::Severity;
 
+use crate::inert::inert;
 use crate::style::Paint;
 use crate::table::Table;
 use table::MostRows;
@@ -86,10 +87,10 @@ fn notes(document: &Document, style: Style) -> String {
     let (shown, left_out) = first(&wrapped, NOTES);
     let mut text: String = shown.iter().map(|note| format!("{note}\n")).collect();
     if left_out > 0 {
-        text += &format!("and {left_out} more: {}\n", document.details());
+        text += &format!("and {left_out} more: {}\n", inert(document.details()));
     }
     if let Some(what) = document.only_in_details {
-        text += &format!("{what}: {}\n", document.details());
+        text += &format!("{what}: {}\n", inert(document.details()));
     }
     text
 }
@@ -129,7 +130,7 @@ fn limits(document: &Document, style: Style) -> String {
         text += &format!("{}\n", lines.replacen(&finding.id, &style.paint(paint, &finding.id), 1));
     }
     if left_out > 0 {
-        text += &format!("  and {left_out} more: {}\n", document.details());
+        text += &format!("  and {left_out} more: {}\n", inert(document.details()));
     }
     text
 }
@@ -144,14 +145,15 @@ fn next(document: &Document, style: Style) -> String {
 
 /// A next step. A command stays on one line, from which it can be copied.
 fn step(next: &Next, style: Style) -> String {
-    let line = format!("next: {}   {}", next.command, next.purpose);
+    let command = inert(&next.command);
+    let line = format!("next: {command}   {}", next.purpose);
     let gap = if line.chars().count() > usize::from(style.width) { "\n  " } else { "   " };
     let purpose = Style { width: style.width.saturating_sub(2), ..style }.wrap(&next.purpose, 0);
-    format!("next: {}{gap}{}\n", style.paint(Paint::Bold, &next.command), purpose.replace('\n', "\n  "))
+    format!("next: {}{gap}{}\n", style.paint(Paint::Bold, &command), purpose.replace('\n', "\n  "))
 }
 
 fn page(document: &Document) -> String {
-    document.page.as_ref().map_or_else(String::new, |page| format!("page: {page}\n"))
+    document.page.as_ref().map_or_else(String::new, |page| format!("page: {}\n", inert(page)))
 }
 
 fn section(section: &Section, style: Style) -> String {

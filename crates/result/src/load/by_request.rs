@@ -53,8 +53,8 @@ pub struct RequestHistograms {
     /// Response time of answered requests less the time by which the generator may have delayed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_generator: Option<Histogram>,
-    /// Response time of answered requests in the complete twentieths of the planned time, in their order, to two digits. Null where no
-    /// request was answered. Absent of a load with stages.
+    /// Response time of answered requests in the complete twentieths of the planned time, or in those of a hundred `windows`, in their
+    /// order, to two digits. Null where no request was answered. Absent of a load with stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Option<Histogram>>,
 }

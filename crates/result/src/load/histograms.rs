@@ -56,9 +56,9 @@ pub struct LoadHistograms {
     /// of quantiles are computed from them. Null where no request was answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Option<Histogram>>,
-    /// Times of the phases of answered requests in the complete twentieths of the planned time, in their order, to two digits. Null where
-    /// there is none, and absent is a phase that no request had. Requests are in the twentieth of their intended start, handshakes in that
-    /// of their end.
+    /// Times of the phases of answered requests in the complete twentieths of the planned time, or in those of a hundred `windows`, in
+    /// their order, to two digits. Null where there is none, and absent is a phase that no request had. Requests are in the twentieth of
+    /// their intended start, handshakes in that of their end.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phases: BTreeMap<RequestPhase, Vec<Option<Histogram>>>,
     /// The histograms of the requests of each name, as in `by_request` of the result.

@@ -1,17 +1,19 @@
-//! Results that strangers wrote: every text of a real result of every kind is markup, and a formula.
+//! Results that strangers wrote: every text of a real result of every kind is markup, a formula, and a command of a terminal.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use hoptax_report::documents;
+use hoptax_report::render::terminal;
+use hoptax_report::{Style, documents};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Site};
 
-/// A formula of spreadsheets, and markup that would take over a page which inserts text as markup.
-const EVIL: &str =
-    "=1+1</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"<!-- {{ document }}{{ title }}";
+/// A formula of spreadsheets, markup that would take over a page which inserts text as markup, what clears a terminal, and what reverses the
+/// text behind it.
+const EVIL: &str = "=1+1</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"<!-- {{ document }}{{ title }}\
+                    \u{1b}[2J\u{202e}";
 
 /// Visits all values that are neither objects nor lists, each with its shape: its path without the places in lists.
 fn visit<F: FnMut(&str, &mut Value)>(value: &mut Value, shape: &str, visitor: &mut F) {
@@ -62,7 +64,7 @@ fn scripts(answer: &Answer) -> usize {
 }
 
 #[test]
-fn no_text_of_any_kind_of_result_is_markup_on_a_page_or_a_formula_in_a_table() {
+fn no_text_of_any_kind_of_result_is_markup_on_a_page_a_formula_in_a_table_or_a_command_of_a_terminal() {
     let site = Site::new();
     let clean = scripts(&site.get("/"));
     assert!(clean > 0, "a page has its own script");
@@ -89,6 +91,11 @@ fn no_text_of_any_kind_of_result_is_markup_on_a_page_or_a_formula_in_a_table() {
         assert_eq!(table.status, 200, "{name}");
         // A quotation mark within a text is doubled, so these begin a cell.
         assert!(!table.body.contains("\n\"=") && !table.body.contains(",\"="), "{name}: {}", table.body);
+        let (document, style) = (documents::of_text(&text).unwrap(), Style { width: 100, colour: false });
+        for screen in [terminal::screen(&document, style), terminal::details(&document, style)] {
+            let commands = |c: char| c == '\u{202e}' || (c.is_control() && !matches!(c, '\n' | '\t'));
+            assert!(!screen.contains(commands), "{name}: {}", screen.escape_debug());
+        }
         kinds += 1;
     }
     assert!(kinds > 15 && shown > kinds / 2, "{shown} of {kinds} documents have a text of strangers");

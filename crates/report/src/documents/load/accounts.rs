@@ -7,17 +7,24 @@ use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
 use super::imported;
 use crate::document::{Block, Section};
-use crate::numbers::{count, grouped, us};
+use crate::numbers::{count, grouped, short, us};
 
-/// The sizes of bodies, after the statuses of their responses.
-fn body_sizes(bytes: BodyBytes) -> String {
-    let BodyBytes { smallest, largest, .. } = bytes;
+/// The sizes of bodies and their bytes per second, after the statuses of their responses.
+fn bodies(bytes: BodyBytes, result: &LoadResult) -> String {
+    let BodyBytes { smallest, largest, total } = bytes;
     let sizes = if smallest == largest {
         count(smallest)
     } else {
         format!("{} to {}", count(smallest), count(largest))
     };
-    format!("; bodies of {sizes} bytes")
+    // Merged runs recorded different times.
+    let has_rate = result.merged.is_none() && result.rate.achieved.is_some() && result.recorded_s > 0.0;
+    let rate = match total as f64 / result.recorded_s {
+        _ if !has_rate => String::new(),
+        few if few < 1e6 => format!(", {} kB/s", short(few / 1e3)),
+        many => format!(", {} MB/s", short(many / 1e6)),
+    };
+    format!("; bodies of {sizes} bytes{rate}")
 }
 
 /// Rates, and accounts of requests. The parts that the requests divide into are left to the chart of a page if it `has_flow`.
@@ -104,8 +111,8 @@ fn others(result: &LoadResult) -> Vec<String> {
         ));
     }
     if !result.statuses.is_empty() {
-        let bodies = result.body_bytes.map(body_sizes).unwrap_or_default();
-        lines.push(format!("statuses: {}{bodies}", counts(&result.statuses, " of ")));
+        let of_bodies = result.body_bytes.map(|bytes| bodies(bytes, result)).unwrap_or_default();
+        lines.push(format!("statuses: {}{of_bodies}", counts(&result.statuses, " of ")));
     }
     if !result.deviations.is_empty() {
         lines.push(format!("deviations: {}", counts(&result.deviations, " with ")));

@@ -1,6 +1,6 @@
 //! The requests of each name: their counts and response times, and which is the slowest.
 
-use hoptax_result::{Latency, LoadResult, LowerBounds, NamedRequests, TimeOf};
+use hoptax_result::{Latency, LoadResult, Loop, LowerBounds, NamedRequests, TimeOf};
 
 use super::charts::withheld_by;
 use super::{interval, stated};
@@ -63,10 +63,13 @@ fn without_intervals(result: &LoadResult) -> Option<&'static str> {
     let complete = histograms.by_request.values().map(|row| row.batches.len()).max()?;
     (complete < FEWEST_BATCHES).then_some(if result.merged.is_some() {
         "the merged runs do not have the same complete twentieths of one planned time, of which intervals need ten"
-    } else if result.stages.is_empty() {
-        "the load ended in the first half of its planned time, and intervals need ten of its twentieths"
-    } else {
+    } else if !result.stages.is_empty() {
         "the load has stages, which differ by design"
+    } else if result.plan.request_limit.is_some() && result.plan.loop_ == Loop::Closed {
+        "the load ended with its requests, and its warm-up did not tell how long they take, or that this is less than a tenth of a \
+         second"
+    } else {
+        "the load ended in the first half of its planned time, and intervals need ten of its twentieths"
     })
 }
 
@@ -281,6 +284,11 @@ mod tests {
             early.starts_with("No time of a row has an interval: the load ended in the first half"),
             "{early}"
         );
+        let counted = of(9, |result| {
+            result.body.stages.clear();
+            (result.plan.loop_, result.plan.request_limit) = (Loop::Closed, Some(1_000));
+        });
+        assert!(counted.as_ref().is_some_and(|why| why.contains("its warm-up did not tell")), "{counted:?}");
         let merged = of(0, |result| result.merged = Some(Merged::default())).unwrap();
         assert!(merged.contains("the merged runs do not have the same"), "{merged}");
         let of_stages = of(0, |_| ()).unwrap();

@@ -7,7 +7,7 @@ use crate::chart::{Axis, Bin, Chart, Column, Heat, Line, Point, Scale, Series, T
 use crate::document::{Block, Section};
 use crate::histograms::{binned, quantile_ns, recorded};
 
-/// Windows of a load that its plan divides it into.
+/// Windows that the plan of a load divides it into, unless it ends with its requests.
 const WINDOWS: f64 = 100.0;
 const PERCENT: f64 = 100.0;
 /// Percentiles of the response time that are drawn over the recorded time.
@@ -54,7 +54,10 @@ struct Part {
 fn parts(result: &LoadResult) -> Vec<Part> {
     let Some(histograms) = &result.histograms else { return Vec::new() };
     let batches = &histograms.batches;
-    let length_s = result.recorded_s / batches.len().max(1) as f64;
+    let number = batches.len().max(1);
+    // Each has as many windows.
+    let of_windows = |window_s: f64| (result.windows.len() / number) as f64 * window_s;
+    let length_s = result.window_s.map_or(result.recorded_s / number as f64, of_windows);
     let part = |(place, encoded): (usize, &Option<Histogram>)| Part {
         from_s: place as f64 * length_s,
         to_s: (place + 1) as f64 * length_s,
@@ -109,7 +112,7 @@ fn heat(parts: &[Part]) -> Option<Heat> {
 
 /// Length of a window, seconds; none if a line over windows would say nothing.
 fn window_s(result: &LoadResult) -> Option<f64> {
-    let length_s = result.plan.duration_s / WINDOWS;
+    let length_s = result.window_s.unwrap_or(result.plan.duration_s / WINDOWS);
     (result.windows.len() > 1 && length_s > 0.0).then_some(length_s)
 }
 

@@ -10,6 +10,8 @@ use crate::numbers::{self, us};
 
 /// Parts of the planned time that results have the phases of.
 const BATCHES: f64 = 20.0;
+/// Windows in each of them.
+const WINDOWS: f64 = 5.0;
 /// The phases over time, in the colours that they have in all charts.
 const OVER_TIME: [(RequestPhase, &str, Tone); 5] = [
     (RequestPhase::SendLag, "send lag", Tone::Third),
@@ -63,7 +65,7 @@ pub(super) fn over_time(result: &LoadResult) -> Vec<Series> {
 }
 
 fn line(result: &LoadResult, (phase, name, tone): (RequestPhase, &str, Tone), share: f64) -> Option<Line> {
-    let length_s = result.plan.duration_s / BATCHES;
+    let length_s = result.window_s.map_or(result.plan.duration_s / BATCHES, |window_s| WINDOWS * window_s);
     let batches = result.histograms.as_ref()?.phases.get(&phase)?;
     let point = |(place, times): (usize, &Option<Histogram>)| {
         Point::at((place as f64 + 0.5) * length_s, supported_us(&recorded(times.as_ref()), share))

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use comfy_table::{CellAlignment, Table as Lines, presets};
 
 use crate::Style;
+use crate::inert::inert;
 use crate::style::Paint;
 use crate::table::{Cell, Row, Table, short_name};
 
@@ -34,6 +35,7 @@ pub(super) struct MostRows<'a> {
 pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> String {
     let all = table.rows.len();
     let mut table = table.clone();
+    make_inert(&mut table);
     if let Some(most) = most {
         cut(&mut table, most.rows, all);
     }
@@ -70,13 +72,29 @@ pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> S
     }
     let rest = all - table.rows.len();
     if let Some(MostRows { details, .. }) = most.filter(|_| rest > 0) {
-        text += &format!("and {rest} more: {details}\n");
+        text += &format!("and {rest} more: {}\n", inert(details));
     }
     if !left_out.is_empty() {
         left_out.reverse();
         text += &format!("{}\n", style.cut(&format!("columns without room: {}", left_out.join(", "))));
     }
     text
+}
+
+/// Leaves no text in the table that commands a terminal.
+fn make_inert(table: &mut Table) {
+    table.names = inert(&table.names);
+    for column in &mut table.columns {
+        column.heading = inert(&column.heading);
+    }
+    for row in &mut table.rows {
+        row.name = inert(&row.name);
+        for cell in &mut row.cells {
+            if let Cell::Text(text) = cell {
+                *text = inert(text);
+            }
+        }
+    }
 }
 
 /// Leaves the first rows that fit into `most` lines, of which the last is for the rest of `all` rows if there is a rest.
