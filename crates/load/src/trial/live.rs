@@ -103,6 +103,6 @@ mod tests {
             send_lag_p99_us: Some(12.0),
             errors: 2,
         };
-        assert_eq!(line.to_string(), "     1234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");
+        assert_eq!(line.to_string(), "    1,234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");
     }
 }
