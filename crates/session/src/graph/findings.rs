@@ -286,7 +286,7 @@ mod tests {
         });
         let (_, result) =
             judged(|rounds| rounds.iter_mut().for_each(|round| round.proxies[1].requests = 2_000));
-        assert!(result.findings.iter().any(|finding| finding.message.contains("`back` handled 10000")));
+        assert!(result.findings.iter().any(|finding| finding.message.contains("`back` handled 10,000")));
         // Few requests differ by chance.
         let (findings, _) = judged(|rounds| {
             for round in rounds {
