@@ -198,10 +198,19 @@ fn above_zero(row: &Row<'_>, measure: CostMeasure) -> Option<Interval> {
     cost.filter(|_| !row.arm.cost.uncertain_signs.contains(&measure))
 }
 
+/// Returns true if the cost of an arm in a measure is above zero, also if only its bounds are known.
+fn is_above_zero(row: &Row<'_>, measure: CostMeasure) -> bool {
+    let is_bounded_above = || {
+        let bound = row.arm.bounds.cost(measure).and_then(|bound| bound.low);
+        bound.is_some_and(|low| low > 0.0) && row.cost(measure).is_stated()
+    };
+    above_zero(row, measure).is_some() || is_bounded_above()
+}
+
 /// The number of arms whose cost in CPU time is stated, and of those among them that have one above zero.
 fn stated_and_clear(rows: &[Row<'_>]) -> (usize, usize) {
     let is_clear = |row: &&Row<'_>| {
-        above_zero(row, CostMeasure::CpuShare).or(above_zero(row, CostMeasure::CpuUs)).is_some()
+        is_above_zero(row, CostMeasure::CpuShare) || is_above_zero(row, CostMeasure::CpuUs)
     };
     let stated = functions(rows).filter(|row| row.cost(CostMeasure::CpuUs).is_stated()).count();
     (stated, functions(rows).filter(is_clear).count())
