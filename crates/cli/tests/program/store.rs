@@ -121,6 +121,9 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     let result = |text: &str| text.split_once("\nnext: ").map(|(result, _)| result.to_owned());
     assert!(result(&of_folder).is_some(), "{of_folder}");
     assert_eq!(result(&of_folder), result(&shown.stdout), "the run folder of run 1");
+    runs.run(&["runs", "show", "9"]).fails(2, "`hoptax runs list` lists the runs");
+    let nowhere = runs.run(&["runs", "show", "nosuch", "--store", "/nonexistent"]);
+    nowhere.fails(2, "`nosuch` is neither a file nor a run folder");
     let all = runs.printed(&["runs", "show", &load, "--details"]);
     assert!(all.contains("20,000") && all.len() > runs.printed(&["runs", "show", "5"]).len(), "{all}");
     runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]).fails(2, "no result of hoptax");
