@@ -145,6 +145,14 @@ impl Document {
         self
     }
 
+    /// The document with the command of these words as its next step, unless it has one of its own.
+    #[must_use]
+    pub fn or_next(mut self, words: &[&str], purpose: &str) -> Self {
+        let command: Vec<String> = words.iter().map(|one| word(one)).collect();
+        self.next.get_or_insert_with(|| Next::new(command.join(" "), purpose));
+        self
+    }
+
     /// The document of a result that is written to this file, too: its command for the details, unless it has one.
     #[must_use]
     pub fn written_to(self, file: &Path) -> Self {
@@ -318,6 +326,16 @@ mod tests {
     use super::*;
     use crate::documents::{load, study};
     use crate::fixture;
+
+    #[test]
+    fn a_command_is_the_next_step_of_a_document_without_one() {
+        let next = |document: Document| {
+            let next = document.or_next(&["hoptax", "runs", "merge", "two words"], "keeps it").next.unwrap();
+            next.command
+        };
+        assert_eq!(next(Document::new("x", "", Vec::new())), "hoptax runs merge 'two words'");
+        assert!(next(study(&fixture::study())).starts_with("hoptax study "));
+    }
 
     /// The ids of the checks without a finding.
     fn ids(document: &Document) -> Vec<&'static str> {
