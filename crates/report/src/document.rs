@@ -18,6 +18,10 @@ use crate::next::word;
 use crate::table::Table;
 use crate::words::capitalised;
 
+/// The place of what a first screen leaves out, as an answer or a note names it. A terminal names the option or the command instead that
+/// prints it.
+pub(crate) const IN_DETAILS: &str = "in the details";
+
 /// A report, independent of the result that it is made from and of the output that it is rendered to.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Document {

@@ -40,7 +40,7 @@ pub use crosscheck::crosscheck;
 pub use doctor::diagnosis;
 pub use find::{find, find_trial, sweep_trial};
 pub use find_arms::{find_arms, find_arms_of};
-pub use gate::gate;
+pub use gate::{gate, gate_of};
 pub use graph_run::{graph_run, graph_run_of};
 pub use history::history;
 pub use lint::lint;

@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
     match result {
         Restored::Load(result) => {
             let file = path.display().to_string();
-            let mut keeping = vec!["hoptax", "convert", "import", &arguments.format, &file];
+            let mut keeping = vec!["hoptax", "convert", "import", arguments.format.as_str(), file.as_str()];
             keeping.extend(statistic.iter().flat_map(|name| ["--statistic", *name]));
             keeping.extend(["--json", "result.json"]);
             load::write(json, &result, &keeping)?;
