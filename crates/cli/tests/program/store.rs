@@ -312,7 +312,7 @@ fn stored_runs_are_compared_with_decisions_and_other_differences() {
     }
     runs.printed(&["runs", "import", &runs.text("runs")]);
     let printed = runs.printed(&["runs", "compare", "1", "2"]);
-    assert!(printed.contains("run 2 against run 1: "), "{printed}");
+    assert!(printed.contains("Run 2 against run 1: "), "{printed}");
     assert!(printed.contains("The runs differ in proxy (1.39.3, 1.40.0)."), "{printed}");
     let lua = printed.lines().find(|line| line.starts_with("lua ")).unwrap_or_else(|| panic!("{printed}"));
     assert!(lua.contains("+5.00 ±0.50") && lua.ends_with("different"), "{lua}");

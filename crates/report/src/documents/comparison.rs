@@ -43,7 +43,7 @@ pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option
     let concerning: Vec<Finding> =
         findings.iter().filter(|finding| concerns(finding, comparisons)).cloned().collect();
     let mut document = Document::new(format!("study {}: decisions", first.study), "", Vec::new());
-    document.answer.push(format!("Decisions about the arms of {}", first.study));
+    document.answer.push(format!("Decisions about the arms of `{}`", first.study));
     document.table = Some(decided(comparisons));
     document.notes.extend(beside_same(&concerning));
     document.findings = FindingText::all(&concerning);

@@ -24,7 +24,7 @@ pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
         answer(result),
     );
     document.table = Some(table(result));
-    document.verdict = Some(judgement(result.verdict));
+    document.verdict = Some(judgement(result.verdict, ": the note about each arm says why"));
     // The note about its state also explains why an arm without a rate has no ratio.
     let note = |arm| state(arm, result).or_else(|| no_ratio(arm));
     document.notes = result.arms.iter().filter_map(note).collect();
