@@ -84,7 +84,8 @@ fn document(
     };
     let mut answers = sentences(results).into_iter();
     let answer = answers.by_ref().take(2).collect();
-    let mut document = Document::new(format!("compare {}", first.study), "", answer);
+    // The name of its study is that of the command.
+    let mut document = Document::new(format!("compare {}", subjects.join(" ")), "", answer);
     document.verdict =
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
     document.findings = FindingText::all(findings);
