@@ -160,10 +160,10 @@ fn fastest_mode(found: &FastestMode) -> String {
         ),
         (_, _, Some(reason)) => format!(
             "The fastest mode of the response times is unknown: the generator or its machine spoilt the load that would show it \
-             ({reason}). Stop other work, use more --workers, or a machine of its own for the generator"
+             ({reason}). Stop other work, use more `--workers`, or a machine of its own for the generator"
         ),
-        _ => "Response times have a single mode: no rate makes them leave it. Name objectives with --slo instead of \
-              --goal fastest-mode"
+        _ => "Response times have a single mode: no rate makes them leave it. Name objectives with `--slo` instead of \
+              `--goal fastest-mode`"
             .to_owned(),
     }
 }
@@ -199,7 +199,7 @@ fn limit(goal: &FoundGoal, result: &FindResult) -> String {
     match reason {
         Some(reason) if reason.starts_with("account: ") => format!("no trial at {upper} counts ({reason})"),
         reason => format!(
-            "the generator cannot produce {upper} ({}), so the server may carry more. Use more --workers, or a machine of its own for \
+            "the generator cannot produce {upper} ({}), so the server may carry more. Use more `--workers`, or a machine of its own for \
              the generator",
             reason.map_or("it was the limit", String::as_str)
         ),
