@@ -136,7 +136,10 @@ pub(crate) fn is_quiet() -> bool {
 
 /// Prints the first screen of a document, or all of it if the command line asks for the details.
 pub(crate) fn document(document: &Document) -> Result<(), Failure> {
-    result(&text_of(document))
+    let text = text_of(document);
+    // The empty line before it sets it apart from the command line, which a pipe and a file lack.
+    let is_apart = io::stdout().is_terminal();
+    result(if is_apart { &text } else { text.trim_start_matches('\n') })
 }
 
 /// As [`document`], on stderr.

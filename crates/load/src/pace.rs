@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hoptax_host::clock::parse_duration;
+use hoptax_result::grouped;
 
 /// Maximum rate, requests per second: more than ten times the highest rate measured for one worker, with 100 ns of
 /// schedule per request.
@@ -143,8 +144,9 @@ impl FromStr for Pace {
         let stages = text.split(',').map(|part| {
             stage(part).ok_or_else(|| {
                 format!(
-                    "`{part}` is not a valid stage; use `FROM:TO@LENGTH` with rates per second of at most {MAX_RATE}, such as \
-                     `0:1000@10s`, or `RATE@LENGTH`"
+                    "`{part}` is not a valid stage; use `FROM:TO@LENGTH` with rates per second of at most {}, such as \
+                     `0:1000@10s`, or `RATE@LENGTH`",
+                    grouped(MAX_RATE, 0)
                 )
             })
         });

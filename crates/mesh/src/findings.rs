@@ -39,7 +39,7 @@ fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
             arm.id
         );
         let share = Value::percent(unknown as f64 / slices.len() as f64, 0.0);
-        let advice = "use longer slices (--slice), and see whether its proxies were restarted";
+        let advice = "use longer slices (`--slice`), and see whether its proxies were restarted";
         let finding = Finding::new("cpu-unknown", Severity::Warn, share, message, advice);
         Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
     };
@@ -176,7 +176,7 @@ fn same_node(measured: &Measured) -> Option<Finding> {
         "callers and origins were on one node, `{}`: they shared its processors, and no request crossed a network between nodes",
         node.name
     );
-    let advice = "name two nodes with --node and --caller-node, if the cluster has them";
+    let advice = "name two nodes with `--node` and `--caller-node`, if the cluster has them";
     Some(Finding::new("one-node", Severity::Info, Value::count(1.0, 2.0, "nodes"), message, advice))
 }
 

@@ -306,7 +306,7 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
         Some(format!("{}: {reason}", change.change))
     });
     let lacking = bill.lacking.iter().map(|what| {
-        format!("{what}: this Envoy has no such extension, so no number contains it; --envoy PATH measures with one that has it")
+        format!("{what}: this Envoy has no such extension, so no number contains it; `--envoy PATH` measures with one that has it")
     });
     let cannot_run = bill.replacements.iter().filter(|replacement| replacement.cannot_run);
     // Each listener of a dump may have the same one.

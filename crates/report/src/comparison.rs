@@ -26,12 +26,18 @@ pub(crate) fn sentences(results: &[&ComparisonBody]) -> Vec<String> {
         subjects.into_iter().map(|(result, subject)| sentence(result, subject))
     };
     let differing = results.iter().flat_map(|result| {
-        let reference = &result.reference.name;
+        let reference = quoted(&result.reference);
         let subjects = result.subjects.iter();
-        subjects
-            .filter_map(move |one| words::other_work(&one.subject.name, reference, &one.answer_differences))
+        subjects.filter_map(move |one| {
+            words::other_work(&quoted(&one.subject), &reference, &one.answer_differences)
+        })
     });
     differing.chain(of(false)).chain(of(true)).collect()
+}
+
+/// The name of a subject in a sentence.
+fn quoted(subject: &SubjectName) -> String {
+    format!("`{}`", subject.name)
 }
 
 /// The place of a subject among the sentences, by its decision.
@@ -74,9 +80,9 @@ pub(crate) fn missing(results: &[&ComparisonBody]) -> Option<String> {
 /// Returns the differences between the reference and each subject, in the words of study files and in their configurations: a heading, then
 /// a line for each difference.
 pub(crate) fn differences(result: &ComparisonBody) -> Vec<(String, Vec<String>)> {
-    let reference = &result.reference.name;
+    let reference = &quoted(&result.reference);
     let of = |subject: &ComparedSubject| {
-        let name = &subject.subject.name;
+        let name = &quoted(&subject.subject);
         let mut lines: Vec<String> =
             subject.keys.iter().map(|key| key_in_words(key, reference, name)).collect();
         let what = if lines.is_empty() { "the configurations of " } else { "" };
@@ -126,7 +132,7 @@ fn part_in_words(part: &PartDifference, reference: &str, name: &str) -> String {
 }
 
 fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
-    let (name, reference) = (&subject.subject.name, &result.reference.name);
+    let (name, reference) = (&quoted(&subject.subject), &quoted(&result.reference));
     let Some(cpu) = subject.measures.iter().find(|one| one.measure == CostMeasure::CpuUs) else {
         return format!("{name}: CPU time is not available, see the findings of the study");
     };
@@ -238,8 +244,11 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
     };
     let headings =
         ["subject", "measure", reference, "difference", "relative", "decision", "rounds until decided"];
-    Table::of_words(format!("differences from {reference}"), headings, rows)
-        .with_words(&["measure", "decision"])
+    let title = match results {
+        [one] => format!("differences from {}", quoted(&one.reference)),
+        _ => "differences from the reference".to_owned(),
+    };
+    Table::of_words(title, headings, rows).with_words(&["measure", "decision"])
 }
 
 /// The decisions of several comparisons of one study, a row for each arm and a column for each measure that one of them has.
@@ -454,7 +463,7 @@ mod tests {
         cpu.decision = Decision::Equivalent;
         assert_eq!(
             sentence(&result, &subject),
-            "new takes 1.10 ±0.30 % more CPU time per request than old, less than the margin of 2 %: they are equivalent"
+            "`new` takes 1.10 ±0.30 % more CPU time per request than `old`, less than the margin of 2 %: they are equivalent"
         );
     }
 }

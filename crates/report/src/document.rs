@@ -18,6 +18,10 @@ use crate::next::word;
 use crate::table::Table;
 use crate::words::capitalised;
 
+/// The place of what a first screen leaves out, as an answer or a note names it. A terminal names the option or the command instead that
+/// prints it.
+pub(crate) const IN_DETAILS: &str = "in the details";
+
 /// A report, independent of the result that it is made from and of the output that it is rendered to.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Document {
@@ -142,6 +146,14 @@ impl Document {
     #[must_use]
     pub fn shown_by(mut self, run: impl std::fmt::Display) -> Self {
         self.details = Some(format!("hoptax runs show {} --details", word(&run.to_string())));
+        self
+    }
+
+    /// The document with the command of these words as its next step, unless it has one of its own.
+    #[must_use]
+    pub fn or_next(mut self, words: &[&str], purpose: &str) -> Self {
+        let command: Vec<String> = words.iter().map(|one| word(one)).collect();
+        self.next.get_or_insert_with(|| Next::new(command.join(" "), purpose));
         self
     }
 
@@ -318,6 +330,16 @@ mod tests {
     use super::*;
     use crate::documents::{load, study};
     use crate::fixture;
+
+    #[test]
+    fn a_command_is_the_next_step_of_a_document_without_one() {
+        let next = |document: Document| {
+            let next = document.or_next(&["hoptax", "runs", "merge", "two words"], "keeps it").next.unwrap();
+            next.command
+        };
+        assert_eq!(next(Document::new("x", "", Vec::new())), "hoptax runs merge 'two words'");
+        assert!(next(study(&fixture::study())).starts_with("hoptax study "));
+    }
 
     /// The ids of the checks without a finding.
     fn ids(document: &Document) -> Vec<&'static str> {

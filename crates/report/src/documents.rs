@@ -40,7 +40,7 @@ pub use crosscheck::crosscheck;
 pub use doctor::diagnosis;
 pub use find::{find, find_trial, sweep_trial};
 pub use find_arms::{find_arms, find_arms_of};
-pub use gate::gate;
+pub use gate::{gate, gate_of};
 pub use graph_run::{graph_run, graph_run_of};
 pub use history::history;
 pub use lint::lint;
@@ -54,7 +54,7 @@ pub use scale::{scale, scale_of};
 pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};
 pub(crate) use study::table_so_far;
-pub use study::{TextTable, at_load, costs_so_far, sittings, so_far, study, study_of};
+pub use study::{TextTable, at_load, costs_so_far, sittings, so_far, study, study_in_folder, study_of};
 
 /// The kind of the results with a body, and the function that makes their documents.
 macro_rules! kind {

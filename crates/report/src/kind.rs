@@ -75,7 +75,7 @@ fn head<T: Body>(text: &str) -> Result<Head> {
 }
 
 /// Reads a file, and makes its document with `of`.
-pub(crate) fn document<T: Body>(text: &str, of: fn(&Report<T>) -> Document) -> Result<Document> {
+pub(crate) fn document<T: Body>(text: &str, of: impl FnOnce(&Report<T>) -> Document) -> Result<Document> {
     let report = T::from_text(text)?;
     let mut document = of(&report);
     // The first screen has no findings that only inform, and who reads the file must know that there is more in it.

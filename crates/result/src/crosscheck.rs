@@ -39,10 +39,11 @@ impl Body for CrosscheckBody {
         self.scenarios.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Sound if no run of a tool failed.
+    /// Sound if no run of a tool failed, and none withheld what is compared.
     fn verdict(&self) -> Verdict {
         let mut tools = self.scenarios.iter().flat_map(|scenario| &scenario.tools);
-        if tools.all(|tool| tool.failed.is_empty()) { Verdict::Sound } else { Verdict::Caution }
+        let is_whole = |tool: &ToolRuns| tool.failed.is_empty() && tool.withheld_by.is_empty();
+        if tools.all(is_whole) { Verdict::Sound } else { Verdict::Caution }
     }
 }
 
@@ -80,6 +81,9 @@ pub struct ToolRuns {
     pub runs: Vec<ToolRun>,
     /// Runs that failed, with the tool's last message.
     pub failed: Vec<String>,
+    /// Checks of the tool that left p50 or p99 of a run without a value, each once; only of hoptax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld_by: Vec<String>,
 }
 
 /// One run of a tool.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use hoptax_load::{MAX_RATE, Pace, Protocol, StaticAddress, without_user};
+use hoptax_result::{count, grouped};
 use hoptax_session::load::{Connections, GivenUrl, Load, Requests, Schedule, Sending, Servers};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -99,13 +100,13 @@ impl WantedLoad {
             );
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= MAX_RATE)) {
-            problem("rate", format!("it must be above 0 and at most {MAX_RATE}"));
+            problem("rate", format!("it must be above 0 and at most {}", grouped(MAX_RATE, 0)));
         }
         let connections = self.connections.unwrap_or(Connections::default().number);
         let most = most_connections.min(MAX_CONNECTIONS);
         if !(1..=most).contains(&connections) {
             let by = if most < MAX_CONNECTIONS { ", by the limit on open files of the server" } else { "" };
-            problem("connections", format!("it must be at least 1 and at most {most}{by}"));
+            problem("connections", format!("it must be at least 1 and at most {}{by}", count(most.into())));
         }
         let mut time = |name: &str, text: Option<String>, shortest: Duration| {
             let length = humantime::parse_duration(&text?);
@@ -288,6 +289,6 @@ mod tests {
         let why = of(101, 100).unwrap_err();
         assert!(why.contains("at most 100") && why.contains("open files"), "{why}");
         let why = of(10_001, u32::MAX).unwrap_err();
-        assert!(why.contains("at most 10000") && !why.contains("open files"), "{why}");
+        assert!(why.contains("at most 10,000") && !why.contains("open files"), "{why}");
     }
 }

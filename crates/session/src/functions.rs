@@ -16,8 +16,10 @@ use crate::{library, prices};
 /// # Errors
 /// When the catalogue cannot be read.
 pub fn list() -> Result<String, Failure> {
-    let families = by_family(library::catalogue()?).into_iter().map(|(name, functions)| {
-        let functions: String = functions.into_iter().map(as_text).collect();
+    let catalogue = library::catalogue()?;
+    let width = catalogue.iter().map(|function| function.id.chars().count()).max().unwrap_or_default();
+    let families = by_family(catalogue).into_iter().map(|(name, functions)| {
+        let functions: String = functions.into_iter().map(|function| as_text(function, width)).collect();
         format!("{name}:\n{functions}")
     });
     Ok(families.collect::<Vec<_>>().join("\n"))
@@ -31,10 +33,12 @@ pub(crate) fn by_family(catalogue: &Catalogue) -> Vec<(&'static str, Vec<&Functi
     families.filter_map(|family| Some((family.first()?.family.as_str(), family.to_vec()))).collect()
 }
 
-fn as_text(function: &Function) -> String {
-    let mut text = format!("  {:<24}  {}\n", function.id, function.summary);
+/// The function and its knobs, with the column of ids in this width.
+fn as_text(function: &Function, width: usize) -> String {
+    let mut text = format!("  {:<width$}  {}\n", function.id, function.summary);
     for (name, knob) in &function.knobs {
-        let _ = writeln!(text, "  {:<24}    {name}={}: {}; {}", "", knob.default, knob.summary, knob.range);
+        let _ =
+            writeln!(text, "  {:<width$}    {name}={}: {}; {}", "", knob.default, knob.summary, knob.range);
     }
     text
 }

@@ -71,9 +71,16 @@ pub struct Gated {
 /// When the study or its reference is not valid, and when the study cannot begin, fails or is interrupted.
 pub fn measure(settings: &GateSettings<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Gated, Failure> {
     let gated = match settings.against {
-        Against::Candidate(candidate) => by_candidate(settings, candidate, interrupt, say)?,
-        Against::Stored { label, store } => stored::by_reference(settings, label, store, interrupt, say)?,
+        Against::Candidate(candidate) => by_candidate(settings, candidate, interrupt, say),
+        Against::Stored { label, store } => stored::by_reference(settings, label, store, interrupt, say),
     };
+    let gated = gated.map_err(|failure| {
+        if failure.is_interrupt() {
+            failure.with("; only a whole `hoptax gate` judges limits")
+        } else {
+            failure
+        }
+    })?;
     write_json(&gated.folder.join(FILE), &gated.gate)?;
     Ok(gated)
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use hoptax_judge::sittings::machine_differences;
 use hoptax_report::documents;
 use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::run_files::RESULT;
-use crate::run_folder;
+use crate::run_files::{RESULT, STUDY};
 use crate::store::folder;
+use crate::{environment, run_folder};
 
 /// The names of results in a run folder, by precedence: the result of a command that measured a study comes before that of the study.
 const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
@@ -36,6 +37,19 @@ pub fn page(path: &Path) -> Option<PathBuf> {
     let result = if path.is_dir() { shown(path).ok()? } else { return None };
     let name = if result.ends_with("bill.json") { "bill.html" } else { "report.html" };
     Some(path.join(name)).filter(|page| page.is_file())
+}
+
+/// The study file of a run folder in which `hoptax study --resume` continues the study: this machine measured it, and the result which
+/// [`text`] reads is that of the study. None of other folders.
+pub fn resumable(folder: &Path) -> Option<PathBuf> {
+    let is_of_study = folder.is_dir() && shown(folder).is_ok_and(|result| result.ends_with(RESULT));
+    let study = Some(folder.join(STUDY)).filter(|study| is_of_study && study.is_file());
+    let result = study.as_ref().and_then(|_| read_run(folder).ok())?;
+    let is_of_this_machine =
+        || machine_differences(&result.environment, &environment::current(false)).is_empty();
+    study.filter(|_| {
+        result.environment.cluster.is_none() && !run_folder::is_in_use(folder) && is_of_this_machine()
+    })
 }
 
 fn shown(folder: &Path) -> Result<PathBuf, Failure> {

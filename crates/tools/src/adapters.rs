@@ -18,6 +18,8 @@ mod wrk_report;
 
 use crate::tool::Tool;
 
+pub(crate) use hoptax::withheld_by;
+
 /// All adapters, hoptax first.
 pub const ALL: &[Tool] = &[
     hoptax::TOOL,

@@ -38,7 +38,12 @@ pub fn run(
             for (tool, runs) in tools.iter().zip(&mut all) {
                 on_step(&format!("{}: {} ({round} of {})", server.name, tool.tool.name, options.rounds));
                 match run::once(options, server, tool, stop)? {
-                    Ok(run) => runs.runs.push(run),
+                    Ok((run, withheld_by)) => {
+                        runs.runs.push(run);
+                        let of_earlier = runs.withheld_by.clone();
+                        let new = withheld_by.into_iter().filter(|check| !of_earlier.contains(check));
+                        runs.withheld_by.extend(new);
+                    }
                     Err(reason) => runs.failed.push(reason),
                 }
             }

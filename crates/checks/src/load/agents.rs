@@ -123,7 +123,7 @@ fn uneven(result: &LoadResult, error_us: f64) -> Option<Finding> {
                 error_us = grouped(error_us, 0),
                 spacing_us = grouped(spacing_us, 1)
             ),
-            "use --arrivals poisson, which needs no common clock, run the controller nearer to the agents, or use one machine",
+            "use `--arrivals poisson`, which needs no common clock, run the controller nearer to the agents, or use one machine",
         )
     })
 }

@@ -34,7 +34,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
                 target = grouped(target, 0),
                 ceiling = grouped(ceiling, 0)
             ),
-            "use more --workers on more cores, or lower the rate; `hoptax trust calibrate` measures the ceiling again",
+            "use more `--workers` on more cores, or lower the rate; `hoptax trust calibrate` measures the ceiling again",
         )]
     },
     withhold: None,

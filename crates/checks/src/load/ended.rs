@@ -49,7 +49,7 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
                 count(result.waiting.most),
                 super::offered::sustained(result)
             ),
-            "lower the rate, raise --connections or --workers, or skip requests with --when-busy skip",
+            "lower the rate, raise `--connections` or `--workers`, or skip requests with `--when-busy skip`",
         )
         .bounding(&["times"])]
     },

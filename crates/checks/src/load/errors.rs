@@ -28,7 +28,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
         let kinds = reasons.listed(&result.failures, others, number);
         let most = result.failures.iter().max_by_key(|(_, count)| **count).map(|(kind, _)| kind.as_str());
         let advice = if severity == Severity::Fail {
-            format!("{}; if errors are part of the experiment, raise --max-error-share", first_step(most))
+            format!("{}; if errors are part of the experiment, raise `--max-error-share`", first_step(most))
         } else {
             "quantiles cover answered requests only".to_owned()
         };
@@ -56,7 +56,7 @@ fn first_step(kind: Option<&str>) -> &'static str {
             "correct what the responses violate, which the reasons name; `curl -v` shows one"
         }
         Some("protocol" | "tls") => {
-            "check what the server offers at this port against --protocol and the options of TLS; the reasons name what is missing"
+            "check what the server offers at this port against `--protocol` and the options of TLS; the reasons name what is missing"
         }
         Some("refused") => {
             "check that the subject runs, and that its queue of new connections is long enough"
@@ -121,7 +121,7 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
                     percent(share, 3),
                     expected(&result.plan.expect)
                 ),
-                "inspect a response with curl; correct the subject or --expect",
+                "inspect a response with curl; correct the subject or `--expect`",
             )
             .bounding(&["times"]),
         ]

@@ -54,7 +54,9 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
                         "a worker used {} of its core: the generator {limited} the rate",
                         percent(busiest, 0)
                     ),
-                    &format!("{then}use more --workers on more cores, or a --rate below the measured one"),
+                    &format!(
+                        "{then}use more `--workers` on more cores, or a `--rate` below the measured one"
+                    ),
                 )
             })
         })

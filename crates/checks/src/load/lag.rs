@@ -55,7 +55,7 @@ pub(super) const MERGED: Check<LoadResult> = Check {
     withhold: Some(|result, finding, _| leave_bounds(result, finding)),
 };
 
-const ADVICE: &str = "give the generator its own core, use more --workers, or lower the rate";
+const ADVICE: &str = "give the generator its own core, use more `--workers`, or lower the rate";
 
 fn longest(all: &[Lengthened]) -> Option<&Lengthened> {
     all.iter().max_by(|one, other| one.us.total_cmp(&other.us))
@@ -124,7 +124,7 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
                     several => format!("one of the {}", counted(several.into(), "connection")),
                 }
             ),
-            "response time includes that wait, service time does not; raise --connections if clients do not share connections \
+            "response time includes that wait, service time does not; raise `--connections` if clients do not share connections \
              in production",
         )]
     },

@@ -129,7 +129,7 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
                         "{} have seed {seed}, so their {arrivals} arrivals are drawn from the same numbers",
                         files.join(", ")
                     ),
-                    "give each generator a --seed of its own",
+                    "give each generator a `--seed` of its own",
                 )
             })
         };

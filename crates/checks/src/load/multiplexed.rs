@@ -39,11 +39,11 @@ pub(super) const SENT_AGAIN: Check<LoadResult> = Check {
                 percent(share, 1)
             ),
             if refused > drained {
-                "the server refuses single requests (REFUSED_STREAM): use fewer --streams or a lower rate, or raise the server's limit on \
+                "the server refuses single requests (REFUSED_STREAM): use fewer `--streams` or a lower rate, or raise the server's limit on \
                  concurrent requests, or that of its own queue"
             } else {
                 "raise the number of requests that the server accepts on a connection (nginx: keepalive_requests), or replace connections \
-                 before it does, with --requests-per-connection"
+                 before it does, with `--requests-per-connection`"
             },
         )]
     },
@@ -67,7 +67,7 @@ pub(super) const STREAM_LIMIT: Check<LoadResult> = Check {
                  requests waited",
                 plan.streams, result.book.blocked, result.book.sent
             ),
-            "response time includes that wait, service time does not; use --streams within the limit and more --connections",
+            "response time includes that wait, service time does not; use `--streams` within the limit and more `--connections`",
         )]
     },
     withhold: None,

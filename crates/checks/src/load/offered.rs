@@ -24,7 +24,7 @@ fn not_sustained(result: &LoadResult) -> String {
         _ => "the rate".to_owned(),
     };
     format!(
-        "the subject does not sustain this rate on these connections: lower {rate} or raise --connections"
+        "the subject does not sustain this rate on these connections: lower {rate} or raise `--connections`"
     )
 }
 
@@ -165,7 +165,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
                 percent(worst, 1)
             ),
             if were_busy {
-                "lower the rate, or raise --connections: see connections-busy"
+                "lower the rate, or raise `--connections`: see connections-busy"
             } else {
                 "the generator stalled or all connections were busy: see send-lag and connections-busy"
             },
@@ -242,18 +242,18 @@ fn advice_on_closing(result: &LoadResult) -> &'static str {
              deviations name"
         }
         Some("refused") => {
-            "hoptax replaces a connection on which the server refuses a request: use fewer --streams or a lower rate, or raise the server's \
+            "hoptax replaces a connection on which the server refuses a request: use fewer `--streams` or a lower rate, or raise the server's \
              limits"
         }
         Some("early-response") => {
             "the server responds before it has read the request, so its connection cannot be used again: look at a response with curl"
         }
         Some("timed-out") => {
-            "hoptax closes a connection on which a response is overdue: lower the rate, or raise --timeout"
+            "hoptax closes a connection on which a response is overdue: lower the rate, or raise `--timeout`"
         }
         Some("generator") => "raise the limits of this machine, which the reasons of failures name",
         _ => {
-            "the server closes connections: raise its limits, or set --requests-per-connection to match them"
+            "the server closes connections: raise its limits, or set `--requests-per-connection` to match them"
         }
     }
 }
@@ -290,7 +290,7 @@ mod tests {
         let expected = "sent: 0.0 % of 200,000 planned requests; the subject answered 98/s from the start of the warm-up on";
         assert!(found.message.ends_with(expected), "{}", found.message);
         assert!(
-            found.advice.contains("lower the rate to below 98/s or raise --connections"),
+            found.advice.contains("lower the rate to below 98/s or raise `--connections`"),
             "{}",
             found.advice
         );

@@ -51,7 +51,7 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
                 lost.join(", "),
                 if lost.len() == 1 { "is a lower bound" } else { "are lower bounds" }
             ),
-            "lower the rate, or raise --timeout to wait for slow responses",
+            "lower the rate, or raise `--timeout` to wait for slow responses",
         )]
     },
     withhold: None,

@@ -31,7 +31,7 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
                 grouped(drift.first_third_p50_us, 0),
                 grouped(drift.last_third_p50_us, 0)
             ),
-            "use a longer --warmup; if the drift remains, the subject has no steady state at this load",
+            "use a longer `--warmup`; if the drift remains, the subject has no steady state at this load",
         )]
     },
     withhold: None,
@@ -71,7 +71,7 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
                     signed(change * 100.0, 0),
                     grouped(begins as f64 / count as f64 * 100.0, 0)
                 ),
-                "run longer, with a longer --warmup; `windows` in the JSON result shows the course",
+                "run longer, with a longer `--warmup`; `windows` in the JSON result shows the course",
             );
             if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }
         })

@@ -30,7 +30,7 @@ pub(super) const APART: Check<LoadResult> = Check {
                     grouped(apart.p50_us, 0),
                     grouped(apart.others_p50_us, 0)
                 ),
-                "a busier part of the subject serves them: redistribute them with --requests-per-connection, or balance \
+                "a busier part of the subject serves them: redistribute them with `--requests-per-connection`, or balance \
                  connections in the subject",
             )
         });

@@ -63,7 +63,7 @@ fn lag(at: usize, lag_us: f64, response: Option<Interval>, limits: &Limits) -> O
     let quantile = Measure::RESPONSES[at].as_str();
     let message = format!("send lag {quantile} was {lag_us} us", lag_us = grouped(lag_us, 0));
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
-                  keep processors from halting (--never-halt always)";
+                  keep processors from halting (`--never-halt always`)";
     let finding = Finding::new("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
     // The lag at p99 of all slices is not that of quiet ones, which is judged by itself.
     let above = Measure::RESPONSES[at..].iter().copied();

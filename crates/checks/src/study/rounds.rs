@@ -23,7 +23,7 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
         };
         let are = if result.plan.rounds_completed == 1 { "round is" } else { "rounds are" };
         let message = format!("{rounds} complete {are} too few to estimate the variation between restarts");
-        let advice = "run at least five rounds; ten or more give narrow intervals (--rounds)";
+        let advice = "run at least five rounds; ten or more give narrow intervals (`--rounds`)";
         let measured = Measured::count(rounds, threshold, "rounds");
         vec![Finding::new("too-few-rounds", severity, measured, message, advice)]
     },

@@ -21,7 +21,7 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
                     "send lag p99 was {lag_us} us in the slice with the largest",
                     lag_us = grouped(lag_us, 0)
                 );
-                let advice = "stop other work on the generator's processor, or keep processors from halting (--never-halt always)";
+                let advice = "stop other work on the generator's processor, or keep processors from halting (`--never-halt always`)";
                 (lag_us > limit).then(|| {
                     Finding::new("send-lag", Severity::Warn, Measured::us(lag_us, limit), message, advice)
                 })

@@ -121,6 +121,13 @@ fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<St
 /// that takes the word. The error is unchanged if clap suggests a similar command at the same place.
 fn of_command(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    // After `help`, clap takes a flag for the name of a command.
+    if word.starts_with('-') {
+        let name = program.get_name();
+        let tip =
+            format!("`{name} --help-all` lists all commands, and `{name} COMMAND --help` the options of one");
+        return with_tip(error, &tip);
+    }
     let known = commands(program.get_name(), program);
     let called = |name: &str| -> Vec<&str> {
         known.iter().filter(|(last, _)| last == name).map(|(_, words)| words.as_str()).collect()
@@ -180,6 +187,8 @@ mod tests {
             ("hoptax find -q 2000 http://a/", "the rate is what is searched"),
             ("hoptax find -R2000 http://a/", "the rate is what is searched"),
             ("hoptax find -z 30s http://a/", "`--budget`"),
+            ("hoptax help --all", "`hoptax --help-all` lists all commands"),
+            ("hoptax help load --all", "`hoptax --help-all` lists all commands"),
             ("hoptax studdy", "a similar subcommand exists: 'study'"),
         ] {
             let error = parsed(line.split(' ')).unwrap_err().to_string();

@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     let Gated { gate, folder } = progress::shown(|say| measure(&settings, &interrupt, say))?;
     write_reports(arguments, &gate)?;
     print::document_or_json(run.json.file(), &gate, || {
-        documents::gate(&gate).in_folder(&folder, "report.html")
+        documents::gate_of(&gate, &arguments.study).in_folder(&folder, "report.html")
     })?;
     Ok(code(&gate))
 }

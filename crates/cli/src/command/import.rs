@@ -55,7 +55,13 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
         print::note(&format!("hoptax: `{}`: not used: {}", path.display(), unused.join(", ")));
     }
     match result {
-        Restored::Load(result) => load::write(json, &result)?,
+        Restored::Load(result) => {
+            let file = path.display().to_string();
+            let mut keeping = vec!["hoptax", "convert", "import", arguments.format.as_str(), file.as_str()];
+            keeping.extend(statistic.iter().flat_map(|name| ["--statistic", *name]));
+            keeping.extend(["--json", "result.json"]);
+            load::write(json, &result, &keeping)?;
+        }
         Restored::Study(result) => print::document_or_json(json, &*result, || documents::study(&result))?,
     }
     Ok(Code::Success)

@@ -244,7 +244,11 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     })
 }
 
-/// Prints the table and writes the JSON; with `-`, prints only the JSON.
-pub(super) fn write(json: Option<&Path>, result: &LoadResult) -> Result<(), Failure> {
-    print::document_or_json(json, result, || documents::load(result))
+/// Prints the table and writes the JSON; with `-`, prints only the JSON. `keeping` is the command that keeps the result in a file.
+pub(super) fn write(json: Option<&Path>, result: &LoadResult, keeping: &[&str]) -> Result<(), Failure> {
+    print::document_or_json(json, result, || match json {
+        Some(_) => documents::load(result),
+        None => documents::load(result)
+            .or_next(keeping, "keeps the result, of which `hoptax runs show` prints the details"),
+    })
 }

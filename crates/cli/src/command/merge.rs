@@ -35,6 +35,10 @@ pub(crate) struct MergeArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &MergeArguments) -> Result<Code, Failure> {
     let result = merged(&arguments.files)?;
-    load::write(arguments.json.file(), &result)?;
+    let files: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    let mut keeping = vec!["hoptax", "runs", "merge"];
+    keeping.extend(files.iter().map(String::as_str));
+    keeping.extend(["--json", "merged.json"]);
+    load::write(arguments.json.file(), &result, &keeping)?;
     Ok(Code::from(result.verdict))
 }

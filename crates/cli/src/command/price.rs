@@ -10,7 +10,7 @@ use hoptax_cluster::PodName;
 use hoptax_report::documents;
 use hoptax_session::load::GivenHeaders;
 use hoptax_session::price::{
-    Budget, Change, Configuration, Laboratory, PriceSettings, Studies, outcomes, outline, page,
+    Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
 
@@ -173,9 +173,9 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
     })?;
     if arguments.dry_run {
         let listed = configuration.listed()?;
-        print::result(&outline(configuration.described(), &listed))?;
+        print::list(&outline(configuration.described(), &listed))?;
         configuration.check_files(&listed)?;
-        return Ok(Code::Success);
+        return measuring(&listed).map_or(Ok(()), |next| print::list(&next)).map(|()| Code::Success);
     }
     if let Some(folder) = &arguments.resume {
         // Before the tries, which take seconds.

@@ -162,6 +162,11 @@ fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
     store::path(choice.file.as_deref())
 }
 
+/// The option that names the store again in a command; empty if the command line names none.
+fn option(choice: &StoreChoice) -> String {
+    choice.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", file.display()))
+}
+
 /// Calls `work` with the store, which must exist.
 fn with_store<T>(
     choice: &StoreChoice,
@@ -186,17 +191,27 @@ fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure
 }
 
 fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
-    let (run, paths, text) = with_store(choice, |store| {
+    let has_store = path(choice)?.exists();
+    let of_store = with_store(choice, |store| {
         let id = store.resolve(name)?;
         Ok((store.run(id)?, store.paths(id)?, store.result(id)?))
+    });
+    // The name may be that of a file which is misspelt.
+    let (run, paths, text) = of_store.map_err(|failure| {
+        if has_store {
+            failure
+        } else {
+            failure.with(format!("; `{name}` is neither a file nor a run folder"))
+        }
     })?;
     let Some(text) = text else {
         print::note(&documents::stored_run(&run, &paths));
         return Err(Failure::bad_input(format!(
-            "run {id} has no result: it has {rounds} complete rounds. `hoptax runs export {id} DIR`, then `hoptax study --resume DIR` \
-             continues it",
+            "run {id} has no result: it has {rounds} complete rounds. `hoptax runs export {id} DIR{store}`, then \
+             `hoptax study --resume DIR` continues it",
             id = run.run,
-            rounds = run.rounds
+            rounds = run.rounds,
+            store = option(choice)
         )));
     };
     if json {
@@ -229,7 +244,8 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         }
         let text = with_store(choice, |store| store.result(*id))?;
         let text = text.ok_or_else(|| {
-            Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}` says why"))
+            let store = option(choice);
+            Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}{store}` says why"))
         })?;
         let run = Overlaid::read(*id, &text);
         runs.push(run.map_err(|why| Failure::bad_input(format!("run {id} cannot be compared: {why}")))?);
@@ -243,7 +259,12 @@ fn show_path(path: &str, json: bool) -> Result<(), Failure> {
     if json {
         return print::result(&text);
     }
-    let document = document(&text, &format!("`{path}`"))?.shown_by(path);
+    let document = match results::resumable(Path::new(path)) {
+        Some(study) => documents::study_in_folder(&text, &study.display().to_string(), path)
+            .map_err(|why| cannot_be_printed(&format!("`{path}`"), &why))?,
+        None => document(&text, &format!("`{path}`"))?,
+    };
+    let document = document.shown_by(path);
     print::document(&match results::page(Path::new(path)) {
         Some(page) => document.with_page(page.display().to_string()),
         None => document,
@@ -252,7 +273,11 @@ fn show_path(path: &str, json: bool) -> Result<(), Failure> {
 
 /// The document of a result; `what` names it in errors.
 fn document(text: &str, what: &str) -> Result<Document, Failure> {
-    documents::of_text(text).map_err(|why| Failure::bad_input(format!("{what} cannot be printed: {why}")))
+    documents::of_text(text).map_err(|why| cannot_be_printed(what, &why))
+}
+
+fn cannot_be_printed(what: &str, why: &str) -> Failure {
+    Failure::bad_input(format!("{what} cannot be printed: {why}"))
 }
 
 fn collect(choice: &StoreChoice) -> Result<(), Failure> {

@@ -119,7 +119,8 @@ pub(crate) struct StudyArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if arguments.study == "list" {
-        return print::list(&library::list()?).map(|()| Code::Success);
+        let next = "next: hoptax study quick   measures one of them; with --dry-run, prints its plan";
+        return print::list(&format!("{}\n{next}", library::list()?)).map(|()| Code::Success);
     }
     if !arguments.combine.is_empty() {
         let (folders, out) = (&arguments.combine, arguments.out.folder());
@@ -245,7 +246,7 @@ fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Fa
         None => StudyText::named(&arguments.study)?,
     };
     let plan = plan(&text, options, stored.as_ref().map(|(_, manifest)| manifest), &print::say)?;
-    print::result(&outline(plan, options.never_halt, &print::say)?)?;
+    print::list(&outline(plan, options.never_halt, &print::say)?)?;
     Ok(Code::Success)
 }
 

@@ -68,7 +68,7 @@ fn the_answer_comes_first_then_findings_by_severity() {
     insta::assert_snapshot!(ran.stdout);
     let name = path.to_str().unwrap();
     let only = run(["lint", name, "--only", "admin-exposed"]);
-    assert!(only.code == Some(0) && only.stdout.starts_with("\n1 warning in "), "{only:?}");
+    assert!(only.code == Some(0) && only.stdout.starts_with("1 warning in "), "{only:?}");
     assert_eq!(run(["lint", "nowhere.yaml"]).code, Some(2));
 }
 
@@ -120,7 +120,7 @@ fn a_file_that_cannot_be_read_hides_no_finding_of_the_others_and_none_is_mended(
     let bad = file(folder.path(), "bad.yaml", "a: [\n");
     let ran = run(["lint", path.to_str().unwrap(), bad.to_str().unwrap(), "nowhere.yaml", "--fix"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stdout.starts_with("\n1 error, 3 warnings and 1 info in "), "{ran:?}");
+    assert!(ran.stdout.starts_with("1 error, 3 warnings and 1 info in "), "{ran:?}");
     // Once the name is corrected, it mends.
     assert!(ran.stdout.contains("envoy.yaml --fix   mends 1 of the findings"), "{ran:?}");
     assert!(ran.stderr.contains("bad.yaml") && ran.stderr.contains("nowhere.yaml"), "{ran:?}");
@@ -175,9 +175,9 @@ fn all_configurations_in_a_config_map_are_linted_and_mended_there() {
     assert!(ran.stdout.contains("\n2 errors, 6 warnings, 2 infos in "), "{ran:?}");
     assert!(ran.stdout.contains("map.yaml:28:") && ran.stdout.contains("map.yaml:62:"), "{ran:?}");
     let one = format!("{name}#two/envoy.yaml");
-    assert!(run(["lint", one.as_str()]).stdout.starts_with("\n1 error, 3 warnings and 1 info in "));
+    assert!(run(["lint", one.as_str()]).stdout.starts_with("1 error, 3 warnings and 1 info in "));
     let fixed = run(["lint", name, "--fix"]);
-    assert!(fixed.stdout.starts_with("\n2 errors, 4 warnings and 2 infos in "), "{fixed:?}");
+    assert!(fixed.stdout.starts_with("2 errors, 4 warnings and 2 infos in "), "{fixed:?}");
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text.matches("\n      ignore_global_conn_limit: true\n").count(), 2, "{text}");
     assert_eq!(text.matches("\n  other: x\n").count(), 2, "{text}");

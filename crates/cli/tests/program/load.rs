@@ -99,7 +99,7 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--fail-on", "p99"], "`errors>0.1%`"),
         (vec!["--fail-on", "p99>5"], "with its unit"),
         (vec!["--percentiles", "95,100"], "below 100"),
-        (vec!["--stages", "0:1e12@5s"], "at most 10000000"),
+        (vec!["--stages", "0:1e12@5s"], "at most 10,000,000"),
         (vec!["--when-busy", "skip"], "has no schedule"),
         (vec!["-w", "8", "-c", "4"], "8 workers cannot share 4 connections"),
         (vec!["--stages", "5", "-c", "4"], "not a valid stage"),

@@ -121,6 +121,9 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     let result = |text: &str| text.split_once("\nnext: ").map(|(result, _)| result.to_owned());
     assert!(result(&of_folder).is_some(), "{of_folder}");
     assert_eq!(result(&of_folder), result(&shown.stdout), "the run folder of run 1");
+    runs.run(&["runs", "show", "9"]).fails(2, "`hoptax runs list` lists the runs");
+    let nowhere = runs.run(&["runs", "show", "nosuch", "--store", "/nonexistent"]);
+    nowhere.fails(2, "`nosuch` is neither a file nor a run folder");
     let all = runs.printed(&["runs", "show", &load, "--details"]);
     assert!(all.contains("20,000") && all.len() > runs.printed(&["runs", "show", "5"]).len(), "{all}");
     runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]).fails(2, "no result of hoptax");
@@ -309,7 +312,7 @@ fn stored_runs_are_compared_with_decisions_and_other_differences() {
     }
     runs.printed(&["runs", "import", &runs.text("runs")]);
     let printed = runs.printed(&["runs", "compare", "1", "2"]);
-    assert!(printed.contains("run 2 against run 1: "), "{printed}");
+    assert!(printed.contains("Run 2 against run 1: "), "{printed}");
     assert!(printed.contains("The runs differ in proxy (1.39.3, 1.40.0)."), "{printed}");
     let lua = printed.lines().find(|line| line.starts_with("lua ")).unwrap_or_else(|| panic!("{printed}"));
     assert!(lua.contains("+5.00 ±0.50") && lua.ends_with("different"), "{lua}");

@@ -36,7 +36,8 @@ pub(crate) fn listed() -> &'static BTreeMap<String, String> {
         assert_narrow(&list.stdout);
         // Long lines go on below, further to the right.
         let unwrapped = list.stdout.replace("\n    ", " ");
-        let entries = unwrapped.split("\n\n").map(|entry| entry.split_once('\n').unwrap());
+        let (studies, _) = unwrapped.split_once("\n\nnext: hoptax study quick ").unwrap();
+        let entries = studies.split("\n\n").map(|entry| entry.split_once('\n').unwrap());
         entries.map(|(name, about)| (name.to_owned(), about.to_owned())).collect()
     })
 }

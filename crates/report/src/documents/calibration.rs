@@ -52,7 +52,7 @@ fn usable(result: &CalibrationResult) -> String {
         (true, false) => {
             "the load generator is late on this machine at every rate: its loads only bound response times"
         }
-        (false, _) => "quantiles of several workers are wrong: use --workers 1, and report this bug",
+        (false, _) => "quantiles of several workers are wrong: use `--workers 1`, and report this bug",
     }
     .to_owned()
 }

@@ -43,7 +43,7 @@ pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option
     let concerning: Vec<Finding> =
         findings.iter().filter(|finding| concerns(finding, comparisons)).cloned().collect();
     let mut document = Document::new(format!("study {}: decisions", first.study), "", Vec::new());
-    document.answer.push(format!("Decisions about the arms of {}", first.study));
+    document.answer.push(format!("Decisions about the arms of `{}`", first.study));
     document.table = Some(decided(comparisons));
     document.notes.extend(beside_same(&concerning));
     document.findings = FindingText::all(&concerning);
@@ -84,7 +84,8 @@ fn document(
     };
     let mut answers = sentences(results).into_iter();
     let answer = answers.by_ref().take(2).collect();
-    let mut document = Document::new(format!("compare {}", first.study), "", answer);
+    // The name of its study is that of the command.
+    let mut document = Document::new(format!("compare {}", subjects.join(" ")), "", answer);
     document.verdict =
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
     document.findings = FindingText::all(findings);

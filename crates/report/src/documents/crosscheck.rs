@@ -2,11 +2,12 @@
 
 mod charts;
 
-use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns, Verdict};
+use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns};
 use hoptax_stats::median;
 
-use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::environment;
+use crate::findings::checks;
 use crate::numbers::{counted, grouped};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -53,18 +54,12 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document.plots.extend(charts::charts(result));
     document.notes = added(result).into_iter().chain(failures(result)).collect();
     if result.scenarios.iter().flat_map(|scenario| &scenario.tools).all(|tool| tool.tool == OWN) {
-        let left_out = "no other load generator ran; the details say why, tool by tool";
-        document.notes.push(left_out.to_owned());
+        let left_out = format!("no other load generator ran; each with the reason {IN_DETAILS}");
+        document.notes.push(left_out);
     }
     document.next =
         Some(Next::new("hoptax trust calibrate", format!("measures the error of {OWN} here at each rate")));
-    let usable = match result.verdict {
-        Verdict::Sound => "every run of every tool ended",
-        Verdict::Caution | Verdict::Void => {
-            "a tool with failed runs is compared by its other runs, or not at all"
-        }
-    };
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     for scenario in &result.scenarios {
         let title = format!("{}: {}", scenario.name, scenario.summary);
         document.sections.push(Section::new(title, vec![Block::Table(latencies(scenario))]));
@@ -75,6 +70,19 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document.sections.extend(Section::of_lines("Method", method(result)));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// Returns what the ratios can be used for.
+fn usable(result: &CrosscheckResult) -> String {
+    let tools = || result.scenarios.iter().flat_map(|scenario| &scenario.tools);
+    let failed = tools()
+        .any(|tool| !tool.failed.is_empty())
+        .then_some("a tool with failed runs is compared by its other runs, or not at all");
+    let withheld = tools()
+        .any(|tool| !tool.withheld_by.is_empty())
+        .then_some("numbers that hoptax withheld are compared with nothing");
+    let parts: Vec<&str> = failed.into_iter().chain(withheld).collect();
+    if parts.is_empty() { "every run of every tool ended".to_owned() } else { parts.join("; ") }
 }
 
 /// Returns the error of p99 of this program, and of the others.
@@ -95,7 +103,13 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     };
     let count = counted(result.scenarios.len() as u64, "scenario");
     let own = of(true).map_or_else(
-        || format!("In {count}, {OWN} reports no p99: its checks withheld it, or it did not run"),
+        || {
+            let why = match withheld_by(&result.scenarios) {
+                Some(checks) => format!("withheld by {checks}"),
+                None => "its checks withheld it, or it did not run".to_owned(),
+            };
+            format!("In {count}, {OWN} reports no p99: {why}")
+        },
         |(low, high)| {
             let error = (low - 1.0).abs().max((high - 1.0).abs());
             let percent = grouped(100.0 * error.max(LEAST_ERROR), 1);
@@ -104,6 +118,14 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     );
     let others = of(false).map(|ends| format!("Other load generators report {} the true p99", range(ends)));
     std::iter::once(own).chain(others).collect()
+}
+
+/// Returns the checks of this program that left its numbers without a value; none if they are not known.
+fn withheld_by(scenarios: &[Scenario]) -> Option<String> {
+    let own = scenarios.iter().flat_map(|scenario| &scenario.tools).filter(|tool| tool.tool == OWN);
+    let named = own.flat_map(|tool| &tool.withheld_by).map(|check| format!("`{check}`"));
+    let named: Vec<String> = named.collect();
+    checks(named.iter().map(String::as_str))
 }
 
 /// Returns the note that the report of this program includes more than the server: its times are from the intended start to the response.
@@ -170,11 +192,13 @@ fn failures(result: &CrosscheckResult) -> Vec<String> {
                     .map(|reason| format!("{} failed in {}: {reason}", tool.tool, scenario.name)),
             );
         }
-        let is_withheld = |run: &ToolRun| run.reported.p50_us.is_none();
+        let is_withheld = |run: &ToolRun| run.reported.p50_us.is_none() || run.reported.p99_us.is_none();
         if scenario.tools.iter().any(|tool| tool.tool == OWN && tool.runs.iter().any(is_withheld)) {
+            let of_scenario = withheld_by(std::slice::from_ref(scenario));
             lines.push(format!(
-                "{OWN} withheld numbers in {} because of its checks; `hoptax load` lists them with the reasons",
-                scenario.name
+                "{OWN} withheld numbers in {} because of {}; `hoptax load` lists them with the reasons",
+                scenario.name,
+                of_scenario.as_deref().unwrap_or("its checks")
             ));
         }
     }
@@ -271,7 +295,7 @@ fn method(result: &CrosscheckResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Body, CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers};
+    use hoptax_result::{Body, CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers, Verdict};
 
     use super::*;
     use crate::fixture::STYLE;
@@ -305,6 +329,7 @@ mod tests {
             version: Some("1.2.3".to_owned()),
             failed: if runs.is_empty() { vec!["it printed nothing".to_owned()] } else { Vec::new() },
             runs,
+            withheld_by: Vec::new(),
         };
         let scenario = Scenario {
             name: "freeze".to_owned(),
@@ -354,6 +379,22 @@ mod tests {
             result.scenarios.iter_mut().for_each(|scenario| scenario.tools.truncate(1));
         });
         assert!(alone.contains("no other load generator ran"), "{alone}");
+    }
+
+    #[test]
+    fn a_crosscheck_that_withheld_its_p99_names_the_check_and_is_no_longer_sound() {
+        let mut result = result();
+        for tool in result.scenarios.iter_mut().flat_map(|scenario| &mut scenario.tools) {
+            tool.failed.clear();
+            if tool.tool == OWN {
+                tool.runs[0].reported.p99_us = None;
+                tool.withheld_by = vec!["send-lag".to_owned()];
+            }
+        }
+        result.verdict = result.body.verdict();
+        let text = terminal::screen(&crosscheck(&result), STYLE);
+        assert!(text.contains("hoptax reports no p99: withheld by `send-lag`"), "{text}");
+        assert!(text.contains("caution: numbers that hoptax withheld are compared with nothing"), "{text}");
     }
 
     #[test]

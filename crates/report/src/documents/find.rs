@@ -34,7 +34,7 @@ pub fn find(result: &FindResult) -> Document {
     }
     let mut document = Document::new(format!("find {}", result.plan.url), "", answers);
     document.notes = notes;
-    document.verdict = Some(judgement(result.verdict));
+    document.verdict = Some(judgement(result.verdict, ", for the reason above"));
     document.headlines = headlines::headlines(result);
     if let Some(account) = account_of(result) {
         let of = account::processors(account);
@@ -65,14 +65,15 @@ pub(super) fn arrivals(process: &str) -> String {
     }
 }
 
-/// Returns the judgement of a search by its verdict: its answer can be used, only as a bound, or not at all.
-pub(super) fn judgement(verdict: Verdict) -> Judgement {
+/// Returns the judgement of a search by its verdict: its answer can be used, only as a bound, or not at all. `why` names the place of the
+/// reason.
+pub(super) fn judgement(verdict: Verdict, why: &str) -> Judgement {
     let usable = match verdict {
-        Verdict::Sound => "every search ended with an answer",
-        Verdict::Caution => "some answers are only bounds, for the reason above",
-        Verdict::Void => "no rate is known, for the reason above",
+        Verdict::Sound => "every search ended with an answer".to_owned(),
+        Verdict::Caution => format!("some answers are only bounds{why}"),
+        Verdict::Void => format!("no rate is known{why}"),
     };
-    Judgement { verdict, usable: usable.to_owned() }
+    Judgement { verdict, usable }
 }
 
 /// The result for a goal.
@@ -159,10 +160,10 @@ fn fastest_mode(found: &FastestMode) -> String {
         ),
         (_, _, Some(reason)) => format!(
             "The fastest mode of the response times is unknown: the generator or its machine spoilt the load that would show it \
-             ({reason}). Stop other work, use more --workers, or a machine of its own for the generator"
+             ({reason}). Stop other work, use more `--workers`, or a machine of its own for the generator"
         ),
-        _ => "Response times have a single mode: no rate makes them leave it. Name objectives with --slo instead of \
-              --goal fastest-mode"
+        _ => "Response times have a single mode: no rate makes them leave it. Name objectives with `--slo` instead of \
+              `--goal fastest-mode`"
             .to_owned(),
     }
 }
@@ -198,7 +199,7 @@ fn limit(goal: &FoundGoal, result: &FindResult) -> String {
     match reason {
         Some(reason) if reason.starts_with("account: ") => format!("no trial at {upper} counts ({reason})"),
         reason => format!(
-            "the generator cannot produce {upper} ({}), so the server may carry more. Use more --workers, or a machine of its own for \
+            "the generator cannot produce {upper} ({}), so the server may carry more. Use more `--workers`, or a machine of its own for \
              the generator",
             reason.map_or("it was the limit", String::as_str)
         ),

@@ -24,7 +24,7 @@ pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
         answer(result),
     );
     document.table = Some(table(result));
-    document.verdict = Some(judgement(result.verdict));
+    document.verdict = Some(judgement(result.verdict, ": the note about each arm says why"));
     // The note about its state also explains why an arm without a rate has no ratio.
     let note = |arm| state(arm, result).or_else(|| no_ratio(arm));
     document.notes = result.arms.iter().filter_map(note).collect();
@@ -131,11 +131,11 @@ fn state(arm: &FoundArm, result: &FindArmsResult) -> Option<String> {
     Some(match arm.found.state {
         FindState::Found => return None,
         FindState::Bounded => {
-            format!("{name}: the interval is wider than asked: raise --budget")
+            format!("{name}: the interval is wider than asked: raise `--budget`")
         }
-        FindState::MaximumHeld => format!("{name}: may carry more than the highest rate: raise --max-rate"),
+        FindState::MaximumHeld => format!("{name}: may carry more than the highest rate: raise `--max-rate`"),
         FindState::MinimumFailed => {
-            format!("{name}: fails at the lowest rate: lower --min-rate, or relax the objectives")
+            format!("{name}: fails at the lowest rate: lower `--min-rate`, or relax the objectives")
         }
         FindState::GeneratorLimited => {
             let is_upper = |one: &&ArmTrial| {
@@ -153,7 +153,7 @@ fn state(arm: &FoundArm, result: &FindArmsResult) -> Option<String> {
             FindEnd::Interrupt => format!("{name}: the search was interrupted"),
             FindEnd::Failure => format!("{name}: the search ended because a trial could not run"),
             FindEnd::Budget | FindEnd::Complete => {
-                format!("{name}: the search ran out of time: raise --budget")
+                format!("{name}: the search ran out of time: raise `--budget`")
             }
         },
     })

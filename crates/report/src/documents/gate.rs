@@ -2,13 +2,14 @@
 
 mod charts;
 
-use hoptax_result::{GateOutcome, GateResult};
+use hoptax_result::{GateLimit, GateOutcome, GateResult};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
-use crate::environment;
 use crate::gate::{method, outcome, sentences, table};
+use crate::next::word;
 use crate::usable;
 use crate::words::capitalised;
+use crate::{environment, more_rounds};
 
 /// The document of a gate.
 pub fn gate(result: &GateResult) -> Document {
@@ -24,6 +25,35 @@ pub fn gate(result: &GateResult) -> Document {
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// The document of a gate on the study that a command line names `source`. More rounds are its next step if they probably decide.
+pub fn gate_of(result: &GateResult, source: &str) -> Document {
+    let mut document = gate(result);
+    document.next = document.next.or_else(|| with_more_rounds(result, source));
+    document
+}
+
+/// The same gate with as many rounds as probably decide every limit that is undecided; none if something failed, or if rounds are not what
+/// is missing.
+fn with_more_rounds(result: &GateResult, source: &str) -> Option<Next> {
+    if result.has_failed() || !result.answer_differences.is_empty() || result.stored_reference.is_some() {
+        return None;
+    }
+    let needed = |limit: &GateLimit| more_rounds::within_reach(limit.rounds_until_decided);
+    let rounds = result.limits.iter().filter_map(needed).max()?;
+    let mut limits: Vec<&str> = Vec::new();
+    for GateLimit { limit, .. } in &result.limits {
+        if !limits.contains(&limit.as_str()) {
+            limits.push(limit);
+        }
+    }
+    let limits: String = limits.iter().map(|limit| format!(" --fail-on {}", word(limit))).collect();
+    let (study, candidate) = (word(source), word(&result.candidate));
+    Some(Next::new(
+        format!("hoptax gate {study} --candidate {candidate}{limits} --rounds {rounds}"),
+        "probably decides what is undecided",
+    ))
 }
 
 /// Returns the bill of a configuration that exceeds a limit; none for other candidates and outcomes.
@@ -52,6 +82,19 @@ mod tests {
         rate.limits[3].limit = "rate<-2%".to_owned();
         let text = markdown::text(&gate(&rate));
         assert!(text.contains("`rate<-2%`") && text.contains("- `lua<&>`: "), "{text}");
+    }
+
+    #[test]
+    fn the_next_step_of_an_undecided_gate_is_one_with_the_rounds_that_decide() {
+        let mut result = fixture::gate();
+        let next = |result: &GateResult| gate_of(result, "my edge.yaml").next.map(|next| next.command);
+        assert_eq!(next(&result), None, "a limit failed");
+        result.limits.retain(|limit| limit.outcome != GateOutcome::Failed);
+        let limits = "--fail-on 'p99>+10%' --fail-on 'cpu>+3%'";
+        let expected = format!("hoptax gate 'my edge.yaml' --candidate envoy=1.41.0 {limits} --rounds 40");
+        assert_eq!(next(&result), Some(expected));
+        result.limits.iter_mut().for_each(|limit| limit.rounds_until_decided = None);
+        assert_eq!(next(&result), None, "out of reach");
     }
 
     #[test]

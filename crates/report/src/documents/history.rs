@@ -2,7 +2,9 @@
 
 mod charts;
 
-use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped};
+use hoptax_result::{
+    CostMeasure, HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped,
+};
 use hoptax_stats::median;
 
 use crate::document::{Document, Next, Section};
@@ -14,8 +16,11 @@ use crate::table::{Cell, Column, Row, Table};
 pub fn history(result: &HistoryResult) -> Document {
     let mut series: Vec<&HistorySeries> = result.series.iter().collect();
     series.sort_by(|one, other| size(other).total_cmp(&size(one)));
-    let mut document =
-        Document::new(format!("runs history {}", result.number), &result.number, answer(result, &series));
+    let mut document = Document::new(
+        format!("runs history {}", result.number),
+        in_words(&result.number),
+        answer(result, &series),
+    );
     document.table = Some(table(&result.number, &series));
     document.plots.extend(charts::charts(result, &series));
     let newest = series.iter().filter_map(|series| series.changes.last()).map(|change| change.run).max();
@@ -103,8 +108,29 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
         Column::new("chance", 6),
         Column::text("machine", 7),
     ];
-    let title = format!("{number}: level before the last change, and now");
+    let title = format!("{}: level before the last change, and now", in_words(number));
     Table::new(title, "series", columns, series.iter().map(row)).without_empty_columns()
+}
+
+/// A number in words, without its unit: `p50 of response time` of `response_p50_us`.
+fn in_words(number: &str) -> String {
+    let (what, name) = number.strip_prefix("cost_").map_or(("", number), |name| ("cost in ", name));
+    let field = |measure: CostMeasure| match measure {
+        CostMeasure::CpuUs => "cpu_us_per_request",
+        CostMeasure::CpuShare => "cpu_share",
+        CostMeasure::ResponseP50Us => "response_p50_us",
+        CostMeasure::ResponseP90Us => "response_p90_us",
+        CostMeasure::ResponseP99Us => "response_p99_us",
+        CostMeasure::ResponseQuietP99Us => "response_quiet_p99_us",
+        CostMeasure::MaxRate => "max_rate",
+        CostMeasure::OfRounds(measure) => measure.definition().field,
+    };
+    let measure = CostMeasure::all().into_iter().find(|measure| field(*measure) == name);
+    let words = measure.map_or_else(
+        || name.strip_suffix("_us").unwrap_or(name).replace('_', " "),
+        |measure| measure.name().to_owned(),
+    );
+    format!("{what}{words}")
 }
 
 /// The unit of a number, which its name states; empty for shares and ratios.
@@ -286,6 +312,17 @@ mod tests {
     #[test]
     fn changes_come_first_with_their_size_and_the_release_that_changed() {
         insta::assert_snapshot!(terminal::details(&history(&result()), STYLE));
+    }
+
+    #[test]
+    fn a_title_has_the_words_of_a_number_and_not_its_field() {
+        for (number, expected) in [
+            ("response_p50_us", "p50 of response time"),
+            ("cost_cpu_us_per_request", "cost in CPU time per request"),
+            ("late_per_million_from_2_s", "late per million from 2 s"),
+        ] {
+            assert_eq!(in_words(number), expected);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use hoptax_result::{
     counted,
 };
 
-use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::next::word;
 use crate::table::{Cell, Column, Row, Table};
 
@@ -134,16 +134,16 @@ fn notes(result: &LintResult, left_out: &[(&str, u64)]) -> Vec<String> {
         let number: u64 = others.iter().map(|(_, number)| number).sum();
         let of_others = format!("{number} of {}", counted(others.len() as u64, "other rule"));
         rules.extend((number > 0).then_some(of_others));
-        notes.push(format!("{}: all are in the details", rules.join(", ")));
+        notes.push(format!("{}: all are {IN_DETAILS}", rules.join(", ")));
     }
     let allowed = result.allowed().count() as u64;
     if allowed > 0 {
-        notes.push(format!("{} allowed, with reasons in the details", counted(allowed, "finding")));
+        notes.push(format!("{} allowed, with reasons {IN_DETAILS}", counted(allowed, "finding")));
     }
     let mut parts = result.unread();
     if let Some(first) = parts.next() {
         let more = parts.count();
-        let more = if more > 0 { format!("; and {more} more in the details") } else { String::new() };
+        let more = if more > 0 { format!("; and {more} more {IN_DETAILS}") } else { String::new() };
         notes.push(format!("not read: {}{more}", unread(first)));
     }
     notes

@@ -4,7 +4,7 @@ use hoptax_result::{
     CheckedListener, CheckedPromise, ListenersCheckResult, PromiseKind, PromiseOutcome, counted,
 };
 
-use crate::document::{Document, Section};
+use crate::document::{Document, IN_DETAILS, Section};
 use crate::environment;
 use crate::next::Next;
 use crate::numbers::grouped;
@@ -78,7 +78,7 @@ fn answer(result: &ListenersCheckResult) -> Vec<String> {
         })
         .collect();
     let more = broken.saturating_sub(NAMED);
-    let more = if more > 0 { format!("; {more} of them only in the details") } else { String::new() };
+    let more = if more > 0 { format!("; {more} of them only {IN_DETAILS}") } else { String::new() };
     let promises = counted((kept + broken) as u64, "promise");
     answer.push(format!("{broken} of {promises} of {listeners} broken{more}{untried}"));
     answer
@@ -92,8 +92,7 @@ fn untried(result: &ListenersCheckResult) -> Option<String> {
         (count > 0).then(|| format!("{count} of {}", kind.words().0))
     };
     let kinds: Vec<String> = PromiseKind::ALL.into_iter().filter_map(of).collect();
-    (!kinds.is_empty())
-        .then(|| format!("not tried: {}; each with its reason in the details", kinds.join(", ")))
+    (!kinds.is_empty()).then(|| format!("not tried: {}; each with its reason {IN_DETAILS}", kinds.join(", ")))
 }
 
 /// Returns the number of promises that were kept, but not at once; none if there is none.

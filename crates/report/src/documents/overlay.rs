@@ -134,7 +134,7 @@ pub fn overlay(runs: &[Overlaid]) -> Document {
     let numbers: Vec<String> = runs.iter().map(|one| one.run.to_string()).collect();
     document.subject = format!("runs compare {}", numbers.join(" "));
     let mut sentences = std::mem::take(&mut document.answer).into_iter();
-    document.answer = sentences.by_ref().take(SENTENCES).collect();
+    document.answer = sentences.by_ref().take(SENTENCES).map(|one| capitalised(&one)).collect();
     document.answer.push(capitalised(&sentence(&differing)));
     let mut notes: Vec<String> = sentences.collect();
     notes.append(&mut document.notes);

@@ -8,7 +8,7 @@ use hoptax_result::{
     SizeSource, SizedFunction, SizedProxy, Verdict,
 };
 
-use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::findings::listed;
 use crate::next::word;
 use crate::numbers::{grouped, percent};
@@ -18,6 +18,8 @@ use crate::table::{Cell, Column, Row, Table};
 
 /// Warnings about the limits of a prediction on the first screen.
 const MOST_NOTES: usize = 3;
+/// Proxies that a warning about several of them names.
+const MOST_NAMES: usize = 4;
 
 /// The document of a graph that a command line named so, predicted `from` these results. `hoptax lab graph run` takes it as it is if it
 /// `is_runnable`.
@@ -134,14 +136,39 @@ fn answer(result: &SizeResult) -> Vec<String> {
     answer
 }
 
+/// The lines of which each says the same of a proxy, as one line that names the proxies.
+fn joined(lines: &[String]) -> Vec<String> {
+    let mut said: Vec<(Vec<String>, &str)> = Vec::new();
+    for line in lines {
+        let of_proxy = line.strip_prefix('`').and_then(|line| line.split_once("`: "));
+        let (names, what) = match of_proxy {
+            Some((name, what)) => (vec![format!("`{name}`")], what),
+            None => (Vec::new(), line.as_str()),
+        };
+        let same = said.iter_mut().find(|(others, other)| *other == what && !others.is_empty());
+        match same.filter(|_| !names.is_empty()) {
+            Some((others, _)) => others.extend(names),
+            None => said.push((names, what)),
+        }
+    }
+    let text = |(mut names, what): (Vec<String>, &str)| {
+        let more = names.len().saturating_sub(MOST_NAMES);
+        names.truncate(MOST_NAMES);
+        names.extend((more > 0).then(|| format!("{} more", grouped(more as f64, 0))));
+        if names.is_empty() { what.to_owned() } else { format!("{}: {what}", listed(&names)) }
+    };
+    said.into_iter().map(text).collect()
+}
+
 /// The limits of the prediction.
 fn notes(result: &SizeResult) -> Vec<String> {
-    let shown = if result.extrapolations.len() > MOST_NOTES { MOST_NOTES - 1 } else { MOST_NOTES };
+    let limits = joined(&result.extrapolations);
+    let shown = if limits.len() > MOST_NOTES { MOST_NOTES - 1 } else { MOST_NOTES };
     let mut notes: Vec<String> =
-        result.extrapolations.iter().take(shown).map(|line| format!("beyond measurements: {line}")).collect();
-    let rest = result.extrapolations.len().saturating_sub(shown);
+        limits.iter().take(shown).map(|line| format!("beyond measurements: {line}")).collect();
+    let rest = limits.len().saturating_sub(shown);
     if rest > 0 {
-        notes.push(format!("beyond measurements: {rest} more, in the details"));
+        notes.push(format!("beyond measurements: {rest} more, {IN_DETAILS}"));
     }
     if result.latency.is_none() {
         notes.push(format!("response times are not predicted: {}", no_latency(result)));

@@ -6,7 +6,7 @@ use hoptax_result::{
     CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, SizeCheckResult, UncheckedComposition,
 };
 
-use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
+use crate::document::{Block, Document, FindingText, IN_DETAILS, Judgement, Next, Section};
 use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
@@ -37,7 +37,9 @@ pub fn size_check(result: &SizeCheckResult) -> Document {
     }
     if !result.left_out.is_empty() {
         let count = result.left_out.len();
-        document.notes.push(format!("compositions that cannot be predicted: {count}; the details say why"));
+        document.notes.push(format!(
+            "compositions that cannot be predicted: {count}, each with its reason {IN_DETAILS}"
+        ));
     }
     document.sections.extend((!result.response_times.is_empty()).then(|| response_times(result)));
     document.sections.extend(Section::of_lines("Left out", left_out(&result.left_out)));

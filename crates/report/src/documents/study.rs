@@ -8,7 +8,7 @@ mod sittings_chart;
 
 use hoptax_result::{
     ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, RoundMeasure, SittingArm,
-    SittingsResult, StudyResult, Verdict,
+    SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
 use crate::chart::Chart;
@@ -16,13 +16,14 @@ use crate::costs::costs as all_costs;
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
 use crate::layers::{bars, flame};
-use crate::next::Next;
+use crate::next::{Next, word};
 use crate::numbers::{counted, grouped, level, percent, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
 use crate::{
-    by_load, findings, known, levels, load_rate, published, sittings as by_sitting, timeline, usable, words,
+    by_load, findings, kind, known, levels, load_rate, published, sittings as by_sitting, timeline, usable,
+    words,
 };
 
 use next::{Asked, next};
@@ -37,6 +38,15 @@ pub fn study(result: &StudyResult) -> Document {
 /// The document of a study that a command line named `source`, in its run folder.
 pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     document(result, Some(Asked { source, folder }))
+}
+
+/// The document of a study that is read from its run folder, in which it can be continued.
+///
+/// # Errors
+/// The reason why the text is no result of a study.
+pub fn study_in_folder(text: &str, source: &str, folder: &str) -> Result<Document, String> {
+    let of = |result: &StudyResult| study_of(result, &word(source), &word(folder));
+    kind::document::<StudyBody>(text, of).map_err(|error| error.to_string())
 }
 
 fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
@@ -198,11 +208,19 @@ fn above_zero(row: &Row<'_>, measure: CostMeasure) -> Option<Interval> {
     cost.filter(|_| !row.arm.cost.uncertain_signs.contains(&measure))
 }
 
+/// Returns true if the cost of an arm in a measure is above zero, also if only its bounds are known.
+fn is_above_zero(row: &Row<'_>, measure: CostMeasure) -> bool {
+    let is_bounded_above = || {
+        let bound = row.arm.bounds.cost(measure).and_then(|bound| bound.low);
+        bound.is_some_and(|low| low > 0.0) && row.cost(measure).is_stated()
+    };
+    above_zero(row, measure).is_some() || is_bounded_above()
+}
+
 /// The number of arms whose cost in CPU time is stated, and of those among them that have one above zero.
 fn stated_and_clear(rows: &[Row<'_>]) -> (usize, usize) {
-    let is_clear = |row: &&Row<'_>| {
-        above_zero(row, CostMeasure::CpuShare).or(above_zero(row, CostMeasure::CpuUs)).is_some()
-    };
+    let is_clear =
+        |row: &&Row<'_>| is_above_zero(row, CostMeasure::CpuShare) || is_above_zero(row, CostMeasure::CpuUs);
     let stated = functions(rows).filter(|row| row.cost(CostMeasure::CpuUs).is_stated()).count();
     (stated, functions(rows).filter(is_clear).count())
 }

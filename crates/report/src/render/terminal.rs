@@ -3,7 +3,7 @@
 mod table;
 
 use crate::Style;
-use crate::document::{Block, Document, FindingText, Next, Section};
+use crate::document::{Block, Document, FindingText, IN_DETAILS, Next, Section};
 use hoptax_result::Severity;
 
 use crate::inert::inert;
@@ -26,7 +26,7 @@ const LIMITS: usize = 7;
 
 /// The first screen: the answer, one table, the limits of the verdict, the next command, the page.
 pub fn screen(document: &Document, style: Style) -> String {
-    let head = head(document, style);
+    let head = head(document, style, &format!("`{}`", document.details()));
     let mut rest = notes(document, style);
     rest += &verdict(document, style);
     rest += &limits(document, style);
@@ -50,7 +50,7 @@ pub(crate) fn table_text(table: &Table, style: Style, rows: usize, details: &str
 
 /// The first screen, with every row of its table, and then all sections and findings.
 pub fn details(document: &Document, style: Style) -> String {
-    let mut text = head(document, style);
+    let mut text = head(document, style, "the details");
     if let Some(main) = &document.table {
         text += &format!("{}:\n\n", style.wrap(&main.title, 2));
         text += &table::text(main, style, None);
@@ -72,9 +72,15 @@ pub fn details(document: &Document, style: Style) -> String {
     text
 }
 
-fn head(document: &Document, style: Style) -> String {
+/// A text of a document with the name of its details.
+fn with_details(text: &str, details: &str) -> String {
+    text.replace(IN_DETAILS, &format!("in {details}"))
+}
+
+fn head(document: &Document, style: Style, details: &str) -> String {
     let mut text = String::from("\n");
     for (place, sentence) in document.answer.iter().enumerate() {
+        let sentence = with_details(sentence, details);
         let sentence = style.wrap(&format!("{}.", sentence.trim_end_matches('.')), 0);
         text += &format!("{}\n", if place == 0 { style.paint(Paint::Bold, &sentence) } else { sentence });
     }
@@ -83,7 +89,9 @@ fn head(document: &Document, style: Style) -> String {
 
 /// As many notes as there are lines for.
 fn notes(document: &Document, style: Style) -> String {
-    let wrapped: Vec<String> = document.notes.iter().map(|note| style.wrap(note, 2)).collect();
+    let details = format!("`{}`", document.details());
+    let wrapped = |note: &String| style.wrap(&with_details(note, &details), 2);
+    let wrapped: Vec<String> = document.notes.iter().map(wrapped).collect();
     let (shown, left_out) = first(&wrapped, NOTES);
     let mut text: String = shown.iter().map(|note| format!("{note}\n")).collect();
     if left_out > 0 {
@@ -212,6 +220,16 @@ mod tests {
         let text = screen(&document.in_folder("runs/quick".as_ref(), "report.html"), STYLE);
         assert_eq!(text.matches(" more: hoptax runs show runs/quick --details\n").count(), 2, "{text}");
         assert!(text.ends_with("page: runs/quick/report.html\n"), "{text}");
+    }
+
+    #[test]
+    fn a_note_about_the_details_names_the_command_that_prints_them() {
+        let mut document = documents::study_of(&fixture::study(), "quick", "runs/quick");
+        document.notes = vec![format!("3 more {IN_DETAILS}")];
+        assert!(screen(&document, STYLE).contains("3 more in `--details`\n"));
+        assert!(details(&document, STYLE).contains("3 more in the details\n"));
+        let text = screen(&document.shown_by("runs/quick"), STYLE);
+        assert!(text.contains("3 more in `hoptax runs show runs/quick --details`\n"), "{text}");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl WantedBill {
             }
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= MAX_RATE)) {
-            problem("rate", "it must be above 0 and at most 10000000");
+            problem("rate", "it must be above 0 and at most 10,000,000");
         }
         let request = self.request.as_deref().map(|text| match text.parse::<RequestLine>() {
             Ok(_) if text.len() > MAX_REQUEST_BYTES => Err("it has more than 2048 bytes".to_owned()),

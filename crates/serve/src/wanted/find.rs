@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hoptax_load::{MAX_RATE, StaticAddress};
+use hoptax_result::grouped;
 use hoptax_session::find::{LOWEST_RATE, Objective, Preset};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -119,7 +120,8 @@ fn objectives(texts: &[String]) -> Result<Vec<Objective>, String> {
 
 fn rates(min: Option<f64>, max: Option<f64>) -> Result<(), String> {
     let is_rate = |rate: f64| (LOWEST_RATE..=MAX_RATE).contains(&rate);
-    let problem = |name: &str| format!("`{name}`: it must be at least {LOWEST_RATE} and at most {MAX_RATE}");
+    let most = grouped(MAX_RATE, 0);
+    let problem = |name: &str| format!("`{name}`: it must be at least {LOWEST_RATE} and at most {most}");
     if !min.is_none_or(is_rate) {
         return Err(problem("min_rate"));
     }

@@ -48,7 +48,13 @@ fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
         return None;
     };
     let message = format!("{count} rounds are too few to know how much starts of the processes differ");
-    Some(Finding::new("rounds", severity, Measured::count(count, least, "rounds"), message, "raise --rounds"))
+    Some(Finding::new(
+        "rounds",
+        severity,
+        Measured::count(count, least, "rounds"),
+        message,
+        "raise `--rounds`",
+    ))
 }
 
 /// The checks that fail when requests fail, wait or are not sent, because proxies and services cannot answer as many.
@@ -81,7 +87,7 @@ fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let (id, (_, most)) = reasons.iter().max_by_key(|(_, (count, _))| *count)?;
     let message = format!("{count} of {all} slices do not count, most because of {most}");
     let advice = if OVERLOADED.contains(id) {
-        "the machine has too little CPU time for the rate: lower --rate"
+        "the machine has too little CPU time for the rate: lower `--rate`"
     } else {
         "leave other work off the machine"
     };
@@ -103,7 +109,7 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
             percent(share, 0)
         );
         let measured = Measured::percent(share, most);
-        Finding::new("processors-busy", Severity::Fail, measured, message, "lower --rate, or use a machine with more processors")
+        Finding::new("processors-busy", Severity::Fail, measured, message, "lower `--rate`, or use a machine with more processors")
     })
 }
 
@@ -194,7 +200,7 @@ fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     let names: Vec<&str> = found.iter().map(|(_, what)| what.as_str()).collect();
     let message = format!("too vague to be useful, and withheld: {}", names.join(", "));
     let measured = Measured::percent(worst, limit);
-    let advice = "raise --rounds, or leave other work off the machine";
+    let advice = "raise `--rounds`, or leave other work off the machine";
     Some(Finding { withholds: true, ..Finding::new("vague", Severity::Info, measured, message, advice) })
 }
 
@@ -254,7 +260,7 @@ mod tests {
         let (_, result) = judged(aside(11));
         let message = &result.findings[0].message;
         assert!(message.starts_with("11 of 20 slices") && message.contains("only 90 %"), "{message}");
-        assert!(result.findings[0].advice.ends_with("lower --rate"), "{}", result.findings[0].advice);
+        assert!(result.findings[0].advice.ends_with("lower `--rate`"), "{}", result.findings[0].advice);
         let late = |rounds: &mut Vec<GraphRound>| {
             aside(11)(rounds);
             for reason in

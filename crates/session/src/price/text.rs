@@ -57,6 +57,16 @@ pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     text + &table(&rows, 2)
 }
 
+/// The step after the outline of a configuration, which measures it; none if no listener can be priced.
+pub fn measuring(listed: &Listed) -> Option<String> {
+    let how = match listed.listeners.iter().filter(|passed| passed.request.is_ok()).count() {
+        0 => return None,
+        1 => "without",
+        _ => "with `--listener NAME` instead of",
+    };
+    Some(format!("\nnext: the same command {how} `--dry-run`   measures what the parts of a listener cost"))
+}
+
 fn request(request: &DerivedRequest) -> String {
     let scheme = if request.tls.is_some() { "https" } else { "http" };
     let kind = if request.is_tcp { " (the listener forwards bytes)" } else { "" };

@@ -74,8 +74,8 @@ pub enum StoreError {
         why: String,
     },
     /// There is no such run.
-    #[error("the store `{}` has no run `{run}`: `hoptax runs list` lists the runs, and a path names a run folder or \
-         a result file", path.display())]
+    #[error("the store `{}` has no run `{run}`: `hoptax runs list{}` lists the runs, and a path names a run folder or \
+         a result file", path.display(), option(path))]
     NoRun {
         /// The store.
         path: PathBuf,
@@ -90,6 +90,12 @@ pub enum StoreError {
         /// The runs that have it.
         runs: Vec<i64>,
     },
+}
+
+/// The option that names the store in a command; empty for the one that a command uses without it.
+fn option(path: &Path) -> String {
+    let is_usual = super::path(None).is_ok_and(|usual| usual == path);
+    if is_usual { String::new() } else { format!(" --store {}", path.display()) }
 }
 
 fn numbers(runs: &[i64]) -> String {
@@ -127,5 +133,17 @@ impl StoreError {
     /// The error of a file.
     pub(crate) fn file(what: &'static str, path: &Path, source: io::Error) -> Self {
         Self::File { what, path: path.to_owned(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_lists_the_runs_names_a_store_that_is_not_the_usual_one() {
+        let error = StoreError::NoRun { path: "/elsewhere/mine.sqlite".into(), run: "9".to_owned() };
+        let text = error.to_string();
+        assert!(text.contains("`hoptax runs list --store /elsewhere/mine.sqlite` lists the runs"), "{text}");
     }
 }

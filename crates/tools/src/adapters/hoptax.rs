@@ -1,6 +1,7 @@
 //! hoptax itself, called like the other tools.
 
 use hoptax_result::{CountRange, Latency};
+use serde_json::Value;
 
 use super::command_line::{command_line, words};
 use crate::document::{Document, with_fields};
@@ -63,3 +64,42 @@ pub(super) const TOOL: Tool = Tool {
     has_statistics: false,
     not_reported: &[],
 };
+
+/// The ids of the checks that left quantiles of a result without a value, each once: those that withhold or bound them, and those that
+/// make the result void. A crosscheck does not compare p90 and p99.9.
+pub(crate) fn withheld_by(result: &str) -> Vec<String> {
+    let result: Value = serde_json::from_str(result).unwrap_or_default();
+    let mut checks: Vec<String> = Vec::new();
+    for finding in result["findings"].as_array().into_iter().flatten() {
+        let withholds =
+            finding["withholds"] == true || finding["bounds"] == true || finding["severity"] == "fail";
+        let mut numbers = finding["numbers"].as_array().into_iter().flatten().peekable();
+        let is_compared =
+            numbers.peek().is_none() || numbers.any(|number| *number != "p90" && *number != "p99.9");
+        let check = finding["id"].as_str().filter(|_| withholds && is_compared);
+        checks.extend(check.filter(|check| !checks.iter().any(|one| one == check)).map(str::to_owned));
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn checks_that_leave_compared_quantiles_without_a_value_are_named_once() {
+        let finding =
+            |id: &str, how: &str, numbers: &[&str]| json!({"id": id, how: true, "numbers": numbers});
+        let result = json!({"findings": [
+            finding("send-lag", "bounds", &["p50", "p90"]),
+            finding("send-lag", "withholds", &["p99"]),
+            finding("too-few-samples", "bounds", &["p99.9"]),
+            finding("run-delay", "warns", &["times"]),
+            {"id": "void", "severity": "fail"},
+        ]});
+        assert_eq!(withheld_by(&result.to_string()), ["send-lag", "void"]);
+        assert!(withheld_by("").is_empty() && withheld_by("{}").is_empty());
+    }
+}

@@ -18,6 +18,7 @@ use super::error::CrosscheckError;
 use super::options::{Installed, Options};
 use super::relay::Relay;
 use super::scenario::{Kind, Server};
+use crate::adapters::withheld_by;
 use crate::{Offer, Output, RESULT, Reported, SCRIPT, version};
 
 /// Interval between checks for the exit of a tool.
@@ -40,6 +41,7 @@ pub(crate) fn empty(tool: &Installed, stop: &AtomicBool) -> ToolRuns {
         version: version(&text),
         runs: Vec::new(),
         failed: Vec::new(),
+        withheld_by: Vec::new(),
     }
 }
 
@@ -55,13 +57,13 @@ pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Installed, url: &'a str)
     }
 }
 
-/// Runs a tool once. The inner error is the reason for its failure.
+/// Runs a tool once, and names the checks that left its p50 or p99 without a value. The inner error is the reason for its failure.
 pub(crate) fn once(
     options: &Options,
     server: &Server,
     tool: &Installed,
     stop: &AtomicBool,
-) -> Result<Result<ToolRun, String>, CrosscheckError> {
+) -> Result<Result<(ToolRun, Vec<String>), String>, CrosscheckError> {
     let (outcome, exchanges) = match &server.kind {
         Kind::Origin { query, .. } => {
             let of_origin = OriginOptions { default_query: query.clone(), ..OriginOptions::default() };
@@ -78,7 +80,7 @@ pub(crate) fn once(
             beside(options, tool, &url, stop, |ended| Ok(relay.run(ended)?))?
         }
     };
-    let (reported, cpu_ns) = match outcome {
+    let Told { reported, cpu_ns, withheld_by } = match outcome {
         Ok(output) => output,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -89,7 +91,9 @@ pub(crate) fn once(
         (Kind::Origin { freeze, .. }, Some(rate)) => control::known(&exchanges, rate, *freeze),
         _ => None,
     };
-    Ok(Ok(ToolRun {
+    let is_whole = reported.latency.p50_us.is_some() && reported.latency.p99_us.is_some();
+    let withheld_by = if is_whole { Vec::new() } else { withheld_by };
+    let run = ToolRun {
         reported: ToolNumbers {
             rate: reported.rate,
             p50_us: reported.latency.p50_us,
@@ -101,11 +105,21 @@ pub(crate) fn once(
         gaps: control::gaps(&exchanges, options.rate),
         connections: control::connections(&exchanges),
         cpu_us_per_request: cpu_ns as f64 / 1e3 / exchanges.len() as f64,
-    }))
+    };
+    Ok(Ok((run, withheld_by)))
 }
 
-/// The report of a tool and its CPU time, nanoseconds; or the reason for its failure.
-type Outcome = Result<(Reported, u64), String>;
+/// What a tool told, and what it took.
+struct Told {
+    reported: Reported,
+    /// Its CPU time, nanoseconds.
+    cpu_ns: u64,
+    /// Checks of hoptax that left quantiles without a value; none of other tools.
+    withheld_by: Vec<String>,
+}
+
+/// What a tool told, or the reason for its failure.
+type Outcome = Result<Told, String>;
 
 /// The outcome of a tool, and the exchanges that `serve` records meanwhile.
 fn beside(
@@ -180,8 +194,12 @@ fn call(
     let file = fs::read_to_string(&result).ok();
     let output = Output { file: file.as_deref(), ..Output::new(&text) };
     // The exit code is not checked: some tools exit with an error if a request failed, and hoptax if the result is void.
+    let is_own = tool.tool.name == "hoptax";
     Ok(match (tool.tool.read)(&output) {
-        Ok(reported) => Ok((reported, cpu_ns)),
+        Ok(reported) => {
+            let withheld_by = file.as_deref().filter(|_| is_own).map(withheld_by).unwrap_or_default();
+            Ok(Told { reported, cpu_ns, withheld_by })
+        }
         Err(reason) => Err(format!("{reason} ({status}); its output ends with:\n{}", child.last_lines(4))),
     })
 }

@@ -3,7 +3,7 @@
 use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries};
 use hoptax_stats::median;
 
-use super::{date, digits, line, name, unit};
+use super::{date, digits, in_words, line, name, unit};
 use crate::chart::{Axis, Chart, Group, Line, LineForm, Mark, Point, Series, Tone, drawn};
 use crate::document::Section;
 
@@ -34,7 +34,8 @@ fn chart(series: &HistorySeries, number: &str) -> Option<Series> {
     let high = points.iter().filter_map(|point| point.high.or(point.y)).reduce(f64::max)?;
     let x = Axis { lowest: Some(0.0), ..Axis::linear("runs in their order", "") };
     let unit = unit(number);
-    let label = if unit.is_empty() { number.to_owned() } else { format!("{number}, {unit}") };
+    let words = in_words(number);
+    let label = if unit.is_empty() { words.clone() } else { format!("{words}, {unit}") };
     let y = Axis { lowest: Some(drawn(low - ROOM * (high - low))), ..Axis::linear(label, unit) };
     let lines = vec![
         Line::joined("level", Tone::Third, levels(series)).in_form(LineForm::Computed),
@@ -46,7 +47,7 @@ fn chart(series: &HistorySeries, number: &str) -> Option<Series> {
         text: line(series, change),
     };
     let marks = series.changes.iter().map(mark).collect();
-    Some(Series { marks, ..Series::new(number, x, y, lines) })
+    Some(Series { marks, ..Series::new(words, x, y, lines) })
 }
 
 /// The place of a run on the axis: the first is at 1.
@@ -125,7 +126,7 @@ mod tests {
         );
         assert!((chart.marks[0].x - 3.5).abs() < 1e-9 && chart.marks[0].text.starts_with("rose"));
         assert!(chart.y.lowest.is_some_and(|lowest| lowest < 9.0), "{:?}", chart.y);
-        assert_eq!((chart.y.label.as_str(), chart.y.unit), ("cpu_us, us", "us"));
+        assert_eq!((chart.y.label.as_str(), chart.y.unit), ("cpu, us", "us"));
         let text = chart.lines[1].points[3].text.as_deref();
         assert_eq!(text, Some("20.0 (19.0 to 21.0): run 43 of 2026-11-12, proxy 1.40.0"));
     }

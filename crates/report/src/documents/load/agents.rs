@@ -39,7 +39,7 @@ pub(super) fn section(agents: &Agents) -> Section {
             time(agent.send_lag_p99_us),
             time(agent.run_delay_us),
             count(agent.throttled),
-            or_dash(agent.clock_error_us.map(|error_us| format!("+-{}", us(error_us)))),
+            or_dash(agent.clock_error_us.map(|error_us| format!("±{}", us(error_us)))),
         ];
         cells.extend(has_nodes.then(|| or_dash(agent.node.clone())));
         (agent.name.clone(), cells)

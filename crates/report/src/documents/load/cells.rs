@@ -8,14 +8,42 @@ use crate::numbers::{grouped, us};
 pub(super) fn cell(known: Known, count: u64) -> String {
     match (known.ends(), known) {
         (_, Known::Measured(value)) => us(value),
-        ((Some(low), Some(high)), _) => format!("{} to {}", us(low), us(high)),
-        ((Some(low), None), _) => format!(">= {}", us(low)),
-        ((None, Some(high)), _) => format!("<= {}", us(high)),
+        ((Some(low), Some(high)), _) => format!("{} to {}", end(low, f64::floor), end(high, f64::ceil)),
+        ((Some(low), None), _) => format!(">= {}", end(low, f64::floor)),
+        ((None, Some(high)), _) => format!("<= {}", end(high, f64::ceil)),
         // Without requests there is no value; otherwise a missing value was withheld.
         ((None, None), _) => if count == 0 { "-" } else { "withheld" }.to_owned(),
     }
 }
 
+/// An end of a bound, rounded away from the number, as in the table of the answer.
+fn end(end: f64, round: fn(f64) -> f64) -> String {
+    let scale = if end.abs() < 1000.0 { 10.0 } else { 1.0 };
+    let scaled = end * scale;
+    // A product that is a whole number but for its last digits stays.
+    let is_whole = (scaled - scaled.round()).abs() < 1e-6;
+    us(if is_whole { end } else { round(scaled) / scale })
+}
+
 pub(super) fn rate(rate: f64) -> String {
     grouped(rate, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::TimeBounds;
+
+    use super::*;
+    use crate::quantity::{Form, Quantity};
+
+    #[test]
+    fn a_bound_is_printed_as_in_the_table_of_the_answer() {
+        for (low, high) in [(62_750.7, 80_478.2), (20_938.6, 23_740.4), (1_999.9, 2_400.000_000_1)] {
+            let bounds = TimeBounds { low_us: Some(low), high_us: Some(high) };
+            let quantity = Quantity::bounded(Some(low), Some(high), "us", Form::Level);
+            assert_eq!(cell(Known::Bounded(bounds), 1), quantity.text());
+        }
+        let above = TimeBounds { low_us: Some(99.97), high_us: None };
+        assert_eq!(cell(Known::Bounded(above), 1), ">= 99.9");
+    }
 }

@@ -45,7 +45,7 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
         // The levels of other arms are in a table of their own.
         let is_cpu = |level: &&Compared| level.run == run.name && level.words == CostMeasure::CpuUs.words();
         let level = levels.iter().find(is_cpu);
-        let level = level.map(|level| format!("CPU time of {} {}", level.part, level.found.in_words()));
+        let level = level.map(|level| format!("CPU time of `{}` {}", level.part, level.found.in_words()));
         let parts: Vec<String> = decisions(first, place).into_iter().chain(level).collect();
         document.answer.push(match parts.as_slice() {
             [] => format!("{} has no cost in {} in common with {}", run.name, first.heading, reference.name),
@@ -176,7 +176,7 @@ fn decisions(view: &OverlayView, place: usize) -> Option<String> {
         view.heading
     );
     let largest = largest.map(|(row, one)| {
-        format!(" (the largest difference is that of {}: {})", row.name, one.value.with_unit())
+        format!(" (the largest difference is that of `{}`: {})", row.name, one.value.with_unit())
     });
     Some(of_all + &largest.unwrap_or_default())
 }

@@ -66,11 +66,11 @@ fn loads_have_a_row_each_and_their_percentiles_are_decided_about() {
     assert_eq!(document.subject, "runs compare 9 12 13");
     assert_eq!(
         document.answer[0],
-        "run 12 against run 9: p50 +10.0 ±1.5 %, different; p99 +10.0 ±1.5 %, different"
+        "Run 12 against run 9: p50 +10.0 ±1.5 %, different; p99 +10.0 ±1.5 %, different"
     );
     assert_eq!(
         document.answer[1],
-        "run 13 against run 9: p50 +0.1 ±1.4 %, equivalent; p99 +0.1 ±1.4 %, equivalent"
+        "Run 13 against run 9: p50 +0.1 ±1.4 %, equivalent; p99 +0.1 ±1.4 %, equivalent"
     );
     assert!(document.answer[2].ends_with("do not differ, as far as the results state them"), "{document:?}");
     let table = document.table.as_ref().unwrap();
@@ -116,7 +116,7 @@ fn a_void_load_has_no_time_to_compare_and_the_verdict_is_the_worst() {
     void.latency.response.p99_us = None;
     void.bounds = LoadBounds::default();
     let document = overlay(&[read(1, &void), read(2, &load(1.0))]);
-    assert_eq!(document.answer[0], "no p50 or p99 of response time has an interval in both run 2 and run 1");
+    assert_eq!(document.answer[0], "No p50 or p99 of response time has an interval in both run 2 and run 1");
     let judgement = document.verdict.as_ref().unwrap();
     assert_eq!(judgement.verdict, Verdict::Void);
     assert_eq!(judgement.usable, "run 1 is void, and its numbers are withheld; run 2 is sound");
@@ -151,12 +151,12 @@ fn costs_of_studies_are_beside_each_other_with_their_decisions() {
     let first = &document.answer[0];
     assert!(
         first.starts_with(
-            "run 2 against run 1: of 1 cost in CPU time per request, 1 different, 0 equivalent, 0 undecided (the largest difference is \
-             that of lua: +2.00 ±0.58 us)"
+            "Run 2 against run 1: of 1 cost in CPU time per request, 1 different, 0 equivalent, 0 undecided (the largest difference is \
+             that of `lua`: +2.00 ±0.58 us)"
         ),
         "{first}"
     );
-    assert!(first.ends_with("; CPU time of baseline +0.4 ±1.1 %, equivalent"), "{first}");
+    assert!(first.ends_with("; CPU time of `baseline` +0.4 ±1.1 %, equivalent"), "{first}");
     let screen = terminal::screen(&document, STYLE);
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     assert!(screen.contains("run 2: decision") && screen.contains("different"), "{screen}");
@@ -179,7 +179,7 @@ fn the_largest_difference_that_is_named_is_decided() {
     let document = overlay(&[read(1, &with_jwt(5.0, 5.0)), read(2, &with_jwt(7.0, 10.0))]);
     let first = &document.answer[0];
     assert!(first.contains("1 different, 0 equivalent, 1 undecided"), "{first}");
-    assert!(first.contains("(the largest difference is that of lua: "), "{first}");
+    assert!(first.contains("(the largest difference is that of `lua`: "), "{first}");
 }
 
 #[test]

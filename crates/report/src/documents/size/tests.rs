@@ -169,6 +169,19 @@ fn a_hundred_proxies_fit_on_a_screen() {
 }
 
 #[test]
+fn a_limit_of_several_proxies_is_one_note_that_names_them() {
+    let mut sized = sized();
+    let line = |name: &str| format!("`{name}`: the costs are added up");
+    sized.extrapolations = vec![line("a"), "the proxies wait".to_owned(), line("b")];
+    let said = |sized: &SizeResult| size(sized).notes;
+    let notes = said(&sized);
+    assert_eq!(notes[0], "beyond measurements: `a` and `b`: the costs are added up");
+    assert_eq!(notes[1], "beyond measurements: the proxies wait");
+    sized.extrapolations = ["a", "b", "c", "d", "e", "f"].map(line).to_vec();
+    assert_eq!(said(&sized)[0], "beyond measurements: `a`, `b`, `c`, `d` and 2 more: the costs are added up");
+}
+
+#[test]
 fn the_next_step_of_a_stored_prediction_stays_below_the_first_bottleneck() {
     let mut sized = sized();
     let command = |sized: &SizeResult| size(sized).next.unwrap().command;

@@ -3,7 +3,7 @@
 
 use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult};
 
-use super::{above_zero, at_load, functions, stated_and_clear};
+use super::{at_load, functions, is_above_zero, stated_and_clear};
 use crate::findings::{self, FindingGroup, checks};
 use crate::headline::{Headline, unless_void};
 use crate::numbers::counted;
@@ -105,7 +105,7 @@ fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
 fn clear(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let (stated, clear) = if measure == CostMeasure::ResponseP50Us {
         let stated = functions(rows).filter(|row| row.cost(measure).is_stated()).count();
-        (stated, functions(rows).filter(|row| above_zero(row, measure).is_some()).count())
+        (stated, functions(rows).filter(|row| is_above_zero(row, measure)).count())
     } else {
         stated_and_clear(rows)
     };

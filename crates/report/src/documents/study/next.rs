@@ -22,10 +22,11 @@ pub(super) struct Asked<'a> {
 pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
     let plan = &result.plan;
     if result.environment.cluster.is_some() {
-        let options = asked.map_or_else(String::new, |asked| format!(" {}", asked.source));
+        // A stored result does not have the image of the program, which every measurement of a mesh names.
+        let options = asked.map_or("--image IMAGE", |asked| asked.source);
         let rounds = 2 * plan.rounds_planned;
         return Next::new(
-            format!("hoptax mesh{options} --rounds {rounds}"),
+            format!("hoptax mesh {options} --rounds {rounds}"),
             "measures with more rounds, which narrow the intervals",
         );
     }
@@ -84,7 +85,7 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Program, SittingRecord};
+    use hoptax_result::{ClusterEnvironment, Program, SittingRecord};
 
     use super::*;
     use crate::fixture;
@@ -122,6 +123,16 @@ mod tests {
         assert_eq!(of(&void, "quick").command, "sudo hoptax study quick");
         void.plan.never_halted = true;
         assert!(!of(&void, "quick").purpose.contains("a wake-up takes"));
+    }
+
+    #[test]
+    fn a_mesh_is_measured_again_with_its_options_or_with_an_image_that_is_to_be_named() {
+        let mut result = fixture::study();
+        result.environment.cluster = Some(ClusterEnvironment::default());
+        result.plan.rounds_planned = 6;
+        assert_eq!(next(&result, None).command, "hoptax mesh --image IMAGE --rounds 12");
+        let again = of(&result, "--image example/hoptax:1 --mesh istio").command;
+        assert_eq!(again, "hoptax mesh --image example/hoptax:1 --mesh istio --rounds 12");
     }
 
     #[test]

@@ -32,6 +32,30 @@ fn an_arm_that_is_only_bounded_may_add_more_than_the_first() {
 }
 
 #[test]
+fn a_study_that_is_read_from_its_run_folder_is_continued_in_it() {
+    let text = serde_json::to_string(&fixture::cut()).unwrap();
+    let document = study_in_folder(&text, "my runs/quick-1/study.yaml", "my runs/quick-1").unwrap();
+    let next = document.next.map(|next| next.command);
+    assert_eq!(next.as_deref(), Some("hoptax study --resume 'my runs/quick-1'"));
+    assert!(study_in_folder("{}", "quick", "runs/quick-1").is_err());
+}
+
+#[test]
+fn a_cost_whose_bounds_are_both_above_zero_is_counted_as_above_zero() {
+    let answer_with = |low: f64| {
+        let mut result = fixture::study();
+        let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        (lua.cost.cpu_us_per_request, lua.cost.cpu_share) = (None, None);
+        let bound = Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(low), Some(9.0));
+        lua.bounds.0 = bound.into_iter().collect();
+        study(&result).answer.concat()
+    };
+    // With its interval, `lua` is one of the four.
+    assert!(answer_with(1.0).contains("4 of 6 costs"), "{}", answer_with(1.0));
+    assert!(answer_with(-1.0).contains("3 of 6 costs"), "{}", answer_with(-1.0));
+}
+
+#[test]
 fn a_control_is_no_cost_of_the_answer() {
     let mut result = fixture::study();
     let usual = study(&result).answer;
