@@ -148,9 +148,10 @@ fn a_configuration_in_several_files_is_tried_and_every_file_is_read() {
         let line = ran.stdout.lines().find(|line| line.trim_start().starts_with(variant));
         assert!(line.is_some_and(|line| line.ends_with("10 of status 200")), "{variant}: {}", ran.stdout);
     }
+    let folder_line = format!("all places are in {}/", folder.path().display());
+    assert!(ran.stdout.contains(&folder_line), "{}", ran.stdout);
     let replaced = |name: &str, part: &str, what: &str| {
-        let place =
-            format!("{}:{} ", file(name).display(), line_of(&fixture(&format!("discovered/{name}")), part));
+        let place = format!("  {name}:{} ", line_of(&fixture(&format!("discovered/{name}")), part));
         let found = ran.stdout.lines().any(|line| line.contains(&place) && line.contains(what));
         assert!(found, "{place} {what}: {}", ran.stdout);
     };
