@@ -11,6 +11,7 @@ use hoptax_report::live::Room;
 use hoptax_report::render::terminal;
 use hoptax_report::{Style, documents};
 use hoptax_session::Update;
+use hoptax_text::controls::written_out;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -238,25 +239,7 @@ pub(crate) fn say(update: Update<'_>) {
 
 /// Prints an error to stderr. It may quote a file, or what a server sent.
 pub(crate) fn error(text: &str) {
-    on_stderr(&format!("hoptax: {}", inert(text)));
-}
-
-/// A text with those characters escaped that move the cursor of a terminal, change its state, or reverse what follows.
-fn inert(text: &str) -> String {
-    let mut all = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Marks of the direction of text, and separators of lines (Unicode Standard Annex 9, section 2).
-        let is_directional = matches!(
-            c,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        );
-        if matches!(c, '\n' | '\t') || !(c.is_control() || is_directional) {
-            all.push(c);
-        } else {
-            all.extend(c.escape_default());
-        }
-    }
-    all
+    on_stderr(&format!("hoptax: {}", written_out(text)));
 }
 
 /// Style of tables on this stdout: as wide as its terminal, with colour on a terminal that may have it.
@@ -289,19 +272,4 @@ fn size(terminal: impl AsFd) -> (u16, u16) {
     let known = |size: u16, usual: u16| if size > 0 { size } else { usual };
     let size = rustix::termios::tcgetwinsize(terminal);
     size.map_or((WIDTH, HEIGHT), |size| (known(size.ws_col, WIDTH), known(size.ws_row, HEIGHT)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_cannot_command_a_terminal() {
-        assert_eq!(
-            inert("line 1: `GET\u{1b}[2J\r\u{9b}1m \u{202e}x\u{2066}y`"),
-            "line 1: `GET\\u{1b}[2J\\r\\u{9b}1m \\u{202e}x\\u{2066}y`"
-        );
-        let plain = "two lines\nof `GET /ü/\\n`: ≥ 1 µs";
-        assert_eq!(inert(plain), plain);
-    }
 }

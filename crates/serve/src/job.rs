@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use hoptax_load::trial::LiveLine;
 use hoptax_report::documents::TextTable;
 use hoptax_result::{FindTrial, Verdict};
+use hoptax_session::written_out;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -183,7 +184,7 @@ impl Job {
     /// Takes note of how far it is, unless it has ended; none when a study of it has.
     pub(crate) fn stepped(&mut self, step: Option<Step>) {
         if !self.state.is_end() {
-            self.step = step;
+            self.step = step.map(|step| Step { line: written_out(&step.line), ..step });
         }
     }
 
@@ -239,8 +240,10 @@ impl Job {
     }
 }
 
-/// A text without what is too much of it: all of a job is in each of its events.
+/// A text with what commands a terminal written out, since it may quote a stranger and the reader of the answer may print it, and without
+/// what is too much of it: all of a job is in each of its events.
 pub(crate) fn cut(text: &str) -> String {
+    let text = written_out(text);
     let (kept, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));
     let mark = if rest.is_empty() { "" } else { "\u{2026}" };
     format!("{kept}{mark}")
@@ -345,6 +348,18 @@ mod tests {
         assert!(job.ended(Outcome::Interrupted, "later".to_owned()));
         job.costed(Some(table(2)));
         assert_eq!(job.costs, None, "its result has them");
+    }
+
+    #[test]
+    fn what_commands_a_terminal_is_written_out() {
+        let mut job = job();
+        let (given, expected) = ("`a\u{9b}2J\u{202e}b`\nsaid", "`a\\u{9b}2J\\u{202e}b`\nsaid");
+        job.noted(given);
+        job.stepped(Some(Step { done: 1, all: 10, line: given.to_owned() }));
+        assert_eq!(job.notes, [expected]);
+        assert_eq!(job.step.as_ref().map(|step| step.line.as_str()), Some(expected));
+        job.ended(Outcome::Failed(given.to_owned()), "later".to_owned());
+        assert_eq!(job.problem.as_deref(), Some(expected));
     }
 
     #[test]
