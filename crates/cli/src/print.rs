@@ -9,8 +9,9 @@ use std::{env, fs};
 use hoptax_report::document::Document;
 use hoptax_report::live::Room;
 use hoptax_report::render::terminal;
-use hoptax_report::{Style, documents, inert};
+use hoptax_report::{Style, documents};
 use hoptax_session::Update;
+use hoptax_text::controls::written_out;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -206,7 +207,7 @@ pub(crate) fn passed_as_note(line: &[u8]) {
 /// Prints a note to stderr, unless the command line asks for quiet. It may quote a file, or what a server sent.
 pub(crate) fn note(text: &str) {
     if !is_quiet() {
-        on_stderr(&inert(text));
+        on_stderr(&written_out(text));
     }
 }
 
@@ -238,7 +239,7 @@ pub(crate) fn say(update: Update<'_>) {
 
 /// Prints an error to stderr. It may quote a file, or what a server sent.
 pub(crate) fn error(text: &str) {
-    on_stderr(&format!("hoptax: {}", inert(text)));
+    on_stderr(&format!("hoptax: {}", written_out(text)));
 }
 
 /// Style of tables on this stdout: as wide as its terminal, with colour on a terminal that may have it.

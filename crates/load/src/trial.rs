@@ -162,7 +162,8 @@ pub fn run_with_cpu_times(
         drop(live);
         let before = processor_ticks();
         if let Some(on_live) = on_live {
-            live::show(&receiver, start_ns, end_ns, spec.open.is_some(), on_live);
+            let times = live::Times { start_ns, record_from_ns, end_ns };
+            live::show(&receiver, &times, spec.open.is_some(), on_live);
         }
         let outcomes: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
         are_done.store(true, Ordering::Relaxed);

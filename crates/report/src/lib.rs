@@ -19,7 +19,6 @@ mod handshakes;
 mod headline;
 pub mod histograms;
 mod in_use;
-mod inert;
 pub mod junit;
 pub mod kind;
 mod known;
@@ -60,5 +59,4 @@ extern crate self as hoptax_report;
 #[path = "../tests/real_results/mod.rs"]
 mod real_results;
 
-pub use inert::inert;
 pub use style::Style;

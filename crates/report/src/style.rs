@@ -1,6 +1,6 @@
 //! The style of text on a terminal: its width and its colours.
 
-use crate::inert::inert;
+use hoptax_text::controls::written_out;
 
 /// The style of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Style {
     pub fn wrap_lines(self, text: &str) -> String {
         let width = usize::from(self.width);
         let mut wrapped = String::new();
-        for line in inert(text).lines() {
+        for line in written_out(text).lines() {
             let mut length = 0;
             let indent = indent_of_rest(line, width / 2);
             for (place, word) in line.split(' ').enumerate() {
@@ -83,7 +83,7 @@ impl Style {
 
     /// The text on one line of the terminal, cut at its end, without what commands a terminal.
     pub(crate) fn cut(self, text: &str) -> String {
-        let (text, width) = (inert(text), usize::from(self.width));
+        let (text, width) = (written_out(text), usize::from(self.width));
         if text.chars().count() <= width {
             return text;
         }
@@ -95,7 +95,7 @@ impl Style {
     /// unit. Nothing of the text commands the terminal.
     pub(crate) fn wrap(self, text: &str, indent: usize) -> String {
         let mut lines = vec![String::new()];
-        for word in unbroken(&inert(text)) {
+        for word in unbroken(&written_out(text)) {
             let line = lines.last().map_or("", String::as_str);
             let is_start = line.trim().is_empty();
             if !is_start && line.chars().count() + 1 + word.chars().count() > usize::from(self.width) {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use hoptax_load::trial::LiveLine;
 use hoptax_report::documents::TextTable;
-use hoptax_report::inert;
 use hoptax_result::{FindTrial, Verdict};
+use hoptax_session::written_out;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -184,7 +184,7 @@ impl Job {
     /// Takes note of how far it is, unless it has ended; none when a study of it has.
     pub(crate) fn stepped(&mut self, step: Option<Step>) {
         if !self.state.is_end() {
-            self.step = step;
+            self.step = step.map(|step| Step { line: written_out(&step.line), ..step });
         }
     }
 
@@ -240,10 +240,10 @@ impl Job {
     }
 }
 
-/// A text without what is too much of it, since all of a job is in each of its events, and without what commands a terminal, since clients
-/// print it.
+/// A text with what commands a terminal written out, since it may quote a stranger and the reader of the answer may print it, and without
+/// what is too much of it: all of a job is in each of its events.
 pub(crate) fn cut(text: &str) -> String {
-    let text = inert(text);
+    let text = written_out(text);
     let (kept, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));
     let mark = if rest.is_empty() { "" } else { "\u{2026}" };
     format!("{kept}{mark}")
@@ -351,12 +351,15 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_and_why_it_failed_command_no_terminal() {
+    fn what_commands_a_terminal_is_written_out() {
         let mut job = job();
-        job.noted("the server said `\u{1b}[2J\u{202e}done`\nand more");
-        job.ended(Outcome::Failed("`\u{9b}1m`".to_owned()), "later".to_owned());
-        assert_eq!(job.notes, ["the server said `\\u{1b}[2J\\u{202e}done`\nand more"]);
-        assert_eq!(job.problem.as_deref(), Some("`\\u{9b}1m`"));
+        let (given, expected) = ("`a\u{9b}2J\u{202e}b`\nsaid", "`a\\u{9b}2J\\u{202e}b`\nsaid");
+        job.noted(given);
+        job.stepped(Some(Step { done: 1, all: 10, line: given.to_owned() }));
+        assert_eq!(job.notes, [expected]);
+        assert_eq!(job.step.as_ref().map(|step| step.line.as_str()), Some(expected));
+        job.ended(Outcome::Failed(given.to_owned()), "later".to_owned());
+        assert_eq!(job.problem.as_deref(), Some(expected));
     }
 
     #[test]

@@ -8,10 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_report::documents::{self, TextTable};
-use hoptax_report::inert;
 use hoptax_result::Verdict;
 use hoptax_session::progress::{Progress as Course, SliceCount};
-use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update};
+use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update, written_out};
 
 use crate::app::{App, now};
 use crate::history::History;
@@ -203,7 +202,7 @@ impl<'a> Teller<'a> {
     fn costs(&self, costs: Option<TextTable>) {
         let costs = costs.map(|mut table| {
             let texts = table.rows.iter_mut().flatten().chain([&mut table.title]);
-            texts.for_each(|text| *text = inert(&self.shown(text)));
+            texts.for_each(|text| *text = written_out(&self.shown(text)));
             table
         });
         self.of_job.change(|job| job.costed(costs));

@@ -59,6 +59,7 @@ mod words;
 
 pub use failure::{Failure, Kind};
 pub use hoptax_subject::envoy::release::EnvoyChoice;
+pub use hoptax_text::controls::written_out;
 pub use interrupt::Interrupt;
 pub use length::RequestedLength;
 pub use manifest::Manifest;

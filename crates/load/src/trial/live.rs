@@ -47,16 +47,31 @@ fn in_words(us: f64) -> String {
     if us < 10_000.0 { format!("{} us", grouped(us, 0)) } else { format!("{} ms", grouped(us / 1e3, 1)) }
 }
 
+/// The times of a trial.
+pub(super) struct Times {
+    pub(super) start_ns: u64,
+    /// The end of the warm-up, which samples do not count.
+    pub(super) record_from_ns: u64,
+    pub(super) end_ns: u64,
+}
+
+impl Times {
+    /// The begin of what a line at `now` is about, if the last line was at `last_ns`: a line has nothing of the warm-up, or that alone.
+    fn begin_ns(&self, last_ns: u64, now: u64) -> u64 {
+        if now < self.record_from_ns { last_ns } else { last_ns.max(self.record_from_ns) }
+    }
+}
+
 /// Merges the samples of all workers into a line twice a second, until all workers end.
 pub(super) fn show(
     receiver: &Receiver<LiveSample>,
-    start_ns: u64,
-    end_ns: u64,
+    trial: &Times,
     is_open: bool,
     on_live: &mut dyn FnMut(&LiveLine),
 ) {
     let mut times: Option<(Counts<u64, 2>, Counts<u64, 2>)> = None;
     let mut errors = 0;
+    let Times { start_ns, end_ns, .. } = *trial;
     let mut last_ns = start_ns;
     while let Ok(sample) = receiver.recv() {
         errors += sample.errors;
@@ -68,7 +83,8 @@ pub(super) fn show(
             None => times = Some((sample.response, sample.send_lag)),
         }
         let now = now_ns();
-        if now.saturating_sub(last_ns) < LIVE_NS {
+        let length_ns = now.saturating_sub(trial.begin_ns(last_ns, now));
+        if length_ns < LIVE_NS {
             continue;
         }
         if let Some((response, send_lag)) = times.take() {
@@ -77,7 +93,7 @@ pub(super) fn show(
             on_live(&LiveLine {
                 elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
                 total_s: (end_ns - start_ns) as f64 / 1e9,
-                rate: all.len() as f64 / (now.saturating_sub(last_ns) as f64 / 1e9),
+                rate: all.len() as f64 / (length_ns as f64 / 1e9),
                 p50_us: at(0.5),
                 p99_us: at(0.99),
                 send_lag_p99_us: is_open.then(|| send_lag.histogram().value_at_quantile(0.99) as f64 / 1e3),
@@ -91,6 +107,14 @@ pub(super) fn show(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_has_nothing_of_the_warm_up_or_that_alone() {
+        let trial = Times { start_ns: 100, record_from_ns: 200, end_ns: 900 };
+        assert_eq!(trial.begin_ns(100, 190), 100);
+        assert_eq!(trial.begin_ns(190, 240), 200, "the rest of the warm-up is left out");
+        assert_eq!(trial.begin_ns(240, 290), 240);
+    }
 
     #[test]
     fn the_live_line_has_units() {

@@ -2,11 +2,11 @@
 
 mod table;
 
+use hoptax_result::Severity;
+use hoptax_text::controls::written_out;
+
 use crate::Style;
 use crate::document::{Block, Document, FindingText, IN_DETAILS, Next, Section};
-use hoptax_result::Severity;
-
-use crate::inert::inert;
 use crate::style::Paint;
 use crate::table::Table;
 use table::MostRows;
@@ -95,10 +95,10 @@ fn notes(document: &Document, style: Style) -> String {
     let (shown, left_out) = first(&wrapped, NOTES);
     let mut text: String = shown.iter().map(|note| format!("{note}\n")).collect();
     if left_out > 0 {
-        text += &format!("and {left_out} more: {}\n", inert(document.details()));
+        text += &format!("and {left_out} more: {}\n", written_out(document.details()));
     }
     if let Some(what) = document.only_in_details {
-        text += &format!("{what}: {}\n", inert(document.details()));
+        text += &format!("{what}: {}\n", written_out(document.details()));
     }
     text
 }
@@ -138,7 +138,7 @@ fn limits(document: &Document, style: Style) -> String {
         text += &format!("{}\n", lines.replacen(&finding.id, &style.paint(paint, &finding.id), 1));
     }
     if left_out > 0 {
-        text += &format!("  and {left_out} more: {}\n", inert(document.details()));
+        text += &format!("  and {left_out} more: {}\n", written_out(document.details()));
     }
     text
 }
@@ -153,7 +153,7 @@ fn next(document: &Document, style: Style) -> String {
 
 /// A next step. A command stays on one line, from which it can be copied.
 fn step(next: &Next, style: Style) -> String {
-    let command = inert(&next.command);
+    let command = written_out(&next.command);
     let line = format!("next: {command}   {}", next.purpose);
     let gap = if line.chars().count() > usize::from(style.width) { "\n  " } else { "   " };
     let purpose = Style { width: style.width.saturating_sub(2), ..style }.wrap(&next.purpose, 0);
@@ -161,7 +161,7 @@ fn step(next: &Next, style: Style) -> String {
 }
 
 fn page(document: &Document) -> String {
-    document.page.as_ref().map_or_else(String::new, |page| format!("page: {}\n", inert(page)))
+    document.page.as_ref().map_or_else(String::new, |page| format!("page: {}\n", written_out(page)))
 }
 
 fn section(section: &Section, style: Style) -> String {

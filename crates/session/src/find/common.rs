@@ -75,7 +75,9 @@ pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> L
 pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
     Failure::bad_input(match error {
         SearchError::Range { min, max } => format!(
-            "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
+            "the lowest rate, {}/s, must be below the highest, {}/s: set `--min-rate` and `--max-rate`",
+            rate(*min),
+            rate(*max)
         ),
         SearchError::Budget { budget, trial } => format!(
             "{no_time}: it takes {} s, and {} s are left; raise --budget",

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use comfy_table::{CellAlignment, Table as Lines, presets};
 
 use crate::Style;
-use crate::inert::inert;
 use crate::style::Paint;
 use crate::table::{Cell, Row, Table, short_name};
+use hoptax_text::controls::written_out;
 
 /// The narrowest column of words that are wrapped.
 const NARROWEST: usize = 24;
@@ -72,7 +72,7 @@ pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> S
     }
     let rest = all - table.rows.len();
     if let Some(MostRows { details, .. }) = most.filter(|_| rest > 0) {
-        text += &format!("and {rest} more: {}\n", inert(details));
+        text += &format!("and {rest} more: {}\n", written_out(details));
     }
     if !left_out.is_empty() {
         left_out.reverse();
@@ -83,15 +83,15 @@ pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> S
 
 /// Leaves no text in the table that commands a terminal.
 fn make_inert(table: &mut Table) {
-    table.names = inert(&table.names);
+    table.names = written_out(&table.names);
     for column in &mut table.columns {
-        column.heading = inert(&column.heading);
+        column.heading = written_out(&column.heading);
     }
     for row in &mut table.rows {
-        row.name = inert(&row.name);
+        row.name = written_out(&row.name);
         for cell in &mut row.cells {
             if let Cell::Text(text) = cell {
-                *text = inert(text);
+                *text = written_out(text);
             }
         }
     }

@@ -1,8 +1,7 @@
-//! Texts that cannot command a terminal.
+//! Characters that command a terminal, or reverse what follows: texts of strangers may have them, and outputs write them out.
 
-/// A text with those characters escaped that move the cursor of a terminal, change its state, or reverse what follows. A result, a note and
-/// an error may quote a file, or what a server sent.
-pub fn inert(text: &str) -> String {
+/// A text with those characters escaped that move the cursor of a terminal, change its state, or reverse what follows.
+pub fn written_out(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     for c in text.chars() {
         // Marks of the direction of text, and separators of lines (Unicode Standard Annex 9, section 2).
@@ -26,10 +25,10 @@ mod tests {
     #[test]
     fn a_text_cannot_command_a_terminal() {
         assert_eq!(
-            inert("line 1: `GET\u{1b}[2J\r\u{9b}1m \u{202e}x\u{2066}y`"),
+            written_out("line 1: `GET\u{1b}[2J\r\u{9b}1m \u{202e}x\u{2066}y`"),
             "line 1: `GET\\u{1b}[2J\\r\\u{9b}1m \\u{202e}x\\u{2066}y`"
         );
         let plain = "two lines\nof `GET /ü/\\n`: ≥ 1 µs";
-        assert_eq!(inert(plain), plain);
+        assert_eq!(written_out(plain), plain);
     }
 }
