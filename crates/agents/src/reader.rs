@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The longest time of an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// A question, a line.
+/// A question to a reader, which is one message.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {

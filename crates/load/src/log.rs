@@ -400,6 +400,20 @@ mod tests {
     }
 
     #[test]
+    fn only_a_log_has_columns() {
+        let csv = |bytes: &[u8]| {
+            let mut text = Vec::new();
+            let written = write_csv(bytes, &mut text);
+            (written.is_ok(), String::from_utf8(text).unwrap())
+        };
+        assert_eq!(csv(b"something else"), (false, String::new()));
+        assert_eq!(csv(MAGIC.as_slice()), (true, format!("{COLUMNS}\n")));
+        // The rows before damage are kept.
+        let (is_whole, text) = csv(&[MAGIC.as_slice(), &[0; ENTRY_BYTES], &[0; 7]].concat());
+        assert!(!is_whole && text.starts_with(COLUMNS) && text.lines().count() == 2, "{text}");
+    }
+
+    #[test]
     fn every_outcome_has_a_unique_name() {
         let words: std::collections::BTreeSet<String> =
             Outcome::ALL.iter().map(|outcome| outcome.label()).collect();

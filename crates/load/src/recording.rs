@@ -385,9 +385,9 @@ mod tests {
     use super::*;
 
     fn respond(recording: &mut Recording, intended_ns: u64, lag_ns: u64, service_ns: u64) {
-        let written_ns = intended_ns + lag_ns;
+        let (offered_ns, written_ns) = (intended_ns + lag_ns / 2, intended_ns + lag_ns);
         let first_byte_ns = written_ns + service_ns / 2;
-        let request = InFlight { intended_ns, written_ns, first_byte_ns, ..InFlight::default() };
+        let request = InFlight { intended_ns, offered_ns, written_ns, first_byte_ns, ..InFlight::default() };
         recording.record_response(&request, written_ns + service_ns, 0, 200);
     }
 
@@ -398,9 +398,15 @@ mod tests {
         let service = recording.service.summary().p50_us.unwrap();
         let response = recording.response.summary().p50_us.unwrap();
         let lag = recording.send_lag.summary().p50_us.unwrap();
+        let own_lag = recording.own_lag.summary().p50_us.unwrap();
+        let [first_byte, last_byte] =
+            [&recording.first_byte, &recording.last_byte].map(|times| times.summary().p50_us.unwrap());
         assert!((service - 500.0).abs() < 0.6, "{service}");
         assert!((response - 2500.0).abs() < 2.6, "{response}");
         assert!((lag - 2000.0).abs() < 2.1, "{lag}");
+        assert!((own_lag - 1000.0).abs() < 1.1, "{own_lag}");
+        let halves = [first_byte, last_byte];
+        assert!(halves.iter().all(|half| (half - 250.0).abs() < 0.3), "{halves:?}");
     }
 
     #[test]
@@ -431,6 +437,7 @@ mod tests {
         assert_eq!(one.outcomes, together.outcomes);
         assert_eq!(one.service, together.service);
         assert_eq!(one.send_lag, together.send_lag);
+        assert_eq!(one.own_lag, together.own_lag);
         one.clear();
         assert_eq!(one.book, Book::default());
         assert_eq!(one.response, Distribution::default());

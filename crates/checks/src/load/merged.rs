@@ -244,6 +244,16 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_run_is_told_before_worse_findings() {
+        let mut result = sound();
+        let missing = vec![left_out(None)];
+        result.merged = Some(Merged { left_out: missing, outside_share: 0.6, has_intervals: false, ..two() });
+        judge_merged(&mut result);
+        let ids: Vec<&str> = result.findings.iter().map(|finding| finding.id.as_str()).collect();
+        assert_eq!(ids, ["runs-left-out", "common-window"]);
+    }
+
+    #[test]
     fn requests_outside_of_the_common_window_are_in_doubt_and_most_of_them_void_the_result() {
         for (outside_share, has_intervals, expected) in [
             (0.04, true, None),

@@ -157,7 +157,7 @@ mod tests {
         let of =
             |share: f64| move |result: &mut StudyResult| result.arms[2].loads[1].quiet_share = Some(share);
         let quiet = ["+lua fixed-rate ResponseQuietP99", "lua fixed-rate ResponseQuietP99"];
-        // Slices of the baseline have 80 %.
+        // Of the responses of the baseline, 80 % are in quiet slices.
         assert_eq!(fired("quiet-slices", of(0.71)).0, None);
         assert_eq!(fired("quiet-slices", of(0.49)).0, Some(Severity::Info));
         assert_eq!(withheld(of(0.49)), quiet);

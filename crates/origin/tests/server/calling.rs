@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_origin::{Call, CallingOptions, CallingOrigin, Calls, OriginOptions};
 
-use super::{Running, read_response, run_at, start};
+use super::{Running, body, read_response, run_at, start};
 
 fn leaf(default_query: &str) -> Running {
     start(&OriginOptions { default_query: default_query.to_owned(), ..OriginOptions::default() })
@@ -98,6 +98,8 @@ fn a_failed_call_fails_the_request_and_the_next_one_may_succeed() {
     let entry = calling("", vec![vec![call(&failing, 1.0)]]);
     let responses = get(&entry, 2);
     assert!(responses.iter().all(|response| response.starts_with("HTTP/1.1 502 ")), "{responses:?}");
+    let head = entry.exchange(b"HEAD /x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 502 ") && body(&head).is_empty(), "{head}");
     // A server that nobody listens at.
     let gone = leaf("");
     let to_gone = call(&gone, 1.0);

@@ -29,8 +29,8 @@ const LOST_SHARE: f64 = 1.0;
 /// Number of slices with a delayed proxy that are always repeated.
 const MAX_DELAYED_REPEATS: u32 = 8;
 
-/// Number of slices without a request that are always repeated: the machine stalled for longer than they last, and an arm without any
-/// answer shows nothing, not even that it came up.
+/// Number of slices without a request that the short form of a study repeats: nothing was answered for longer than they last, and an arm
+/// without any answer shows nothing, not even that it came up.
 const MAX_EMPTY_REPEATS: u32 = 8;
 
 /// Monitors where the host places the processors of generator and proxy.
@@ -47,7 +47,7 @@ pub(super) struct HostWaits {
     shares_processors: bool,
     /// Number of slices so far, and of those with a delayed proxy.
     seen: (u32, u32),
-    /// Number of slices without a request so far.
+    /// Number of slices without a request so far, in the short form of a study.
     empty: u32,
 }
 
@@ -126,9 +126,11 @@ impl HostWaits {
         has_time || is_empty
     }
 
-    /// Returns true if none of the requests of this slice was sent, and of few slices so far.
+    /// Returns true if none of the requests of this slice was sent, and of few slices so far, in the short form of a study, which has no
+    /// patience. In a study, a subject that holds all connections for a whole slice is a result: another slice in its place would hide it,
+    /// and the result of a slice never decides about that slice.
     fn is_seldom_empty(&mut self, slice: &SliceRecord) -> bool {
-        let is_empty = slice.book.planned > 0 && slice.book.sent == 0;
+        let is_empty = self.patience.is_zero() && slice.book.planned > 0 && slice.book.sent == 0;
         self.empty += u32::from(is_empty);
         is_empty && self.empty <= MAX_EMPTY_REPEATS
     }
@@ -220,13 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_without_a_request_is_measured_again_without_patience() {
-        let none = Duration::ZERO;
-        let mut host_waits = HostWaits { allowance: none, patience: none, ..host_waits(&[]) };
+    fn a_slice_without_a_request_is_measured_again_only_without_patience() {
         let book = Book { planned: 8, unsent: 8, ..Book::default() };
         let empty = SliceRecord { book, ..slice(60.0) };
-        let again = (0..100).filter(|_| host_waits.repeats(&empty)).count();
-        assert_eq!(again, MAX_EMPTY_REPEATS as usize);
+        let again = |mut host_waits: HostWaits| (0..100).filter(|_| host_waits.repeats(&empty)).count();
+        let none = Duration::ZERO;
+        let short = HostWaits { allowance: none, patience: none, ..host_waits(&[]) };
+        assert_eq!(again(short), MAX_EMPTY_REPEATS as usize);
+        assert_eq!(again(host_waits(&[])), 0, "that the subject held all connections is a result");
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn read(path: PathBuf) -> Result<Vec<u8>, ArmError> {
     fs::read(path).map_err(|error| ArmError::Security(error.to_string()))
 }
 
-/// TLS settings of the generator, which trusts the lab and has a certificate of it.
+/// TLS settings of the generator, which trusts the lab and may present a certificate of it. The other settings are those of `own`.
 fn generator_security(
     lab: &Lab,
     presents_certificate: bool,

@@ -25,8 +25,8 @@ pub fn trial_on(processes: BTreeSet<u32>, traffic: Traffic, setting: &Setting<'_
     }
 }
 
-/// Runs a trial, and waits until the processes have handled that its connections were closed. `settle` states how long they need
-/// beyond that to empty their queues. Returns the result with the CPU time of each process that the trial accounts for.
+/// Runs a trial, and waits until the processes have handled that its connections were closed. `settle` states how long they need to empty
+/// their queues, if that takes longer. Returns the result with the CPU time of each process that the trial accounts for.
 ///
 /// # Errors
 /// As for [`trial::run`].
