@@ -14,7 +14,7 @@ struct Known {
     aarch64: &'static str,
 }
 
-/// Results of these releases state the same (`proxy_sha256`).
+/// The releases that are known. Results of them state the same (`proxy_sha256`).
 const KNOWN: [Known; 5] = [
     Known {
         version: "1.36.4",
