@@ -7,6 +7,7 @@ mod functions;
 mod markdown;
 mod operators;
 mod picture;
+mod results;
 mod studies;
 mod summary;
 
@@ -44,7 +45,7 @@ pub fn all(documents: &Path) -> Result<BTreeMap<String, String>, Failure> {
             path.display()
         ))
     })?;
-    let chapters = [functions::chapter()?, studies::chapter(documents)?, checks::chapter()];
+    let chapters = [functions::chapter(documents)?, studies::chapter(documents)?, checks::chapter()];
     let contents = summary::with_pages(&summary, &chapters);
     let mut all =
         BTreeMap::from([(SUMMARY.to_owned(), contents), (operators::PATH.to_owned(), operators::page()?)]);

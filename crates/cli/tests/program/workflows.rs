@@ -1,4 +1,5 @@
-//! The workflows for GitHub and GitLab in `packaging/ci` call what the repository has. Nothing here runs them.
+//! The workflows for GitHub and GitLab in `packaging/ci` call what the repository has, and the recipes of package managers name the archives
+//! that a release has. Nothing here runs them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -67,4 +68,32 @@ fn commands_are_found_at_any_depth() {
     assert_eq!(commands, ["sudo make b", "tools/d e"]);
     assert_eq!(called(&commands[0]), (vec!["b"], vec![]));
     assert_eq!(called(&commands[1]), (vec![], vec!["tools/d"]));
+}
+
+/// The name of an archive without its ending.
+fn archive(version: &str, processor: &str) -> String {
+    format!("hoptax-{version}-{processor}-linux")
+}
+
+#[test]
+fn formula_flake_and_binstall_name_the_archives_of_a_release() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let (script, manifest) = (read("tools/release-files"), read("crates/cli/Cargo.toml"));
+    assert!(script.contains(&format!("name={}\n", archive("$version", "$1"))));
+    let of_binstall = archive("{ version }", "{ target-arch }");
+    assert!(manifest.contains(&format!("/{of_binstall}.tar.gz\"")), "{of_binstall}");
+    assert!(manifest.contains(&format!("bin-dir = \"{of_binstall}/")), "{of_binstall}");
+    let (formula, flake) = (read("packaging/hoptax.rb.in"), read("packaging/flake.nix.in"));
+    for processor in ["x86_64", "aarch64"] {
+        assert!(formula.contains(&format!("/{}.tar.gz\"", archive("@VERSION@", processor))), "{processor}");
+        assert!(flake.contains(&format!("{processor}-linux = ")), "{processor}");
+    }
+    assert!(flake.contains("/hoptax-@VERSION@-${system}.tar.gz\""));
+    for recipe in [formula, flake] {
+        let places: BTreeSet<&str> = recipe.split('@').skip(1).step_by(2).collect();
+        assert_eq!(places, BTreeSet::from(["FOLDER", "SHA256-AARCH64", "SHA256-X86_64", "VERSION"]));
+        for place in places {
+            assert!(script.contains(&format!("s|@{place}@|")), "no release fills @{place}@");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! A page for each function of the catalogue: its price with a picture, its knobs, its requests and its configuration.
 
+use std::path::Path;
+
 use hoptax_functions::{Catalogue, Function};
 use hoptax_report::numbers::UNCERTAIN_SIGN;
 use hoptax_result::{ArmResult, StudyResult, grouped};
@@ -7,6 +9,7 @@ use hoptax_result::{ArmResult, StudyResult, grouped};
 use super::Chapter;
 use super::markdown::{cell, code, file_name, line, row, source};
 use super::picture::{Bar, picture};
+use super::results::{self, ResultPage};
 use crate::failure::Failure;
 use crate::functions::{Price, by_family, circumstances, listed_arms, own_load, truncated};
 use crate::{library, prices};
@@ -15,10 +18,13 @@ use crate::{library, prices};
 ///
 /// # Errors
 /// When the catalogue or the price list cannot be read.
-pub(super) fn chapter() -> Result<Chapter, Failure> {
+pub(super) fn chapter(documents: &Path) -> Result<Chapter, Failure> {
     let (catalogue, listed) = (library::catalogue()?, prices::published()?);
-    let pages: Result<Vec<(String, String)>, Failure> =
-        catalogue.iter().map(|function| Ok((function.id.clone(), page(function, listed)?))).collect();
+    let results = results::all(documents);
+    let pages: Result<Vec<(String, String)>, Failure> = catalogue
+        .iter()
+        .map(|function| Ok((function.id.clone(), page(function, listed, &results)?)))
+        .collect();
     Ok(Chapter { folder: "functions", list: list(catalogue, listed), pages: pages? })
 }
 
@@ -44,7 +50,7 @@ fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
     text
 }
 
-fn page(function: &Function, listed: &StudyResult) -> Result<String, Failure> {
+fn page(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> Result<String, Failure> {
     let summary = line(&function.summary);
     let mut text = format!("# {}\n\n{}.\n\n", function.id, summary.trim_end_matches('.'));
     text += &format!("- Family: {}\n- Source: {}\n", function.family.as_str(), source(&function.source));
@@ -55,7 +61,7 @@ fn page(function: &Function, listed: &StudyResult) -> Result<String, Failure> {
         "\n`hoptax functions show {}` prints this on a terminal. [Studies](../guide/studies.md#your-own-study) name it as an arm.\n",
         function.id
     );
-    text += &price(function, listed);
+    text += &price(function, listed, results);
     text += &knobs(function);
     text += &work(function)?;
     text += "\n## Configuration\n\nMerged into a plain proxy, a template over the knobs:\n\n```yaml\n";
@@ -63,12 +69,19 @@ fn page(function: &Function, listed: &StudyResult) -> Result<String, Failure> {
     Ok(text + "```\n")
 }
 
-/// The rows of the price list that have this function, and their picture.
-fn price(function: &Function, listed: &StudyResult) -> String {
+/// The rows of the price list that have this function, and their picture; without any, the pages of results that name it.
+fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> String {
     let arms = listed_arms(listed, &function.id);
     let mut text = "\n## Price\n\n".to_owned();
     if arms.is_empty() {
-        return text + "The price list does not have it.\n";
+        let named = results.iter().filter(|result| names_function(&result.text, &function.id));
+        let links: Vec<String> = named.map(ResultPage::link).collect();
+        let elsewhere = if links.is_empty() {
+            String::new()
+        } else {
+            format!(" What was measured: {}.", links.join(", "))
+        };
+        return text + "The price list does not have it." + &elsewhere + "\n";
     }
     text += &format!(
         "Added to each request, with a 95 % interval, by the [price list](../results/price-list/README.md): {}. CPU time is that of the \
@@ -94,6 +107,11 @@ fn price(function: &Function, listed: &StudyResult) -> String {
     }
     let bars: Vec<Bar> = arms.iter().filter_map(|arm| bar(arm, listed)).collect();
     text + &picture(&bars)
+}
+
+/// True if a page has a function as code, alone or with knobs.
+fn names_function(page: &str, id: &str) -> bool {
+    page.contains(&format!("`{id}`")) || page.contains(&format!("`{id}{{"))
 }
 
 /// An arm in a picture; none if one of its two numbers is withheld.
@@ -153,11 +171,13 @@ fn capitalised(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn every_listed_arm_is_on_the_page_of_its_function_with_its_price() {
-        let (chapter, listed) = (chapter().unwrap(), prices::published().unwrap());
+        let (chapter, listed) = (chapter(Path::new("none")).unwrap(), prices::published().unwrap());
         let mut found = 0;
         for arm in &listed.arms {
             let Some(id) = &arm.function else { continue };
@@ -168,6 +188,20 @@ mod tests {
             found += 1;
         }
         assert!(found > 50, "{found} arms: the list has more");
+    }
+
+    #[test]
+    fn a_function_without_a_price_leads_to_the_results_that_name_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("results")).unwrap();
+        let text = "# Tools\n\n`mcp{body_kib=8}` and `check-token/luas`\n";
+        fs::write(folder.path().join("results/tools.md"), text).unwrap();
+        let Chapter { pages, .. } = chapter(folder.path()).unwrap();
+        let page = |id: &str| &pages.iter().find(|(name, _)| name == id).unwrap().1;
+        let named = "The price list does not have it. What was measured: [Tools](../results/tools.md).\n";
+        assert!(page("mcp").contains(named), "{}", page("mcp"));
+        assert!(page("check-token/lua").contains("The price list does not have it.\n"));
+        assert!(!page("jwt").contains("Tools"));
     }
 
     #[test]

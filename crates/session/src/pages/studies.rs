@@ -1,25 +1,14 @@
 //! A page for each built-in study: its question, its arms, its file, and the pages of results that it was run for.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hoptax_plan::plan::Plan;
 
 use super::Chapter;
 use super::markdown::{cell, code, file_name, line, row};
+use super::results::{self, ResultPage};
 use crate::failure::Failure;
 use crate::library;
-
-/// The folder of pages of results, below that of the documents.
-const RESULTS: &str = "results";
-
-/// A page of results.
-struct ResultPage {
-    /// Its path below the folder of the documents.
-    path: String,
-    /// Its text.
-    text: String,
-}
 
 /// The pages and their list.
 ///
@@ -27,7 +16,7 @@ struct ResultPage {
 /// When the catalogue cannot be read.
 pub(super) fn chapter(documents: &Path) -> Result<Chapter, Failure> {
     let plans = library::plans()?;
-    let results = results(documents);
+    let results = results::all(documents);
     let mut list = "# Experiments\n\nThe built-in studies. `hoptax study NAME` measures one, `hoptax study NAME --smoke` shows in seconds that \
                     all of its parts come up, and `hoptax study list` lists them.\n\n"
         .to_owned();
@@ -47,8 +36,7 @@ fn page(name: &str, plan: &Plan, results: &[ResultPage]) -> Result<String, Failu
     text += &format!("- Takes {}.\n", library::expense(plan));
     text.extend(plan.needs().iter().map(|need| format!("- Needs {}.\n", line(need))));
     for result in results.iter().filter(|result| names_study(&result.text, name)) {
-        let title = result.text.lines().next().unwrap_or_default().trim_start_matches('#').trim();
-        text += &format!("- Results: [{title}](../{}).\n", result.path);
+        text += &format!("- Results: {}.\n", result.link());
     }
     text += "\n## Arms\n\n";
     text += &row(["arm", "content"]);
@@ -56,26 +44,6 @@ fn page(name: &str, plan: &Plan, results: &[ResultPage]) -> Result<String, Failu
     text.extend(plan.arms.iter().map(|arm| row([&cell(&code(&arm.id)), &cell(&arm.summary)])));
     let file = library::study(name)?;
     Ok(text + &format!("\n## File\n\n```yaml\n{}\n```\n", file.trim_end()))
-}
-
-/// The pages of results, sorted by their paths. Without any, no study has a link to one.
-fn results(documents: &Path) -> Vec<ResultPage> {
-    let mut pages: Vec<ResultPage> = files_below(&documents.join(RESULTS))
-        .into_iter()
-        .filter_map(|file| {
-            let path = file.strip_prefix(documents).ok()?.to_str()?.to_owned();
-            Some(ResultPage { path, text: fs::read_to_string(&file).ok()? })
-        })
-        .collect();
-    pages.sort_by(|a, b| a.path.cmp(&b.path));
-    pages
-}
-
-/// The Markdown files below a folder.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let below = paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] });
-    below.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
 /// True if a page states the command of a study.
@@ -89,6 +57,8 @@ fn names_study(page: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

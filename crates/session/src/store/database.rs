@@ -320,21 +320,13 @@ fn finished_since(connection: &Connection, described: &Described) -> SqlResult<O
     connection.query_row(sql, params![described.identity, described.rounds], |row| row.get(0)).optional()
 }
 
-/// Puts the columns and numbers of a run in, and returns its number: `id`, or a new one. An unfinished run loses the result and
-/// the numbers that it had. A run that states no start began now.
-pub(crate) fn put_columns(
-    connection: &Connection,
-    id: Option<i64>,
-    run: &Described,
-    source: &str,
-) -> SqlResult<i64> {
-    let mut upsert = connection.prepare_cached(
+/// Puts the columns of a run in that is not there, and returns its number: `id`, or a new one. An insertion that becomes a change of a run
+/// that is there would use a number up.
+fn insert(connection: &Connection, id: Option<i64>, run: &Described, source: &str) -> SqlResult<i64> {
+    let mut insert = connection.prepare_cached(
         "INSERT INTO runs (id, identity, kind, name, started_at, rounds, verdict, proxy_version, machine, source, \
          quiet_wait_share) \
          VALUES (?1, ?2, ?3, ?4, iif(?5 = '', strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?5), ?6, ?7, ?8, ?9, ?10, ?11) \
-         ON CONFLICT (identity) DO UPDATE SET name = excluded.name, rounds = excluded.rounds, \
-         verdict = excluded.verdict, proxy_version = excluded.proxy_version, source = excluded.source, \
-         quiet_wait_share = excluded.quiet_wait_share \
          RETURNING id",
     )?;
     let values = params![
@@ -350,7 +342,29 @@ pub(crate) fn put_columns(
         source,
         run.quiet_wait_share
     ];
-    let id: i64 = upsert.query_row(values, |row| row.get(0))?;
+    insert.query_row(values, |row| row.get(0))
+}
+
+/// Puts the columns and numbers of a run in, and returns its number: `id`, or a new one. An unfinished run loses the result and
+/// the numbers that it had. A run that states no start began now.
+pub(crate) fn put_columns(
+    connection: &Connection,
+    id: Option<i64>,
+    run: &Described,
+    source: &str,
+) -> SqlResult<i64> {
+    let mut update = connection.prepare_cached(
+        "UPDATE runs SET name = ?2, rounds = ?3, verdict = ?4, proxy_version = ?5, source = ?6, quiet_wait_share = ?7 \
+         WHERE identity = ?1 RETURNING id",
+    )?;
+    let verdict = run.verdict.map(hoptax_result::Verdict::as_str);
+    let values =
+        params![run.identity, run.name, run.rounds, verdict, run.proxy_version, source, run.quiet_wait_share];
+    let known: Option<i64> = update.query_row(values, |row| row.get(0)).optional()?;
+    let id = match known {
+        Some(known) => known,
+        None => insert(connection, id, run, source)?,
+    };
     if run.is_unfinished() {
         contents::remove_file(connection, id, RESULT)?;
     }

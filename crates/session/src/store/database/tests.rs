@@ -138,6 +138,9 @@ fn a_study_grows_by_rounds_into_one_run() {
     let run = store.run(1).unwrap();
     assert_eq!((run.verdict, run.rounds, run.name.as_str()), (Some(Verdict::Sound), 4, "ours"));
     assert_eq!(store.paths(1).unwrap().len(), 6);
+    // The next run has the next number.
+    let (described, documents) = run_of(2);
+    assert_eq!(store.put(&described, "runs/b", &documents).unwrap(), 2);
 }
 
 #[test]

