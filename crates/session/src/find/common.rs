@@ -78,9 +78,9 @@ pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
             "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
         ),
         SearchError::Budget { budget, trial } => format!(
-            "{no_time}: it takes {:.1} s, and {:.1} s are left; raise --budget",
-            trial.as_secs_f64(),
-            budget.as_secs_f64()
+            "{no_time}: it takes {} s, and {} s are left; raise --budget",
+            grouped(trial.as_secs_f64(), 1),
+            grouped(budget.as_secs_f64(), 1)
         ),
         other => other.to_string(),
     })
