@@ -70,7 +70,7 @@ Exit codes:
     after_help = AFTER_HELP
 )]
 pub(crate) struct Arguments {
-    // Those of every command are behind its own in its help, and before `--help`, whose place is 999.
+    // In the help of a command, these flags are behind its own, and before `--help`, whose place is 999.
     /// Print all of a result, not its first screen alone
     #[arg(long, global = true, display_order = 990)]
     pub(crate) details: bool,

@@ -328,8 +328,13 @@ mod tests {
     #[test]
     fn subjects_may_equal_the_first_or_each_other() {
         let of = |subjects: &[&str]| -> Vec<(String, ArmKind)> {
-            let arms = plan(subjects).arms.into_iter().filter(|arm| arm.id != "baseline");
-            arms.map(|arm| (arm.id, arm.kind)).collect()
+            let plan = plan(subjects);
+            let first = plan.arms.iter().position(|arm| arm.id == "A");
+            let arms = plan.arms.into_iter().filter(|arm| arm.id != "baseline");
+            // A subject that equals another one is compared with the first all the same.
+            arms.inspect(|arm| assert!(arm.id == "A" || arm.compared_with == first, "{arm:?}"))
+                .map(|arm| (arm.id, arm.kind))
+                .collect()
         };
         let named = |id: &str, kind: ArmKind| (id.to_owned(), kind);
         let (first, again) = (named("A", ArmKind::Function), named("A-again", ArmKind::Same));

@@ -1,5 +1,7 @@
 //! `hoptax trust doctor`: says what this machine can and cannot measure.
 
+use std::path::Path;
+
 use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::doctor::diagnose;
@@ -28,6 +30,11 @@ pub(crate) struct DoctorArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<Code, Failure> {
     let diagnosis = diagnose()?;
-    print::document_or_json(arguments.json.file(), &diagnosis, || documents::diagnosis(&diagnosis))?;
+    let file = arguments.json.file();
+    // It is no result, so `hoptax runs show` cannot print its details from the file.
+    if file != Some(Path::new("-")) {
+        print::document(&documents::diagnosis(&diagnosis))?;
+    }
+    print::write_json(file, &diagnosis)?;
     Ok(if diagnosis.lacks_essentials() { Code::Environment } else { Code::Success })
 }

@@ -1,5 +1,7 @@
 //! `hoptax trust doctor` on machines that lack something.
 
+use std::fs;
+
 use crate::support::{assert_narrow, hoptax, ran};
 
 #[test]
@@ -27,4 +29,11 @@ fn without_an_envoy_a_requirement_is_missing_and_the_screen_says_what_to_install
     assert_eq!(extent("cpu-costs"), "impossible", "{json}");
     assert_ne!(extent("loads"), "impossible", "{json}");
     assert!(json["machine"]["processors"].as_u64().unwrap() > 0, "{json}");
+
+    // The file is no result, so no command prints it.
+    let file = folder.path().join("doctor.json");
+    let written = doctor(&["--json", file.to_str().unwrap()]).stdout;
+    assert!(!written.contains("runs show") && written.contains("no Envoy"), "{written}");
+    let written: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(written["abilities"].as_array().unwrap().len(), abilities.len());
 }

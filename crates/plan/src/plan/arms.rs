@@ -141,7 +141,7 @@ impl Planned<'_> {
         all.map(|one| one.with_application(application, self.application.as_ref())).collect()
     }
 
-    /// The possible ones of [`Self::requested`]. Impossible conditions of the study are reported once, where the study states them.
+    /// The possible ones of [`Self::requested`]: impossible conditions of the study are reported once, where it states them.
     fn possible(&self, at: &ConditionsSection, application: Option<&Application>) -> Vec<Requested> {
         let is_reported = |one: &Requested| one.is_of_study() && points::plain(BASELINE, one).is_err();
         self.requested(at, application).into_iter().filter(|one| !is_reported(one)).collect()

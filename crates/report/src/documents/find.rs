@@ -241,8 +241,7 @@ fn next(result: &FindResult) -> Option<Next> {
         // A highest rate that was asked for may protect the server. Without one, it is twice that of the closed loop.
         let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
         let is_given = result.fastest_mode.is_none() && !is_usual && !option.contains("--max-rate");
-        let option =
-            if is_given { format!("--max-rate {} {option}", ungrouped(result.max_rate, 0)) } else { option };
+        let option = if is_given { format!("--max-rate {} {option}", result.max_rate) } else { option };
         let option = match result.arrivals.as_str() {
             "poisson" => option,
             other => format!("--arrivals {other} {option}"),

@@ -194,6 +194,9 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
         command(&result),
         "hoptax find --slo 'p99<5ms' --max-rate 1500 --budget 1200s 'http://127.0.0.1:1/'"
     );
+    // Rounded, it would be above what was asked for.
+    result.max_rate = 1.5;
+    assert!(command(&result).contains(" --max-rate 1.5 "), "{}", command(&result));
     result.trials.retain(|trial| !trial.generator_limits.is_empty());
     assert_eq!(command(&result), "hoptax trust doctor");
 }
