@@ -357,7 +357,9 @@ mod tests {
             assert_eq!(course.expected_window_s(), None);
             course.plan(1_001);
             course.expect_end(101_000);
-            [50_500, 100_999, 150_000].into_iter().for_each(|at_ns| course.plan(at_ns));
+            for at_ns in [50_500, 100_999, 150_000] {
+                course.plan(at_ns);
+            }
             course.truncate(until_ns);
             course
         };

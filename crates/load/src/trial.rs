@@ -162,7 +162,7 @@ pub fn run_with_cpu_times(
         drop(live);
         let before = processor_ticks();
         if let Some(on_live) = on_live {
-            let times = live::Times { start_ns, record_from_ns, end_ns };
+            let times = live::Times { start: start_ns, record_from: record_from_ns, end: end_ns };
             live::show(&receiver, &times, spec.open.is_some(), on_live);
         }
         let outcomes: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();

@@ -229,7 +229,7 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
         print::document_on_stderr(&documents::load(result));
         print::write_json(outputs.json, result)?;
     } else {
-        write(outputs.json, result)?;
+        print::document_or_json(outputs.json, result, || documents::load(result))?;
     }
     if let Some(path) = outputs.openmetrics {
         print::write_file(path, &openmetrics::load(result))?;
@@ -244,7 +244,8 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     })
 }
 
-/// Prints the table and writes the JSON; with `-`, prints only the JSON. `keeping` is the command that keeps the result in a file.
+/// Prints the table of an imported or merged load and writes the JSON; with `-`, prints only the JSON. `keeping` is the command that keeps the
+/// result in a file.
 pub(super) fn write(json: Option<&Path>, result: &LoadResult, keeping: &[&str]) -> Result<(), Failure> {
     print::document_or_json(json, result, || match json {
         Some(_) => documents::load(result),

@@ -47,18 +47,18 @@ fn in_words(us: f64) -> String {
     if us < 10_000.0 { format!("{} us", grouped(us, 0)) } else { format!("{} ms", grouped(us / 1e3, 1)) }
 }
 
-/// The times of a trial.
+/// The times of a trial, nanoseconds.
 pub(super) struct Times {
-    pub(super) start_ns: u64,
+    pub(super) start: u64,
     /// The end of the warm-up, which samples do not count.
-    pub(super) record_from_ns: u64,
-    pub(super) end_ns: u64,
+    pub(super) record_from: u64,
+    pub(super) end: u64,
 }
 
 impl Times {
     /// The begin of what a line at `now` is about, if the last line was at `last_ns`: a line has nothing of the warm-up, or that alone.
     fn begin_ns(&self, last_ns: u64, now: u64) -> u64 {
-        if now < self.record_from_ns { last_ns } else { last_ns.max(self.record_from_ns) }
+        if now < self.record_from { last_ns } else { last_ns.max(self.record_from) }
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn show(
 ) {
     let mut times: Option<(Counts<u64, 2>, Counts<u64, 2>)> = None;
     let mut errors = 0;
-    let Times { start_ns, end_ns, .. } = *trial;
+    let Times { start: start_ns, end: end_ns, .. } = *trial;
     let mut last_ns = start_ns;
     while let Ok(sample) = receiver.recv() {
         errors += sample.errors;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_line_has_nothing_of_the_warm_up_or_that_alone() {
-        let trial = Times { start_ns: 100, record_from_ns: 200, end_ns: 900 };
+        let trial = Times { start: 100, record_from: 200, end: 900 };
         assert_eq!(trial.begin_ns(100, 190), 100);
         assert_eq!(trial.begin_ns(190, 240), 200, "the rest of the warm-up is left out");
         assert_eq!(trial.begin_ns(240, 290), 240);

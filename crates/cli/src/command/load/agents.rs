@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
-use hoptax_report::openmetrics;
+use hoptax_report::{documents, openmetrics};
 use hoptax_result::Agents;
 use hoptax_session::load::Sending;
 use hoptax_session::{Interrupt, Update, machine};
 
-use super::{LoadArguments, Outputs, write};
+use super::{LoadArguments, Outputs};
 use crate::exit::{Code, Failure};
 use crate::progress::LoadProgress;
 use crate::{interrupt, print, token_file};
@@ -67,7 +67,7 @@ pub(super) fn gather(
         add(agents);
     }
     let result = &gathered.result;
-    write(outputs.json, result)?;
+    print::document_or_json(outputs.json, result, || documents::load(result))?;
     if let Some(path) = outputs.openmetrics {
         print::write_file(path, &openmetrics::load(result))?;
     }
