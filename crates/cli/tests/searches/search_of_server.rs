@@ -106,7 +106,7 @@ fn searches_that_cannot_begin_are_refused_with_the_reason() {
         (
             vec!["--slo", "p99<5ms", "--min-rate", "20", "--max-rate", "10"],
             2,
-            "set --min-rate and --max-rate",
+            "set `--min-rate` and `--max-rate`",
         ),
         (vec!["--slo", "p99<5ms", "--budget", "1s"], 2, "leaves no time for one trial"),
         (vec!["--slo", "cpu<80%"], 2, "--account process=envoy"),
