@@ -25,10 +25,11 @@ pub(crate) fn requests_to_simulate(passes: f64, calls: f64) -> Result<usize, Str
     let steps = passes + calls;
     if steps > MOST_STEPS {
         return Err(format!(
-            "a request passes {passes} proxies and makes {calls} calls on average, and at most {MOST_STEPS} of both are simulated: \
+            "a request passes {passes} proxies and makes {calls} calls on average, and at most {most} of both are simulated: \
              state a part of the graph",
             passes = grouped(passes, 0),
-            calls = grouped(calls, 0)
+            calls = grouped(calls, 0),
+            most = grouped(MOST_STEPS, 0)
         ));
     }
     Ok((STEPS / steps).min(REQUESTS) as usize)

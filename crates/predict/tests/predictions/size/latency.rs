@@ -285,7 +285,7 @@ services:
     let layers: String = (0..40).map(layer).collect();
     let layers = format!("name: shop\nentry: s0\nservices:\n{layers}  - {{name: s40, proxy: false}}\n");
     let study = [usual()];
-    for (text, calls) in [(bare, "makes 1001001 calls"), (layers.as_str(), "makes 2199023255551 calls")] {
+    for (text, calls) in [(bare, "1,001,001 calls"), (layers.as_str(), "2,199,023,255,551 calls")] {
         let result = size(&graph(text), RATE, &study).unwrap();
         assert_eq!(result.latency, None);
         let reason = result.no_latency.clone().unwrap();
