@@ -31,7 +31,7 @@ struct StoredRound {
 pub(crate) struct RunFolder {
     path: PathBuf,
     /// Holds the lock.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 /// The complete rounds of earlier sessions, the end of each, seconds since the start of the study, and the looks at them.
@@ -74,11 +74,23 @@ pub fn is_in_use(path: &Path) -> bool {
     lock(path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Locks a folder until the returned value is dropped. Files in it are replaced, so none of them could hold the lock.
-fn lock(path: &Path) -> io::Result<File> {
+/// The lock on a folder. It ends with this value: a process that another thread is starting holds a copy of the file until it executes its
+/// program, and would otherwise hold the lock as long.
+#[derive(Debug)]
+struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Cannot fail for a file that is locked.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Locks a folder. Files in it are replaced, so none of them could hold the lock.
+fn lock(path: &Path) -> io::Result<FolderLock> {
     let folder = File::open(path)?;
     flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
-    Ok(folder)
+    Ok(FolderLock(folder))
 }
 
 /// Makes a run folder, or a folder in one, and returns its absolute path, because Envoy reads and writes there too. Its configuration is
