@@ -38,7 +38,7 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let note = "Each part with its share of the requests that it divides.";
     let mut flow = Section::of_charts("Where the requests went", note, flow::flow(result).map(Chart::Flow));
     if let Some(section) = &mut flow {
-        section.blocks.extend(errors::table(result).map(Block::Table));
+        section.blocks.extend(errors::blocks(result));
     }
     [times(result), distributions, course::section(result), phases, flow].into_iter().flatten().collect()
 }

@@ -3,6 +3,7 @@
 use hoptax_result::LoadResult;
 
 use super::flow::unsent;
+use crate::document::Block;
 use crate::numbers::{count, grouped};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -16,9 +17,17 @@ struct Lost {
     requests: u64,
 }
 
+/// The table below what it has; nothing without one.
+pub(super) fn blocks(result: &LoadResult) -> Vec<Block> {
+    let note = "The requests without an answer, by kind and reason as far as it is known, with their shares of these and of all \
+                requests.";
+    let table = table(result).map(Block::Table);
+    table.map_or_else(Vec::new, |table| vec![Block::Note(note.to_owned()), table])
+}
+
 /// A row for each kind and reason, the most frequent first. None for results of other tools, whose counts may overlap, and if all requests
 /// were answered.
-pub(super) fn table(result: &LoadResult) -> Option<Table> {
+fn table(result: &LoadResult) -> Option<Table> {
     let book = &result.book;
     let mut all = lost(result);
     all.sort_by_key(|one| std::cmp::Reverse(one.requests));
@@ -34,14 +43,15 @@ pub(super) fn table(result: &LoadResult) -> Option<Table> {
     };
     let row = |one: Lost| {
         let shares = [share(one.requests, of_these), share(one.requests, book.planned)];
-        let cells = [Cell::from(one.reason), Cell::words(count(one.requests))].into_iter().chain(shares);
+        let cells =
+            [Cell::words(count(one.requests))].into_iter().chain(shares).chain([Cell::from(one.reason)]);
         Row::new(one.kind, cells.collect())
     };
     let columns = [
-        Column::text("reason", 1),
         Column::new("requests", 0),
         Column::new("% of these", 2),
         Column::new("% of all", 3),
+        Column::text("reason", 1),
     ];
     let title = "requests without an answer, by kind and reason";
     Some(Table::new(title, "kind", columns, all.into_iter().map(row)))
@@ -101,13 +111,13 @@ mod tests {
         assert_eq!(
             rows(&result),
             [
-                "unsent: no connection was free: -, 100, 66.7, 0.050",
-                "status-5xx: -, 40, 26.7, 0.020",
-                "reset: Connection reset by peer, 5, 3.3, 0.0025",
-                "reset: Broken pipe, 2, 1.3, 0.0010",
-                "reset: others, 1, 0.67, 0.00050",
-                "timed out: no connection, 1, 0.67, 0.00050",
-                "unfinished: -, 1, 0.67, 0.00050",
+                "unsent: no connection was free: 100, 66.7, 0.050, -",
+                "status-5xx: 40, 26.7, 0.020, -",
+                "reset: 5, 3.3, 0.0025, Connection reset by peer",
+                "reset: 2, 1.3, 0.0010, Broken pipe",
+                "reset: 1, 0.67, 0.00050, others",
+                "timed out: 1, 0.67, 0.00050, no connection",
+                "unfinished: 1, 0.67, 0.00050, -",
             ]
         );
     }
