@@ -47,11 +47,15 @@ struct Series {
     text: fn(f64) -> String,
 }
 
-const SERIES: [Series; 6] = [
+const SERIES: [Series; 4] = [
     Series { name: "rate", value: |line| Some(line.rate), text: |rate| format!("{}/s", grouped(rate, 0)) },
     Series { name: "p50", value: |line| Some(line.p50_us), text: time },
     Series { name: "p99", value: |line| Some(line.p99_us), text: time },
     Series { name: "send lag p99", value: |line| line.send_lag_p99_us, text: time },
+];
+
+/// Those below the errors, which a low terminal loses first.
+const BELOW: [Series; 2] = [
     Series { name: "bodies", value: |line| line.body_bytes_per_s, text: byte_rate },
     Series { name: "connections", value: |line| line.connections.map(|count| count as f64), text: whole },
 ];
@@ -73,17 +77,23 @@ pub(super) fn view(course: &LoadCourse, room: Room) -> Buffer {
     let left = format!("{} left", duration(now.total_s - now.elapsed_s));
     let share = now.elapsed_s / now.total_s.max(f64::MIN_POSITIVE);
     sheet.line(&progress_line(&of, share, Some(&left), room.style.width));
-    for series in &SERIES {
+    rows(&SERIES, now, course, &mut sheet);
+    let colour = if now.errors > 0 { CellStyle::new().fg(Color::Red) } else { CellStyle::new() };
+    let errors = format!("{:>VALUE$}", grouped(now.errors as f64, 0));
+    sheet.line(&Line::from(vec![Span::raw(format!("{:<NAME$}", "errors")), Span::styled(errors, colour)]));
+    rows(&BELOW, now, course, &mut sheet);
+    sheet.finished()
+}
+
+/// A row for each number that is told.
+fn rows(all: &[Series], now: &LiveLine, course: &LoadCourse, sheet: &mut Sheet) {
+    for series in all {
         let Some(value) = (series.value)(now) else { continue };
         let values: Vec<f64> = course.lines.iter().filter_map(series.value).collect();
         if let Some(row) = sheet.row() {
             draw(series, value, &values, row, &mut sheet.buffer);
         }
     }
-    let colour = if now.errors > 0 { CellStyle::new().fg(Color::Red) } else { CellStyle::new() };
-    let errors = format!("{:>VALUE$}", grouped(now.errors as f64, 0));
-    sheet.line(&Line::from(vec![Span::raw(format!("{:<NAME$}", "errors")), Span::styled(errors, colour)]));
-    sheet.finished()
 }
 
 /// The name of a number, its latest value, and its course with the highest value in it, if there is room for that.
@@ -153,9 +163,9 @@ mod tests {
         assert_eq!(lines[1], row("rate", "4,312/s", "███", "4,312/s"));
         assert_eq!(lines[3], row("p99", "5,000 us", "█▄▂", "20.0 ms"));
         assert_eq!(lines[4], row("send lag p99", "12 us", "███", "12 us"));
-        assert_eq!(lines[5], row("bodies", "2.4 MB/s", "███", "2.4 MB/s"));
-        assert_eq!(lines[6], row("connections", "64", "███", "64"));
-        assert_eq!(lines[7], format!("{:<15}{:>12}", "errors", "1,024"));
+        assert_eq!(lines[5], format!("{:<15}{:>12}", "errors", "1,024"));
+        assert_eq!(lines[6], row("bodies", "2.4 MB/s", "███", "2.4 MB/s"));
+        assert_eq!(lines[7], row("connections", "64", "███", "64"));
     }
 
     #[test]
