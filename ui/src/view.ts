@@ -46,24 +46,31 @@ export function useView(): [View, (changes: View) => void] {
 /** The view of the page, for parts far below it. */
 export const PageView = createContext<[View, (changes: View) => void]>([{}, () => undefined]);
 
-/** Between the names of the charts whose tables are shown. */
+/** Between the names of a list. */
 const SEPARATOR = "|";
 
-/** The charts whose tables a view shows. */
-export function tablesOf(view: View): string[] {
-  return (view["tables"] ?? "").split(SEPARATOR).filter((name) => name !== "");
+/** The names of a list of a view. */
+function namesOf(view: View, list: string): string[] {
+  return (view[list] ?? "").split(SEPARATOR).filter((name) => name !== "");
 }
 
-/** The view in which the table of a chart is shown if it was not, and else its chart. */
-export function withTableOf(view: View, chart: string): View {
-  const shown = tablesOf(view);
-  const others = shown.filter((name) => name !== chart);
-  return { tables: (others.length < shown.length ? others : [...shown, chart]).join(SEPARATOR) };
+/** Whether a list of a view has a name. */
+export function isListed(view: View, list: string, name: string): boolean {
+  return namesOf(view, list).includes(name.replaceAll(SEPARATOR, " "));
 }
+
+/** The changes of a view by which a list has a name if it did not, and else loses it. */
+export function withListed(view: View, list: string, name: string): View {
+  const [all, own] = [namesOf(view, list), name.replaceAll(SEPARATOR, " ")];
+  const others = all.filter((other) => other !== own);
+  return { [list]: (others.length < all.length ? others : [...all, own]).join(SEPARATOR) };
+}
+
+/** The list of the charts whose tables are shown. */
+const TABLES = "tables";
 
 /** Whether the table of a chart is shown, and what changes that. Charts of one name on a page change together. */
 export function useTable(chart: string): [boolean, () => void] {
   const [view, change] = useContext(PageView);
-  const name = chart.replaceAll(SEPARATOR, " ");
-  return [tablesOf(view).includes(name), () => change(withTableOf(view, name))];
+  return [isListed(view, TABLES, chart), () => change(withListed(view, TABLES, chart))];
 }

@@ -1,6 +1,6 @@
 // Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
 // a range of an axis is chosen by dragging, key and button; parts of a bill and functions of a graph are switched off; a frame of a flame graph says its name and its share; a table is ordered by a column;
-// the menu goes to a part; results of five kinds have headline numbers;
+// the menu goes to a part; what is behind a name is opened; results of five kinds have headline numbers;
 // no page is wider than 1,000 pixels, or than a phone; axe finds nothing serious in either theme.
 //
 //   node ui/test/kinds.mjs FOLDER [SCREENSHOTS]
@@ -13,6 +13,7 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launched } from "./chromium.mjs";
+import { useFolds } from "./folds.mjs";
 import { useMenu } from "./menu.mjs";
 import { useSwitches } from "./switches.mjs";
 import { useZoom } from "./zoom.mjs";
@@ -153,12 +154,14 @@ async function useFlame(page, name) {
 const SWITCHED = ["bill.html", "size.html"];
 /** Pages with a flame graph. */
 const PROFILED = ["study-with-profile.html"];
+/** Pages with names, each with charts behind it. */
+const FOLDED = ["load-by-name.html"];
 /** Pages with charts over time, which show a range of it together. */
 const OVER_TIME = ["load.html"];
 /** Pages with headline numbers. */
 const WITH_HEADLINES = ["load.html", "study.html", "bill.html", "find.html", "size.html"];
 /** Words of pages that have more than the others of their kind. */
-const WORDS = { "load.html": "Phases of a request", "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
+const WORDS = { "load.html": "Phases of a request", "load-by-name.html": "The requests without an answer, by kind and reason", "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
 
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1000, height: 900 } });
@@ -174,6 +177,8 @@ try {
   for (const name of pages) {
     await page.goto(pathToFileURL(resolve(folder, name)).href);
     await page.locator("h1").waitFor();
+    const names = await useFolds(page, name);
+    assert.ok(names > 1 || !FOLDED.includes(name), `${name} has names to open`);
     charts += await useCharts(page, name);
     const zoomed = await useZoom(page, name);
     assert.ok(zoomed > 1 || !OVER_TIME.includes(name), `${name}: ${zoomed} charts show a range`);
@@ -221,7 +226,7 @@ try {
   assert.ok(charts > 0, "some page has a chart");
   assert.ok(tables > 0, "some page has a table to order");
   assert.ok(menus > 0, "some page has a menu");
-  const absent = [...SWITCHED, ...OVER_TIME, ...WITH_HEADLINES, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
+  const absent = [...SWITCHED, ...FOLDED, ...OVER_TIME, ...WITH_HEADLINES, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
   assert.deepEqual(absent, [], "pages that are not there");
   console.log(`${pages.length} pages, ${charts} charts`);
 } finally {

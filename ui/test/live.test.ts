@@ -6,7 +6,7 @@ import { title } from "../src/live/words";
 import type { Job, Progress } from "../src/types/api";
 
 function progress(elapsed_s: number, more: Partial<Progress> = {}): Progress {
-  return { elapsed_s, total_s: 31, rate: 1000, response_p50_us: 90, response_p99_us: 1234.5, errors: 0, ...more };
+  return { elapsed_s, total_s: 31, rate: 1000, response_p50_us: 90, response_p99_us: 1234.5, errors: 0, body_bytes_per_s: 64000, connections: 16, ...more };
 }
 
 function job(more: Partial<Job> = {}): Job {
@@ -121,7 +121,7 @@ describe("what is said to those who hear the page", () => {
     said.push(live.said.text);
     expect(said).toHaveLength(2 + Math.floor(30 / SAY_EVERY_S));
     expect(said[0]).toBe("Job 1 sends to http://127.0.0.1:8080/.");
-    expect(said[1]).toBe("time 15 of 31 s, rate 1,000 responses/s, p50 90.0 us, p99 1,235 us, errors 0");
+    expect(said[1]).toBe("time 15 of 31 s, rate 1,000 responses/s, p50 90.0 us, p99 1,235 us, errors 0, bodies 64.0 kB/s, connections 16");
     expect(said.at(-1)).toMatch(/is done\. The verdict is caution: read the findings/);
   });
 
@@ -226,7 +226,7 @@ describe("the course", () => {
     [41, 3600, 40],
     [2, 3, 3],
   ])("of %i half seconds, of %i s that are planned, is drawn over %i s", (count, planned_s, shown_s) => {
-    expect(charts(course(count), planned_s).map((chart) => chart.x.highest)).toEqual([shown_s, shown_s]);
+    expect(charts(course(count), planned_s).map((chart) => chart.x.highest)).toEqual([shown_s, shown_s, shown_s, shown_s]);
   });
 
   test("has its values in words", () => {
@@ -239,5 +239,21 @@ describe("the course", () => {
       ["p50", "90.0 us"],
       ["p99", "1,235 us"],
     ]);
+  });
+
+  test("has the bytes and the connections where they are told, and no chart of what nobody tells", () => {
+    const late = charts(course(2, (place) => (place === 1 ? { connections: null } : {})), 31).slice(2);
+    expect(late.map((chart) => [chart.title, ...(chart.lines[0]?.points ?? [])])).toEqual([
+      ["bytes of bodies received, kB/s", { x: 0.5, y: 64, text: "64.0 kB/s" }, { x: 1, y: 64, text: "64.0 kB/s" }],
+      ["open connections", { x: 0.5, y: null }, { x: 1, y: 16, text: "16.0 connections" }],
+    ]);
+    expect(charts(course(2, () => ({ body_bytes_per_s: null, connections: null })), 31)).toHaveLength(2);
+  });
+
+  test("of an hour has the mean of its bytes, and the last number of its connections", () => {
+    const hour = course(7200, (place) => ({ body_bytes_per_s: place % 2 === 0 ? 1000 : 3000, connections: place }));
+    expect(hour.stretches[0]).toMatchObject({ body_bytes_per_s: 2000, connections: 32 });
+    const [first] = course(2 * MOST_STRETCHES, (place) => (place % 2 === 0 ? { body_bytes_per_s: null, connections: null } : { body_bytes_per_s: 500, connections: 7 })).stretches;
+    expect(first).toMatchObject({ body_bytes_per_s: 500, connections: 7 });
   });
 });

@@ -38,6 +38,8 @@ pub(crate) struct Current<'a> {
     first: &'a mut Recording,
     rest: &'a mut [Recording],
     live: Option<LiveSample>,
+    /// Open connections as of the last live sample that was received.
+    live_connections: i64,
     intervals: Vec<IntervalRecorder>,
     /// Number of changes of addresses that the worker has taken over.
     address_changes: u64,
@@ -61,6 +63,7 @@ impl<'a> Current<'a> {
             requests_left: run.requests,
             planned_until_ns: None,
             live,
+            live_connections: 0,
             intervals: run.intervals.iter().map(recorder).collect(),
             address_changes: 0,
             sample_due_ns: 0,
@@ -310,6 +313,7 @@ impl<'a> Current<'a> {
                 by_request.fail(in_flight.picked.target, failure.as_str());
             }
             self.for_intervals(|interval| interval.record_end(outcome, last_byte_ns));
+            self.count_live_bytes(response.body_bytes);
             return self.count_live_error();
         }
         recording.record_response(in_flight, last_byte_ns, index, status);
@@ -326,6 +330,7 @@ impl<'a> Current<'a> {
         if let Some(live) = &mut self.live {
             live.response.record(response_ns);
             live.send_lag.record(in_flight.written_ns.saturating_sub(in_flight.intended_ns));
+            live.body_bytes += response.body_bytes;
         }
     }
 
@@ -463,15 +468,25 @@ impl<'a> Current<'a> {
         }
     }
 
+    fn count_live_bytes(&mut self, body_bytes: u64) {
+        if let Some(live) = &mut self.live {
+            live.body_bytes += body_bytes;
+        }
+    }
+
     /// Sends the last interval of each recorder.
     pub(crate) fn finish_intervals(&mut self, now_ns: u64) {
         self.intervals.drain(..).for_each(|interval| interval.finish(now_ns));
     }
 
-    pub(crate) fn send_live(&mut self) {
+    pub(crate) fn send_live(&mut self, open_connections: usize) {
         if let (Some(live), Some(sender)) = (&mut self.live, &self.run.live) {
-            // A slow reader loses live samples. The recordings are unaffected.
-            let _ = sender.try_send(std::mem::replace(live, LiveSample::new()));
+            let open_connections = open_connections as i64;
+            live.more_connections = open_connections - self.live_connections;
+            // A slow reader loses live samples, but no change of the connections. The recordings are unaffected.
+            if sender.try_send(std::mem::replace(live, LiveSample::new())).is_ok() {
+                self.live_connections = open_connections;
+            }
         }
     }
 }

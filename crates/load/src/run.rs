@@ -86,7 +86,7 @@ impl Run {
     }
 }
 
-/// Errors, response times and send lags since the previous live sample.
+/// Errors, response times, send lags and bytes since the previous live sample.
 #[derive(Debug)]
 pub struct LiveSample {
     /// Requests without a response.
@@ -95,10 +95,20 @@ pub struct LiveSample {
     pub(crate) response: Counts<u64, 2>,
     /// Send lags of answered requests.
     pub(crate) send_lag: Counts<u64, 2>,
+    /// Bytes of the bodies of complete responses.
+    pub(crate) body_bytes: u64,
+    /// The change of the worker's open connections since the previous sample that was received.
+    pub(crate) more_connections: i64,
 }
 
 impl LiveSample {
     pub(crate) fn new() -> Self {
-        Self { errors: 0, response: Counts::new(), send_lag: Counts::new() }
+        Self {
+            errors: 0,
+            response: Counts::new(),
+            send_lag: Counts::new(),
+            body_bytes: 0,
+            more_connections: 0,
+        }
     }
 }

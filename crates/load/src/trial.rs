@@ -163,7 +163,7 @@ pub fn run_with_cpu_times(
         let before = processor_ticks();
         if let Some(on_live) = on_live {
             let times = live::Times { start: start_ns, record_from: record_from_ns, end: end_ns };
-            live::show(&receiver, &times, spec.open.is_some(), on_live);
+            live::show(&receiver, &times, workers, spec.open.is_some(), on_live);
         }
         let outcomes: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
         are_done.store(true, Ordering::Relaxed);

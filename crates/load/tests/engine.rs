@@ -396,6 +396,11 @@ fn live_lines_are_reported_during_the_run() {
         let are_known =
             |line: &trial::LiveLine| line.rate > 0.0 && line.p50_us > 0.0 && line.p99_us >= line.p50_us;
         assert!(lines.iter().all(are_known), "{lines:?}");
+        let has_bytes = |line: &trial::LiveLine| line.body_bytes_per_s.is_some_and(|bytes| bytes > 0.0);
+        assert!(lines.iter().all(has_bytes), "{lines:?}");
+        let all = Some(spec.connections as u64);
+        assert!(lines.iter().any(|line| line.connections == all), "{lines:?}");
+        assert!(lines.iter().all(|line| line.connections <= all), "{lines:?}");
         lines
     };
     let closed = lines_of(&spec);

@@ -5,6 +5,7 @@ mod costs;
 mod differences;
 mod flame;
 mod flow;
+mod folds;
 mod intervals;
 mod overlay;
 mod services;
@@ -18,6 +19,7 @@ pub(crate) use self::costs::{ArmSlices, CostArm, CostView, Costs, Slice, Slices}
 pub(crate) use self::differences::{DifferenceRow, Differences, Outcome};
 pub(crate) use self::flame::{Flame, FlameAdded, FlameArm, FlameFrame, FlameTime};
 pub(crate) use self::flow::{Flow, FlowPart, FlowRole};
+pub(crate) use self::folds::{Fold, Folds};
 pub(crate) use self::intervals::{IntervalRow, Intervals};
 pub(crate) use self::overlay::{OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
 pub(crate) use self::services::{GraphCall, GraphService, ServiceGraph};
@@ -52,6 +54,8 @@ pub(crate) enum Chart {
     Intervals(Intervals),
     /// The costs of several runs beside each other.
     Overlay(Overlay),
+    /// Numbers and charts behind names, of which a reader opens those that matter.
+    Folds(Folds),
 }
 
 /// Charts with one name.

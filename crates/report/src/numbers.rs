@@ -73,6 +73,14 @@ pub(crate) fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Bytes per second, in kB/s or MB/s.
+pub(crate) fn byte_rate(bytes_per_s: f64) -> String {
+    match bytes_per_s {
+        few if few < 1e6 => format!("{} kB/s", short(few / 1e3)),
+        many => format!("{} MB/s", short(many / 1e6)),
+    }
+}
+
 /// A time in us, with a decimal place if it is short.
 pub(crate) fn us(us: f64) -> String {
     grouped(us, usize::from(us.abs() < 1000.0))

@@ -87,7 +87,7 @@ pub(crate) enum State {
     Failed,
 }
 
-/// Progress of a load. Rate and times are those since the progress before.
+/// Progress of a load. Rates and times are those since the progress before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Progress {
     /// Elapsed time, including the warm-up, seconds.
@@ -102,6 +102,10 @@ pub(crate) struct Progress {
     pub(crate) response_p99_us: f64,
     /// Requests without a response since the warm-up.
     pub(crate) errors: u64,
+    /// Bytes per second of the bodies of complete responses; null if not told.
+    pub(crate) body_bytes_per_s: Option<f64>,
+    /// Open connections now; null if not told.
+    pub(crate) connections: Option<u64>,
 }
 
 /// How far a study is.
@@ -124,6 +128,8 @@ impl From<&LiveLine> for Progress {
             response_p50_us: line.p50_us,
             response_p99_us: line.p99_us,
             errors: line.errors,
+            body_bytes_per_s: line.body_bytes_per_s,
+            connections: line.connections,
         }
     }
 }
@@ -264,6 +270,8 @@ mod tests {
         response_p50_us: 90.0,
         response_p99_us: 120.0,
         errors: 0,
+        body_bytes_per_s: Some(6_400.0),
+        connections: Some(16),
     };
     const KEPT: Outcome = Outcome::Kept { run: 7, verdict: Verdict::Caution, is_interrupted: false };
     const STOPPED: Outcome = Outcome::Kept { run: 7, verdict: Verdict::Void, is_interrupted: true };

@@ -14,11 +14,14 @@ import { CostsBlock } from "./costs";
 import { DifferencesBlock } from "./differences";
 import { DistributionsBlock } from "./distributions";
 import { FlameBlock } from "./flame";
+import { FoldsBlock } from "./folds";
 import { GroupsBlock, SeriesBlock } from "./groups";
 import { OverlayBlock } from "./overlay";
 import { WaterfallBlock } from "./waterfall";
 
 const SERIES_HEIGHT = 260;
+/** Of charts beside each other. */
+const LOW = 210;
 
 interface BlockProps {
   block: Block;
@@ -57,8 +60,14 @@ export function BlockView({ block, section, view, change }: BlockProps) {
   return <ChartView chart={block.chart} section={section} view={view} change={change} />;
 }
 
+interface ChartProps extends Omit<BlockProps, "block"> {
+  chart: Chart;
+  /** The name that it is behind, if there are such charts of several names. */
+  of?: string;
+}
+
 /** A chart of any kind. */
-function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> & { chart: Chart }) {
+function ChartView({ chart, section, of, view, change }: ChartProps) {
   // The title of the section is above it.
   const isSaid = (title: string) => fileName(title) === section;
   if ("costs" in chart) {
@@ -68,14 +77,19 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
     return <GroupsBlock groups={chart.groups} of={section} view={view} change={change} />;
   }
   if ("series" in chart) {
-    return <SeriesBlock data={chart.series} height={SERIES_HEIGHT} isTitled={!isSaid(chart.series.title)} />;
+    const { title } = chart.series;
+    return of === undefined ? (
+      <SeriesBlock data={chart.series} height={SERIES_HEIGHT} isTitled={!isSaid(title)} />
+    ) : (
+      <SeriesBlock data={chart.series} height={LOW} name={`${of}: ${title}`} />
+    );
   }
   if ("intervals" in chart) {
     const data = chart.intervals;
     return <Figure title={data.title} isTitled={!isSaid(data.title)} scene={(width) => intervals(data, width)} rows={() => intervalTable(data)} />;
   }
   if ("distributions" in chart) {
-    return <DistributionsBlock data={chart.distributions} />;
+    return <DistributionsBlock data={chart.distributions} of={of} />;
   }
   if ("heat" in chart) {
     const data = chart.heat;
@@ -115,6 +129,10 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
   }
   if ("overlay" in chart) {
     return <OverlayBlock data={chart.overlay} view={view} change={change} />;
+  }
+  if ("folds" in chart) {
+    const draw = (one: Chart, name: string, place: number) => <ChartView key={place} chart={one} section={section} of={name} view={view} change={change} />;
+    return <FoldsBlock data={chart.folds} draw={draw} view={view} change={change} />;
   }
   return <WaterfallBlock data={chart.waterfall} view={view} change={change} />;
 }

@@ -6,14 +6,21 @@ import type { Distributions } from "../types/document";
 
 const HEIGHT = 220;
 
+interface DistributionsProps {
+  data: Distributions;
+  /** What tells them from others of the page, if their names do not. */
+  of?: string | undefined;
+}
+
 /** The distributions. */
-export function DistributionsBlock({ data }: { data: Distributions }) {
+export function DistributionsBlock({ data, of }: DistributionsProps) {
   return (
     <div class="beside">
       {data.items.map((item) => (
         <Figure
           key={item.name}
           title={`${item.name}: ${item.words}`}
+          name={of === undefined ? undefined : `${of}: ${item.name}`}
           isTitled
           axis={data.axis}
           scene={(width, range) => distribution(data, item, width, HEIGHT, range)}

@@ -13,6 +13,10 @@ export interface Stretch {
   /** The highest of its events: percentiles cannot be added up. */
   p50_us: number;
   p99_us: number;
+  /** The mean of its events; null if they do not tell. */
+  body_bytes_per_s: number | null;
+  /** Those of its last event that tells; null if none does. */
+  connections: number | null;
   /** Number of events. */
   count: number;
 }
@@ -45,6 +49,8 @@ export function added(course: Course, progress: Progress): Course {
     rate: progress.rate,
     p50_us: progress.response_p50_us,
     p99_us: progress.response_p99_us,
+    body_bytes_per_s: progress.body_bytes_per_s,
+    connections: progress.connections,
     count: 1,
   };
   const isOpen = last !== undefined && last.count < course.each;
@@ -63,11 +69,15 @@ function halved(stretches: readonly Stretch[], each: number): Course {
 
 function joined(a: Stretch, b: Stretch): Stretch {
   const count = a.count + b.count;
+  const mean = (one: number, other: number): number => (one * a.count + other * b.count) / count;
+  const [bytes, moreBytes] = [a.body_bytes_per_s, b.body_bytes_per_s];
   return {
     elapsed_s: b.elapsed_s,
-    rate: (a.rate * a.count + b.rate * b.count) / count,
+    rate: mean(a.rate, b.rate),
     p50_us: Math.max(a.p50_us, b.p50_us),
     p99_us: Math.max(a.p99_us, b.p99_us),
+    body_bytes_per_s: bytes === null || moreBytes === null ? (bytes ?? moreBytes) : mean(bytes, moreBytes),
+    connections: b.connections ?? a.connections,
     count,
   };
 }
@@ -82,12 +92,23 @@ function end(course: Course, total_s: number): number {
   return Math.min(total_s, SHORTEST_S * 2 ** doublings);
 }
 
-/** The charts: rate and response times over time. */
+/** Bytes in a unit of what is drawn. */
+const KILO = 1000;
+
+/** The charts: rate and response times over time, then bytes and open connections, where they are told. */
 export function charts(course: Course, total_s: number): Series[] {
   const x: Axis = { label: "time since the start, with the warm-up, s", unit: "s", scale: "linear", highest: end(course, total_s) };
-  const points = (value: (one: Stretch) => number, unit: string): Point[] =>
-    course.stretches.map((one) => ({ x: Number(one.elapsed_s.toFixed(2)), y: value(one), text: `${plain(value(one))} ${unit}` }));
+  const points = (value: (one: Stretch) => number | null, unit: string): Point[] =>
+    course.stretches.map((one) => {
+      const [x, y] = [Number(one.elapsed_s.toFixed(2)), value(one)];
+      return y === null ? { x, y } : { x, y, text: `${plain(y)} ${unit}` };
+    });
   const axis = (label: string, unit: string): Axis => ({ label, unit, scale: "linear" });
+  // A chart of one line that some stretches may tell nothing of.
+  const told = (title: string, unit: string, name: string, value: (one: Stretch) => number | null): Series[] =>
+    course.stretches.some((one) => value(one) !== null)
+      ? [{ title, x, y: axis(title, unit), lines: [{ name, tone: "own", form: "joined", points: points(value, unit) }] }]
+      : [];
   return [
     {
       title: "rate, responses/s",
@@ -105,5 +126,7 @@ export function charts(course: Course, total_s: number): Series[] {
         { name: "p99", tone: "fourth", form: "joined", points: points((one) => one.p99_us, "us") },
       ],
     },
+    ...told("bytes of bodies received, kB/s", "kB/s", "bytes", ({ body_bytes_per_s: bytes }) => (bytes === null ? null : bytes / KILO)),
+    ...told("open connections", "connections", "open", (one) => one.connections),
   ];
 }

@@ -72,8 +72,8 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
             ))}
           </div>
           <p class="note">
-            Numbers are those of the last half second, errors those since the warm-up. They are not checked: the result is.
-            {live.course.each > 1 && ` Each point holds ${live.course.each} of them: the mean of the rates, the highest of the times.`}
+            Numbers are those of the last half second, errors those since the warm-up. Bytes are those of the bodies of complete responses. These numbers are not checked: the result is.
+            {live.course.each > 1 && ` Each point holds ${live.course.each} of them: the mean of the rates, the highest of the times, the last number of connections.`}
           </p>
         </>
       )}

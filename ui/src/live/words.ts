@@ -44,14 +44,27 @@ export const USABLE = {
 
 /** The live numbers, each with its name. */
 export function numbers(progress: Progress): [name: string, value: string][] {
-  const { elapsed_s, total_s, rate, response_p50_us, response_p99_us, errors } = progress;
+  const { elapsed_s, total_s, rate, response_p50_us, response_p99_us, errors, body_bytes_per_s: bytes, connections } = progress;
+  const told: [name: string, value: string][] = [];
+  if (bytes !== null) {
+    told.push(["bodies", byteRate(bytes)]);
+  }
+  if (connections !== null) {
+    told.push(["connections", grouped(connections, 0)]);
+  }
   return [
     ["time", `${grouped(elapsed_s, 0)} of ${grouped(total_s, 0)} s`],
     ["rate", `${plain(rate)} responses/s`],
     ["p50", `${plain(response_p50_us)} us`],
     ["p99", `${plain(response_p99_us)} us`],
     ["errors", grouped(errors, 0)],
+    ...told,
   ];
+}
+
+/** Bytes per second, in kB/s or MB/s. */
+function byteRate(bytes_per_s: number): string {
+  return bytes_per_s < 1e6 ? `${plain(bytes_per_s / 1e3)} kB/s` : `${plain(bytes_per_s / 1e6)} MB/s`;
 }
 
 /** The state, and how the job ended, for those who hear the page. */

@@ -286,7 +286,7 @@ export interface Job {
   problem: string | null;
 }
 /**
- * Progress of a load. Rate and times are those since the progress before.
+ * Progress of a load. Rates and times are those since the progress before.
  */
 export interface Progress {
   /**
@@ -313,6 +313,14 @@ export interface Progress {
    * Requests without a response since the warm-up.
    */
   errors: number;
+  /**
+   * Bytes per second of the bodies of complete responses; null if not told.
+   */
+  body_bytes_per_s: number | null;
+  /**
+   * Open connections now; null if not told.
+   */
+  connections: number | null;
 }
 /**
  * How far a study is.

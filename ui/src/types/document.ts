@@ -69,6 +69,9 @@ export type Chart =
     }
   | {
       overlay: Overlay;
+    }
+  | {
+      folds: Folds;
     };
 
 /**
@@ -1457,6 +1460,58 @@ export interface Quantity5 {
    * True if it is a difference whose sign is not supported once all of its column are judged together.
    */
   has_uncertain_sign?: boolean;
+}
+/**
+ * Names with what is behind each of them.
+ */
+export interface Folds {
+  /**
+   * What is behind each name, in a sentence.
+   */
+  note: string;
+  /**
+   * The names.
+   */
+  folds: Fold[];
+}
+/**
+ * A name with what is behind it.
+ */
+export interface Fold {
+  /**
+   * The name, which no other has.
+   */
+  name: string;
+  /**
+   * The few numbers by which a reader chooses it, in words.
+   */
+  words: string;
+  table: Table1;
+  /**
+   * Its charts.
+   */
+  charts: Chart[];
+}
+/**
+ * A table.
+ */
+export interface Table1 {
+  /**
+   * Its title.
+   */
+  title: string;
+  /**
+   * The heading of the column of names.
+   */
+  names: string;
+  /**
+   * The other columns.
+   */
+  columns: Column[];
+  /**
+   * The rows, the most important first.
+   */
+  rows: Row[];
 }
 /**
  * A finding in words.

@@ -99,6 +99,8 @@ impl Seconds {
             p99_us: us(&open.response, 0.99),
             send_lag_p99_us: self.is_open_loop.then(|| us(&open.send_lag, 0.99)),
             errors: self.errors,
+            body_bytes_per_s: None,
+            connections: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::browser::use_in_browser;
 use crate::support::{hoptax, origin, root, serve};
@@ -39,6 +39,37 @@ fn export_compared(result: &Path, page: &Path) {
     fs::write(page, served.replace(told, "")).unwrap();
 }
 
+/// Writes the page of a load as if it had sent two requests, some of which were not answered.
+fn export_by_name(result: &Path, page: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let changed = folder.path().join("load.json");
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(result).unwrap()).unwrap();
+    for count in ["planned", "sent", "failed"] {
+        let before = value["book"][count].as_u64().unwrap();
+        value["book"][count] = (before + 3).into();
+    }
+    value["failures"] = json!({"reset": 3});
+    value["reasons"] = json!({"reset": {"Connection reset by peer": 2}});
+    let rows = ["GET /cart", "GET /search"].map(|name| {
+        json!({
+            "name": name,
+            "book": value["book"],
+            "unsent": {},
+            "failures": value["failures"],
+            "response": value["latency"]["response"],
+            "without_generator": null,
+            "bounds": value["bounds"]["response"],
+            "intervals": value["response_intervals"],
+        })
+    });
+    let histograms =
+        json!({"response": value["histograms"]["response"], "batches": value["histograms"]["batches"]});
+    value["by_request"] = rows.to_vec().into();
+    value["histograms"]["by_request"] = json!({"GET /cart": histograms, "GET /search": histograms});
+    fs::write(&changed, value.to_string()).unwrap();
+    export(&changed, page);
+}
+
 #[test]
 fn a_report_is_read_and_used_from_disk_without_a_network_and_axe_finds_nothing_serious() {
     let folder = tempfile::tempdir().unwrap();
@@ -68,6 +99,8 @@ fn every_chart_is_drawn_reacts_to_keys_and_has_a_table() {
         let result = root().join(format!("crates/report/recorded/{name}.json"));
         export_compared(&result, &folder.path().join(format!("compared-{name}.html")));
     }
+    let load = root().join("crates/report/recorded/load.json");
+    export_by_name(&load, &folder.path().join("load-by-name.html"));
     use_in_browser("kinds.mjs", &[folder.path().as_os_str()]);
 }
 

@@ -39,13 +39,14 @@ fn a_load_on_a_terminal_has_a_view_while_it_runs_and_its_result_below() {
     let (_origin, url) = origin(&[]);
     let shown = on_terminal("", &load(&url));
     let (view, result) = shown.rsplit_once("\u{1b}[J").unwrap();
-    for part in [VIEW, "\nrate ", "\np50 ", "\np99 ", "\nsend lag p99 ", "\nerrors ", " left", "█"] {
+    let rows = ["\nrate ", "\np50 ", "\np99 ", "\nsend lag p99 ", "\nbodies ", "\nconnections ", "\nerrors "];
+    for part in [VIEW, " left", "█"].into_iter().chain(rows) {
         // A terminal ends lines with two letters.
         assert!(view.replace('\r', "").contains(part), "{part:?} is missing: {view:?}");
     }
     assert!(result.contains(BOLD), "{result:?}");
     // The view is removed before the result: the cursor moves up over as many lines as it has.
-    assert!(view.ends_with("\u{1b}[6A\r"), "{view:?}");
+    assert!(view.ends_with("\u{1b}[8A\r"), "{view:?}");
 }
 
 #[test]

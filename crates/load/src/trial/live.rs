@@ -9,7 +9,7 @@ use hoptax_result::grouped;
 use crate::counts::Counts;
 use crate::run::{LIVE_NS, LiveSample};
 
-/// Contents of a progress line. Rate and percentiles cover the time since the previous line.
+/// Contents of a progress line. Rates and percentiles cover the time since the previous line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiveLine {
     /// Elapsed time of the trial, including the warm-up, seconds.
@@ -26,6 +26,10 @@ pub struct LiveLine {
     pub send_lag_p99_us: Option<f64>,
     /// Requests without a response, since the start of the record.
     pub errors: u64,
+    /// Bytes per second of the bodies of complete responses; none of agents, which do not tell.
+    pub body_bytes_per_s: Option<f64>,
+    /// Open connections at its end; none before each worker has told of its own, and of agents, which do not tell.
+    pub connections: Option<u64>,
 }
 
 impl fmt::Display for LiveLine {
@@ -62,19 +66,24 @@ impl Times {
     }
 }
 
-/// Merges the samples of all workers into a line twice a second, until all workers end.
+/// Merges the samples of all workers into a line twice a second, until all workers end. Open connections are known once each worker has sent
+/// one.
 pub(super) fn show(
     receiver: &Receiver<LiveSample>,
     trial: &Times,
+    workers: usize,
     is_open: bool,
     on_live: &mut dyn FnMut(&LiveLine),
 ) {
     let mut times: Option<(Counts<u64, 2>, Counts<u64, 2>)> = None;
-    let mut errors = 0;
+    let (mut errors, mut body_bytes, mut connections, mut samples) = (0, 0_u64, 0_i64, 0);
     let Times { start: start_ns, end: end_ns, .. } = *trial;
     let mut last_ns = start_ns;
     while let Ok(sample) = receiver.recv() {
         errors += sample.errors;
+        body_bytes += sample.body_bytes;
+        connections += sample.more_connections;
+        samples += 1;
         match &mut times {
             Some((response, send_lag)) => {
                 *response += &sample.response;
@@ -90,14 +99,17 @@ pub(super) fn show(
         if let Some((response, send_lag)) = times.take() {
             let all = response.histogram();
             let at = |quantile: f64| all.value_at_quantile(quantile) as f64 / 1e3;
+            let length_s = length_ns as f64 / 1e9;
             on_live(&LiveLine {
                 elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
                 total_s: (end_ns - start_ns) as f64 / 1e9,
-                rate: all.len() as f64 / (length_ns as f64 / 1e9),
+                rate: all.len() as f64 / length_s,
                 p50_us: at(0.5),
                 p99_us: at(0.99),
                 send_lag_p99_us: is_open.then(|| send_lag.histogram().value_at_quantile(0.99) as f64 / 1e3),
                 errors,
+                body_bytes_per_s: Some(std::mem::take(&mut body_bytes) as f64 / length_s),
+                connections: u64::try_from(connections).ok().filter(|_| samples >= workers),
             });
         }
         last_ns = now;
@@ -126,6 +138,8 @@ mod tests {
             p99_us: 12_345.0,
             send_lag_p99_us: Some(12.0),
             errors: 2,
+            body_bytes_per_s: Some(79_000.0),
+            connections: Some(16),
         };
         assert_eq!(line.to_string(), "    1,234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");
     }

@@ -7,6 +7,7 @@ mod cells;
 mod charts;
 mod counts;
 mod course;
+mod errors;
 mod flow;
 mod heading;
 mod headlines;

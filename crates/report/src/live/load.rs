@@ -9,7 +9,7 @@ use ratatui_core::style::{Color, Style as CellStyle};
 use ratatui_core::text::{Line, Span};
 
 use super::{Room, Sheet, faint, progress_line};
-use crate::numbers::{duration, grouped};
+use crate::numbers::{byte_rate, duration, grouped};
 
 /// The most lines of numbers that are kept: more than a terminal has columns.
 const MOST: usize = 500;
@@ -54,6 +54,17 @@ const SERIES: [Series; 4] = [
     Series { name: "send lag p99", value: |line| line.send_lag_p99_us, text: time },
 ];
 
+/// Those below the errors, which a low terminal loses first.
+const BELOW: [Series; 2] = [
+    Series { name: "bodies", value: |line| line.body_bytes_per_s, text: byte_rate },
+    Series { name: "connections", value: |line| line.connections.map(|count| count as f64), text: whole },
+];
+
+/// A number without a unit.
+fn whole(count: f64) -> String {
+    grouped(count, 0)
+}
+
 /// A time with its unit.
 fn time(us: f64) -> String {
     if us < 10_000.0 { format!("{} us", grouped(us, 0)) } else { format!("{} ms", grouped(us / 1e3, 1)) }
@@ -66,17 +77,23 @@ pub(super) fn view(course: &LoadCourse, room: Room) -> Buffer {
     let left = format!("{} left", duration(now.total_s - now.elapsed_s));
     let share = now.elapsed_s / now.total_s.max(f64::MIN_POSITIVE);
     sheet.line(&progress_line(&of, share, Some(&left), room.style.width));
-    for series in &SERIES {
+    rows(&SERIES, now, course, &mut sheet);
+    let colour = if now.errors > 0 { CellStyle::new().fg(Color::Red) } else { CellStyle::new() };
+    let errors = format!("{:>VALUE$}", grouped(now.errors as f64, 0));
+    sheet.line(&Line::from(vec![Span::raw(format!("{:<NAME$}", "errors")), Span::styled(errors, colour)]));
+    rows(&BELOW, now, course, &mut sheet);
+    sheet.finished()
+}
+
+/// A row for each number that is told.
+fn rows(all: &[Series], now: &LiveLine, course: &LoadCourse, sheet: &mut Sheet) {
+    for series in all {
         let Some(value) = (series.value)(now) else { continue };
         let values: Vec<f64> = course.lines.iter().filter_map(series.value).collect();
         if let Some(row) = sheet.row() {
             draw(series, value, &values, row, &mut sheet.buffer);
         }
     }
-    let colour = if now.errors > 0 { CellStyle::new().fg(Color::Red) } else { CellStyle::new() };
-    let errors = format!("{:>VALUE$}", grouped(now.errors as f64, 0));
-    sheet.line(&Line::from(vec![Span::raw(format!("{:<NAME$}", "errors")), Span::styled(errors, colour)]));
-    sheet.finished()
 }
 
 /// The name of a number, its latest value, and its course with the highest value in it, if there is room for that.
@@ -117,6 +134,8 @@ mod tests {
             p99_us,
             send_lag_p99_us: Some(12.0),
             errors,
+            body_bytes_per_s: Some(2_400_000.0),
+            connections: Some(64),
         }
     }
 
@@ -136,7 +155,7 @@ mod tests {
     fn a_load_has_its_latest_numbers_and_their_course() {
         let course = course(&[line(11.0, 20_000.0, 0), line(11.5, 10_000.0, 0), line(12.0, 5_000.0, 1_024)]);
         let lines = load(&course, room(90, 20));
-        assert_eq!(lines.len(), 6, "{lines:#?}");
+        assert_eq!(lines.len(), 8, "{lines:#?}");
         assert!(
             lines[0].starts_with("12 s of 31 s  ━") && lines[0].ends_with("─   38 %  19 s left"),
             "{lines:#?}"
@@ -145,6 +164,8 @@ mod tests {
         assert_eq!(lines[3], row("p99", "5,000 us", "█▄▂", "20.0 ms"));
         assert_eq!(lines[4], row("send lag p99", "12 us", "███", "12 us"));
         assert_eq!(lines[5], format!("{:<15}{:>12}", "errors", "1,024"));
+        assert_eq!(lines[6], row("bodies", "2.4 MB/s", "███", "2.4 MB/s"));
+        assert_eq!(lines[7], row("connections", "64", "███", "64"));
     }
 
     #[test]
@@ -152,6 +173,15 @@ mod tests {
         let closed = course(&[LiveLine { send_lag_p99_us: None, ..line(1.0, 100.0, 0) }]);
         assert!(load(&closed, room(90, 20)).iter().all(|line| !line.contains("send lag")));
         assert!(load(&LoadCourse::default(), room(90, 20)).is_empty());
+    }
+
+    #[test]
+    fn a_load_of_agents_has_neither_bytes_nor_connections() {
+        let of_agents =
+            course(&[LiveLine { body_bytes_per_s: None, connections: None, ..line(1.0, 100.0, 0) }]);
+        let lines = load(&of_agents, room(90, 20));
+        assert_eq!(lines.len(), 6, "{lines:#?}");
+        assert!(lines.iter().all(|line| !line.starts_with("bodies") && !line.starts_with("connections")));
     }
 
     #[test]

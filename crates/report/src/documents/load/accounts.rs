@@ -7,7 +7,7 @@ use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
 use super::imported;
 use crate::document::{Block, Section};
-use crate::numbers::{count, grouped, short, us};
+use crate::numbers::{byte_rate, count, grouped, us};
 
 /// The sizes of bodies and their bytes per second, after the statuses of their responses.
 fn bodies(bytes: BodyBytes, result: &LoadResult) -> String {
@@ -19,11 +19,8 @@ fn bodies(bytes: BodyBytes, result: &LoadResult) -> String {
     };
     // Merged runs recorded different times.
     let has_rate = result.merged.is_none() && result.rate.achieved.is_some() && result.recorded_s > 0.0;
-    let rate = match total as f64 / result.recorded_s {
-        _ if !has_rate => String::new(),
-        few if few < 1e6 => format!(", {} kB/s", short(few / 1e3)),
-        many => format!(", {} MB/s", short(many / 1e6)),
-    };
+    let rate =
+        if has_rate { format!(", {}", byte_rate(total as f64 / result.recorded_s)) } else { String::new() };
     format!("; bodies of {sizes} bytes{rate}")
 }
 

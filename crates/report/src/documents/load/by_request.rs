@@ -1,5 +1,7 @@
 //! The requests of each name: their counts and response times, and which is the slowest.
 
+mod folds;
+
 use hoptax_result::{Latency, LoadResult, Loop, LowerBounds, NamedRequests, TimeOf};
 
 use super::charts::withheld_by;
@@ -16,12 +18,13 @@ const FEWEST_BATCHES: usize = 10;
 /// The percentiles by which a request is the slowest, the first that tells.
 const OF_SLOWEST: [f64; 2] = [99.0, 50.0];
 
-/// A row for each name; none for a load of one.
+/// A row for each name, and a fold of what is behind it; none for a load of one.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let rows = &result.by_request;
     let notes = others(result).into_iter().chain(missing(result));
     let mut section = Section::of_table(table(rows));
     section.blocks.splice(..0, notes.map(Block::Note));
+    section.blocks.extend(folds::folds(result));
     (!rows.is_empty()).then_some(section)
 }
 
@@ -86,13 +89,16 @@ fn table(rows: &[NamedRequests]) -> Table {
 }
 
 fn row(of: &NamedRequests) -> Row {
+    let counts = [of.book.sent, of.book.answered].map(|sum| Cell::words(count(sum)));
+    let cells = counts.into_iter().chain(percentile_cells(of)).chain([not_answered(of)]).collect();
+    Row::new(of.name.clone(), cells)
+}
+
+/// The percentiles of a row.
+fn percentile_cells(of: &NamedRequests) -> [Cell; PERCENTILES.len()] {
     let has_none = of.response.count == 0;
     let unknown = || if has_none { Cell::Empty } else { Cell::Quantity(Quantity::unknown("withheld", "us")) };
-    let times =
-        PERCENTILES.map(|(percentile, _)| quantity(of, percentile).map_or_else(unknown, Cell::Quantity));
-    let counts = [of.book.sent, of.book.answered].map(|sum| Cell::words(count(sum)));
-    let cells = counts.into_iter().chain(times).chain([not_answered(of)]).collect();
-    Row::new(of.name.clone(), cells)
+    PERCENTILES.map(|(percentile, _)| quantity(of, percentile).map_or_else(unknown, Cell::Quantity))
 }
 
 /// The outcomes of the requests without an answer.

@@ -3,7 +3,7 @@
 use hoptax_result::{Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
 
 use super::counts::{Counts, LEAST_ABOVE, NS_PER_US};
-use super::{course, flow, phases, quantity};
+use super::{course, errors, flow, phases, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
 use crate::findings::listed;
@@ -36,7 +36,10 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let phases = phases::phases(result).map(Chart::Bars).into_iter().chain(over_time);
     let phases = Section::of_charts("Phases of a request", note, phases);
     let note = "Each part with its share of the requests that it divides.";
-    let flow = Section::of_charts("Where the requests went", note, flow::flow(result).map(Chart::Flow));
+    let mut flow = Section::of_charts("Where the requests went", note, flow::flow(result).map(Chart::Flow));
+    if let Some(section) = &mut flow {
+        section.blocks.extend(errors::blocks(result));
+    }
     [times(result), distributions, course::section(result), phases, flow].into_iter().flatten().collect()
 }
 

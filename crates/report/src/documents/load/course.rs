@@ -44,10 +44,10 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
 }
 
 /// The response times in a part of the recorded time.
-struct Part {
-    from_s: f64,
-    to_s: f64,
-    times: Counts,
+pub(super) struct Part {
+    pub(super) from_s: f64,
+    pub(super) to_s: f64,
+    pub(super) times: Counts,
 }
 
 /// The parts of the recorded time; none without histograms.
@@ -67,7 +67,7 @@ fn parts(result: &LoadResult) -> Vec<Part> {
 }
 
 /// Percentiles of the response time over the recorded time; none if no part of it has enough responses.
-fn percentiles(result: &LoadResult, parts: &[Part]) -> Option<Series> {
+pub(super) fn percentiles(result: &LoadResult, parts: &[Part]) -> Option<Series> {
     let line = |(name, share, tone): (&str, f64, Tone)| {
         let point =
             |part: &Part| Point::at(f64::midpoint(part.from_s, part.to_s), supported_us(&part.times, share));

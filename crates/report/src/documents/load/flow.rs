@@ -45,7 +45,7 @@ pub(super) fn flow(result: &LoadResult) -> Option<Flow> {
 }
 
 /// Returns the reason why a request was not sent, in words.
-fn unsent(reason: &str) -> &'static str {
+pub(super) fn unsent(reason: &str) -> &'static str {
     match reason {
         "busy" => "unsent: no connection was free",
         "late" => "unsent: too late",

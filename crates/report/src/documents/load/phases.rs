@@ -64,8 +64,13 @@ pub(super) fn over_time(result: &LoadResult) -> Vec<Series> {
     QUANTILES.into_iter().filter_map(chart).collect()
 }
 
+/// Length of a twentieth of the planned time, or of that of a hundred windows, seconds.
+pub(super) fn batch_s(result: &LoadResult) -> f64 {
+    result.window_s.map_or(result.plan.duration_s / BATCHES, |window_s| WINDOWS * window_s)
+}
+
 fn line(result: &LoadResult, (phase, name, tone): (RequestPhase, &str, Tone), share: f64) -> Option<Line> {
-    let length_s = result.window_s.map_or(result.plan.duration_s / BATCHES, |window_s| WINDOWS * window_s);
+    let length_s = batch_s(result);
     let batches = result.histograms.as_ref()?.phases.get(&phase)?;
     let point = |(place, times): (usize, &Option<Histogram>)| {
         Point::at((place as f64 + 0.5) * length_s, supported_us(&recorded(times.as_ref()), share))
