@@ -3,7 +3,7 @@
 use hoptax_result::{Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
 
 use super::counts::{Counts, LEAST_ABOVE, NS_PER_US};
-use super::{course, flow, phases, quantity};
+use super::{bands, course, flow, phases, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
 use crate::findings::listed;
@@ -37,7 +37,11 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let phases = Section::of_charts("Phases of a request", note, phases);
     let note = "Each part with its share of the requests that it divides.";
     let flow = Section::of_charts("Where the requests went", note, flow::flow(result).map(Chart::Flow));
-    [times(result), distributions, course::section(result), phases, flow].into_iter().flatten().collect()
+    let note = "By the limits that `--fail-on` sets to response time: as it was recorded, with what the generator may have delayed, to \
+                0.1 % of a limit.";
+    let bands = Section::of_charts("Requests within the limits", note, bands::bands(result).map(Chart::Flow));
+    let sections = [times(result), bands, distributions, course::section(result), phases, flow];
+    sections.into_iter().flatten().collect()
 }
 
 /// Returns true if the charts have quantiles of response or service time: all that the result states.
