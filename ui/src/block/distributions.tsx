@@ -2,12 +2,14 @@
 
 import { distribution } from "../chart/distribution";
 import { Figure } from "../figure";
+import { useTimes } from "../times";
 import type { Distributions } from "../types/document";
 
 const HEIGHT = 220;
 
 /** The distributions. */
 export function DistributionsBlock({ data }: { data: Distributions }) {
+  const [isLinear] = useTimes();
   return (
     <div class="beside">
       {data.items.map((item) => (
@@ -16,7 +18,8 @@ export function DistributionsBlock({ data }: { data: Distributions }) {
           title={`${item.name}: ${item.words}`}
           isTitled
           axis={data.axis}
-          scene={(width, range) => distribution(data, item, width, HEIGHT, range)}
+          hasTimes
+          scene={(width, range) => distribution(data, item, width, HEIGHT, isLinear, range)}
           rows={() => [["from us", "to us", "count"], ...item.bins.map((bin) => [String(bin.from), String(bin.to), String(bin.count)])]}
         />
       ))}

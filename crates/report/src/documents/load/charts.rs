@@ -37,8 +37,8 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let phases = Section::of_charts("Phases of a request", note, phases);
     let note = "Each part with its share of the requests that it divides.";
     let flow = Section::of_charts("Where the requests went", note, flow::flow(result).map(Chart::Flow));
-    let note = "By the limits that `--fail-on` sets to response time: as it was recorded, with what the generator may have delayed, to \
-                0.1 % of a limit.";
+    let note = "By the limits of response time among the conditions of the load. Times are as they were recorded, with what the generator may \
+                have delayed, and known to 0.1 %.";
     let bands = Section::of_charts("Requests within the limits", note, bands::bands(result).map(Chart::Flow));
     let sections = [times(result), bands, distributions, course::section(result), phases, flow];
     sections.into_iter().flatten().collect()
