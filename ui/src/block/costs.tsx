@@ -268,7 +268,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
           isTitled
           scene={(width) => rounds(of, arm.id, arm.compared_with, width)}
           rows={() => roundRows(of, arm.id, arm.compared_with)}
-          note={`${isOfShown ? "" : otherSlices(shown)}Point: a round, which starts all processes again, as the mean of its slices that count. Below: the mean of the rounds with its 95 % interval by Student's t. The cost is computed from differences within blocks of slices, so it can be clear where these intervals overlap.`}
+          note={`${isOfShown ? "" : otherSlices(shown)}Point: the mean of the measured slices of a round that count; each round starts all processes again. Below: the mean of the rounds with its 95 % interval by Student's t. The cost is computed from differences within blocks of slices, so it can be clear where these intervals overlap.`}
         />
       )}
       {of ? (
