@@ -8,6 +8,7 @@ import { Drawing, useWidth } from "./drawing";
 import { Grid, KeepCsv } from "./table";
 import { Words } from "./text";
 import type { Table } from "./types/document";
+import { useTimes } from "./times";
 import { useTable } from "./view";
 import { useRange } from "./zoom";
 
@@ -17,6 +18,8 @@ interface FigureProps {
   name?: string | undefined;
   /** The horizontal axis of which a reader can choose a range, which all charts over it show. */
   axis?: string;
+  /** Whether its axis of times is linear or logarithmic as a reader chooses. */
+  hasTimes?: boolean;
   /** The chart for a width in pixels, over a range of that axis or all of it; none if there is nothing to draw. */
   scene: (width: number, range?: Range) => Scene | undefined;
   /** The same values as rows of text, the heading first. */
@@ -31,10 +34,11 @@ interface FigureProps {
 }
 
 /** A chart with its table. */
-export function Figure({ title, name = title, axis, scene, rows, onChoose, onLeave, note, isTitled }: FigureProps) {
+export function Figure({ title, name = title, axis, hasTimes, scene, rows, onChoose, onLeave, note, isTitled }: FigureProps) {
   const [element, width] = useWidth();
   const [isTable, toggleTable] = useTable(name);
   const [range, setRange] = useRange(axis);
+  const [isLinear, bend] = useTimes();
   const drawn = width > 0 ? scene(width, range) : undefined;
   const extent = drawn?.extent;
   // Said by the chart that it was chosen at, and not by all that show it.
@@ -74,6 +78,11 @@ export function Figure({ title, name = title, axis, scene, rows, onChoose, onLea
           {isTable ? "Show as chart" : "Show as table"}
         </button>
         <KeepCsv name={title} rows={rows} />
+        {hasTimes && !isTable && (
+          <button type="button" class="quiet" onClick={bend}>
+            {isLinear ? "Logarithmic axis" : "Linear axis"}
+          </button>
+        )}
         {extent && !isTable && <Zoom extent={extent} isChosen={range !== undefined} choose={choose} whole={whole} />}
       </div>
       {extent && (

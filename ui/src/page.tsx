@@ -38,7 +38,7 @@ export function Page({ document: result, served }: PageProps) {
         {isHistory ? "Skip to the form and the runs" : result.plots.length > 0 ? "Skip to the charts" : "Skip to the numbers"}
       </a>
       <header>
-        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} exports={served.exports ?? []} />}
+        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} exports={served.exports ?? []} again={served.again} />}
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">
           <p class="soft">
@@ -196,11 +196,27 @@ function FindingList({ findings, isFirstOpen = false }: FindingsProps) {
                 <Words text={sentence(capitalised(finding.advice))} />
               </p>
             )}
-            <p class="soft">Check: {finding.id}</p>
+            <AboutCheck id={finding.id} mistake={finding.protects_from} />
           </details>
         </li>
       ))}
     </ul>
+  );
+}
+
+/** What the check of a finding protects from, and where more about it is; its id alone if this version does not have it. */
+function AboutCheck({ id, mistake }: { id: string; mistake: string | null }) {
+  if (mistake === null) {
+    return <p class="soft">Check: {id}</p>;
+  }
+  return (
+    <p class="soft">
+      Check <b>{id}</b> protects from: <Words text={sentence(mistake)} /> More:{" "}
+      <code>
+        hoptax trust checks explain <span class="option">{id}</span>
+      </code>
+      .
+    </p>
   );
 }
 

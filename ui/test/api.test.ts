@@ -55,6 +55,7 @@ test("only a page that a server shows knows an API", () => {
   expect(served(page({ api: "/api/v1" }))).toEqual({ api: "/api/v1", allowsBills: false, run: undefined });
   expect(served(page({ api: "/api/v1", run: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12" });
   expect(served(page({ api: "/api/v1", run: "12", exports: "hgrm smp" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", exports: ["hgrm", "smp"] });
+  expect(served(page({ api: "/api/v1", run: "12", again: "start=load&rate=9" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", again: "start=load&rate=9" });
   expect(served(page({ api: "/api/v1", bills: "" }))).toEqual({ api: "/api/v1", allowsBills: true });
 });
 

@@ -1,5 +1,5 @@
 // Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
-// a range of an axis is chosen by dragging, key and button; parts of a bill and functions of a graph are switched off; a frame of a flame graph says its name and its share; a table is ordered by a column;
+// a range of an axis is chosen by dragging, key and button; axes of times are linear or logarithmic; parts of a bill and functions of a graph are switched off; a frame of a flame graph says its name and its share; a table is ordered by a column;
 // the menu goes to a part; what is behind a name is opened; results of five kinds have headline numbers;
 // no page is wider than 1,000 pixels, or than a phone; axe finds nothing serious in either theme.
 //
@@ -150,6 +150,27 @@ async function useFlame(page, name) {
   return true;
 }
 
+/** Makes the axes of times of a page linear, and logarithmic again. Returns the number of charts with such an axis. */
+async function useTimes(page, name) {
+  const [linear, back] = ["Linear axis", "Logarithmic axis"].map((words) => page.getByRole("button", { name: words, exact: true }));
+  const count = await linear.count();
+  if (count === 0) {
+    return 0;
+  }
+  const words = () => page.locator("main .drawing text").allTextContents();
+  const before = await words();
+  await linear.first().click();
+  assert.equal(await back.count(), count, `${name}: all axes of times are linear together`);
+  assert.match(page.url(), /[#&]times=linear/, `${name}: the address has the axis`);
+  const after = await words();
+  assert.ok(after.every((text) => !/NaN|undefined|Infinity/.test(text)), `${name}: ${after.join(" ")}`);
+  assert.notDeepEqual(after, before, `${name}: the axes are others`);
+  await back.first().press("Enter");
+  assert.deepEqual(await words(), before, `${name}: the axes are back`);
+  assert.doesNotMatch(page.url(), /times=/, `${name}: the address has no axis`);
+  return count;
+}
+
 /** Pages whose parts can be switched off. */
 const SWITCHED = ["bill.html", "size.html"];
 /** Pages with a flame graph. */
@@ -158,6 +179,8 @@ const PROFILED = ["study-with-profile.html"];
 const FOLDED = ["load-by-name.html"];
 /** Pages with charts over time, which show a range of it together. */
 const OVER_TIME = ["load.html"];
+/** Pages with axes of times that can be linear or logarithmic. */
+const WITH_TIMES = ["load.html"];
 /** Pages with headline numbers. */
 const WITH_HEADLINES = ["load.html", "study.html", "bill.html", "find.html", "size.html"];
 /** Words of pages that have more than the others of their kind. */
@@ -182,6 +205,8 @@ try {
     charts += await useCharts(page, name);
     const zoomed = await useZoom(page, name);
     assert.ok(zoomed > 1 || !OVER_TIME.includes(name), `${name}: ${zoomed} charts show a range`);
+    const times = await useTimes(page, name);
+    assert.ok(times > 1 || !WITH_TIMES.includes(name), `${name}: ${times} axes of times`);
     const switches = await useSwitches(page, name);
     assert.ok(switches > 1 || !SWITCHED.includes(name), `${name} has switches`);
     const hasFlame = await useFlame(page, name);
@@ -226,7 +251,7 @@ try {
   assert.ok(charts > 0, "some page has a chart");
   assert.ok(tables > 0, "some page has a table to order");
   assert.ok(menus > 0, "some page has a menu");
-  const absent = [...SWITCHED, ...FOLDED, ...OVER_TIME, ...WITH_HEADLINES, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
+  const absent = [...SWITCHED, ...FOLDED, ...OVER_TIME, ...WITH_TIMES, ...WITH_HEADLINES, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
   assert.deepEqual(absent, [], "pages that are not there");
   console.log(`${pages.length} pages, ${charts} charts`);
 } finally {

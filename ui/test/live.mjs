@@ -1,5 +1,5 @@
 // Uses the pages of a server in Chromium: a load is started, watched and stopped; errors are beside their fields; a configuration is dropped;
-// the list is searched; the page of a run leads to its files and gives it labels; two runs are chosen and compared; a page that is kept as a
+// the list is searched; the page of a run leads to its files and to the form with its settings, and gives it labels; two runs are chosen and compared; a page that is kept as a
 // file shows none of it. Axe finds nothing serious in either theme.
 //
 //   node ui/test/live.mjs SERVER TARGET PLAIN [SCREENSHOTS]
@@ -204,6 +204,13 @@ try {
       await download(name, file);
     }
   }
+  // The form has its settings, and a page that is loaded again, too.
+  await page.getByRole("link", { name: "Start again" }).click();
+  const isAsBefore = (target) => ["target", target, "rate", "200", "connections", "16", "duration", "30m", "warmup", "1s"].every((value, place, all) => place % 2 === 0 || document.querySelector(`#load-${all[place - 1]}`)?.value === value);
+  await page.waitForFunction(isAsBefore, target);
+  await page.reload();
+  await page.waitForFunction(isAsBefore, target);
+  await page.goBack();
   await page.getByRole("link", { name: "All runs" }).click();
 
   // A search leaves what it names, and is in the address.

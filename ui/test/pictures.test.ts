@@ -59,9 +59,9 @@ describe("a distribution", () => {
       { name: "send lag", words: "100 answered requests", tone: "third", bins: [{ from: 100, to: 200, count: 50 }, { from: 200, to: 400, count: 50 }] },
     ],
   };
-  const drawn = (place: 0 | 1, range?: Range) => {
+  const drawn = (place: 0 | 1, range?: Range, isLinear = false) => {
     const item = DATA.items[place];
-    return item && distribution(DATA, item, WIDTH, 220, range);
+    return item && distribution(DATA, item, WIDTH, 220, isLinear, range);
   };
 
   test("says the count of each bin, and how many are up to it", () => {
@@ -76,6 +76,26 @@ describe("a distribution", () => {
   test("has the scale of those beside it", () => {
     const heights = [drawn(0), drawn(1)].map((scene) => of(scene, "rect", "bar")[0]?.height ?? 0);
     expect(heights[1]).toBeCloseTo(((heights[0] ?? 0) * 0.5) / 0.9);
+  });
+
+  test("on a linear axis has bars whose areas are shares, and says so", () => {
+    const scene = drawn(0, undefined, true);
+    const areas = of(scene, "rect", "bar").map((bar) => bar.height * (bar.width + 1));
+    const [all, shares] = [areas.reduce((sum, area) => sum + area, 0), [0.9, 0.09, 0.01]];
+    expect(areas.map((area) => area / all)).toEqual(shares.map((share) => expect.closeTo(share)));
+    expect(of(scene, "text", "axis").map((text) => text.text)).toEqual(["time, us"]);
+    expect(scene?.legend[0]?.name).toBe("share for each 10 us, left scale");
+    // 0.9 % for each us of the first bin.
+    expect(of(scene, "text", "tick").flatMap(({ text, x }) => (x < 54 ? [text] : []))).toEqual(["0 %", "4.5 %", "9 %"]);
+  });
+
+  test("on a linear axis has a scale of its own, which a narrow one beside it cannot take from it", () => {
+    const narrow = { name: "send lag", words: "", tone: "third" as const, bins: [{ from: 100, to: 100.002, count: 1 }] };
+    const item = DATA.items[0];
+    const alone = item && distribution(DATA, item, WIDTH, 220, true);
+    const beside = item && distribution({ ...DATA, items: [item, narrow] }, item, WIDTH, 220, true);
+    expect(beside).toEqual({ ...alone, extent: expect.anything() });
+    expect(distribution({ ...DATA, items: [item ?? narrow, narrow] }, narrow, WIDTH, 220, true).legend[0]?.name).toBe("share for each 0.0001 us, left scale");
   });
 
   test("over a range has its bins on a scale of their own, and still counts from the first", () => {

@@ -96,6 +96,18 @@ impl Condition {
         }
     }
 
+    /// The longest response time that it leaves a percentile, or the slowest request, us.
+    pub fn response_limit_us(&self) -> Option<f64> {
+        match self.metric {
+            Metric::Time(Distribution::Response, TimeOf::Percentile(_) | TimeOf::Max)
+                if !self.relation.is_below() =>
+            {
+                Some(self.limit)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns true if it limits processes, so that the load must account for some.
     pub fn needs_account(&self) -> bool {
         matches!(self.metric, Metric::Processes(_))

@@ -91,6 +91,8 @@ pub(crate) struct FindingText {
     pub(crate) withheld: Option<String>,
     /// The remedy.
     pub(crate) advice: String,
+    /// The mistake that its check protects from; none of a check that this version does not have.
+    pub(crate) protects_from: Option<&'static str>,
 }
 
 /// A check in words.
@@ -312,7 +314,13 @@ impl FindingText {
             measured: group.measured(),
             withheld: group.withheld(),
             advice: group.finding.advice.clone(),
+            protects_from: Self::protects_from(&group.finding.id),
         }
+    }
+
+    /// The mistake that the check with this id protects from; none if there is no such check.
+    fn protects_from(id: &str) -> Option<&'static str> {
+        about::all().into_iter().find(|about| about.id == id).map(|about| about.protects_from)
     }
 
     /// The finding without its advice: `p99 of 3 arms: 4,320 responses are too few (limit 10,000 requests); withheld: p99`.

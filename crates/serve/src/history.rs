@@ -9,6 +9,7 @@ use hoptax_session::export::{Format, text_formats_of, text_in};
 use hoptax_session::store::{self, Latest, Store, StoreError};
 use hoptax_session::{Failure, Update};
 
+use crate::again;
 use crate::labels::LabelChange;
 use crate::problem::Problem;
 
@@ -26,6 +27,16 @@ const SOURCE: &str = "hoptax serve";
 pub(crate) struct History {
     store: PathBuf,
     tell: Tell,
+}
+
+/// What the page of a run shows.
+pub(crate) struct PageOfRun {
+    /// The document of its result.
+    pub(crate) document: Document,
+    /// The formats of other tools that the result has.
+    pub(crate) formats: Vec<Format>,
+    /// The address of the form with its settings, behind the hash; none if they are not known.
+    pub(crate) again: Option<String>,
 }
 
 impl History {
@@ -78,13 +89,19 @@ impl History {
         Ok(document_of(run, &self.result(run)?)?.shown_by(run))
     }
 
-    /// The document of the result of a run, and the formats of other tools that the result has.
+    /// What the page of a run shows.
     ///
     /// # Errors
     /// As [`Self::document`].
-    pub(crate) fn page(&self, run: i64) -> Result<(Document, Vec<Format>), Problem> {
+    pub(crate) fn page(&self, run: i64) -> Result<PageOfRun, Problem> {
         let result = self.result(run)?;
-        Ok((document_of(run, &result)?.shown_by(run), text_formats_of(&result)))
+        // The commands of others may have settings that their results do not state.
+        let is_own = self.read(|store| Ok(store.run(run)?.source == SOURCE))?;
+        Ok(PageOfRun {
+            document: document_of(run, &result)?.shown_by(run),
+            formats: text_formats_of(&result),
+            again: if is_own { again::address(&result) } else { None },
+        })
     }
 
     /// The result of a run in a format of other tools.

@@ -8,6 +8,7 @@
 //! `api`.
 
 mod address;
+mod again;
 mod api;
 mod app;
 mod billing;

@@ -16,7 +16,7 @@ use crate::address::{Query, Segments, run_of};
 use crate::api::BASE;
 use crate::app::{App, blocking};
 use crate::chosen::Chosen;
-use crate::history::MAX_RUNS;
+use crate::history::{MAX_RUNS, PageOfRun};
 use crate::policy;
 use crate::problem::{ErrorText, Problem};
 
@@ -28,7 +28,7 @@ type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
 /// The facts that every page is told.
 fn told(app: &App) -> Served<'static> {
-    Served { api: BASE, allows_bills: app.allows_bills, run: None, exports: &[], compared: &[] }
+    Served { api: BASE, allows_bills: app.allows_bills, run: None, exports: &[], again: None, compared: &[] }
 }
 
 /// The history.
@@ -48,9 +48,10 @@ pub(crate) async fn run(
 ) -> Result<Page, Problem> {
     let run = run_of(&run)?;
     let page = move || {
-        let (document, formats) = app.history.page(run)?;
+        let PageOfRun { document, formats, again } = app.history.page(run)?;
         let exports: Vec<&str> = formats.iter().map(|one| one.name()).collect();
-        shown(&document, Served { run: Some(run), exports: &exports, ..told(&app) })
+        let again = again.as_deref();
+        shown(&document, Served { run: Some(run), exports: &exports, again, ..told(&app) })
     };
     blocking(page).await
 }

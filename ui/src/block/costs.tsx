@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { forest, type ForestRow } from "../chart/forest";
+import { rounds, roundRows, roundsOf } from "../chart/rounds";
 import { slices, SLICES_AXIS } from "../chart/slices";
 import { Figure } from "../figure";
 import { cellText } from "../table";
@@ -222,6 +223,11 @@ export function slicesOf(costs: Costs, arm: string, shown: CostView): Slices | u
   return ofMeasure.find((one) => one.load === shown.load) ?? ofMeasure[0] ?? own[0] ?? costs.slices[0];
 }
 
+/** Says that the slices are not those of the number that is shown. */
+function otherSlices({ heading, load_words: load }: CostView): string {
+  return `This page has no slices of ${heading}${load ? ` under ${load}` : ""}: these are of another measure or load. `;
+}
+
 /** What is behind an arm: all its numbers, and the slices that they were computed from. */
 function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; shown: CostView; close: () => void }) {
   const place = costs.arms.indexOf(arm);
@@ -255,6 +261,16 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
             </div>
           ))}
       </dl>
+      {of && roundsOf(of, arm.id).length > 1 && (
+        <Figure
+          name="rounds"
+          title={`${of.axis}, round by round, under ${of.load}`}
+          isTitled
+          scene={(width) => rounds(of, arm.id, arm.compared_with, width)}
+          rows={() => roundRows(of, arm.id, arm.compared_with)}
+          note={`${isOfShown ? "" : otherSlices(shown)}Point: the mean of the measured slices of a round that count; each round starts all processes again. Below: the mean of the rounds with its 95 % interval by Student's t. The cost is computed from differences within blocks of slices, so it can be clear where these intervals overlap.`}
+        />
+      )}
       {of ? (
         <Figure
           name="slices"
@@ -268,7 +284,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
               .filter((one) => one.arm === arm.id || one.arm === arm.compared_with)
               .flatMap((one) => one.slices.map((slice) => [one.arm, String(slice.round), String(slice.s), String(slice.value), slice.aside ?? ""])),
           ]}
-          note={`${isOfShown ? "" : `This page has no slices of ${shown.heading}${shown.load_words ? ` under ${shown.load_words}` : ""}: these are of another measure or load. `}Hollow: slices that were set aside for a disturbance of the host, whatever their value. Arrow: beyond the axis.`}
+          note={`${isOfShown ? "" : otherSlices(shown)}Hollow: slices that were set aside for a disturbance of the host, whatever their value. Arrow: beyond the axis.`}
         />
       ) : (
         <p class="note">The result of several sittings has no slices: those of each sitting are in its own report.</p>

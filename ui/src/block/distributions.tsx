@@ -2,6 +2,7 @@
 
 import { distribution } from "../chart/distribution";
 import { Figure } from "../figure";
+import { useTimes } from "../times";
 import type { Distributions } from "../types/document";
 
 const HEIGHT = 220;
@@ -14,6 +15,7 @@ interface DistributionsProps {
 
 /** The distributions. */
 export function DistributionsBlock({ data, of }: DistributionsProps) {
+  const [isLinear] = useTimes();
   return (
     <div class="beside">
       {data.items.map((item) => (
@@ -23,7 +25,8 @@ export function DistributionsBlock({ data, of }: DistributionsProps) {
           name={of === undefined ? undefined : `${of}: ${item.name}`}
           isTitled
           axis={data.axis}
-          scene={(width, range) => distribution(data, item, width, HEIGHT, range)}
+          hasTimes
+          scene={(width, range) => distribution(data, item, width, HEIGHT, isLinear, range)}
           rows={() => [["from us", "to us", "count"], ...item.bins.map((bin) => [String(bin.from), String(bin.to), String(bin.count)])]}
         />
       ))}

@@ -1,8 +1,9 @@
 // Small charts beside each other: a name selects the group that is shown large where there are many.
 
-import { series, seriesRows } from "../chart/series";
+import { isOfPercentiles, onLinear, series, seriesRows } from "../chart/series";
 import { Figure } from "../figure";
 import { bare, Words } from "../text";
+import { useTimes } from "../times";
 import type { Group, Series } from "../types/document";
 import type { View } from "../view";
 import { Choice } from "./costs";
@@ -58,5 +59,18 @@ interface SeriesProps {
 
 /** One chart of lines. */
 export function SeriesBlock({ data, height, isTitled = true, name }: SeriesProps) {
-  return <Figure title={data.title} name={name} isTitled={isTitled} axis={data.x.label} scene={(width, range) => series(data, width, height, range)} rows={() => seriesRows(data)} />;
+  const [isLinear] = useTimes();
+  const hasTimes = isOfPercentiles(data);
+  const drawn = hasTimes && isLinear ? onLinear(data) : data;
+  return (
+    <Figure
+      title={data.title}
+      name={name}
+      isTitled={isTitled}
+      axis={data.x.label}
+      hasTimes={hasTimes}
+      scene={(width, range) => series(drawn, width, height, range)}
+      rows={() => seriesRows(data)}
+    />
+  );
 }

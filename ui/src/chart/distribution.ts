@@ -1,9 +1,11 @@
-// A distribution: bars of the share in each bin on the left scale, and a line of the share up to it on the right one.
+// A distribution: bars of the share in each bin on the left scale, and a line of the share up to it on the right one. On a logarithmic axis, bins
+// are equally long, and distributions have one scale. On a linear one they are not: there a bar is as high as the share of an equal length, so
+// that areas are shares, and each distribution has a scale of its own, since one that is narrow would leave others none of a common one.
 
 import type { Bin, Distribution, Distributions } from "../types/document";
 import { pathOf, type Place } from "./path";
 import { shownOf, type Range } from "./range";
-import { grouped, logarithmic, plain } from "./scale";
+import { grouped, linear, logarithmic, plain } from "./scale";
 import { tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 54;
@@ -11,10 +13,31 @@ const RIGHT = 46;
 const TOP = 14;
 const BOTTOM = 44;
 
-/** The largest share of a bin that is shown among all distributions, so that they have one scale. */
-function highestShare(data: Distributions, shown: Range): number {
-  const shares = data.items.flatMap((item) => item.bins.filter((bin) => isBetween(bin, shown)).map((bin) => bin.count / Math.max(1, total(item))));
+/** The highest share of the left scale of a linear axis is at least this, and less than ten times as much. */
+const LEAST = 0.01;
+
+/** A bar that is shorter has no gap beside it on a linear axis, pixels. */
+const SHORT = 4;
+
+/** The share of what a bar stands for, where it is largest among the bins of distributions that are shown. */
+function highestShare(items: Distribution[], shown: Range, parts: (bin: Bin) => number): number {
+  const shares = items.flatMap((item) => item.bins.filter((bin) => isBetween(bin, shown)).map((bin) => bin.count / Math.max(1, total(item)) / parts(bin)));
   return Math.max(Number.MIN_VALUE, ...shares);
+}
+
+/** The length of a linear axis that the shares of the left scale are of: a power of ten with which they can be read. */
+function unitOf(highestOfOne: number): number {
+  return Number((10 ** Math.ceil(Math.log10(LEAST / highestOfOne) - 1e-9)).toPrecision(1));
+}
+
+/** A share as the end of a scale, two digits. */
+function rounded(share: number): number {
+  const step = 10 ** (Math.floor(Math.log10(share)) - 1);
+  return Number((Math.ceil(share / step - 1e-9) * step).toPrecision(3));
+}
+
+function lengthOf(bin: Bin): number {
+  return Math.max(Number.EPSILON, bin.to - bin.from);
 }
 
 function isBetween(bin: Bin, { from, to }: Range): boolean {
@@ -26,12 +49,14 @@ function total(item: Distribution): number {
 }
 
 /** The chart of one of the distributions, or the part of it over a range of the times. */
-export function distribution(data: Distributions, item: Distribution, width: number, height: number, chosen?: Range): Scene {
+export function distribution(data: Distributions, item: Distribution, width: number, height: number, isLinear: boolean, chosen?: Range): Scene {
   const [left, right, bottom] = [LEFT, width - RIGHT, height - BOTTOM];
   const whole = { from: data.from, to: data.to };
   const shown = shownOf(whole, chosen);
-  const highest = highestShare(data, shown);
-  const x = logarithmic([shown.from, shown.to], [left, right], 52);
+  const unit = isLinear ? unitOf(highestShare([item], shown, lengthOf)) : 1;
+  const parts = (bin: Bin) => (isLinear ? lengthOf(bin) / unit : 1);
+  const highest = isLinear ? rounded(highestShare([item], shown, parts)) : highestShare(data.items, shown, parts);
+  const x = (isLinear ? linear : logarithmic)([shown.from, shown.to], [left, right], 52);
   const y = (share: number) => bottom - share * (bottom - TOP);
   const all = Math.max(1, total(item));
   const shapes: Shape[] = [];
@@ -43,7 +68,7 @@ export function distribution(data: Distributions, item: Distribution, width: num
   }
   for (const share of [0, 0.5, 1]) {
     shapes.push(
-      { kind: "text", x: left - 6, y: y(share) + 4, text: `${plain(share * highest * 100)} %`, of: "tick", anchor: "end" },
+      { kind: "text", x: left - 6, y: y(share) + 4, text: `${isLinear ? Number((share * highest * 100).toPrecision(3)) : plain(share * highest * 100)} %`, of: "tick", anchor: "end" },
       { kind: "text", x: right + 6, y: y(share) + 4, text: `${share * 100} %`, of: "tick" },
     );
   }
@@ -58,9 +83,11 @@ export function distribution(data: Distributions, item: Distribution, width: num
       continue;
     }
     const [from, to] = [x.at(bin.from), x.at(bin.to)];
-    const tall = (share / highest) * (bottom - TOP);
+    // Gaps between short bars would be stripes.
+    const gap = isLinear && to - from < SHORT ? 0 : 1;
+    const tall = (share / parts(bin) / highest) * (bottom - TOP);
     cumulative.push(...(cumulative.length > 0 ? [] : [[x.beyond(bin.from), y(before / all)] as Place]), [x.beyond(bin.to), y(sum / all)]);
-    shapes.push({ kind: "rect", x: from, y: bottom - tall, width: Math.max(1, to - from - 1), height: tall, of: `bar ${item.tone}` });
+    shapes.push({ kind: "rect", x: from, y: bottom - tall, width: Math.max(1, to - from - gap), height: tall, of: `bar ${item.tone}` });
     marks.push({
       x: (from + to) / 2,
       y: bottom - tall,
@@ -70,9 +97,9 @@ export function distribution(data: Distributions, item: Distribution, width: num
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
   shapes.push({ kind: "path", d: pathOf(cumulative, [left, right]), of: "curve cumulative" });
-  shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: `${data.axis}; logarithmic`, of: "axis", anchor: "middle" });
+  shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: isLinear ? data.axis : `${data.axis}; logarithmic`, of: "axis", anchor: "middle" });
   const legend = [
-    { name: "share in each bin, left scale", fill: `var(--bin-${item.tone})` },
+    { name: isLinear ? `share for each ${unit < 1 ? unit : grouped(unit, 0)} us, left scale` : "share in each bin, left scale", fill: `var(--bin-${item.tone})` },
     { name: "share up to it, right scale", fill: "var(--ink)", isLine: true },
   ];
   const extent = { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value: number) => `${plain(value)} us` };

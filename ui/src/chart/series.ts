@@ -34,6 +34,16 @@ function known(values: (number | null | undefined)[]): number[] {
   return values.filter((value): value is number => typeof value === "number");
 }
 
+/** Whether its times are on a logarithmic axis above shares of requests. */
+export function isOfPercentiles({ x, y }: Series): boolean {
+  return x.scale === "nines" && y.scale === "logarithmic";
+}
+
+/** The same with a linear vertical axis. */
+export function onLinear(data: Series): Series {
+  return { ...data, y: { ...data.y, scale: "linear" } };
+}
+
 /** The chart of lines, or of the part of them over a range of the horizontal axis. */
 export function series(data: Series, width: number, height: number, chosen?: Range): Scene {
   const points = data.lines.flatMap((line) => line.points);

@@ -13,6 +13,8 @@ export interface Served {
   run: string | undefined;
   /** The formats of other tools that the API has the run in; none on other pages, and of a run that has none. */
   exports: string[] | undefined;
+  /** The form with the settings of the run, as an address behind the hash; none on other pages, and of a run whose settings are not known. */
+  again: string | undefined;
   /** The runs that are beside each other on the page, the reference first; none on other pages. */
   compared: string[] | undefined;
 }
@@ -28,6 +30,7 @@ export function served(page: ParentNode): Served | undefined {
         allowsBills: told?.["bills"] !== undefined,
         run: told?.["run"],
         exports: told?.["exports"]?.split(" "),
+        again: told?.["again"],
         compared: told?.["compared"]?.split(","),
       };
 }

@@ -16,15 +16,20 @@ interface RunLinksProps {
   run: string;
   /** The formats of other tools that the run has. */
   exports: readonly string[];
+  /** The address of the form with its settings, behind the hash; none if they are not known. */
+  again: string | undefined;
 }
 
 /** The links of a run. */
-export function RunLinks({ api, run, exports }: RunLinksProps) {
+export function RunLinks({ api, run, exports, again }: RunLinksProps) {
   const base = `${api}/runs/${run}`;
   return (
     <>
       <nav class="of-run" aria-label={`Run ${run}`}>
-        <a href="/">All runs</a>
+        <span>
+          <a href="/">All runs</a>
+          {again !== undefined && <a href={`/#${again}`}>Start again</a>}
+        </span>
         <span>
           Download run {run}:
           {Object.entries(OUTPUTS).map(([output, name]) => (

@@ -3,10 +3,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { capitalised, sentence, Words } from "../text";
 import type { BuiltInStudy } from "../types/api";
+import type { View } from "../view";
 import { ConfigurationField } from "./configuration";
 import { FieldView, type FieldProps } from "./field";
 import { NO_ERRORS, type Errors, type Fields } from "./fields";
-import { FORMS, type Kind } from "./kinds";
+import { changesOf, fieldsOf, isKept, keptText } from "./kept";
+import { FIRST_KIND, FORMS, type Kind } from "./kinds";
 import type { Input } from "./kinds/form";
 
 interface FormProps {
@@ -20,8 +22,9 @@ interface FormProps {
   studies: readonly BuiltInStudy[];
   /** The kind whose fields are shown. */
   kind: Kind;
-  /** Another kind is chosen. */
-  choose: (kind: Kind) => void;
+  /** Has the kind, and what is filled in. */
+  view: View;
+  change: (changes: View) => void;
   start: (kind: Kind, body: object) => void;
   refuse: (errors: Errors) => void;
 }
@@ -34,10 +37,17 @@ const BILLS_OFF =
 const FIRST = Object.fromEntries(Object.values(FORMS).map((form) => [form.kind, form.first])) as Record<Kind, Fields>;
 
 /** The form. */
-export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind, choose, start, refuse }: FormProps) {
+export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind, view, change, start, refuse }: FormProps) {
   // What was filled in stays when another kind is looked at.
   const [filled, setFilled] = useState(FIRST);
   const form = useRef<HTMLFormElement>(null);
+  const kept = keptText(FORMS[kind], view);
+  // A link, or the way back, may lead to other settings.
+  useEffect(() => {
+    if (isKept(FORMS[kind])) {
+      fill(fieldsOf(FORMS[kind], view));
+    }
+  }, [kind, kept]);
   // The first field that is wrong is where a reader goes on.
   useEffect(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus(), [errors]);
   const { title, inputs, read } = FORMS[kind];
@@ -56,19 +66,25 @@ export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind
       start(kind, made.body);
     }
   };
-  const change = (to: Kind) => {
+  const choose = (to: Kind) => {
     // Errors are those of the fields of before.
     refuse(NO_ERRORS);
-    choose(to);
+    change({ ...changesOf(FORMS[to], filled[to]), start: to === FIRST_KIND ? "" : to });
+  };
+  /** Once a field is left: with each letter, the whole page would be drawn again. */
+  const keep = (event: { target: EventTarget | null }) => {
+    if (!(event.target instanceof HTMLInputElement && event.target.type === "radio")) {
+      change(changesOf(FORMS[kind], fields));
+    }
   };
   return (
-    <form ref={form} class="start" noValidate onSubmit={submit} aria-labelledby="start-title">
+    <form ref={form} class="start" noValidate onSubmit={submit} onChange={keep} aria-labelledby="start-title">
       <h2 id="start-title">{title}</h2>
       <fieldset class="kinds">
         <legend>Kind of measurement</legend>
         {Object.values(FORMS).map((one) => (
           <label key={one.kind}>
-            <input type="radio" name="kind" value={one.kind} checked={one.kind === kind} onChange={() => change(one.kind)} />
+            <input type="radio" name="kind" value={one.kind} checked={one.kind === kind} onChange={() => choose(one.kind)} />
             {one.name}
           </label>
         ))}

@@ -7,7 +7,7 @@ import type { View } from "../view";
 import { client as clientOf, isEnd } from "./api";
 import { StartForm } from "./form";
 import { JobView } from "./job";
-import { FIRST_KIND, kindOf, type Kind } from "./kinds";
+import { kindOf, type Kind } from "./kinds";
 import { isFree, next, NOTHING } from "./state";
 
 interface LiveViewProps {
@@ -91,7 +91,8 @@ export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
         isAsking={live.asking === "start"}
         studies={studies}
         kind={kind}
-        choose={(kind) => change({ start: kind === FIRST_KIND ? "" : kind })}
+        view={view}
+        change={change}
         start={(kind, body) => void start(kind, body)}
         refuse={(errors) => send({ kind: "invalid", errors })}
       />

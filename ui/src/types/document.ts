@@ -1150,7 +1150,7 @@ export interface FlowPart {
   /**
    * Its role, by which it is coloured.
    */
-  role: "planned" | "sent" | "answered" | "unsent" | "lost";
+  role: "planned" | "sent" | "answered" | "slow" | "unsent" | "lost";
 }
 /**
  * Differences from a reference, as shares of it.
@@ -1545,6 +1545,10 @@ export interface FindingText {
    * The remedy.
    */
   advice: string;
+  /**
+   * The mistake that its check protects from; none of a check that this version does not have.
+   */
+  protects_from: string | null;
 }
 /**
  * A check in words.

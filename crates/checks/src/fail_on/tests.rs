@@ -40,6 +40,18 @@ fn every_relation_is_evaluated_as_written() {
 }
 
 #[test]
+fn a_condition_limits_response_time_if_it_fails_above_a_percentile_or_the_slowest() {
+    let limit_us = |condition: &str| condition.parse::<Condition>().unwrap().response_limit_us();
+    for (condition, limit) in [("p99>5ms", 5_000.0), ("response.p50>=200us", 200.0), ("max>1s", 1e6)] {
+        assert_eq!(limit_us(condition), Some(limit), "{condition}");
+    }
+    for condition in ["p99<5ms", "mean>5ms", "service.p99>5ms", "send-lag.p99>1ms", "errors>1%", "rate<9900"]
+    {
+        assert_eq!(limit_us(condition), None, "{condition}");
+    }
+}
+
+#[test]
 fn failures_are_counted_by_kind_and_as_a_share_of_sent_requests() {
     let fail = |result: &mut LoadResult| {
         result.book.answered -= 500;

@@ -37,6 +37,8 @@ pub(crate) enum FlowRole {
     Sent,
     /// Those that were answered in full and as expected.
     Answered,
+    /// Those of them that took longer than a limit.
+    Slow,
     /// Those that the generator did not send.
     Unsent,
     /// Those that were sent and not answered.

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod bands;
 mod by_request;
 mod cells;
 mod charts;

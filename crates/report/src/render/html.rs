@@ -30,6 +30,8 @@ pub struct Served<'a> {
     pub run: Option<i64>,
     /// The names of the formats of other tools that the API has the run in.
     pub exports: &'a [&'a str],
+    /// The address of the form with the settings of the run, behind the hash of the page of the history; None if they are not known.
+    pub again: Option<&'a str>,
     /// The runs that are beside each other on the page, the reference first; empty on other pages.
     pub compared: &'a [i64],
 }
@@ -52,6 +54,7 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
         [] => String::new(),
         names => format!(" data-exports=\"{}\"", names.join(" ")),
     };
+    let again = served.again.map(|again| format!(" data-again=\"{}\"", escaped(again))).unwrap_or_default();
     let compared: Vec<String> = served.compared.iter().map(i64::to_string).collect();
     let compared = match compared.as_slice() {
         [] => String::new(),
@@ -61,7 +64,7 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     filled(
         document,
         CONNECT,
-        &format!(" data-api=\"{}\"{bills}{run}{exports}{compared}", escaped(served.api)),
+        &format!(" data-api=\"{}\"{bills}{run}{exports}{again}{compared}", escaped(served.api)),
     )
 }
 
@@ -182,7 +185,14 @@ mod tests {
         assert!(!in_file.contains("connect-src") && !policy().contains("connect-src"));
         let policy_of_page = format!("{POLICY}{}\"", served_policy());
         assert!(policy_of_page.ends_with("; connect-src 'self'\""), "{policy_of_page}");
-        let nothing = Served { api: "/api/v1", allows_bills: false, run: None, exports: &[], compared: &[] };
+        let nothing = Served {
+            api: "/api/v1",
+            allows_bills: false,
+            run: None,
+            exports: &[],
+            again: None,
+            compared: &[],
+        };
         for (served, expected) in [
             (nothing, ""),
             (Served { allows_bills: true, ..nothing }, " data-bills=\"\""),
@@ -190,6 +200,10 @@ mod tests {
             (
                 Served { run: Some(12), exports: &["hgrm", "smp"], ..nothing },
                 " data-run=\"12\" data-exports=\"hgrm smp\"",
+            ),
+            (
+                Served { run: Some(12), again: Some("start=load&rate=9"), ..nothing },
+                " data-run=\"12\" data-again=\"start=load&amp;rate=9\"",
             ),
             (Served { compared: &[9, 12], ..nothing }, " data-compared=\"9,12\""),
         ] {

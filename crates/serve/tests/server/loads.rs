@@ -46,7 +46,10 @@ fn a_load_is_followed_to_its_end_and_its_run_is_in_the_history() {
     let document = site.get("/api/v1/runs/1").json();
     assert!(document["answer"][0].is_string(), "{document}");
     assert!(site.get("/").body.contains("/runs/1"), "the history leads to the run");
-    assert!(site.get("/runs/1").body.contains(&origin.address.to_string()));
+    let page = site.get("/runs/1").body;
+    assert!(page.contains(&origin.address.to_string()));
+    assert!(page.contains(" data-again=\"start=load&amp;target="), "it leads to the form with its settings");
+    assert!(page.contains("&amp;duration=1s+200ms&amp;"), "{page}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use hoptax_result::{Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
 
 use super::counts::{Counts, LEAST_ABOVE, NS_PER_US};
-use super::{course, errors, flow, phases, quantity};
+use super::{bands, course, errors, flow, phases, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
 use crate::findings::listed;
@@ -40,7 +40,11 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     if let Some(section) = &mut flow {
         section.blocks.extend(errors::blocks(result));
     }
-    [times(result), distributions, course::section(result), phases, flow].into_iter().flatten().collect()
+    let note = "By the limits of response time among the conditions of the load. Times are as they were recorded, with what the generator may \
+                have delayed, and known to 0.1 %.";
+    let bands = Section::of_charts("Requests within the limits", note, bands::bands(result).map(Chart::Flow));
+    let sections = [times(result), bands, distributions, course::section(result), phases, flow];
+    sections.into_iter().flatten().collect()
 }
 
 /// Returns true if the charts have quantiles of response or service time: all that the result states.
