@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changesOf, fieldsOf, isKept, keptText } from "../src/live/kept";
+import { changesOf, fieldsOf, isKept, textOf } from "../src/live/kept";
 import { FORMS } from "../src/live/kinds";
 import { changed, parsed, written } from "../src/view";
 
@@ -11,7 +11,9 @@ describe("what is filled in", () => {
     const view = changed({ search: "nightly" }, changesOf(load, fields));
     expect(view).toEqual({ search: "nightly", target: "http://a.test/?b=1&c=#d", rate: " ", duration: "1m 30s" });
     expect(fieldsOf(load, parsed(written(view)))).toEqual(fields);
-    expect(keptText(load, view)).not.toBe(keptText(load, { search: "nightly" }));
+    expect(textOf(load, fieldsOf(load, view))).toBe(textOf(load, fields));
+    expect(textOf(load, fields)).not.toBe(textOf(load, load.first));
+    expect(textOf(study, study.first)).not.toBe(textOf(load, load.first));
     expect(changed(view, changesOf(load, load.first))).toEqual({ search: "nightly" });
   });
 
@@ -31,6 +33,5 @@ describe("what is filled in", () => {
   test("has no choice that there is not, and a configuration has no room", () => {
     expect(fieldsOf(load, { protocol: "http4" })["protocol"]).toBe("auto");
     expect([load, find, study, bill].map(isKept)).toEqual([true, true, true, false]);
-    expect(keptText(bill, { rate: "9" })).toBe("");
   });
 });

@@ -7,7 +7,7 @@ import type { View } from "../view";
 import { ConfigurationField } from "./configuration";
 import { FieldView, type FieldProps } from "./field";
 import { NO_ERRORS, type Errors, type Fields } from "./fields";
-import { changesOf, fieldsOf, isKept, keptText } from "./kept";
+import { changesOf, fieldsOf, isKept, textOf } from "./kept";
 import { FIRST_KIND, FORMS, type Kind } from "./kinds";
 import type { Input } from "./kinds/form";
 
@@ -41,13 +41,14 @@ export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind
   // What was filled in stays when another kind is looked at.
   const [filled, setFilled] = useState(FIRST);
   const form = useRef<HTMLFormElement>(null);
-  const kept = keptText(FORMS[kind], view);
-  // A link, or the way back, may lead to other settings.
+  const kept = textOf(FORMS[kind], fieldsOf(FORMS[kind], view));
+  const own = useRef("");
+  // A link, or the way back, may lead to other settings. What this form has written itself may be behind what is typed by now.
   useEffect(() => {
-    if (isKept(FORMS[kind])) {
+    if (isKept(FORMS[kind]) && kept !== own.current) {
       fill(fieldsOf(FORMS[kind], view));
     }
-  }, [kind, kept]);
+  }, [kept]);
   // The first field that is wrong is where a reader goes on.
   useEffect(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus(), [errors]);
   const { title, inputs, read } = FORMS[kind];
@@ -69,11 +70,13 @@ export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind
   const choose = (to: Kind) => {
     // Errors are those of the fields of before.
     refuse(NO_ERRORS);
+    own.current = textOf(FORMS[to], filled[to]);
     change({ ...changesOf(FORMS[to], filled[to]), start: to === FIRST_KIND ? "" : to });
   };
   /** Once a field is left: with each letter, the whole page would be drawn again. */
   const keep = (event: { target: EventTarget | null }) => {
     if (!(event.target instanceof HTMLInputElement && event.target.type === "radio")) {
+      own.current = textOf(FORMS[kind], fields);
       change(changesOf(FORMS[kind], fields));
     }
   };

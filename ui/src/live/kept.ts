@@ -33,7 +33,7 @@ export function changesOf(form: Form, fields: Fields): View {
   return Object.fromEntries(names.map((name) => [name, valueOf(name)]));
 }
 
-/** What a view has of a form, as a text that tells it from others. */
-export function keptText(form: Form, view: View): string {
-  return isKept(form) ? written(changed({}, changesOf(form, fieldsOf(form, view)))) : "";
+/** What an address has of a form with these fields, as a text that tells it from others. */
+export function textOf(form: Form, fields: Fields): string {
+  return `${form.kind} ${written(changed({}, changesOf(form, fields)))}`;
 }
