@@ -203,6 +203,7 @@ mod tests {
     #[test]
     fn distributions_of_all_requests_have_one_axis() {
         let mut result = result();
+        result.by_request[1].book.answered = 5;
         let slow = RequestHistograms { response: times(90_000, 5), ..RequestHistograms::default() };
         let histograms = result.histograms.get_or_insert_default();
         histograms.by_request.insert("GET /b".to_owned(), slow);
