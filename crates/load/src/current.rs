@@ -19,6 +19,7 @@ use crate::log::{Entry, Outcome};
 use crate::recording::{Recording, Unsent};
 use crate::run::{LiveSample, Release, Run};
 use crate::traffic::{Picked, Picker, Traffic};
+use crate::untaken::Untaken;
 
 /// State of the run in progress.
 pub(crate) struct Current<'a> {
@@ -30,7 +31,7 @@ pub(crate) struct Current<'a> {
     planned: u64,
     /// Start of the current turn of the event loop.
     turn_from_ns: u64,
-    /// Recorded requests left to start, if their number is limited.
+    /// Recorded requests left to start, if their number is limited: of those that the worker has taken.
     requests_left: Option<u64>,
     /// Intended start of the request after the last one, in an open loop of which all requests are planned, until the run ends.
     planned_until_ns: Option<u64>,
@@ -60,7 +61,11 @@ impl<'a> Current<'a> {
             next: Picked::default(),
             planned: 0,
             turn_from_ns: 0,
-            requests_left: run.requests,
+            requests_left: if run.untaken.is_some() {
+                run.requests.map(Untaken::first_of)
+            } else {
+                run.requests
+            },
             planned_until_ns: None,
             live,
             live_connections: 0,
