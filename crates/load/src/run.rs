@@ -95,6 +95,10 @@ impl Run {
 pub struct LiveSample {
     /// Requests without a response.
     pub errors: u64,
+    /// Its begin, which is in the record.
+    pub(crate) from_ns: u64,
+    /// The time of the record that it is about.
+    pub(crate) covered_ns: u64,
     /// Response times of answered requests.
     pub(crate) response: Counts<u64, 2>,
     /// Send lags of answered requests.
@@ -106,9 +110,11 @@ pub struct LiveSample {
 }
 
 impl LiveSample {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(from_ns: u64) -> Self {
         Self {
             errors: 0,
+            from_ns,
+            covered_ns: 0,
             response: Counts::new(),
             send_lag: Counts::new(),
             body_bytes: 0,
