@@ -29,7 +29,7 @@ const QUANTILES: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
 /// The quantiles of a response time, which is the sum of four service times (Erlang distribution).
 const TRUE_US: [f64; 4] = [3_672.06, 6_680.78, 10_045.1, 13_062.2];
 /// The rate of the record, in that of the warm-up.
-const FACTORS: [f64; 4] = [0.7, 1.0, 1.3, 2.0];
+const FACTORS: [f64; 4] = [0.75, 1.0, 1.3, 2.0];
 
 /// The requests of a load, from the start of its record on. The services of those after `steady` of them take longer by a factor.
 fn responses(random: &mut Xoshiro256PlusPlus, steady: usize, factor: f64) -> Vec<Responded> {
