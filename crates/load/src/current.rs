@@ -19,7 +19,6 @@ use crate::log::{Entry, Outcome};
 use crate::recording::{Recording, Unsent};
 use crate::run::{LiveSample, Release, Run};
 use crate::traffic::{Picked, Picker, Traffic};
-use crate::untaken::Untaken;
 
 /// State of the run in progress.
 pub(crate) struct Current<'a> {
@@ -61,11 +60,7 @@ impl<'a> Current<'a> {
             next: Picked::default(),
             planned: 0,
             turn_from_ns: 0,
-            requests_left: if run.untaken.is_some() {
-                run.requests.map(Untaken::first_of)
-            } else {
-                run.requests
-            },
+            requests_left: run.requests_at_first(),
             planned_until_ns: None,
             live,
             live_connections: 0,

@@ -88,6 +88,11 @@ impl Run {
             lookups: None,
         }
     }
+
+    /// The requests that the worker may record before it takes more, if their number is limited.
+    pub(crate) fn requests_at_first(&self) -> Option<u64> {
+        if self.untaken.is_some() { self.requests.map(Untaken::first_of) } else { self.requests }
+    }
 }
 
 /// Errors, response times, send lags and bytes since the previous live sample.
