@@ -13,6 +13,9 @@ use crate::log_histogram::LogHistogram;
 
 /// Time windows of a trial.
 pub(crate) const WINDOWS: usize = 100;
+/// An expected length that turns out too short leaves no batches, if complete windows cover less of the record than this share. What
+/// happened after them would be in the quantiles, but in no interval of them.
+const LEAST_COVERED: f64 = 0.9;
 /// Maximum number of individual releases and responses.
 const MAX_KEPT: usize = 16_384;
 /// Mean time between samples of the requests in flight, nanoseconds.
@@ -64,8 +67,10 @@ pub struct Course {
     record: Division,
     /// True if the length that is divided is the expected one, and not that of the plan.
     is_expected: bool,
-    /// End of the record.
+    /// End of the record: that of the first worker to end.
     until_ns: u64,
+    /// End of the last worker to end, after a merge.
+    last_until_ns: Option<u64>,
     pub(crate) windows: Vec<Window>,
     /// Times of the first releases, one list per worker, in order.
     pub(crate) releases_ns: Vec<Vec<u64>>,
@@ -96,6 +101,7 @@ impl Course {
             record: Division::new(from_ns, end_ns, WINDOWS),
             is_expected: false,
             until_ns: end_ns.max(from_ns + 1),
+            last_until_ns: None,
             windows: vec![Window::new(); WINDOWS],
             releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
             gap_error: Distribution::default(),
@@ -158,9 +164,23 @@ impl Course {
         self.windows.get(..complete).unwrap_or(&self.windows)
     }
 
-    /// Number of complete twentieths of the planned or expected record.
+    /// The complete windows, unless they leave too much of a record out that was expected to be shorter, or of which a worker ended early.
+    fn windows_of_batches(&self) -> &[Window] {
+        let windows = self.complete_windows();
+        let covered_s = windows.len() as f64 * self.record.part_s();
+        let recorded_ns = self.last_until_ns().saturating_sub(self.record.start_ns());
+        let is_covered = covered_s >= LEAST_COVERED * recorded_ns as f64 / 1e9;
+        if self.is_expected && !is_covered { &[] } else { windows }
+    }
+
+    /// Number of complete twentieths of the planned or expected record; 0 if they leave too much of an expected one out.
     pub(crate) fn complete_batches(&self) -> usize {
-        self.complete_windows().len() * BATCHES / WINDOWS
+        self.windows_of_batches().len() * BATCHES / WINDOWS
+    }
+
+    /// End of the last worker to end.
+    fn last_until_ns(&self) -> u64 {
+        self.last_until_ns.unwrap_or(self.until_ns)
     }
 
     /// Mean number of requests in flight, with the observations of the worker that has the fewest. None if a worker has none.
@@ -174,8 +194,8 @@ impl Course {
         Some(hoptax_result::InFlight { seen, looks, computed: computed.sum() })
     }
 
-    /// Response times by batch. A batch has a fixed number of complete windows. There are at least [`BATCHES`] batches if
-    /// there are that many windows.
+    /// Response times by batch. A batch has a fixed number of complete windows. There are at most [`BATCHES`] batches, since the dependence of
+    /// responses reaches beyond shorter ones, and at least half as many if there are that many windows.
     pub(crate) fn batches(&self) -> Vec<Histogram<u32>> {
         let sum = |windows: &[Window]| {
             let mut all = Counts::new();
@@ -184,8 +204,8 @@ impl Course {
             }
             all.histogram()
         };
-        let windows = self.complete_windows();
-        windows.chunks_exact((windows.len() / BATCHES).max(1)).map(sum).collect()
+        let windows = self.windows_of_batches();
+        windows.chunks_exact(windows.len().div_ceil(BATCHES).max(1)).map(sum).collect()
     }
 
     /// Time at which [`Self::sample`] next has anything to do, at the earliest. Until then, calls have no effect.
@@ -270,6 +290,7 @@ impl Course {
                 worker.length_ns.get_or_insert(length_ns);
             });
         }
+        self.last_until_ns = Some(self.last_until_ns().max(other.last_until_ns()));
         self.until_ns = self.until_ns.min(other.until_ns);
         for (ours, theirs) in self.windows.iter_mut().zip(other.windows) {
             ours.planned += theirs.planned;
@@ -284,6 +305,9 @@ impl Course {
         self.connections.extend(other.connections);
     }
 }
+
+#[cfg(test)]
+mod coverage;
 
 #[cfg(test)]
 mod tests {
@@ -340,7 +364,7 @@ mod tests {
     fn an_early_end_leaves_the_complete_windows_and_the_actual_length() {
         let mut course = Course::new(1_000, 101_000, 0, 1);
         course.truncate(48_500);
-        assert_eq!((course.complete_windows().len(), course.batches().len()), (47, 23));
+        assert_eq!((course.complete_windows().len(), course.batches().len()), (47, 15));
         assert_eq!(course.recorded_ns(), 47_500);
         // The drain is excluded.
         course.end(48_000, 90_000);
@@ -365,11 +389,33 @@ mod tests {
         };
         let complete = |course: &Course| (course.complete_windows().len(), course.complete_batches());
         let early = course(71_500);
-        assert_eq!((complete(&early), early.batches().len()), ((70, 14), 23));
+        assert_eq!((complete(&early), early.batches().len()), ((70, 14), 17));
         assert_eq!([0, 49, 99].map(|window| early.windows[window].planned), [1, 1, 2]);
         assert!(early.expected_window_s().is_some_and(|length_s| (length_s - 1e-6).abs() < 1e-12));
         assert_eq!(complete(&course(101_000)), (100, BATCHES));
-        assert_eq!(complete(&course(150_001)), (99, BATCHES - 1));
+        assert_eq!(complete(&course(109_000)), (99, BATCHES - 1));
+    }
+
+    #[test]
+    fn batches_of_an_expected_record_cover_nearly_all_of_it_or_there_are_none() {
+        let course = |until_ns: u64| {
+            let mut course = Course::new(0, 3_600_000_000_000, 0, 1);
+            course.expect_end(100_000);
+            course.truncate(until_ns);
+            course
+        };
+        let batches = |course: &Course| (course.batches().len(), course.complete_batches());
+        assert_eq!(batches(&course(105_000)), (19, 19));
+        assert_eq!((batches(&course(111_000)), course(111_000).complete_windows().len()), ((0, 0), 99));
+        // A worker that ends early leaves the others a lower load.
+        let ending = |first_ns: u64, last_ns: u64| {
+            let mut all = course(first_ns);
+            all.merge(course(last_ns));
+            all.merge(course(first_ns));
+            batches(&all)
+        };
+        assert_eq!([ending(70_000, 72_000), ending(72_000, 70_000)], [(17, 14); 2]);
+        assert_eq!([ending(60_000, 72_000), ending(72_000, 60_000)], [(0, 0); 2]);
     }
 
     #[test]

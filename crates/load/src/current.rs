@@ -30,7 +30,7 @@ pub(crate) struct Current<'a> {
     planned: u64,
     /// Start of the current turn of the event loop.
     turn_from_ns: u64,
-    /// Recorded requests left to start, if their number is limited.
+    /// Recorded requests left to start, if their number is limited: of those that the worker has taken.
     requests_left: Option<u64>,
     /// Intended start of the request after the last one, in an open loop of which all requests are planned, until the run ends.
     planned_until_ns: Option<u64>,
@@ -51,7 +51,7 @@ pub(crate) struct Current<'a> {
 
 impl<'a> Current<'a> {
     pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
-        let live = run.live.as_ref().map(|_| LiveSample::new());
+        let live = run.live.as_ref().map(|_| LiveSample::new(run.record_from_ns));
         let recorder = |sink: &IntervalSink| {
             IntervalRecorder::new(sink.clone(), run.record_from_ns, run.end_ns, run.workers)
         };
@@ -60,7 +60,7 @@ impl<'a> Current<'a> {
             next: Picked::default(),
             planned: 0,
             turn_from_ns: 0,
-            requests_left: run.requests,
+            requests_left: run.requests_at_first(),
             planned_until_ns: None,
             live,
             live_connections: 0,
@@ -479,12 +479,14 @@ impl<'a> Current<'a> {
         self.intervals.drain(..).for_each(|interval| interval.finish(now_ns));
     }
 
-    pub(crate) fn send_live(&mut self, open_connections: usize) {
+    pub(crate) fn send_live(&mut self, now_ns: u64, open_connections: usize) {
+        let until_ns = now_ns.max(self.run.record_from_ns);
         if let (Some(live), Some(sender)) = (&mut self.live, &self.run.live) {
             let open_connections = open_connections as i64;
             live.more_connections = open_connections - self.live_connections;
+            live.covered_ns = until_ns.saturating_sub(live.from_ns);
             // A slow reader loses live samples, but no change of the connections. The recordings are unaffected.
-            if sender.try_send(std::mem::replace(live, LiveSample::new())).is_ok() {
+            if sender.try_send(std::mem::replace(live, LiveSample::new(until_ns))).is_ok() {
                 self.live_connections = open_connections;
             }
         }

@@ -62,6 +62,7 @@ mod trace;
 mod traffic;
 mod transport;
 pub mod trial;
+mod untaken;
 mod url;
 mod worker;
 
@@ -95,5 +96,6 @@ pub use target::{RequestSpec, Target, TargetError};
 pub use think::Think;
 pub use trace::{Trace, TraceError};
 pub use traffic::{MessageTimes, Traffic};
+pub use untaken::Untaken;
 pub use url::{join_url, without_user};
 pub use worker::{Worker, WorkerSpec};

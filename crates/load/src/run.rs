@@ -11,6 +11,7 @@ use crate::log::LogSink;
 use crate::lookups::AddressUpdates;
 use crate::schedule::Schedule;
 use crate::think::Think;
+use crate::untaken::Untaken;
 
 /// Interval between live samples, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
@@ -47,8 +48,10 @@ pub struct Run {
     /// True if the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the worker, which would
     /// cost the server CPU time. The worker yields its processor between polls.
     pub polls: bool,
-    /// Number of recorded requests after which the run ends; None for no limit.
+    /// Number of recorded requests after which the run ends; None for no limit. A worker that takes requests is expected to take so many.
     pub requests: Option<u64>,
+    /// The requests that the workers of a closed loop take, so that all end at about the same time; None if this worker has its own.
+    pub untaken: Option<Untaken>,
     /// The time that these take in a closed loop, shared by the workers of its trial.
     pub expected_length: ExpectedLength,
     /// Receives live samples.
@@ -76,6 +79,7 @@ impl Run {
             early_end: EarlyEnd::new(1),
             polls: false,
             requests: None,
+            untaken: None,
             expected_length: ExpectedLength::default(),
             live: None,
             log: None,
@@ -84,6 +88,11 @@ impl Run {
             lookups: None,
         }
     }
+
+    /// The requests that the worker may record before it takes more, if their number is limited.
+    pub(crate) fn requests_at_first(&self) -> Option<u64> {
+        if self.untaken.is_some() { self.requests.map(Untaken::first_of) } else { self.requests }
+    }
 }
 
 /// Errors, response times, send lags and bytes since the previous live sample.
@@ -91,6 +100,10 @@ impl Run {
 pub struct LiveSample {
     /// Requests without a response.
     pub errors: u64,
+    /// Its begin, which is in the record.
+    pub(crate) from_ns: u64,
+    /// The time of the record that it is about.
+    pub(crate) covered_ns: u64,
     /// Response times of answered requests.
     pub(crate) response: Counts<u64, 2>,
     /// Send lags of answered requests.
@@ -102,9 +115,11 @@ pub struct LiveSample {
 }
 
 impl LiveSample {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(from_ns: u64) -> Self {
         Self {
             errors: 0,
+            from_ns,
+            covered_ns: 0,
             response: Counts::new(),
             send_lag: Counts::new(),
             body_bytes: 0,

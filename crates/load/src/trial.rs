@@ -40,6 +40,7 @@ use crate::run::{Release, Run};
 use crate::schedule::Schedule;
 use crate::share::dealt;
 use crate::traffic::Traffic;
+use crate::untaken::Untaken;
 use crate::worker::{Worker, WorkerSpec};
 use account::Account;
 use gate::{Gate, Place};
@@ -117,6 +118,7 @@ pub fn run_with_cpu_times(
     let live = on_live.is_some().then_some(sender);
     let early_end = EarlyEnd::new(workers);
     let expected_length = ExpectedLength::default();
+    let (requests, untaken) = requests_of_workers(spec, &ready);
     let gate = Gate::new(workers);
     let are_done = AtomicBool::new(false);
     let has_ended =
@@ -133,23 +135,21 @@ pub fn run_with_cpu_times(
             })
             .transpose()
             .map_err(|source| TrialError::Thread { of: "that accounts for processes".to_owned(), source })?;
+        let drain_ns = nanoseconds(spec.timeout);
         let tasks = ready.into_iter().enumerate().map(|(number, (log, connections, worker))| {
             let run = Run {
-                start_ns,
                 record_from_ns,
                 parts_from_ns: parts_from_ns.clone(),
-                end_ns,
-                drain_ns: nanoseconds(spec.timeout),
-                release: release(spec, number as u32, workers as u32),
                 early_end: early_end.clone(),
-                polls: false,
-                requests: spec.requests.map(|requests| dealt(requests, number as u64, workers as u64)),
+                requests: requests[number],
+                untaken: untaken.clone(),
                 expected_length: expected_length.clone(),
                 live: live.clone(),
                 log,
                 intervals: spec.intervals.clone(),
                 workers,
                 lookups: lookups.as_ref().map(Lookups::shared),
+                ..Run::new(release(spec, number as u32, workers as u32), start_ns, end_ns, drain_ns)
             };
             let kept = Kept::new(spec, number as u64, connections);
             move |place: Place<'_>| run_worker(worker, run, kept, place, stop)
@@ -218,6 +218,26 @@ fn workers(spec: &TrialSpec) -> usize {
         max_workers.min(usize::try_from(requests.max(1)).unwrap_or(max_workers))
     });
     spec.workers.clamp(1, max_workers)
+}
+
+/// The number of requests of each worker, and the requests that none has. In an open loop, whose times are planned,
+/// each has its own. In a closed one, a worker is expected to send as its share of the connections, and takes what it sends.
+fn requests_of_workers(spec: &TrialSpec, ready: &[Ready]) -> (Vec<Option<u64>>, Option<Untaken>) {
+    let workers = ready.len() as u64;
+    let Some(requests) = spec.requests else { return (vec![None; ready.len()], None) };
+    if spec.open.is_some() {
+        let own = |number| Some(dealt(requests, number, workers));
+        return ((0..workers).map(own).collect(), None);
+    }
+    let all = ready.iter().map(|(_, connections, _)| *connections as u128).sum::<u128>().max(1);
+    let expected = |(_, connections, _): &Ready| {
+        let share = u128::from(requests) * *connections as u128 / all;
+        (share as u64).max(requests.min(1))
+    };
+    let expected: Vec<u64> = ready.iter().map(expected).collect();
+    let first: u64 = expected.iter().copied().map(Untaken::first_of).sum();
+    let untaken = Untaken::new(requests.saturating_sub(first), workers);
+    (expected.into_iter().map(Some).collect(), Some(untaken))
 }
 
 /// The state that the recordings of a worker keep beside counts and times.

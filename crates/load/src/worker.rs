@@ -218,7 +218,7 @@ impl Worker {
                 next_scan_ns = now + SCAN_NS;
             }
             if now >= next_live_ns {
-                current.send_live(self.connections.established());
+                current.send_live(now, self.connections.established());
                 next_live_ns = now + LIVE_NS;
             }
             let until_ns = if current.run.polls { now } else { self.wait_until_ns(&current, now) };

@@ -12,7 +12,9 @@ use hoptax_load::trial;
 use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{EndedBy, Environment};
 
-use crate::support::{OK, answering, answering_after, failed, read_request, run, server, spec, wait_until};
+use crate::support::{
+    OK, answering, answering_after, failed, read_request, run, server, slow, spec, wait_until,
+};
 
 #[test]
 fn a_stopped_trial_covers_the_time_until_the_stop_without_the_drain() {
@@ -110,6 +112,19 @@ fn a_request_limit_records_exactly_that_many() {
             assert!((result.rate.offered / 1_000.0 - 1.0).abs() < 0.4, "{:?}", result.rate);
         }
     }
+}
+
+#[test]
+fn a_worker_with_more_connections_sends_more_of_the_requests_of_a_closed_loop() {
+    let mut spec = spec(slow(Duration::from_millis(2)));
+    (spec.connections, spec.workers, spec.requests) = (3, 2, Some(600));
+    spec.duration = Duration::from_hours(1);
+    let result = run(&spec);
+    assert_eq!((result.book.answered, result.ended_by), (600, EndedBy::Requests));
+    let sent: Vec<u64> = result.generator.workers.iter().map(|worker| worker.response.count).collect();
+    // With as many each, that with two connections would be done when the other one has half of its requests left.
+    assert!(sent[0] * 4 > sent[1] * 5, "{sent:?}");
+    assert_eq!(sent[0] + sent[1], 600);
 }
 
 #[test]

@@ -56,6 +56,10 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
         // Medians, since a stall, however long its queue, is no change of the subject's state.
         let (Some(before_us), Some(after_us)) = (median(before), median(after)) else { return Vec::new() };
         let change = after_us / before_us - 1.0;
+        // A record that took longer than its warm-up told has no window of its end.
+        let share = result.window_s.filter(|_| result.recorded_s > 0.0);
+        let share = share
+            .map_or(begins as f64 / count as f64, |window_s| begins as f64 * window_s / result.recorded_s);
         severity_above(
             change.abs(),
             limits.value(&thresholds::STEADY_CHANGE),
@@ -69,7 +73,7 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
                 format!(
                     "no steady state: response time p50 changed by {} % after {} % of the trial",
                     signed(change * 100.0, 0),
-                    grouped(begins as f64 / count as f64 * 100.0, 0)
+                    grouped(share * 100.0, 0)
                 ),
                 "run longer, with a longer `--warmup`; `windows` in the JSON result shows the course",
             );

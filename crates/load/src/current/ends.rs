@@ -51,6 +51,11 @@ impl Current<'_> {
     pub(super) fn count_down(&mut self) -> bool {
         let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return false };
         *left -= 1;
+        if *left == 0
+            && let Some(untaken) = &self.run.untaken
+        {
+            *left = untaken.take();
+        }
         *left == 0
     }
 

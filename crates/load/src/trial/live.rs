@@ -77,11 +77,13 @@ pub(super) fn show(
 ) {
     let mut times: Option<(Counts<u64, 2>, Counts<u64, 2>)> = None;
     let (mut errors, mut body_bytes, mut connections, mut samples) = (0, 0_u64, 0_i64, 0);
+    let mut covered_ns = 0;
     let Times { start: start_ns, end: end_ns, .. } = *trial;
     let mut last_ns = start_ns;
     while let Ok(sample) = receiver.recv() {
         errors += sample.errors;
         body_bytes += sample.body_bytes;
+        covered_ns += sample.covered_ns;
         connections += sample.more_connections;
         samples += 1;
         match &mut times {
@@ -99,16 +101,16 @@ pub(super) fn show(
         if let Some((response, send_lag)) = times.take() {
             let all = response.histogram();
             let at = |quantile: f64| all.value_at_quantile(quantile) as f64 / 1e3;
-            let length_s = length_ns as f64 / 1e9;
+            let covered_ns = std::mem::take(&mut covered_ns);
             on_live(&LiveLine {
                 elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
                 total_s: (end_ns - start_ns) as f64 / 1e9,
-                rate: all.len() as f64 / length_s,
+                rate: per_second(all.len(), covered_ns, workers),
                 p50_us: at(0.5),
                 p99_us: at(0.99),
                 send_lag_p99_us: is_open.then(|| send_lag.histogram().value_at_quantile(0.99) as f64 / 1e3),
                 errors,
-                body_bytes_per_s: Some(std::mem::take(&mut body_bytes) as f64 / length_s),
+                body_bytes_per_s: Some(per_second(std::mem::take(&mut body_bytes), covered_ns, workers)),
                 connections: u64::try_from(connections).ok().filter(|_| samples >= workers),
             });
         }
@@ -116,9 +118,38 @@ pub(super) fn show(
     }
 }
 
+/// The rate of all workers, of which samples with this count cover this time in all. Workers send samples one after the other, so that a line
+/// may have more of one than of another.
+fn per_second(count: u64, covered_ns: u64, workers: usize) -> f64 {
+    if covered_ns == 0 {
+        return 0.0;
+    }
+    count as f64 * workers as f64 / (covered_ns as f64 / 1e9)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::sync_channel;
+
     use super::*;
+
+    #[test]
+    fn the_rate_of_a_line_is_that_of_all_workers_before_it_has_a_sample_of_each() {
+        let now = now_ns();
+        let trial = Times { start: now - 4 * LIVE_NS, record_from: now - 2 * LIVE_NS, end: now + LIVE_NS };
+        let (sender, receiver) = sync_channel(1);
+        let mut sample = LiveSample::new(trial.record_from);
+        (0..500).for_each(|_| sample.response.record(1_000));
+        (sample.body_bytes, sample.covered_ns) = (1_000, LIVE_NS);
+        sender.send(sample).unwrap();
+        drop(sender);
+        let mut lines = Vec::new();
+        show(&receiver, &trial, 2, false, &mut |line| lines.push(*line));
+        let [line] = lines[..] else { panic!("{lines:?}") };
+        assert!((line.rate - 2_000.0).abs() < 1e-9, "{line:?}");
+        assert!(line.body_bytes_per_s.is_some_and(|bytes| (bytes - 4_000.0).abs() < 1e-9), "{line:?}");
+        assert!(per_second(0, 0, 2).abs() < 1e-9, "of the warm-up");
+    }
 
     #[test]
     fn a_line_has_nothing_of_the_warm_up_or_that_alone() {

@@ -116,7 +116,7 @@ impl Worker {
             current.record_unsent(current.next_ns, current.next, Unsent::End);
             current.plan_next(self.picker.pick(&self.traffic));
         }
-        current.send_live(self.connections.established());
+        current.send_live(now, self.connections.established());
         current.finish_intervals(now);
         current.recordings().for_each(crate::recording::Recording::flush_recent_status);
     }

@@ -69,8 +69,8 @@ fn without_intervals(result: &LoadResult) -> Option<&'static str> {
     } else if !result.stages.is_empty() {
         "the load has stages, which differ by design"
     } else if result.plan.request_limit.is_some() && result.plan.loop_ == Loop::Closed {
-        "the load ended with its requests, and its warm-up did not tell how long they take, or that this is less than a tenth of a \
-         second"
+        "the load ended with its requests, and its warm-up did not tell about how long they take, or that this is less than a tenth of \
+         a second"
     } else {
         "the load ended in the first half of its planned time, and intervals need ten of its twentieths"
     })
