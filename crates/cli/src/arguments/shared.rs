@@ -99,7 +99,7 @@ impl OutArguments {
 /// The time of a measurement, instead of a number of rounds.
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArguments {
-    /// Time to measure: as many complete rounds as fit, at least two; of a bill, its tries and its second study included
+    /// Time to measure: as many complete rounds as fit, at least two
     ///
     /// With --resume, the additional time.
     #[arg(id = "budget", long = "budget", value_name = "DURATION", value_parser = values::duration)]
@@ -111,8 +111,8 @@ pub(crate) struct BudgetArguments {
 pub(crate) struct DecisionArguments {
     /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time
     ///
-    /// They are if they reach, to each side, at most a fifth of the change, or half of the margin of a comparison, or a third of
-    /// the smallest limit of a gate. A change near a limit stays undecided. Limits on other measures are not waited for.
+    /// They are if they reach, to each side, at most a fifth of the change, or half of the margin that is equivalent, or a third of the
+    /// smallest limit. Other measures are not waited for.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
 }

@@ -72,7 +72,13 @@ Exit codes:
   3    a requirement is missing, such as Envoy, memory or a port
   4    the study is void
   130  interrupted; --resume continues the bill")]
-#[command(mut_arg("budget", |budget| budget.conflicts_with("rounds")))]
+#[command(mut_arg("budget", |budget| budget
+    .conflicts_with("rounds")
+    .help("Time of the bill, its tries and its second study included")
+    .long_help(
+        "Time of the bill, its tries and its second study included: as many complete rounds as fit, at least two. \
+         With --resume, the additional time"
+    )))]
 pub(crate) struct PriceArguments {
     /// Envoy bootstrap or `/config_dump`, YAML or JSON; or use --pod
     #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]

@@ -36,7 +36,7 @@ pub(super) fn by_reference(
     check_limits(&given, settings.limits).map_err(Failure::bad_input)?;
     let store = store::path(store)?;
     // Read first: a reference that is missing should not be found after the measurement.
-    let earlier = earlier(&store, &given.name, label, say)?;
+    let earlier = earlier(&store, &given.name, label, settings.study, say)?;
     let folder = run_folder::path_of(settings.folder, &given.name);
     let length = RequestedLength { rounds: settings.rounds, ..RequestedLength::default() };
     let of_reference = earlier.iter().map(|one| &one.result).rfind(|result| result.verdict != Verdict::Void);
@@ -48,8 +48,14 @@ pub(super) fn by_reference(
     Ok(Gated { gate, folder })
 }
 
-/// The complete stored runs of the study that have the label.
-fn earlier(store: &Path, study: &str, label: &str, say: Say<'_>) -> Result<Vec<Earlier>, Failure> {
+/// The complete stored runs of the study that have the label. `file` is the study as the user named it.
+fn earlier(
+    store: &Path,
+    study: &str,
+    label: &str,
+    file: &str,
+    say: Say<'_>,
+) -> Result<Vec<Earlier>, Failure> {
     let filter = Filter { name: Some(study.to_owned()), label: Some(label.to_owned()), since: None };
     let documents = store::with_existing(
         store,
@@ -76,7 +82,7 @@ fn earlier(store: &Path, study: &str, label: &str, say: Say<'_>) -> Result<Vec<E
     if usable < 2 {
         return Err(Failure::bad_input(format!(
             "a reference needs at least 2 runs of the study `{study}` on this machine with the label `{label}` that are complete and not \
-             void, better five, hours apart; `{}` has {usable}: `hoptax study {study} --store` measures one, and `hoptax runs label RUN \
+             void, better five, hours apart; `{}` has {usable}: `hoptax study {file} --store` measures one, and `hoptax runs label RUN \
              {label}` labels it{elsewhere}",
             store.display()
         )));
