@@ -242,9 +242,13 @@ impl FromStr for Condition {
             Metric::Requests { as_percent, .. } => {
                 let percent = value.strip_suffix('%');
                 *as_percent = percent.is_some();
-                number(percent.unwrap_or(value)).ok_or_else(|| {
+                let limit = number(percent.unwrap_or(value)).ok_or_else(|| {
                     format!("`{value}` is neither a share nor a count: write `0.1%` or `10`")
-                })?
+                })?;
+                if *as_percent && limit > 100.0 {
+                    return Err(format!("`{value}` is more than all requests: write a share of at most `100%`"));
+                }
+                limit
             }
             Metric::Processes(one) => one.limit(value)?,
         };

@@ -166,6 +166,7 @@ fn invalid_conditions_are_errors() {
         ("send-lag.p95>1ms", "other percentiles than p50, p90, p99 and p99.9"),
         ("rate<fast", "is not a rate"),
         ("errors>-1%", "neither a share nor a count"),
+        ("errors>100.1%", "more than all requests"),
         ("cpu>80", "write `80%`"),
         ("cpu_us>5ms", "a number of microseconds"),
         ("memory>200", "as `200MiB`"),
