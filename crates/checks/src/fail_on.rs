@@ -246,7 +246,9 @@ impl FromStr for Condition {
                     format!("`{value}` is neither a share nor a count: write `0.1%` or `10`")
                 })?;
                 if *as_percent && limit > 100.0 {
-                    return Err(format!("`{value}` is more than all requests: write a share of at most `100%`"));
+                    return Err(format!(
+                        "`{value}` is more than all requests: write a share of at most `100%`"
+                    ));
                 }
                 limit
             }

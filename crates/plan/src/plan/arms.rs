@@ -147,8 +147,7 @@ impl Planned<'_> {
         self.requested(at, application).into_iter().filter(|one| !is_reported(one)).collect()
     }
 
-    /// Adds the arms of an entry, whose place in the file is `pointer`, and those that they are compared with. Returns the
-    /// problems of the entry with their places.
+    /// Adds the arms of an entry at `pointer` of the file, and those that they are compared with. Returns its problems with their places.
     fn add(&mut self, index: usize, entry: &ArmEntry, pointer: &str) -> Vec<(String, String)> {
         let (name, at) = match entry {
             ArmEntry::Subject(_) if !self.file.conditions.is_empty() => {
