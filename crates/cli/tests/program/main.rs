@@ -24,6 +24,7 @@ mod crosscheck;
 mod dns;
 mod doctor;
 mod envoy_release;
+mod first_screens;
 mod fortio;
 mod http3;
 mod imports;
