@@ -7,7 +7,6 @@ mod interrupt;
 mod print;
 mod progress;
 mod schema;
-mod token_file;
 
 use std::env;
 use std::process::ExitCode;

@@ -40,6 +40,7 @@ pub mod render;
 mod rows;
 mod rules;
 pub mod sarif;
+pub mod schema;
 mod side;
 mod sittings;
 mod style;

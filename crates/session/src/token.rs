@@ -1,5 +1,7 @@
 //! The token that a client of a server or an agent shows, and its comparison in constant time.
 
+mod file;
+
 use std::fmt;
 
 use base64::Engine;

@@ -60,6 +60,7 @@ pub(crate) fn added(error: clap::Error, program: &clap::Command, line: &[OsStrin
         ErrorKind::InvalidSubcommand => of_command(error, program, line),
         ErrorKind::UnknownArgument => of_flag(error, line),
         ErrorKind::InvalidValue => of_value(error, line),
+        ErrorKind::ArgumentConflict => of_conflict(error),
         _ => error,
     }
 }
@@ -84,6 +85,23 @@ fn of_value(error: clap::Error, line: &[OsString]) -> clap::Error {
         Some(place) => with_tip(error, &place),
         None => error,
     }
+}
+
+/// The error about options that exclude each other. Those that a search on arms refuses are in its study.
+fn of_conflict(error: clap::Error) -> clap::Error {
+    let names_arms = |kind: ContextKind| {
+        let is_arms = |option: &String| option.starts_with("--arms ");
+        match error.get(kind) {
+            Some(ContextValue::String(option)) => is_arms(option),
+            Some(ContextValue::Strings(options)) => options.iter().any(is_arms),
+            _ => false,
+        }
+    };
+    if names_arms(ContextKind::InvalidArg) || names_arms(ContextKind::PriorArg) {
+        let tip = "the study states requests, connections and servers, and all objectives hold together";
+        return with_tip(error, tip);
+    }
+    error
 }
 
 /// The error with this tip only.

@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_cluster::job::Pull;
+use hoptax_result::StudyResult;
 use hoptax_session::awake::NeverHalt;
+use hoptax_session::load::GivenHeaders;
+use hoptax_session::results::read_run;
 use hoptax_session::thresholds;
-use hoptax_session::{EnvoyChoice, Options};
+use hoptax_session::token::Token;
+use hoptax_session::{EnvoyChoice, Failure, Options};
 
 use super::values;
+use crate::print;
 
 /// The words for when nodes pull an image.
 pub(crate) const PULLS: [(&str, Pull); 3] =
@@ -120,9 +125,92 @@ pub(crate) struct DecisionArguments {
 /// The seed of what is random.
 #[derive(Debug, Args)]
 pub(crate) struct SeedArguments {
-    /// Seed of all random choices: orders, arrivals, delays
-    #[arg(id = "seed", long = "seed", value_name = "NUMBER", default_value_t = 1)]
-    pub(crate) number: u64,
+    /// Seed of all random choices: orders, arrivals, delays [default: that of a study file, or 1]
+    #[arg(id = "seed", long = "seed", value_name = "NUMBER")]
+    pub(crate) given: Option<u64>,
+}
+
+impl SeedArguments {
+    /// The seed, of a command without a study file.
+    pub(crate) fn number(&self) -> u64 {
+        self.given.unwrap_or(1)
+    }
+}
+
+/// The threads of a generator, and those of a server.
+#[derive(Debug, Args)]
+pub(crate) struct WorkersArguments {
+    /// Number of worker threads
+    #[arg(id = "workers", short = 'w', long = "workers", value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024))]
+    pub(crate) number: u32,
+}
+
+/// The rate of a measurement that has a usual one.
+#[derive(Debug, Args)]
+pub(crate) struct RateArguments {
+    /// Requests per second
+    #[arg(id = "rate", short = 'q', long = "rate", value_name = "RATE", default_value_t = 1_000.0, value_parser = values::rate)]
+    pub(crate) per_second: f64,
+}
+
+/// Headers of requests.
+#[derive(Debug, Args)]
+pub(crate) struct HeaderArguments {
+    /// Request header `Name: value`, or `@FILE` with one header per line; repeatable
+    ///
+    /// `@FILE` keeps credentials out of the process list.
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    headers: Vec<GivenHeaders>,
+}
+
+impl HeaderArguments {
+    /// All headers, names and values.
+    pub(crate) fn all(&self) -> Vec<(String, String)> {
+        self.headers.iter().flat_map(|given| given.0.clone()).collect()
+    }
+}
+
+/// The price of processors.
+#[derive(Debug, Args)]
+pub(crate) struct CorePriceArguments {
+    /// Price of a processor core for an hour, in any currency
+    #[arg(id = "price_per_core_hour", long = "price-per-core-hour", value_name = "PRICE", value_parser = values::price, requires = "rate")]
+    pub(crate) per_hour: Option<f64>,
+}
+
+/// Results of studies, from which something is predicted.
+#[derive(Debug, Args)]
+pub(crate) struct FromArguments {
+    /// Run folder of a study, or its `result.json`, to predict from; repeatable; the first that states a number counts
+    #[arg(id = "from", long = "from", value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
+    paths: Vec<PathBuf>,
+}
+
+impl FromArguments {
+    /// The results.
+    pub(crate) fn read(&self) -> Result<Vec<StudyResult>, Failure> {
+        self.paths.iter().map(|path| read_run(path)).collect()
+    }
+
+    /// Their paths, as they were given.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        self.paths.iter().map(|path| path.display().to_string()).collect()
+    }
+}
+
+/// The token of a server or an agent.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArguments {
+    /// File with the token that whoever connects must show, at least 16 characters; only you should read it
+    #[arg(id = "token_file", long = "token-file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+}
+
+impl TokenArguments {
+    /// The token; none if no file was given.
+    pub(crate) fn read(&self) -> Result<Option<Token>, Failure> {
+        self.file.as_deref().map(|file| Token::of_file(file, &print::say)).transpose()
+    }
 }
 
 /// The cluster that a command speaks with.
@@ -177,6 +265,14 @@ impl ServicesArguments {
     pub(crate) fn file(&self) -> Option<&Path> {
         self.services.as_deref()
     }
+}
+
+/// The form of a list.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Print JSON
+    #[arg(id = "json", long = "json")]
+    pub(crate) is_json: bool,
 }
 
 /// Where the result goes as JSON.

@@ -11,12 +11,11 @@ use hoptax_load::{
     StaticAddress,
 };
 use hoptax_session::load::{
-    Body, Connections, Data, DataOrder, GivenHeaders, GivenUrl, Load, Requests, Servers, ServiceSource,
-    TimedMessages,
+    Body, Connections, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages,
 };
 
 use super::security::SecurityArguments;
-use super::shared::{AwakeArguments, SeedArguments};
+use super::shared::{AwakeArguments, HeaderArguments, SeedArguments, WorkersArguments};
 use super::values::{self, ProtocolChoice};
 
 /// Ends the heading of an earlier group, which clap would otherwise continue.
@@ -151,19 +150,15 @@ pub(crate) struct TrafficArguments {
     /// Time limit of a request
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, help_heading = REQUESTS)]
     pub(crate) timeout: Duration,
-    /// Number of worker threads
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024), help_heading = NONE)]
-    pub(crate) workers: u32,
+    #[command(flatten, next_help_heading = NONE)]
+    pub(crate) workers: WorkersArguments,
     #[command(flatten, next_help_heading = NONE)]
     pub(crate) seed: SeedArguments,
     /// Request method
     #[arg(short = 'X', long, default_value = "GET", help_heading = REQUESTS)]
     pub(crate) method: String,
-    /// Request header `Name: value`, or `@FILE` with one header per line; repeatable
-    ///
-    /// `@FILE` keeps credentials out of the process list.
-    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
-    pub(crate) headers: Vec<GivenHeaders>,
+    #[command(flatten, next_help_heading = REQUESTS)]
+    pub(crate) headers: HeaderArguments,
     /// Store cookies that responses set, and send them on the same connection; for HTTP/1.1, HTTP/2 and HTTP/3
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) cookies: bool,
@@ -221,11 +216,11 @@ impl From<&TrafficArguments> for Load {
                     requests: arguments.requests_per_connection,
                     age: arguments.connection_age,
                 },
-                workers: arguments.workers,
+                workers: arguments.workers.number,
             },
             tls: (&arguments.security).into(),
             account: arguments.account.clone(),
-            seed: arguments.seed.number,
+            seed: arguments.seed.number(),
         }
     }
 }
@@ -241,7 +236,7 @@ impl TrafficArguments {
             data: self.data.clone().map(data),
             protocol: self.protocol.0,
             method: self.method.clone(),
-            headers: self.headers.iter().flat_map(|given| given.0.clone()).collect(),
+            headers: self.headers.all(),
             body: match (&self.body, &self.body_file, self.body_size) {
                 (_, Some(path), _) => Body::File(path.clone()),
                 (_, _, Some(bytes)) => Body::Bytes(bytes),

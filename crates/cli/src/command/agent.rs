@@ -1,16 +1,16 @@
 //! `hoptax lab agent`: sends shares of loads for a controller.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use hoptax_agents::agent::{Agent, Options};
 use hoptax_session::targets::AllowedTarget;
 
+use crate::arguments::shared::TokenArguments;
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
-use crate::{interrupt, print, token_file};
+use crate::{interrupt, print};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,9 +31,8 @@ pub(crate) struct AgentArguments {
     /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8420", value_parser = hoptax_host::scoped::socket_address)]
     listen: SocketAddr,
-    /// File with the token that controllers must show, at least 16 characters; only you should read it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArguments,
     /// Host that loads may go to, with a port or with any; repeatable
     ///
     /// The rules are those of `hoptax serve --allow-target`, but loopback has to be allowed as any other host.
@@ -49,7 +48,7 @@ pub(super) fn run(arguments: &AgentArguments) -> Result<Code, Failure> {
     let interrupt = interrupt::listen()?;
     let agent = Agent::bind(Options {
         listen: arguments.listen,
-        token: arguments.token_file.as_deref().map(token_file::read).transpose()?,
+        token: arguments.token.read()?,
         targets: arguments.allowed_targets.clone(),
         deadline: arguments.deadline,
     })?;

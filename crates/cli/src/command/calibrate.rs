@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     let CalibrateArguments { full, seed, awake, json } = arguments;
     let interrupt = interrupt::listen()?;
     let result = progress::stepwise(|on_step, say| {
-        calibrate(*full, seed.number, awake.never_halt, on_step, &interrupt, say)
+        calibrate(*full, seed.number(), awake.never_halt, on_step, &interrupt, say)
     })?;
     print::document_or_json(json.file(), &result, || documents::calibration(&result))?;
     Ok(Code::Success)

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use hoptax_checks::about;
 
+use crate::arguments::shared::ListArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -20,9 +21,8 @@ pub(crate) struct ChecksArguments {
     /// List thresholds instead of checks
     #[arg(long)]
     thresholds: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    list: ListArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -36,7 +36,7 @@ pub(crate) enum ChecksAction {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
-    match (&arguments.action, arguments.thresholds, arguments.json) {
+    match (&arguments.action, arguments.thresholds, arguments.list.is_json) {
         (Some(ChecksAction::Explain { id }), ..) => {
             print::list(&about::find(id).map_err(Failure::bad_input)?.explained())?;
         }

@@ -7,7 +7,7 @@ use hoptax_report::documents;
 use hoptax_session::crosscheck::{CrosscheckSettings, crosscheck};
 use hoptax_session::load::GivenUrl;
 
-use crate::arguments::shared::{AwakeArguments, JsonArguments};
+use crate::arguments::shared::{AwakeArguments, JsonArguments, RateArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -28,9 +28,8 @@ pub(crate) struct CrosscheckArguments {
     /// Requests pass through a relay, so the tools send the relay's address as `Host`.
     #[arg(value_hint = ValueHint::Url)]
     url: Option<GivenUrl>,
-    /// Requests per second
-    #[arg(short = 'q', long, value_name = "RATE", default_value_t = 1_000.0, value_parser = values::rate)]
-    rate: f64,
+    #[command(flatten)]
+    rate: RateArguments,
     /// Send as fast as possible (closed loop)
     #[arg(long, conflicts_with = "rate")]
     closed: bool,
@@ -66,7 +65,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         scenarios: &arguments.scenarios,
         tools: &arguments.tools,
         tools_folder: arguments.tools_dir.as_deref(),
-        rate: (!arguments.closed).then_some(arguments.rate),
+        rate: (!arguments.closed).then_some(arguments.rate.per_second),
         connections: arguments.connections,
         seconds: arguments.seconds,
         rounds: arguments.rounds,

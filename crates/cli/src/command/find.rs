@@ -4,8 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, Args};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::Arrivals;
@@ -59,11 +58,10 @@ docs/guide/find.md describes the method, the presets and the objectives.")]
 #[command(
     arg = usual::help_all(),
     mut_arg("envoy", |envoy| envoy.requires("arms")),
+    mut_args(beside_arms),
     override_usage = "hoptax find --slo <OBJECTIVE>... [OPTIONS] <URL>...\n       hoptax find --goal <GOAL> [OPTIONS] <URL>..."
 )]
 pub(crate) struct FindArguments {
-    #[command(flatten)]
-    given: Given,
     /// Objective that must hold, for example `p99<5ms`: one or more, unless --goal is given
     ///
     /// Metrics are those of `hoptax load --fail-on` that describe the server, with `<` or `<=`. Percentiles and `errors` count
@@ -146,53 +144,14 @@ fn arms(text: &str) -> Result<Arms, String> {
     Ok(Arms(ids))
 }
 
-/// The options that apply to a search on arms, by their ids.
+/// The options that apply to a search on arms, by their ids. The study states requests, connections and servers.
 const WITH_ARMS: &str = "objectives arms dry_run envoy offline preset max_rate min_rate budget arrivals thresholds \
                          urls seed never_halt json";
 
-/// The options that a command line states. They are the first field of the arguments: the others take their values out of the matches.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Given {
-    /// The options that do not apply to a search on arms, as they are written.
-    not_with_arms: Vec<String>,
-    /// True if the command line states the seed.
-    seed: bool,
-}
-
-impl FromArgMatches for Given {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        // Flags that print the help have no matches.
-        let is_given = |id: &str| {
-            matches!(matches.try_contains_id(id), Ok(true))
-                && matches.value_source(id) == Some(ValueSource::CommandLine)
-        };
-        let find = FindArguments::augment_args(Command::new("find"));
-        let others = find.get_arguments().filter(|argument| {
-            let id = argument.get_id().as_str();
-            is_given(id) && !WITH_ARMS.split(' ').any(|applies| applies == id)
-        });
-        Ok(Self {
-            not_with_arms: others
-                .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
-                .collect(),
-            seed: is_given("seed"),
-        })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Args for Given {
-    fn augment_args(command: Command) -> Command {
-        command
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        command
-    }
+/// An option, which is refused beside `--arms` unless it applies to such a search.
+fn beside_arms(option: Arg) -> Arg {
+    let applies = WITH_ARMS.split(' ').any(|id| id == option.get_id().as_str());
+    if applies { option } else { option.conflicts_with("arms") }
 }
 
 /// Runs the command.
@@ -240,13 +199,13 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
 
 /// Searches on the arms with these ids.
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
-    check_options(arguments)?;
+    if arguments.min_rate.is_some_and(|rate| rate < LOWEST_RATE) {
+        return Err(Failure::bad_input(format!("--min-rate must be at least {LOWEST_RATE}")));
+    }
     let source = study(arguments)?;
     let study = StudyText::named(source)?;
-    let overrides = TrafficOverrides {
-        seed: arguments.given.seed.then_some(arguments.traffic.seed.number),
-        arrivals: arguments.arrivals.clone(),
-    };
+    let overrides =
+        TrafficOverrides { seed: arguments.traffic.seed.given, arrivals: arguments.arrivals.clone() };
     let arms = ArmsOfStudy::new(study, ids, overrides, &print::say)?;
     if arguments.dry_run {
         print::result(&arms.outline(options))?;
@@ -269,21 +228,6 @@ fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
-}
-
-/// Refuses options that do not apply to a search on arms.
-fn check_options(arguments: &FindArguments) -> Result<(), Failure> {
-    let not_with_arms = &arguments.given.not_with_arms;
-    if !not_with_arms.is_empty() {
-        return Err(Failure::bad_input(format!(
-            "`{}` cannot be combined with --arms: the study states requests, connections and servers, and all objectives hold together",
-            not_with_arms.join("`, `")
-        )));
-    }
-    if arguments.min_rate.is_some_and(|rate| rate < LOWEST_RATE) {
-        return Err(Failure::bad_input(format!("--min-rate must be at least {LOWEST_RATE}")));
-    }
-    Ok(())
 }
 
 /// The study that is named instead of a URL.
@@ -336,7 +280,7 @@ fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{self, parsed};
+    use crate::command::parsed;
 
     #[test]
     fn arms_are_separated_by_commas_outside_of_braces() {
@@ -350,24 +294,25 @@ mod tests {
     }
 
     #[test]
-    fn options_of_requests_are_recognised_as_given_and_defaults_are_not() {
-        let of = |more: &[&str]| {
-            let line = [&["hoptax", "find", "--slo", "p99<5ms", "--arms", "a,b", "quick"][..], more].concat();
-            match parsed(line).unwrap().command {
-                command::Command::Find(arguments) => arguments.given,
-                other => panic!("{other:?}"),
-            }
+    fn options_of_requests_are_refused_beside_arms_and_those_of_the_search_are_not() {
+        let refused = |more: &str| {
+            let line = format!("hoptax find --slo p99<5ms --arms a,b quick {more}");
+            parsed(line.split_whitespace()).err().map(|error| error.to_string())
         };
-        assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
-        assert_eq!(of(&["--details", "--quiet", "--no-color"]), Given::default());
-        assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });
-        assert_eq!(of(&["--arrivals", "uniform"]), Given::default());
-        let words = "-c 16 --sweep --account pid=1 -H a:b --each --goal objectives";
-        let given = of(&words.split(' ').collect::<Vec<_>>());
-        let given: std::collections::BTreeSet<String> = given.not_with_arms.into_iter().collect();
-        for option in ["--connections", "--sweep", "--account", "--header", "--each", "--goal"] {
-            assert!(given.contains(option), "{option}: {given:?}");
+        for applies in [
+            "--preset quick --json - --dry-run --budget 1m --min-rate 1 --max-rate 9 --never-halt never",
+            "--details --quiet --no-color",
+            "--seed 1 --arrivals uniform --envoy 1.40.0 --offline --threshold own-lag-us=1e9",
+        ] {
+            assert_eq!(refused(applies), None);
         }
+        let error =
+            refused("-c 16 --sweep --account pid=1 -H a:b --each --goal objectives --insecure").unwrap();
+        for option in ["--connections", "--sweep", "--account", "--header", "--each", "--goal", "--insecure"]
+        {
+            assert!(error.lines().any(|line| line.trim_start().starts_with(option)), "{option}: {error}");
+        }
+        assert!(error.contains("tip: the study states requests"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use hoptax_session::functions;
 
+use crate::arguments::shared::ListArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -18,9 +19,8 @@ Functions are those of the stock Envoy, without extensions of its contrib build 
 pub(crate) struct FunctionsArguments {
     #[command(subcommand)]
     action: Option<FunctionsAction>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    list: ListArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -35,11 +35,11 @@ pub(crate) enum FunctionsAction {
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
     match &arguments.action {
-        Some(FunctionsAction::Show { id }) if arguments.json => {
+        Some(FunctionsAction::Show { id }) if arguments.list.is_json => {
             print::value(&functions::described_as_json(id)?)?;
         }
         Some(FunctionsAction::Show { id }) => print::list(&functions::described(id)?)?,
-        None if arguments.json => print::value(&functions::list_as_json()?)?,
+        None if arguments.list.is_json => print::value(&functions::list_as_json()?)?,
         None => print::list(&functions::list()?)?,
     }
     Ok(Code::Success)

@@ -7,10 +7,9 @@ use clap::{Args, Subcommand, ValueHint};
 use hoptax_report::documents;
 use hoptax_result::Verdict;
 use hoptax_session::graph::{GraphRunSettings, RunSpec, file, measure};
-use hoptax_session::results::read_run;
 use hoptax_session::thresholds;
 
-use crate::arguments::shared::{JsonArguments, MeasureArguments, SeedArguments};
+use crate::arguments::shared::{FromArguments, JsonArguments, MeasureArguments, SeedArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print};
@@ -51,10 +50,8 @@ pub(crate) struct GraphRunArguments {
     /// Requests per second to the entry of the graph
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     rate: f64,
-    /// Run folder of a study, or its `result.json`, to predict the same from; repeatable; the first that states a number
-    /// counts
-    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
-    from: Vec<PathBuf>,
+    #[command(flatten)]
+    from: FromArguments,
     /// Number of rounds; each starts all processes again
     #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = values::rounds)]
     rounds: u32,
@@ -110,7 +107,7 @@ pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
 /// Runs a graph as processes, and compares what its proxies use with the prediction.
 fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     let limits = thresholds::limits(&arguments.measure.checks.thresholds)?;
-    let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
+    let results = arguments.from.read()?;
     let settings = GraphRunSettings {
         graph: &arguments.file,
         spec: RunSpec {
@@ -118,7 +115,7 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
             rounds: arguments.rounds,
             slices: arguments.slices,
             slice: arguments.slice,
-            seed: arguments.seed.number,
+            seed: arguments.seed.number(),
         },
         results: &results,
         envoy: arguments.measure.envoy.choice(),
@@ -126,9 +123,8 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
         limits: &limits,
     };
     let result = measure(&settings, &interrupt::listen()?, &print::say)?;
-    let from: Vec<String> = arguments.from.iter().map(|path| path.display().to_string()).collect();
     print::document_or_json(arguments.json.file(), &result, || {
-        documents::graph_run_of(&result, &arguments.file, &from)
+        documents::graph_run_of(&result, &arguments.file, &arguments.from.shown())
     })?;
     let is_void = results.iter().any(|result| result.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::from(result.verdict) })

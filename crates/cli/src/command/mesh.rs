@@ -13,7 +13,7 @@ use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_session::thresholds;
 
 use crate::arguments::shared::{
-    ClusterArguments, JsonArguments, OutArguments, PULLS, SeedArguments, ThresholdArguments,
+    ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, ThresholdArguments,
 };
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
@@ -66,9 +66,8 @@ pub(crate) struct MeshArguments {
     /// When nodes pull the image
     #[arg(long, value_name = "WHEN", default_value = "if-not-present", value_parser = values::one_of(PULLS))]
     pull: Pull,
-    /// Requests per second
-    #[arg(short = 'q', long, value_name = "NUMBER", default_value_t = 1_000.0, value_parser = values::rate)]
-    rate: f64,
+    #[command(flatten)]
+    rate: RateArguments,
     /// Number of connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = values::whole::<u32>(1..=10_000))]
     connections: u32,
@@ -143,12 +142,12 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         meshes: built_in.into_iter().map(Ok).chain(own).collect::<Result<_, _>>()?,
         image: arguments.image.clone(),
         pull: arguments.pull,
-        rate: arguments.rate,
+        rate: arguments.rate.per_second,
         connections: arguments.connections,
         rounds: arguments.rounds,
         slice: arguments.slice,
         warmup: arguments.warmup,
-        seed: arguments.seed.number,
+        seed: arguments.seed.number(),
         nodes: [arguments.node.clone(), arguments.caller_node.clone()],
         cpu_time: arguments.cpu_time,
     };
@@ -177,7 +176,8 @@ fn again(arguments: &MeshArguments) -> String {
     let pull = pull.map(|(word, _)| format!("--pull {word}"));
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
     let source = source.map(|(word, _)| format!("--cpu-time {word}"));
-    let load = [format!("--rate {}", arguments.rate), format!("--connections {}", arguments.connections)];
+    let load =
+        [format!("--rate {}", arguments.rate.per_second), format!("--connections {}", arguments.connections)];
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
     let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
     let given = [

@@ -18,7 +18,7 @@ use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
-use crate::arguments::shared::SeedArguments;
+use crate::arguments::shared::{SeedArguments, WorkersArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print};
@@ -52,9 +52,8 @@ pub(crate) struct OriginArguments {
     /// Listen address; port 0 selects a free port. A link-local address needs its interface: `[fe80::1%eth0]:8080`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = hoptax_host::scoped::socket_address)]
     listen: SocketAddr,
-    /// Number of worker threads
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024))]
-    workers: u32,
+    #[command(flatten)]
+    workers: WorkersArguments,
     /// File of delays, one per line, for requests with `delay=table:FILE`; repeatable
     #[arg(long = "table", value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
@@ -143,13 +142,13 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     };
     let options = OriginOptions {
         listen: arguments.listen,
-        workers: arguments.workers as usize,
+        workers: arguments.workers.number as usize,
         default_query: match &arguments.default_file {
             Some(file) => Defaults::read(file).map_err(Failure::bad_input)?,
             None => arguments.default.clone(),
         },
         tables: arguments.tables.clone(),
-        seed: arguments.seed.number,
+        seed: arguments.seed.number(),
         tls,
         tcp_request_bytes: arguments.tcp_request_size,
         secrets: match &arguments.secrets {
@@ -188,7 +187,7 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
         listen: arguments.listen,
         default_query: arguments.default.clone(),
         calls,
-        seed: arguments.seed.number,
+        seed: arguments.seed.number(),
     };
     let origin = CallingOrigin::bind(&options).map_err(|error| match error {
         OriginError::Default(_) | OriginError::Call(_) => Failure::bad_input(error),

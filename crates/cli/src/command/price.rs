@@ -8,14 +8,15 @@ use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_cluster::PodName;
 use hoptax_report::documents;
-use hoptax_session::load::GivenHeaders;
 use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
 
 use self::pod_dump::Given;
-use crate::arguments::shared::{BudgetArguments, ClusterArguments, RunArguments};
+use crate::arguments::shared::{
+    BudgetArguments, ClusterArguments, CorePriceArguments, HeaderArguments, RunArguments,
+};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -99,9 +100,8 @@ pub(crate) struct PriceArguments {
     /// The scheme says whether the connection has TLS, and host and path select the route.
     #[arg(long, value_name = "REQUEST")]
     request: Option<RequestLine>,
-    /// Header of the request, `Name: value`, or `@FILE` with one header per line; repeatable
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
-    headers: Vec<GivenHeaders>,
+    #[command(flatten)]
+    headers: HeaderArguments,
     /// Measure only this part; repeatable [default: all]
     ///
     /// A part is named by its name in the file, by the last word of its type (`jwt_authn`), or by the function of the catalogue
@@ -118,9 +118,8 @@ pub(crate) struct PriceArguments {
     /// Requests per second to this one proxy [default: half of its capacity]
     #[arg(long, value_name = "NUMBER", value_parser = values::rate)]
     rate: Option<f64>,
-    /// Price of a processor core for an hour, in any currency
-    #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "rate")]
-    price_per_core_hour: Option<f64>,
+    #[command(flatten)]
+    core_price: CorePriceArguments,
     #[command(flatten)]
     budget: BudgetArguments,
     #[command(flatten)]
@@ -166,7 +165,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
 
 /// Prices the configuration in a file.
 fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failure> {
-    let headers: Vec<_> = arguments.headers.iter().flat_map(|headers| headers.0.clone()).collect();
+    let headers = arguments.headers.all();
     let configuration = Configuration::read(PriceSettings {
         configuration: &given.path,
         listener: arguments.listener.as_deref(),
@@ -175,7 +174,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
         without: &arguments.without,
         what_if: &arguments.what_if,
         rate: arguments.rate,
-        price_per_core_hour: arguments.price_per_core_hour,
+        price_per_core_hour: arguments.core_price.per_hour,
     })?;
     if arguments.dry_run {
         let listed = configuration.listed()?;

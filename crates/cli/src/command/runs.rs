@@ -16,7 +16,7 @@ use hoptax_text::nearest;
 use super::cleanup::{self, CleanupArguments};
 use super::history::{self, HistoryArguments};
 use super::merge::{self, MergeArguments};
-use crate::arguments::shared::StoreChoice;
+use crate::arguments::shared::{ListArguments, StoreChoice};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -54,9 +54,8 @@ pub(crate) enum RunsAction {
         /// Only runs that began since this date (`2026-11-01`, UTC) or within this time (`30d`)
         #[arg(long, value_name = "DATE|DURATION", value_parser = since)]
         since: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: ListArguments,
         #[command(flatten)]
         store: StoreChoice,
     },
@@ -134,9 +133,9 @@ pub(crate) enum RunsAction {
 /// Runs the command.
 pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
     match &arguments.action {
-        RunsAction::List { study, label, since, json, store } => {
+        RunsAction::List { study, label, since, form, store } => {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
-            list(store, &filter, *json)?;
+            list(store, &filter, form.is_json)?;
         }
         RunsAction::Show { run, json, .. } if results::is_path(run) => show_path(run, *json)?,
         RunsAction::Show { run, json, store } => show(store, run, *json)?,

@@ -1,17 +1,16 @@
 //! `hoptax serve`: the history as pages, and loads over a REST API.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use hoptax_serve::{AllowedHost, Options, Server};
 use hoptax_session::store;
 use hoptax_session::targets::{AllowedTarget, is_loopback};
 use hoptax_session::token::Token;
 
-use crate::arguments::shared::{OfflineArguments, StoreChoice};
+use crate::arguments::shared::{OfflineArguments, StoreChoice, TokenArguments};
 use crate::exit::{Code, Failure};
-use crate::{interrupt, print, token_file};
+use crate::{interrupt, print};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -62,9 +61,8 @@ pub(crate) struct ServeArguments {
     /// bill always run alone.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     loads_at_once: u32,
-    /// File with the token that requests must show, at least 16 characters; only you should read it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArguments,
     #[command(flatten)]
     store: StoreChoice,
 }
@@ -72,7 +70,7 @@ pub(crate) struct ServeArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
     let interrupt = interrupt::listen()?;
-    let given = arguments.token_file.as_deref().map(token_file::read).transpose()?;
+    let given = arguments.token.read()?;
     let drawn = (given.is_none() && !is_loopback(arguments.listen)).then(Token::generated);
     let server = Server::bind(Options {
         listen: arguments.listen,

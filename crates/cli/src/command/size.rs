@@ -10,7 +10,7 @@ use hoptax_result::Verdict;
 use hoptax_session::results::read_run;
 use hoptax_session::{graph, library};
 
-use crate::arguments::shared::JsonArguments;
+use crate::arguments::shared::{CorePriceArguments, FromArguments, JsonArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -18,6 +18,7 @@ use crate::print;
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("task").args(["graph", "check"]).required(true),
+    mut_arg("from", |from| from.requires("graph")),
     after_help = "\
 Predicts how much CPU time and memory the proxies of a service graph use, and how much they add
 to the response time of a request, from results of studies: plain proxying under each protocol,
@@ -48,14 +49,12 @@ pub(crate) struct SizeArguments {
     /// Requests per second that arrive at the entry of the graph
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "graph")]
     rate: Option<f64>,
-    /// Run folder of a study, or its `result.json`; repeatable; the first that states a number counts
-    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1.., requires = "graph")]
-    from: Vec<PathBuf>,
-    /// Price of a core for an hour, in any currency: adds what the proxies cost in a month of 730 hours
-    #[arg(long, value_name = "PRICE", value_parser = price, requires = "graph")]
-    price_per_core_hour: Option<f64>,
-    /// Price of a GiB of memory for an hour, likewise
-    #[arg(long, value_name = "PRICE", value_parser = price, requires = "graph")]
+    #[command(flatten)]
+    from: FromArguments,
+    #[command(flatten)]
+    core_price: CorePriceArguments,
+    /// Price of a GiB of memory for an hour; prices add what the proxies cost in a month of 730 hours
+    #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "graph")]
     price_per_gib_hour: Option<f64>,
     /// Compare the compositions of this study with what its single functions predict
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
@@ -72,12 +71,6 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A price, which may be 0.
-fn price(text: &str) -> Result<f64, String> {
-    let price: f64 = text.parse().map_err(|_| "a price for an hour, such as 0.03".to_owned())?;
-    if price >= 0.0 && price.is_finite() { Ok(price) } else { Err("a price is at least 0".to_owned()) }
-}
-
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let json = arguments.json.file();
@@ -92,13 +85,13 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     };
     let file = graph::read(path, arguments.entry.as_deref(), &print::say)?;
     let graph = read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
-    let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
+    let results = arguments.from.read()?;
     let refused = |error| Failure::bad_input(format!("{error}{}", library::advice(&error, &graph)));
     let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(refused)?;
     let prices =
-        Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
+        Prices { per_core_hour: arguments.core_price.per_hour, per_gib_hour: arguments.price_per_gib_hour };
     result.money = hoptax_predict::size::money(&result, prices);
-    let from: Vec<String> = arguments.from.iter().map(|path| path.display().to_string()).collect();
+    let from = arguments.from.shown();
     let entry = arguments.entry.as_ref().map_or_else(String::new, |entry| format!(" --entry {entry}"));
     let is_runnable = entry.is_empty() && graph::is_runnable(&file)?;
     let named = format!("{path}{entry}");
@@ -116,14 +109,6 @@ mod tests {
         assert_eq!(rate("12000.5"), Ok(12_000.5));
         for wrong in ["0", "-1", "inf", "NaN", "fast"] {
             assert!(rate(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_price_is_a_number_that_is_not_negative() {
-        assert_eq!(price("0.03"), Ok(0.03));
-        for wrong in ["-0.1", "inf", "NaN", "3 cents"] {
-            assert!(price(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -15,7 +15,7 @@ use hoptax_session::{
     run_folder, store,
 };
 
-use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments};
+use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -66,9 +66,8 @@ pub(crate) struct StudyArguments {
     /// With `--until '1% or 20% of cost'`, intervals of large costs may be wider.
     #[arg(long, value_name = "PERCENT")]
     until: Option<Precision>,
-    /// Seed of all random orders, instead of the study file's
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedArguments,
     /// Measure another sitting, then combine all sittings of this study on this machine in the same parent folder
     #[arg(long, conflicts_with = "resume")]
     again: bool,
@@ -135,7 +134,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
             budget: arguments.budget.time,
             until: arguments.until,
         },
-        seed: arguments.seed,
+        seed: arguments.seed.given,
         store: store.as_deref(),
         smoke: arguments.smoke,
         with_speeds: arguments.with_speeds,

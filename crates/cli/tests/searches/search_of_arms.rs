@@ -110,7 +110,10 @@ fn what_a_search_on_arms_cannot_do_is_refused_with_the_reason() {
         (vec!["--arms", "baseline,lua", "http://127.0.0.1:1/"], "give a study file instead of"),
         (vec!["--arms", "baseline,lua", "quikc"], "did you mean `quick`?"),
         (vec!["--arms", "baseline,lua", "quick", "scale"], "give one study file"),
-        (vec!["--arms", "baseline,lua", "-c", "16", "--sweep", "quick"], "--connections` cannot be combined"),
+        (
+            vec!["--arms", "baseline,lua", "-c", "16", "--sweep", "quick"],
+            "the study states requests, connections and servers",
+        ),
         (vec!["--arms", "baseline,direct", "--slo", "cpu<80%", "quick"], "arm `direct` has no proxy"),
         (vec!["--arms", "baseline,lua", "--min-rate", "0.5", "quick"], "must be at least 1"),
         (vec!["--arms", "never,plain", "keepalive-race"], "observes a timeline"),

@@ -6,12 +6,13 @@ use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
 use hoptax_report::{documents, openmetrics};
 use hoptax_result::Agents;
 use hoptax_session::load::Sending;
+use hoptax_session::token::Token;
 use hoptax_session::{Interrupt, Update, machine};
 
 use super::{LoadArguments, Outputs};
 use crate::exit::{Code, Failure};
 use crate::progress::LoadProgress;
-use crate::{interrupt, print, token_file};
+use crate::{interrupt, print};
 
 /// The time in which an agent has to come: it may be starting.
 const ARRIVAL: Duration = Duration::from_secs(10);
@@ -26,7 +27,8 @@ pub(super) fn sent(
     let least = arguments.least_agents.map_or(addresses.len(), |least| least as usize);
     let called =
         |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
-    let token = arguments.agents_token_file.as_deref().map(token_file::read).transpose()?;
+    let token_file = arguments.agents_token_file.as_deref();
+    let token = token_file.map(|file| Token::of_file(file, &print::say)).transpose()?;
     // Each is a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
