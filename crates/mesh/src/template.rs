@@ -156,6 +156,21 @@ impl Template {
         std::iter::successors(self.extends.clone(), base).collect()
     }
 
+    /// Templates, and after them the functions of these that are built in.
+    ///
+    /// # Errors
+    /// When a built-in template is none.
+    pub fn with_functions(mut templates: Vec<Self>) -> Result<Vec<Self>, String> {
+        for (_, text) in BUILT_IN {
+            let template = Self::read(text)?;
+            let is_there = |name: &String| templates.iter().any(|there| there.name == *name);
+            if template.bases().iter().any(is_there) && !is_there(&template.name) {
+                templates.push(template);
+            }
+        }
+        Ok(templates)
+    }
+
     /// The template with these in the place of `{{ namespace }}` and `{{ image }}`.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use hoptax_checks::fail_on::Condition;
 use hoptax_load::trial::LiveLine;
 use hoptax_load::{Pace, Think, WhenBusy, WhenLate};
 use hoptax_report::{documents, openmetrics};
-use hoptax_result::LoadResult;
+use hoptax_result::{Agents, LoadResult};
+use hoptax_session::Interrupt;
 use hoptax_session::load::{ArrivalsOf, Files, Lines, Schedule, Sending, send};
 use hoptax_session::thresholds;
 
@@ -176,6 +177,31 @@ pub(super) struct Outputs<'a> {
     pub(super) every: Option<Duration>,
 }
 
+impl Outputs<'_> {
+    /// Prints a result, and writes its files.
+    fn write(self, result: &LoadResult) -> Result<(), Failure> {
+        if self.every.is_some() {
+            // Only JSON lines go to stdout.
+            print::document_on_stderr(&documents::load(result));
+            print::write_json(self.json, result)?;
+        } else {
+            print::document_or_json(self.json, result, || documents::load(result))?;
+        }
+        self.openmetrics.map_or(Ok(()), |path| print::write_file(path, &openmetrics::load(result)))
+    }
+}
+
+/// The exit code of a load, of whose conditions all or not all pass.
+fn code(result: &LoadResult, all_pass: bool, interrupt: &Interrupt) -> Code {
+    let is_agent_lost = result.agents.iter().flat_map(Agents::lost).next().is_some();
+    match Code::from(result.verdict) {
+        _ if interrupt.is_requested() => Code::Interrupted,
+        Code::Success if is_agent_lost => Code::Environment,
+        Code::Success if !all_pass => Code::ConditionFailed,
+        code => code,
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let sending = Sending {
@@ -223,25 +249,11 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
         progress.end();
     }
     let sent = sent?;
-    let result = &sent.result;
-    if outputs.every.is_some() {
-        // Only JSON lines go to stdout.
-        print::document_on_stderr(&documents::load(result));
-        print::write_json(outputs.json, result)?;
-    } else {
-        print::document_or_json(outputs.json, result, || documents::load(result))?;
-    }
-    if let Some(path) = outputs.openmetrics {
-        print::write_file(path, &openmetrics::load(result))?;
-    }
+    outputs.write(&sent.result)?;
     if let Some(problem) = sent.problems.into_iter().next() {
         return Err(problem);
     }
-    Ok(match Code::from(result.verdict) {
-        _ if interrupt.is_requested() => Code::Interrupted,
-        Code::Success if !sent.all_pass => Code::ConditionFailed,
-        code => code,
-    })
+    Ok(code(&sent.result, sent.all_pass, &interrupt))
 }
 
 /// Prints the table of an imported or merged load and writes the JSON; with `-`, prints only the JSON. `keeping` is the command that keeps the

@@ -128,7 +128,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
     let mut built_in =
         arguments.meshes.iter().map(|text| Template::read(text)).collect::<Result<Vec<_>, _>>();
     if arguments.functions {
-        built_in = built_in.and_then(with_functions);
+        built_in = built_in.and_then(Template::with_functions);
     }
     let built_in = built_in.map_err(Failure::bad_input)?;
     let own = arguments.templates.iter().map(|path| {
@@ -152,18 +152,6 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         cpu_time: arguments.cpu_time,
     };
     Plan::new(asked).map_err(Failure::bad_input)
-}
-
-/// Templates, and after them the functions of these that come with the program.
-fn with_functions(mut templates: Vec<Template>) -> Result<Vec<Template>, String> {
-    for (_, text) in BUILT_IN {
-        let template = Template::read(text)?;
-        let is_there = |name: &String| templates.iter().any(|there| there.name == *name);
-        if template.bases().iter().any(is_there) && !is_there(&template.name) {
-            templates.push(template);
-        }
-    }
-    Ok(templates)
 }
 
 /// The options that measure the same again.

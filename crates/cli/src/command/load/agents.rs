@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
-use hoptax_report::{documents, openmetrics};
 use hoptax_result::Agents;
 use hoptax_session::load::Sending;
 use hoptax_session::token::Token;
 use hoptax_session::{Interrupt, Update, machine};
 
-use super::{LoadArguments, Outputs};
+use super::{LoadArguments, Outputs, code};
 use crate::exit::{Code, Failure};
 use crate::progress::LoadProgress;
 use crate::{interrupt, print};
@@ -68,16 +67,6 @@ pub(super) fn gather(
     if let Some(agents) = &mut gathered.result.agents {
         add(agents);
     }
-    let result = &gathered.result;
-    print::document_or_json(outputs.json, result, || documents::load(result))?;
-    if let Some(path) = outputs.openmetrics {
-        print::write_file(path, &openmetrics::load(result))?;
-    }
-    let is_one_lost = result.agents.iter().flat_map(Agents::lost).next().is_some();
-    Ok(match Code::from(result.verdict) {
-        _ if interrupt.is_requested() => Code::Interrupted,
-        Code::Success if is_one_lost => Code::Environment,
-        Code::Success if !gathered.all_pass => Code::ConditionFailed,
-        code => code,
-    })
+    outputs.write(&gathered.result)?;
+    Ok(code(&gathered.result, gathered.all_pass, interrupt))
 }
