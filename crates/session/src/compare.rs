@@ -102,17 +102,17 @@ pub fn compare(
         return Err(Failure::bad_input(problems.into_iter().collect::<Vec<_>>().join("\n")));
     }
     let shown: Vec<String> = settings.subjects.iter().map(|given| names::shown(given)).collect();
-    let has_cpu_time = |subject: &Subject| !matches!(subject, Subject::Server { account: None, .. });
-    for (given, subject) in shown.iter().zip(&subjects) {
-        if !has_cpu_time(subject) {
-            say(Update::Note(&format!(
-                "the CPU time and memory of {given} are not compared: name its processes, as `'{given}+pid=ID'` or \
-                 `'{given}+process=NAME'`"
-            )));
-        }
+    let without = without_cpu_time(&shown, &subjects);
+    if let Some(url) = without.first() {
+        say(Update::Note(&format!(
+            "the CPU time and memory of {} are not compared: name the processes of a server behind its URL, as `'{url}+pid=ID'` \
+             or `'{url}+process=NAME'`",
+            without.join(" and ")
+        )));
     }
     // Each difference is one from the first.
-    let is_known = subjects.first().is_some_and(has_cpu_time) && subjects.iter().skip(1).any(has_cpu_time);
+    let is_known = subjects.first().is_some_and(Subject::has_cpu_time)
+        && subjects.iter().skip(1).any(Subject::has_cpu_time);
     if settings.until_decided.is_some() && !is_known {
         return Err(Failure::bad_input(
             "`--until-decided` waits for differences of CPU time, and none is measured: name the processes of the servers, or give \
@@ -126,6 +126,17 @@ pub fn compare(
     let comparison = comparison(&result, settings.margin_share, &shown, &subjects, say);
     write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
+}
+
+/// The subjects whose CPU time is not counted, each once, as the user gave them.
+fn without_cpu_time<'a>(given: &'a [String], subjects: &[Subject]) -> Vec<&'a str> {
+    let mut without: Vec<&str> = Vec::new();
+    for (given, subject) in given.iter().zip(subjects) {
+        if !(subject.has_cpu_time() || without.contains(&given.as_str())) {
+            without.push(given);
+        }
+    }
+    without
 }
 
 /// Measures a study for `rounds` unless something else is wanted.

@@ -77,19 +77,23 @@ fn has_cpu_time(result: &Value, id: &str) -> bool {
     values.filter_map(Value::as_f64).any(|cpu_us| cpu_us > 0.0)
 }
 
-/// The note about a server without processes comes before the study, which here does not begin.
+/// The note about servers without processes comes before the study, which here does not begin.
 #[test]
 fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
-    let (named, url) = ("http://127.0.0.1:1/+pid=1", "http://127.0.0.1:1");
-    let ran = run(["compare", named, url, "--until-decided", "1m"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    let note = format!("the CPU time and memory of {url} are not compared");
-    assert!(
-        ran.stderr.contains(&note) && ran.stderr.matches("are not compared").count() == 1,
-        "{}",
-        ran.stderr
-    );
-    assert!(ran.stderr.contains("`--until-decided` waits for differences of CPU time"), "{}", ran.stderr);
+    let (named, url, other) = ("http://127.0.0.1:1/+pid=1", "http://127.0.0.1:1", "http://127.0.0.1:2");
+    for (subjects, expected) in [
+        (&[named, url][..], url.to_owned()),
+        (&[url, url], url.to_owned()),
+        (&[url, other, url], format!("{url} and {other}")),
+    ] {
+        let ran = run(["compare", "--until-decided", "1m"].into_iter().chain(subjects.iter().copied()));
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        let note = format!("the CPU time and memory of {expected} are not compared");
+        let is_said_once = ran.stderr.matches("are not compared").count() == 1;
+        assert!(ran.stderr.contains(&note) && is_said_once, "{}", ran.stderr);
+        let refused = "`--until-decided` waits for differences of CPU time";
+        assert!(ran.stderr.contains(refused), "{}", ran.stderr);
+    }
 }
 
 #[test]
