@@ -245,6 +245,42 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
 }
 
 #[test]
+fn an_interrupted_comparison_is_continued_and_judged_with_the_same_subjects_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let loads = LOADS.replace("blocks: 2", "blocks: 1");
+    for (name, function) in [("old", "lua"), ("new", "header-mutation"), ("other", "cors")] {
+        let arms = format!("arms: [baseline, {{name: ours, functions: [{function}]}}]");
+        let study = format!("name: {name}\nrounds: 25\n{arms}\n{loads}");
+        fs::write(folder.path().join(format!("{name}.yaml")), study).unwrap();
+    }
+    let out = folder.path().join("a run");
+    let compare = |second: &str, more: &[&str]| {
+        let mut command = hoptax();
+        command.current_dir(folder.path()).args(["compare", "old.yaml", second]).args(more);
+        command
+    };
+    let mut command = compare("new.yaml", &["--out", "a run"]);
+    let mut running = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    wait_until("the first round", || fs::exists(out.join("rounds/0.json")).unwrap());
+    running.signal("INT");
+    let code = running.0.wait().unwrap().code();
+    let stderr = running.stderr();
+    assert_eq!(code, Some(130), "{stderr}");
+    assert!(stderr.contains("and `--resume 'a run'`, continues the comparison"), "{stderr}");
+    assert!(!out.join("comparison.json").exists());
+    let kept = fs::read_dir(out.join("rounds")).unwrap().count();
+    ran(&mut compare("other.yaml", &["--resume", "a run"]))
+        .fails(2, "--resume needs the subjects that it was started with");
+    let rounds = (kept + 1).to_string();
+    let ran = ran(&mut compare("new.yaml", &["--resume", "a run", "--rounds", &rounds]));
+    let text = fs::read_to_string(out.join("comparison.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    assert_eq!(checked("studies-comparison", &text)["arms"][0]["arm"], "ours");
+    let plan = &result(&out)["plan"];
+    assert_eq!(plan["rounds_completed"], kept + 1, "{}", ran.stderr);
+    assert_eq!(plan["resumed_after_rounds"], serde_json::json!([kept]));
+}
+
+#[test]
 fn study_files_that_cannot_be_compared_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
