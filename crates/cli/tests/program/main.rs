@@ -24,6 +24,7 @@ mod crosscheck;
 mod dns;
 mod doctor;
 mod envoy_release;
+mod forgotten;
 mod fortio;
 mod http3;
 mod imports;
@@ -58,8 +59,3 @@ mod tables;
 mod terminal;
 mod workflows;
 mod zones;
-
-#[test]
-fn every_file_of_this_folder_is_a_module_of_this_program() {
-    support::assert_modules("program", include_str!("main.rs"));
-}
