@@ -47,7 +47,7 @@ fn next(result: &FindArmsResult, source: &str) -> Next {
         let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
         let command = format!(
             "hoptax find {objectives}--arms {} --budget {}s {source}",
-            word(&arms.join(",")),
+            word(arms.join(",")),
             ungrouped(4.0 * result.budget_s, 0)
         );
         return Next::new(command, "has four times the time, which halves the intervals");
