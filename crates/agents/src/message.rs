@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::planned::PlannedShare;
 
 /// The version of this protocol. A side that hears another ends.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A message of the controller.
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,23 +8,21 @@ use crate::render::{Rendered, Resource};
 use crate::tree::is_of_listeners;
 
 /// Set of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
     /// One bootstrap of Envoy.
     Bootstrap,
     /// Files of listeners and of clusters, `lds` and `cds`, which a running Envoy watches.
     LdsCds,
     /// The bootstrap in a `ConfigMap` of Kubernetes.
-    #[cfg_attr(feature = "clap", value(name = "configmap"))]
+    #[value(name = "configmap")]
     ConfigMap,
     /// The bootstrap as values for a chart of Helm, below `envoy.bootstrap`.
     Helm,
 }
 
 /// Format in which they are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// As YAML.
     Yaml,

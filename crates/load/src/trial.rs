@@ -220,8 +220,8 @@ fn workers(spec: &TrialSpec) -> usize {
     spec.workers.clamp(1, max_workers)
 }
 
-/// The number of requests of each worker, and the requests that none has. In an open loop, whose times are planned,
-/// each has its own. In a closed one, a worker is expected to send as its share of the connections, and takes what it sends.
+/// The number of requests of each worker, and the requests that none has ([`crate::untaken`]). In an open loop, each has its own. In a
+/// closed one, a worker is expected to send as its share of the connections, and takes what it sends.
 fn requests_of_workers(spec: &TrialSpec, ready: &[Ready]) -> (Vec<Option<u64>>, Option<Untaken>) {
     let workers = ready.len() as u64;
     let Some(requests) = spec.requests else { return (vec![None; ready.len()], None) };

@@ -1,5 +1,10 @@
 //! The requests of a closed loop that no worker has taken yet. Workers differ in speed, if only because one has a connection more. If each
 //! had a fixed number of requests, the faster ones would end first, and the rest of the record would be one of fewer connections.
+//!
+//! The requests of an open loop are dealt out beforehand. Its times are planned, so no worker is faster than another, and each has those
+//! requests of the one schedule whose number, modulo that of the workers, is its own ([`crate::share`]). If they took from one pot, a worker
+//! that is late would leave its last requests to one that is on time, whose later ones would be sent in their place: the load would not be the
+//! first requests of its schedule any more, and would omit those that a slow server delays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -17,14 +17,3 @@ mod recompute;
 mod secure;
 mod support;
 mod traffic;
-
-#[test]
-fn every_file_of_this_folder_is_a_module_of_this_program() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        let is_module = name == "main" || include_str!("main.rs").contains(&format!("\nmod {name};\n"));
-        assert!(is_module, "{}", path.display());
-    }
-}

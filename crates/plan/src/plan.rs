@@ -113,6 +113,9 @@ pub struct Plan {
     pub warm_up: Duration,
     /// The largest time allowance for waits until the host is quiet and for slices that are measured again because it was not.
     pub patience: Duration,
+    /// Number of slices without a request that are measured again: none in a study, where a subject that holds all connections for a whole
+    /// slice is a result. Another slice in its place would hide it, and the result of a slice never decides about that slice.
+    pub empty_repeats: u32,
     /// Headers of every request of every arm: all that any function requires.
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
@@ -271,6 +274,7 @@ impl Plan {
             capacity_loop: CAPACITY_LOOP,
             warm_up: WARM_UP,
             patience: PATIENCE,
+            empty_repeats: 0,
             rounds_are_open: file.rounds.is_none() && file.observe == Observe::Costs,
             arms,
             loads,

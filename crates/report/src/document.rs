@@ -7,6 +7,7 @@ use std::path::Path;
 
 use hoptax_checks::about::{self, About};
 use hoptax_result::{Finding, Program, Severity, Verdict};
+use hoptax_text::command_line::{self, word};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,7 +15,6 @@ use crate::chart::{Chart, Differences};
 use crate::findings::{self, FindingGroup};
 use crate::headline::Headline;
 pub(crate) use crate::next::Next;
-use crate::next::word;
 use crate::table::Table;
 use crate::words::capitalised;
 
@@ -147,15 +147,14 @@ impl Document {
     /// The document with the path or the run of the store that `hoptax runs show` prints it from.
     #[must_use]
     pub fn shown_by(mut self, run: impl std::fmt::Display) -> Self {
-        self.details = Some(format!("hoptax runs show {} --details", word(&run.to_string())));
+        self.details = Some(format!("hoptax runs show {} --details", word(run)));
         self
     }
 
     /// The document with the command of these words as its next step, unless it has one of its own.
     #[must_use]
     pub fn or_next(mut self, words: &[&str], purpose: &str) -> Self {
-        let command: Vec<String> = words.iter().map(|one| word(one)).collect();
-        self.next.get_or_insert_with(|| Next::new(command.join(" "), purpose));
+        self.next.get_or_insert_with(|| Next::new(command_line::words(words), purpose));
         self
     }
 
@@ -169,7 +168,7 @@ impl Document {
     #[must_use]
     pub fn in_store(mut self, file: Option<&Path>) -> Self {
         let Some(file) = file else { return self };
-        let file = word(&file.display().to_string());
+        let file = word(file.display());
         let next = self.next.iter_mut().map(|next| &mut next.command);
         for command in next.chain(&mut self.details) {
             if command.starts_with("hoptax runs ") {

@@ -54,7 +54,9 @@ pub use scale::{scale, scale_of};
 pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};
 pub(crate) use study::table_so_far;
-pub use study::{TextTable, at_load, costs_so_far, sittings, so_far, study, study_in_folder, study_of};
+pub use study::{
+    TextTable, at_load, costs_so_far, mesh_of, sittings, so_far, study, study_in_folder, study_of,
+};
 
 /// The kind of the results with a body, and the function that makes their documents.
 macro_rules! kind {

@@ -15,8 +15,7 @@ use crate::probe::probe;
 use crate::update::{Say, Update};
 
 /// When idle processors are kept from halting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeverHalt {
     /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors.

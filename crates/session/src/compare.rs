@@ -18,6 +18,7 @@ use hoptax_result::{
 };
 use hoptax_run::configurations;
 use hoptax_stats::DECISIVE;
+use hoptax_text::command_line::word;
 use serde_json::json;
 
 use self::subject::Subject;
@@ -54,10 +55,12 @@ pub struct ComparisonSettings<'a> {
     pub margin_share: f64,
     /// The longest time to measure until the differences of CPU time are decided, instead of rounds.
     pub until_decided: Option<Duration>,
-    /// Number of rounds; none for those of the first study file, or of comparisons.
+    /// Number of rounds; none for those of the first study file, or of comparisons. Of one that continues, none for those that it has.
     pub rounds: Option<u32>,
     /// The run folder; none for one that is named after the time.
     pub folder: Option<&'a Path>,
+    /// True if the comparison of the folder continues.
+    pub is_resumed: bool,
     /// Options of the study, but for its length.
     pub options: Options<'a>,
 }
@@ -102,17 +105,17 @@ pub fn compare(
         return Err(Failure::bad_input(problems.into_iter().collect::<Vec<_>>().join("\n")));
     }
     let shown: Vec<String> = settings.subjects.iter().map(|given| names::shown(given)).collect();
-    let has_cpu_time = |subject: &Subject| !matches!(subject, Subject::Server { account: None, .. });
-    for (given, subject) in shown.iter().zip(&subjects) {
-        if !has_cpu_time(subject) {
-            say(Update::Note(&format!(
-                "the CPU time and memory of {given} are not compared: name its processes, as `'{given}+pid=ID'` or \
-                 `'{given}+process=NAME'`"
-            )));
-        }
+    let without = without_cpu_time(&shown, &subjects);
+    if let Some(url) = without.first() {
+        say(Update::Note(&format!(
+            "the CPU time and memory of {} are not compared: name the processes of a server behind its URL, as `'{url}+pid=ID'` \
+             or `'{url}+process=NAME'`",
+            without.join(" and ")
+        )));
     }
     // Each difference is one from the first.
-    let is_known = subjects.first().is_some_and(has_cpu_time) && subjects.iter().skip(1).any(has_cpu_time);
+    let is_known = subjects.first().is_some_and(Subject::has_cpu_time)
+        && subjects.iter().skip(1).any(Subject::has_cpu_time);
     if settings.until_decided.is_some() && !is_known {
         return Err(Failure::bad_input(
             "`--until-decided` waits for differences of CPU time, and none is measured: name the processes of the servers, or give \
@@ -128,7 +131,18 @@ pub fn compare(
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
 }
 
-/// Measures a study for `rounds` unless something else is wanted.
+/// The subjects whose CPU time is not counted, each once, as the user gave them.
+fn without_cpu_time<'a>(given: &'a [String], subjects: &[Subject]) -> Vec<&'a str> {
+    let mut without: Vec<&str> = Vec::new();
+    for (given, subject) in given.iter().zip(subjects) {
+        if !(subject.has_cpu_time() || without.contains(&given.as_str())) {
+            without.push(given);
+        }
+    }
+    without
+}
+
+/// Measures a study for `rounds` unless something else is wanted, or continues the one that the folder has.
 fn measure(
     text: StudyText,
     settings: &ComparisonSettings<'_>,
@@ -137,12 +151,40 @@ fn measure(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<StudyResult, Failure> {
+    let usual = (!settings.is_resumed).then_some(rounds);
     let length = match settings.until_decided {
         Some(budget) => RequestedLength::until_decided(DECISIVE * settings.margin_share, budget),
-        None => RequestedLength { rounds: settings.rounds.or(Some(rounds)), ..RequestedLength::default() },
+        None => RequestedLength { rounds: settings.rounds.or(usual), ..RequestedLength::default() },
     };
-    let place = Place::New { text, folder: Some(folder), force: false };
-    complete(&place, &Options { length, ..settings.options }, interrupt, say)
+    let place = if settings.is_resumed {
+        check_same(&text, folder)?;
+        Place::Resumed(folder)
+    } else {
+        Place::New { text, folder: Some(folder), force: false }
+    };
+    let measured = complete(&place, &Options { length, ..settings.options }, interrupt, say);
+    measured.map_err(|failure| {
+        if failure.is_interrupt() && run_folder::read(folder).is_ok() {
+            let folder = word(folder.display());
+            failure.with(format!(
+                ": `hoptax compare` with the same subjects and options, and `--resume {folder}`, continues the comparison"
+            ))
+        } else {
+            failure
+        }
+    })
+}
+
+/// Refuses a folder with a study of other subjects, whose rounds say nothing about these.
+fn check_same(text: &StudyText, folder: &Path) -> Result<(), Failure> {
+    if run_folder::read(folder)?.0 == text.text {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!(
+        "`{}` holds the study of another comparison (study.yaml): --resume needs the subjects that it was started with; --out starts \
+         another one",
+        folder.display()
+    )))
 }
 
 /// Returns the comparison of the subjects, which are named as the user gave them.

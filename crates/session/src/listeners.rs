@@ -12,6 +12,7 @@ use std::path::Path;
 
 use hoptax_listeners::{Imported, Lines, Plan, Source, is_listeners, read, render};
 use hoptax_subject::envoy::given::read_partly;
+use hoptax_text::command_line::word;
 use hoptax_text::yaml::file;
 use serde_json::Value;
 
@@ -68,7 +69,8 @@ pub fn import(path: &Path) -> Result<Imported, Failure> {
     let file = path.display();
     if is_listeners_file(path) {
         let already = format!(
-            "`{file}` is a listeners file already; `hoptax listeners render {file}` makes a configuration of it"
+            "`{file}` is a listeners file already; `hoptax listeners render {}` makes a configuration of it",
+            word(path.display())
         );
         return Err(Failure::bad_input(already));
     }

@@ -167,8 +167,7 @@ pub struct Data {
 }
 
 /// Order of the rows of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum DataOrder {
     /// One after the other, from the first again after the last.
     InTurn,
@@ -186,8 +185,7 @@ pub enum ServiceSource {
 }
 
 /// Which messages of gRPC calls are timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum TimedMessages {
     /// Server streaming: the time from each message to the next.
     Server,

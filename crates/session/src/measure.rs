@@ -104,7 +104,7 @@ impl Measured {
     /// When it was interrupted or failed, or its files could not be written.
     pub fn complete(self) -> Result<StudyResult, Failure> {
         match &self.ending {
-            Ending::Interrupted => Err(interrupted(&self.result, &self.folder)),
+            Ending::Interrupted => Err(interrupted(&self.result)),
             Ending::Failed(error) => {
                 let message = format!(
                     "the study failed in round {} of {}: {error}\nthe measurements before that are in `{}`",
@@ -160,9 +160,7 @@ pub fn complete(
     let measured = measure(place, options, interrupt, say);
     if interrupt.is_requested() {
         // An error after an interrupt is a consequence of it.
-        return Err(
-            measured.map_or_else(|_| Failure::interrupted(), |one| interrupted(&one.result, &one.folder))
-        );
+        return Err(measured.map_or_else(|_| Failure::interrupted(), |one| interrupted(&one.result)));
     }
     let result = measured?.complete()?;
     for Loosened { name, value, default } in &result.loosened {
@@ -172,14 +170,10 @@ pub fn complete(
     Ok(result)
 }
 
-/// Describes an interrupt of a study, with the command that continues it.
-fn interrupted(result: &StudyResult, folder: &Path) -> Failure {
-    Failure::interrupted().with(format!(
-        " after {} of {} rounds: `hoptax study --resume {}` continues the study",
-        result.plan.rounds_completed,
-        result.plan.rounds_planned,
-        folder.display()
-    ))
+/// Describes an interrupt of a study. Each command knows best how what it measures goes on.
+fn interrupted(result: &StudyResult) -> Failure {
+    let (completed, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
+    Failure::interrupted().with(format!(" after {completed} of {planned} rounds"))
 }
 
 /// Measures a study on the calling thread, which becomes the parent of its processes.
@@ -422,14 +416,11 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_study_says_what_continues_it() {
+    fn an_interrupted_study_says_how_many_rounds_it_has() {
         let mut result = hoptax_result::sample::study("quick", "2026-11-01T00:00:00Z", 5.0);
         (result.plan.rounds_completed, result.plan.rounds_planned) = (3, 12);
-        let failure = interrupted(&result, Path::new("runs/compare-1"));
+        let failure = interrupted(&result);
         assert!(failure.is_interrupt());
-        assert_eq!(
-            failure.to_string(),
-            "interrupted after 3 of 12 rounds: `hoptax study --resume runs/compare-1` continues the study"
-        );
+        assert_eq!(failure.to_string(), "interrupted after 3 of 12 rounds");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use hoptax_text::command_line::word;
+
 use crate::failure::Failure;
 use crate::store;
 use crate::update::{Say, Update};
@@ -53,7 +55,7 @@ impl<'a> Recorder<'a> {
     fn report(&self, error: &Failure) {
         (self.say)(Update::Problem(&format!(
             "{error}\nthe study goes on in its folder; `hoptax runs import {}` stores it later",
-            self.folder.display()
+            word(self.folder.display())
         )));
     }
 }

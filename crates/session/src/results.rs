@@ -6,6 +6,7 @@ use std::{fs, io};
 use hoptax_judge::sittings::machine_differences;
 use hoptax_report::documents;
 use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
+use hoptax_text::command_line::word;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -61,7 +62,8 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let why = if run_folder::is_in_use(folder) {
         "has no result yet: its study still runs".to_owned()
     } else if folder::is_run(folder) {
-        format!("has no result: its study did not end. `hoptax study --resume {shown}` continues it")
+        let named = word(folder.display());
+        format!("has no result: its study did not end. `hoptax study --resume {named}` continues it")
     } else {
         match folder::runs_in(folder)?.as_slice() {
             [] => "is not a run folder, and contains none".to_owned(),
@@ -146,11 +148,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let refused = |path: &Path| text(path).unwrap_err().to_string();
         assert!(refused(folder.path()).contains("is not a run folder, and contains none"));
-        let run = folder.path().join("quick-1");
+        let run = folder.path().join("quick 1");
         fs::create_dir(&run).unwrap();
         fs::write(run.join("run.json"), "{}").unwrap();
-        assert!(refused(folder.path()).contains("quick-1`"), "{}", refused(folder.path()));
-        assert!(refused(&run).contains("study --resume"), "{}", refused(&run));
+        assert!(refused(folder.path()).contains("quick 1`"), "{}", refused(folder.path()));
+        let resumed = format!("`hoptax study --resume '{}'`", run.display());
+        assert!(refused(&run).contains(&resumed), "{}", refused(&run));
         fs::write(run.join(RESULT), "of the study").unwrap();
         fs::write(run.join("gate.json"), "of the gate").unwrap();
         assert_eq!(text(&run).unwrap(), "of the gate");

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use hoptax_plan::record::RoundRecord;
 use hoptax_run::runner::Earlier;
+use hoptax_text::command_line::word;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -144,7 +145,7 @@ pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let more_rounds = if has_rounds {
-        format!("\n  hoptax study --resume {named} --rounds NUMBER   adds rounds to it")
+        format!("\n  hoptax study --resume {} --rounds NUMBER   adds rounds to it", word(named))
     } else {
         String::new()
     };

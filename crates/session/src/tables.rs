@@ -6,8 +6,7 @@ use hoptax_report::{csv, histograms};
 use hoptax_result::StudyResult;
 
 /// A table of a study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum StudyTable {
     /// A row for each number of each arm, with its interval.
     Numbers,

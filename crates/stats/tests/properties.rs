@@ -222,17 +222,3 @@ proptest! {
         prop_assert_eq!(meets(&a, &b), common);
     }
 }
-
-#[test]
-fn every_file_of_this_folder_is_a_module_of_a_program() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        let is_code = path.is_dir() || path.extension().is_some_and(|ending| ending == "rs");
-        let modules = [include_str!("main.rs"), include_str!("properties.rs")];
-        let is_module = ["main", "properties"].contains(&name)
-            || modules.iter().any(|text| text.contains(&format!("\nmod {name};\n")));
-        assert!(is_module || !is_code, "{}", path.display());
-    }
-}

@@ -1,5 +1,6 @@
-//! Reads texts that people wrote: YAML with positions, names that are nearly right, secrets, which no output repeats, and characters that
-//! command a terminal.
+//! Reads texts that people wrote: YAML with positions, names that are nearly right, secrets, which no output repeats, characters that
+//! command a terminal, and words of command lines.
+pub mod command_line;
 pub mod controls;
 pub mod nearest;
 pub mod secrets;

@@ -19,8 +19,7 @@ use crate::smp;
 pub use judgement::Judgement;
 
 /// A format of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// JSON for the report page of Fortio; its durations are response times from the intended start.
     Fortio,
@@ -33,7 +32,7 @@ pub enum Format {
     /// The summary of k6, with service times.
     K6,
     /// Text of `OpenMetrics` 2.0 with native histograms of response and service times.
-    #[cfg_attr(feature = "clap", value(name = "openmetrics"))]
+    #[value(name = "openmetrics")]
     OpenMetrics,
     /// Metrics of OpenTelemetry: a request of OTLP in JSON, with exponential histograms.
     Otlp,

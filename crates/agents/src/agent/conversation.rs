@@ -340,6 +340,17 @@ mod tests {
     }
 
     #[test]
+    fn a_controller_of_an_older_version_is_told_both_versions_before_it_sends_a_plan() {
+        let outputs = say(&mut new(), FromController::Hello { version: 1, token: None }, 1);
+        let [Output::Send(FromAgent::Failed { reason }), Output::End(End::Stranger)] = outputs.as_slice()
+        else {
+            panic!("{outputs:?}")
+        };
+        let versions = format!("version {VERSION} of the protocol, and the controller version 1");
+        assert_eq!(*reason, format!("it speaks {versions}: use one hoptax for both"));
+    }
+
+    #[test]
     fn an_agent_with_a_token_answers_only_whoever_shows_it() {
         let answered = |shown: Option<&str>| {
             let token = Token::of_text("0123456789abcdef").unwrap();

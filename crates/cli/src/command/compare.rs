@@ -1,8 +1,8 @@
 //! `hoptax compare`: measures subjects side by side, and decides if they differ.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use hoptax_judge::precision::percent;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
@@ -42,7 +42,7 @@ Exit codes:
   2    invalid input
   3    a requirement is missing, such as Envoy or memory
   4    the study is void
-  130  interrupted: nothing is compared")]
+  130  interrupted; --resume continues the comparison")]
 pub(crate) struct CompareArguments {
     /// The subjects; the others are compared with the first
     #[arg(value_name = "SUBJECT", required = true, num_args = 2..=8)]
@@ -54,6 +54,11 @@ pub(crate) struct CompareArguments {
     decision: DecisionArguments,
     #[command(flatten)]
     run: RunArguments,
+    /// Continue an interrupted or killed comparison in its run folder, with the same subjects and the same options
+    ///
+    /// Complete rounds are kept. --rounds is the new total [default: as before], and --until-decided the additional time.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
+    resume: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -64,7 +69,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
         margin_share: arguments.margin,
         until_decided: arguments.decision.until_decided,
         rounds: run.rounds,
-        folder: run.out.folder(),
+        folder: arguments.resume.as_deref().or(run.out.folder()),
+        is_resumed: arguments.resume.is_some(),
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;

@@ -11,6 +11,7 @@ use hoptax_mesh::plan::{Asked, Plan};
 use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_session::thresholds;
+use hoptax_text::command_line::word;
 
 use crate::arguments::shared::{
     ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, ThresholdArguments,
@@ -159,7 +160,7 @@ fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
     let meshes = meshes.map(|template| format!("--mesh {}", template.name));
     let functions = arguments.functions.then(|| "--functions".to_owned());
-    let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
+    let own = arguments.templates.iter().map(|path| format!("--template {}", word(path.display())));
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
     let pull = pull.map(|(word, _)| format!("--pull {word}"));
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
@@ -173,9 +174,12 @@ fn again(arguments: &MeshArguments) -> String {
         ("--node", &arguments.node),
         ("--caller-node", &arguments.caller_node),
     ];
-    let given = given.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value.as_ref()?)));
+    let given = given.into_iter().filter_map(|(option, value)| {
+        let value = value.as_ref()?;
+        Some(format!("{option} {}", word(value)))
+    });
     let words =
-        [format!("--image {}", arguments.image)].into_iter().chain(meshes).chain(functions).chain(own);
+        [format!("--image {}", word(&arguments.image))].into_iter().chain(meshes).chain(functions).chain(own);
     words.chain(pull).chain(load).chain(slice).chain(source).chain(given).collect::<Vec<_>>().join(" ")
 }
 
@@ -208,7 +212,7 @@ fn measure(
         print::say(Update::Problem(problem));
     }
     print::document_or_json(json, &result, || {
-        documents::study_of(&result, again, &folder.display().to_string()).in_folder(&folder, "report.html")
+        documents::mesh_of(&result, again).in_folder(&folder, "report.html")
     })?;
     Ok(match Code::from(result.verdict) {
         _ if interrupt.is_requested() => Code::Interrupted,

@@ -12,6 +12,7 @@ use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
+use hoptax_text::command_line::word;
 
 use self::pod_dump::Given;
 use crate::arguments::shared::{
@@ -196,7 +197,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
             if run_folder::read(&folder).is_ok() {
                 print::note(&format!(
                     "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
-                    folder.display()
+                    word(folder.display())
                 ));
             }
             Err(Failure::interrupted())

@@ -11,6 +11,7 @@ use hoptax_session::store::{
     self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all, since,
 };
 use hoptax_session::{results, run_folder};
+use hoptax_text::command_line::word;
 use hoptax_text::nearest;
 
 use super::cleanup::{self, CleanupArguments};
@@ -163,7 +164,7 @@ fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
 
 /// The option that names the store again in a command; empty if the command line names none.
 fn option(choice: &StoreChoice) -> String {
-    choice.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", file.display()))
+    choice.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", word(file.display())))
 }
 
 /// Calls `work` with the store, which must exist.
@@ -230,7 +231,8 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
     };
     if let Some(file) = names.iter().find(is_file) {
         return Err(Failure::bad_input(format!(
-            "`{file}` is no run of the store: `hoptax runs import {file}` puts it there and prints its number"
+            "`{file}` is no run of the store: `hoptax runs import {}` puts it there and prints its number",
+            word(file)
         )));
     }
     let ids = with_store(choice, |store| {

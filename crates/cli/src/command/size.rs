@@ -92,9 +92,10 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
         Prices { per_core_hour: arguments.core_price.per_hour, per_gib_hour: arguments.price_per_gib_hour };
     result.money = hoptax_predict::size::money(&result, prices);
     let from = arguments.from.shown();
-    let entry = arguments.entry.as_ref().map_or_else(String::new, |entry| format!(" --entry {entry}"));
-    let is_runnable = entry.is_empty() && graph::is_runnable(&file)?;
-    let named = format!("{path}{entry}");
+    let entry = arguments.entry.as_deref();
+    let is_runnable = entry.is_none() && graph::is_runnable(&file)?;
+    let mut named = vec![path.as_str()];
+    named.extend(entry.iter().flat_map(|entry| ["--entry", *entry]));
     print::document_or_json(json, &result, || documents::size_of(&result, &named, &from, is_runnable))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })

@@ -14,6 +14,7 @@ use hoptax_session::{
     EarlierSitting, Measured, Options, Place, RequestedLength, StudyText, library, measure, outline, plan,
     run_folder, store,
 };
+use hoptax_text::command_line::word;
 
 use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
 use crate::arguments::values;
@@ -179,7 +180,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
 fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
     match measured.ending {
         Ending::Interrupted => {
-            let folder = measured.folder.display();
+            let folder = word(measured.folder.display());
             print::note(&format!("`hoptax study --resume {folder}` continues this study"));
             return Ok(Code::Interrupted);
         }
@@ -213,7 +214,8 @@ fn show_smoke(source: &str, folder: &Path) -> Result<(), Failure> {
     let page = folder.join("report.html");
     print::result(&format!(
         "Every part of the study came up. The numbers of its short form are of no use.\n\n\
-         next: hoptax study {source}   measures it\npage: {}",
+         next: hoptax study {}   measures it\npage: {}",
+        word(source),
         page.display()
     ))
 }

@@ -25,6 +25,7 @@ mod dns;
 mod doctor;
 mod envoy_release;
 mod first_screens;
+mod forgotten;
 mod fortio;
 mod http3;
 mod imports;
@@ -59,8 +60,3 @@ mod tables;
 mod terminal;
 mod workflows;
 mod zones;
-
-#[test]
-fn every_file_of_this_folder_is_a_module_of_this_program() {
-    support::assert_modules("program", include_str!("main.rs"));
-}

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::support::{TOLERANT, origin, program, run};
+use crate::support::{TOLERANT, origin, program, root, run};
 
 /// The bytes that a terminal gets from the program with these arguments, in an environment with these settings.
 fn on_terminal(settings: &str, arguments: &[&str]) -> String {
@@ -73,6 +73,20 @@ fn elsewhere_there_is_no_view_and_with_quiet_nothing_but_the_result_and_problems
     assert!(quiet.stderr.is_empty() && !quiet.stdout.is_empty(), "{}", quiet.stderr);
     let wrong = run(["load", "--quiet", "-n", "1", "nothing://127.0.0.1/"]);
     assert!(wrong.code == Some(2) && !wrong.stderr.is_empty(), "{}", wrong.stderr);
+}
+
+/// A note about a file of a stranger, which names the file.
+#[test]
+fn a_note_cannot_command_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop\u{1b}[2J\u{202e}.yaml");
+    fs::copy(root().join("crates/cli/tests/fixtures/given.yaml"), &file).unwrap();
+    let arguments = ["lint", file.to_str().unwrap(), "--fix", "--only", "cors-after-auth"];
+    let ran = run(arguments);
+    assert!(ran.stderr.contains("shop\\u{1b}[2J\\u{202e}.yaml: nothing to mend: "), "{ran:?}");
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
+    let quiet = run(arguments.into_iter().chain(["--quiet"]));
+    assert!(quiet.stderr.is_empty() && !quiet.stdout.contains(['\u{1b}', '\u{202e}']), "{quiet:?}");
 }
 
 #[test]

@@ -11,8 +11,3 @@ mod support;
 mod long;
 mod search_of_arms;
 mod search_of_server;
-
-#[test]
-fn every_file_of_this_folder_is_a_module_of_this_program() {
-    support::assert_modules("searches", include_str!("main.rs"));
-}

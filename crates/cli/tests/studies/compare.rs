@@ -77,19 +77,23 @@ fn has_cpu_time(result: &Value, id: &str) -> bool {
     values.filter_map(Value::as_f64).any(|cpu_us| cpu_us > 0.0)
 }
 
-/// The note about a server without processes comes before the study, which here does not begin.
+/// The note about servers without processes comes before the study, which here does not begin.
 #[test]
 fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
-    let (named, url) = ("http://127.0.0.1:1/+pid=1", "http://127.0.0.1:1");
-    let ran = run(["compare", named, url, "--until-decided", "1m"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    let note = format!("the CPU time and memory of {url} are not compared");
-    assert!(
-        ran.stderr.contains(&note) && ran.stderr.matches("are not compared").count() == 1,
-        "{}",
-        ran.stderr
-    );
-    assert!(ran.stderr.contains("`--until-decided` waits for differences of CPU time"), "{}", ran.stderr);
+    let (named, url, other) = ("http://127.0.0.1:1/+pid=1", "http://127.0.0.1:1", "http://127.0.0.1:2");
+    for (subjects, expected) in [
+        (&[named, url][..], url.to_owned()),
+        (&[url, url], url.to_owned()),
+        (&[url, other, url], format!("{url} and {other}")),
+    ] {
+        let ran = run(["compare", "--until-decided", "1m"].into_iter().chain(subjects.iter().copied()));
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        let note = format!("the CPU time and memory of {expected} are not compared");
+        let is_said_once = ran.stderr.matches("are not compared").count() == 1;
+        assert!(ran.stderr.contains(&note) && is_said_once, "{}", ran.stderr);
+        let refused = "`--until-decided` waits for differences of CPU time";
+        assert!(ran.stderr.contains(refused), "{}", ran.stderr);
+    }
 }
 
 #[test]
@@ -238,6 +242,42 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
     }
     let hidden = fs::read_dir(folder.path().join("old")).unwrap();
     assert_eq!(hidden.count(), 2, "the temporary study file is removed");
+}
+
+#[test]
+fn an_interrupted_comparison_is_continued_and_judged_with_the_same_subjects_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let loads = LOADS.replace("blocks: 2", "blocks: 1");
+    for (name, function) in [("old", "lua"), ("new", "header-mutation"), ("other", "cors")] {
+        let arms = format!("arms: [baseline, {{name: ours, functions: [{function}]}}]");
+        let study = format!("name: {name}\nrounds: 25\n{arms}\n{loads}");
+        fs::write(folder.path().join(format!("{name}.yaml")), study).unwrap();
+    }
+    let out = folder.path().join("a run");
+    let compare = |second: &str, more: &[&str]| {
+        let mut command = hoptax();
+        command.current_dir(folder.path()).args(["compare", "old.yaml", second]).args(more);
+        command
+    };
+    let mut command = compare("new.yaml", &["--out", "a run"]);
+    let mut running = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    wait_until("the first round", || fs::exists(out.join("rounds/0.json")).unwrap());
+    running.signal("INT");
+    let code = running.0.wait().unwrap().code();
+    let stderr = running.stderr();
+    assert_eq!(code, Some(130), "{stderr}");
+    assert!(stderr.contains("and `--resume 'a run'`, continues the comparison"), "{stderr}");
+    assert!(!out.join("comparison.json").exists());
+    let kept = fs::read_dir(out.join("rounds")).unwrap().count();
+    ran(&mut compare("other.yaml", &["--resume", "a run"]))
+        .fails(2, "--resume needs the subjects that it was started with");
+    let rounds = (kept + 1).to_string();
+    let ran = ran(&mut compare("new.yaml", &["--resume", "a run", "--rounds", &rounds]));
+    let text = fs::read_to_string(out.join("comparison.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    assert_eq!(checked("studies-comparison", &text)["arms"][0]["arm"], "ours");
+    let plan = &result(&out)["plan"];
+    assert_eq!(plan["rounds_completed"], kept + 1, "{}", ran.stderr);
+    assert_eq!(plan["resumed_after_rounds"], serde_json::json!([kept]));
 }
 
 #[test]

@@ -45,8 +45,3 @@ mod sittings;
 mod smoke;
 mod study;
 mod thresholds;
-
-#[test]
-fn every_file_of_this_folder_is_a_module_of_this_program() {
-    support::assert_modules("studies", include_str!("main.rs"));
-}

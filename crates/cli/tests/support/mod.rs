@@ -290,20 +290,6 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Asserts that the program of a folder beside this one has each of its files as a module, given the text of its `main.rs`.
-pub(crate) fn assert_modules(folder: &str, main: &str) {
-    for entry in fs::read_dir(root().join("crates/cli/tests").join(folder)).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        // Snapshots of its tests stand beside them.
-        assert!(
-            ["main", "snapshots"].contains(&name) || main.contains(&format!("\nmod {name};\n")),
-            "{}",
-            path.display()
-        );
-    }
-}
-
 /// The schema of all outputs, as it is kept.
 pub(crate) fn report_schema() -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(root().join("schemas/report.json")).unwrap()).unwrap()

@@ -16,6 +16,9 @@ const CAPACITY_LOOP: Duration = Duration::from_millis(30);
 const WARM_UP_OF_ARM: Duration = Duration::from_millis(20);
 /// Most connections of a load: opening thousands for each slice takes longer than everything else.
 const CONNECTIONS: usize = 64;
+/// Number of slices without a request that are measured again: nothing was answered for longer than they last, and an arm without any
+/// answer shows nothing, not even that it came up.
+const EMPTY_REPEATS: u32 = 8;
 /// Length of a slice of a timeline, if its restarts allow.
 const SLICE_OF_TIMELINE: Duration = Duration::from_secs(1);
 /// Number of intervals in it.
@@ -30,6 +33,7 @@ impl Plan {
         self.rounds = ROUNDS;
         self.rounds_are_open = false;
         self.patience = Duration::ZERO;
+        self.empty_repeats = EMPTY_REPEATS;
         self.capacity_turns = 1;
         self.capacity_loop = CAPACITY_LOOP;
         // Further copies of an arm are for precision.
@@ -93,7 +97,7 @@ mod tests {
         assert!(
             plan.loads.iter().all(|load| load.slice.as_millis() == 50 && load.connections <= CONNECTIONS)
         );
-        assert!(!plan.rounds_are_open && plan.patience.is_zero());
+        assert!(!plan.rounds_are_open && plan.patience.is_zero() && plan.empty_repeats > 0);
         assert!(plan.warm_up < super::super::WARM_UP);
     }
 

@@ -8,6 +8,7 @@ use hoptax_result::{
     BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure,
     Verdict,
 };
+use hoptax_text::command_line::word;
 
 use crate::bill::{
     self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured,
@@ -142,7 +143,7 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
 
 /// More rounds, if they decide whether the parts add up; otherwise a change of the configuration.
 fn next(result: &BillResult) -> Option<Next> {
-    let file = &result.configuration;
+    let file = word(&result.configuration);
     let needed = result.sum.as_ref().and_then(|sum| sum.rounds_until_decided);
     if let Some(rounds) = more_rounds::within_reach(needed) {
         let rounds = rounds.max(result.rounds);

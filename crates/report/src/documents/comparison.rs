@@ -6,6 +6,7 @@ use hoptax_result::{
     ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding, StudiesComparison,
     SubjectName, Verdict,
 };
+use hoptax_text::command_line;
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
@@ -106,10 +107,9 @@ fn document(
 /// Configurations, of which a bill can be made.
 const CONFIGURATIONS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// More rounds, if they decide what is undecided; otherwise the bill of a configuration that is different, or another sitting. `subjects` are
-/// as a command line has them.
+/// More rounds, if they decide what is undecided; otherwise the bill of a configuration that is different, or another sitting.
 fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> Next {
-    let again = format!("hoptax compare {}", subjects.join(" "));
+    let again = format!("hoptax compare {}", command_line::words(subjects));
     if verdict == Verdict::Void {
         return Next::new(again, "measures again, after the remedy");
     }
@@ -126,7 +126,10 @@ fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> N
     let differing = all().filter(|subject| !subject.is_same).find(is_different);
     let configuration = differing.map(|subject| &subject.subject.given);
     match configuration.filter(|given| CONFIGURATIONS.iter().any(|ending| given.ends_with(ending))) {
-        Some(given) => Next::new(format!("hoptax price {given}"), "measures what each of its parts costs"),
+        Some(given) => {
+            let command = format!("hoptax price {}", command_line::word(given));
+            Next::new(command, "measures what each of its parts costs")
+        }
         None => Next::new(again, "decides again in another sitting, hours later"),
     }
 }

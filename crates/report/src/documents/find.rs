@@ -9,6 +9,7 @@ use hoptax_result::{
     FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
     ModesOfLoad, ProcessAccount, Sweep, SweepPoint, Verdict,
 };
+use hoptax_text::command_line::quoted;
 
 use crate::account;
 use crate::document::{Document, Judgement, Next, Section};
@@ -232,11 +233,12 @@ fn next(result: &FindResult) -> Option<Next> {
     if !plan.is_plain() {
         return None;
     }
+    let url = quoted(&plan.url);
     let found = result.goals.iter().filter_map(|goal| goal.rate).min_by(f64::total_cmp);
     let is = |state: FindState| result.goals.iter().any(|goal| goal.state == state);
     let again = |option: String, purpose: &str| {
         let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
-        let objectives: String = objectives.iter().map(|one| format!("--slo '{one}' ")).collect();
+        let objectives: String = objectives.iter().map(|one| format!("--slo {} ", quoted(one))).collect();
         let each = if result.goals.len() > 1 { "--each " } else { "" };
         // A highest rate that was asked for may protect the server. Without one, it is twice that of the closed loop.
         let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
@@ -246,7 +248,7 @@ fn next(result: &FindResult) -> Option<Next> {
             "poisson" => option,
             other => format!("--arrivals {other} {option}"),
         };
-        Some(Next::new(format!("hoptax find {objectives}{each}{option} '{}'", plan.url), purpose))
+        Some(Next::new(format!("hoptax find {objectives}{each}{option} {url}"), purpose))
     };
     if is(FindState::MaximumHeld) {
         return again(format!("--max-rate {}", ungrouped(4.0 * result.max_rate, 0)), "tries higher rates");
@@ -265,11 +267,10 @@ fn next(result: &FindResult) -> Option<Next> {
         return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "halves the interval");
     }
     let command = format!(
-        "hoptax load -q {} --arrivals {} -c {} '{}'",
+        "hoptax load -q {} --arrivals {} -c {} {url}",
         ungrouped(found?.floor().max(1.0), 0),
         result.arrivals,
-        plan.connections,
-        plan.url
+        plan.connections
     );
     Some(Next::new(command, "measures that rate"))
 }

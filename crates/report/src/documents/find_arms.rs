@@ -1,22 +1,22 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
 use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm};
+use hoptax_text::command_line::word;
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
 use crate::document::{Document, Next, Section};
 use crate::environment;
-use crate::next::word;
 use crate::numbers::{counted, grouped, percent, ungrouped};
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
 /// The document of a search on arms of a study whose file is not known.
 pub fn find_arms(result: &FindArmsResult) -> Document {
-    find_arms_of(result, &word(&result.study))
+    find_arms_of(result, &result.study)
 }
 
-/// The document of a search on arms of a study that a command line named `source`.
+/// The document of a search on arms of the study `source`, a name or a path.
 pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
     let mut document = Document::new(
         format!("find --arms {}", result.study),
@@ -37,6 +37,7 @@ pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
 
 /// A longer search if this one ran out of time, or what the arms cost.
 fn next(result: &FindArmsResult, source: &str) -> Next {
+    let source = word(source);
     let is_short = |arm: &FoundArm| {
         matches!(arm.found.state, FindState::Bounded | FindState::Unfinished) || arm.no_ratio.is_some()
     };
@@ -46,7 +47,7 @@ fn next(result: &FindArmsResult, source: &str) -> Next {
         let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
         let command = format!(
             "hoptax find {objectives}--arms {} --budget {}s {source}",
-            word(&arms.join(",")),
+            word(arms.join(",")),
             ungrouped(4.0 * result.budget_s, 0)
         );
         return Next::new(command, "has four times the time, which halves the intervals");

@@ -3,10 +3,10 @@
 mod charts;
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult};
+use hoptax_text::command_line::word;
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::gate::{method, outcome, sentences, table};
-use crate::next::word;
 use crate::usable;
 use crate::words::capitalised;
 use crate::{environment, more_rounds};
@@ -27,7 +27,7 @@ pub fn gate(result: &GateResult) -> Document {
     document
 }
 
-/// The document of a gate on the study that a command line names `source`. More rounds are its next step if they probably decide.
+/// The document of a gate on the study `source`, a name or a path. More rounds are its next step if they probably decide.
 pub fn gate_of(result: &GateResult, source: &str) -> Document {
     let mut document = gate(result);
     document.next = document.next.or_else(|| with_more_rounds(result, source));
@@ -60,7 +60,7 @@ fn with_more_rounds(result: &GateResult, source: &str) -> Option<Next> {
 fn next(result: &GateResult) -> Option<Next> {
     let has_failed = result.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed);
     let file = result.candidate.strip_prefix("config=").filter(|_| has_failed)?;
-    Some(Next::new(format!("hoptax price {file}"), "measures what each part of the candidate costs"))
+    Some(Next::new(format!("hoptax price {}", word(file)), "measures what each part of the candidate costs"))
 }
 
 #[cfg(test)]
@@ -101,8 +101,8 @@ mod tests {
     fn the_next_step_of_a_configuration_that_fails_is_its_bill() {
         let mut result = fixture::gate();
         assert!(gate(&result).next.is_none(), "{}", result.candidate);
-        result.candidate = "config=new.yaml".to_owned();
-        assert_eq!(gate(&result).next.unwrap().command, "hoptax price new.yaml");
+        result.candidate = "config=my new.yaml".to_owned();
+        assert_eq!(gate(&result).next.unwrap().command, "hoptax price 'my new.yaml'");
         result.limits.retain(|limit| limit.outcome != GateOutcome::Failed);
         assert!(gate(&result).next.is_none());
     }

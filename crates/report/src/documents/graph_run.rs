@@ -5,10 +5,10 @@ mod charts;
 use hoptax_result::{
     CheckedTime, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval, Verdict,
 };
+use hoptax_text::command_line;
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
-use crate::next::word;
 use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
@@ -21,10 +21,10 @@ const FEW_ROUNDS: usize = 6;
 
 /// The document of a run of a graph whose file is not known, nor the results of its prediction.
 pub fn graph_run(result: &GraphRunResult) -> Document {
-    graph_run_of(result, &word(&result.graph), &[])
+    graph_run_of(result, &result.graph, &[])
 }
 
-/// The document of a run of a graph that a command line named `file`, compared with a prediction `from` these results, the most expensive
+/// The document of a run of the graph `file`, a name or a path, compared with a prediction `from` these results, the most expensive
 /// proxy first.
 pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Document {
     let mut document = Document::new(
@@ -51,7 +51,8 @@ pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Doc
 
 /// The run again if it is void, with more rounds if they are few, or at twice the rate.
 fn next(result: &GraphRunResult, file: &str, from: &[String]) -> Next {
-    let from = if from.is_empty() { String::new() } else { format!(" --from {}", from.join(" ")) };
+    let from = if from.is_empty() { String::new() } else { format!(" --from {}", command_line::words(from)) };
+    let file = command_line::word(file);
     let at = |rate: f64, more: &str| format!("hoptax lab graph run {file} --rate {rate}{more}{from}");
     let rounds = result.rounds.len();
     match result.verdict {

@@ -7,9 +7,9 @@ use hoptax_result::{
     Body as _, LintBody, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile, Verdict,
     counted,
 };
+use hoptax_text::command_line;
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
-use crate::next::word;
 use crate::table::{Cell, Column, Row, Table};
 
 /// Most findings in the first table, and of one rule among them: a configuration of many clusters has the same fault in each.
@@ -153,15 +153,15 @@ fn notes(result: &LintResult, left_out: &[(&str, u64)]) -> Vec<String> {
 fn next(result: &LintResult, all: &[&LintFinding]) -> Option<Next> {
     let worst = all.first()?;
     let is_mendable = |file: &&LintedFile| file.findings.iter().any(|finding| result.mends(finding));
-    let files: Vec<String> = result.files.iter().filter(is_mendable).map(|file| word(&file.file)).collect();
+    let files: Vec<&String> = result.files.iter().filter(is_mendable).map(|file| &file.file).collect();
     let mendable = all.iter().filter(|finding| result.mends(finding)).count();
     // A command line of hundreds of files is none to paste.
     if !files.is_empty() && files.len() <= MOST {
         let only = result.only.iter().map(|rule| format!(" --only {rule}"));
         // Without it, what is allowed would be mended, too.
-        let allow = result.allowances.iter().map(|file| format!(" --allow {}", word(file)));
+        let allow = result.allowances.iter().map(|file| format!(" --allow {}", command_line::word(file)));
         let options: String = only.chain(allow).collect();
-        let command = format!("hoptax lint {} --fix{options}", files.join(" "));
+        let command = format!("hoptax lint {} --fix{options}", command_line::words(files));
         return Some(Next::new(command, format!("mends {mendable} of the findings")));
     }
     Some(Next::new(format!("hoptax lint explain {}", worst.rule), "says why, and what to do"))

@@ -3,6 +3,7 @@
 use hoptax_result::{
     CheckedListener, CheckedPromise, ListenersCheckResult, PromiseKind, PromiseOutcome, counted,
 };
+use hoptax_text::command_line::word;
 
 use crate::document::{Document, IN_DETAILS, Section};
 use crate::environment;
@@ -23,10 +24,11 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
     document.notes.extend(untried(result));
     document.notes.extend(repeated(result));
     let is_kept = result.count(PromiseOutcome::Kept) > 0 && result.count(PromiseOutcome::Broken) == 0;
+    let file = word(&result.file);
     document.next = Some(if is_kept {
-        Next::new(format!("hoptax listeners run {}", result.file), "keeps an Envoy running on the file")
+        Next::new(format!("hoptax listeners run {file}"), "keeps an Envoy running on the file")
     } else {
-        Next::new(format!("hoptax listeners render {}", result.file), "shows what Envoy gets")
+        Next::new(format!("hoptax listeners render {file}"), "shows what Envoy gets")
     });
     let sections = [
         ("Broken promises", PromiseOutcome::Broken),

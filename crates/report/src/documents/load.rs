@@ -20,6 +20,7 @@ mod workers;
 use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range, TimeOf,
 };
+use hoptax_text::command_line::quoted;
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
 use crate::numbers::{count, decimals, grouped, percent, us};
@@ -209,9 +210,10 @@ fn next(result: &LoadResult) -> Option<Next> {
     if is_of_agents || !plan.is_plain() {
         return None;
     }
+    let url = quoted(&plan.url);
     let again = |connections: u32, duration_s: f64, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
-        let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s '{}'", plan.url);
+        let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s {url}");
         Some(Next::new(command, purpose))
     };
     if has("offered") || has("connections-busy") {
@@ -221,7 +223,7 @@ fn next(result: &LoadResult) -> Option<Next> {
         return again(plan.connections, 4.0 * plan.duration_s, "narrows the intervals");
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
-    let command = format!("hoptax find --slo 'p99<{}' '{}'", objective(2.0 * p99_us), plan.url);
+    let command = format!("hoptax find --slo 'p99<{}' {url}", objective(2.0 * p99_us));
     Some(Next::new(command, "finds the highest rate that holds this p99"))
 }
 

@@ -3,6 +3,7 @@
 mod charts;
 
 use hoptax_result::{MeshMarkArm, MeshMarkResult, ValueForCost};
+use hoptax_text::command_line::word;
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::numbers::{grouped, percent};
@@ -13,9 +14,10 @@ use crate::usable;
 /// Rows on the first screen, the line for the rest among them.
 const MOST_ROWS: usize = 12;
 
-/// The document of the marks of a study that a command line named `source`.
+/// The document of the marks of the study in `source`, its folder or file.
 pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {
-    let next = Next::new(format!("hoptax runs show {source}"), "prints the costs that the marks come from");
+    let command = format!("hoptax runs show {}", word(source));
+    let next = Next::new(command, "prints the costs that the marks come from");
     Document { next: Some(next), ..meshmark(result) }
 }
 

@@ -5,17 +5,17 @@ mod charts;
 use hoptax_result::{
     Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
 };
+use hoptax_text::command_line::word;
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::next::word;
 use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 
-/// The document of the laws of a study that a command line named `source`.
+/// The document of the laws of the study in `source`, its folder or file.
 pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
-    let command = format!("hoptax predict scale {source} --over {} --details", result.over.as_str());
+    let command = format!("hoptax predict scale {} --over {} --details", word(source), result.over.as_str());
     let next = Next::new(command, "prints the rate at each size, and what was left out");
     Document { next: Some(next), ..scale(result) }
 }

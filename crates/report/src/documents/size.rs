@@ -7,10 +7,10 @@ use hoptax_result::{
     AddedTime, Interval, PredictedTime, ProxyLatency, SizeLatency, SizeMoney, SizePoint, SizeResult,
     SizeSource, SizedFunction, SizedProxy, Verdict,
 };
+use hoptax_text::command_line::{self, word};
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::findings::listed;
-use crate::next::word;
 use crate::numbers::{grouped, percent};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
@@ -21,12 +21,11 @@ const MOST_NOTES: usize = 3;
 /// Proxies that a warning about several of them names.
 const MOST_NAMES: usize = 4;
 
-/// The document of a graph that a command line named so, predicted `from` these results. `hoptax lab graph run` takes it as it is if it
-/// `is_runnable`.
-pub fn size_of(result: &SizeResult, graph: &str, from: &[String], is_runnable: bool) -> Document {
-    let with = |command: &str, rate: f64| {
-        format!("hoptax {command} {graph} --rate {rate} --from {}", from.join(" "))
-    };
+/// The document of a graph that a command line names with the words `graph`, predicted `from` these results. `hoptax lab graph run` takes
+/// it as it is if it `is_runnable`.
+pub fn size_of(result: &SizeResult, graph: &[&str], from: &[String], is_runnable: bool) -> Document {
+    let (graph, from) = (command_line::words(graph), command_line::words(from));
+    let with = |command: &str, rate: f64| format!("hoptax {command} {graph} --rate {rate} --from {from}");
     let next = if result.proxies.iter().any(|proxy| too_few_workers(proxy).is_some()) {
         Next::new(with("predict size", result.rate), "predicts again, with more `workers` in the graph")
     } else if is_runnable {

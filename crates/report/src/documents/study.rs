@@ -16,7 +16,7 @@ use crate::costs::costs as all_costs;
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
 use crate::layers::{bars, flame};
-use crate::next::{Next, word};
+use crate::next::Next;
 use crate::numbers::{counted, grouped, level, percent, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
@@ -35,9 +35,14 @@ pub fn study(result: &StudyResult) -> Document {
     document(result, None)
 }
 
-/// The document of a study that a command line named `source`, in its run folder.
+/// The document of the study `source`, a name or a path, in its run folder.
 pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
-    document(result, Some(Asked { source, folder }))
+    document(result, Some(Asked::Study { source, folder }))
+}
+
+/// The document of a mesh that was measured with these options of a command line.
+pub fn mesh_of(result: &StudyResult, options: &str) -> Document {
+    document(result, Some(Asked::Mesh { options }))
 }
 
 /// The document of a study that is read from its run folder, in which it can be continued.
@@ -45,7 +50,7 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
 /// # Errors
 /// The reason why the text is no result of a study.
 pub fn study_in_folder(text: &str, source: &str, folder: &str) -> Result<Document, String> {
-    let of = |result: &StudyResult| study_of(result, &word(source), &word(folder));
+    let of = |result: &StudyResult| study_of(result, source, folder);
     kind::document::<StudyBody>(text, of).map_err(|error| error.to_string())
 }
 

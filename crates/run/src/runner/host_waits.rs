@@ -29,10 +29,6 @@ const LOST_SHARE: f64 = 1.0;
 /// Number of slices with a delayed proxy that are always repeated.
 const MAX_DELAYED_REPEATS: u32 = 8;
 
-/// Number of slices without a request that the short form of a study repeats: nothing was answered for longer than they last, and an arm
-/// without any answer shows nothing, not even that it came up.
-const MAX_EMPTY_REPEATS: u32 = 8;
-
 /// Monitors where the host places the processors of generator and proxy.
 #[derive(Debug)]
 pub(super) struct HostWaits {
@@ -47,8 +43,8 @@ pub(super) struct HostWaits {
     shares_processors: bool,
     /// Number of slices so far, and of those with a delayed proxy.
     seen: (u32, u32),
-    /// Number of slices without a request so far, in the short form of a study.
-    empty: u32,
+    /// Number of slices without a request that may still be repeated.
+    empty_repeats: u32,
 }
 
 /// The outcome of the wait before a slice.
@@ -73,8 +69,15 @@ impl HostWaits {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
         let slices = earlier.iter().flat_map(|round| &round.slices).cloned().collect();
-        let (allowance, patience) = (first_allowance(plan), plan.patience);
-        Ok(Self { probe, slices, allowance, patience, shares_processors: has_link, seen: (0, 0), empty: 0 })
+        Ok(Self {
+            probe,
+            slices,
+            allowance: first_allowance(plan),
+            patience: plan.patience,
+            shares_processors: has_link,
+            seen: (0, 0),
+            empty_repeats: plan.empty_repeats,
+        })
     }
 
     /// The usual placement so far; None before the first slice, and where slices are no noisier further apart.
@@ -116,7 +119,7 @@ impl HostWaits {
         self.slices.push(slice.clone());
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
         let is_disturbed = is_apart || is_lost(slice);
-        let is_empty = self.is_seldom_empty(slice);
+        let is_empty = self.repeats_empty(slice);
         if !is_disturbed && !self.is_seldom_delayed(slice) && !is_empty {
             self.allowance = self.patience.min(self.allowance + length.mul_f64(LOST_SHARE));
             return false;
@@ -126,13 +129,11 @@ impl HostWaits {
         has_time || is_empty
     }
 
-    /// Returns true if none of the requests of this slice was sent, and of few slices so far, in the short form of a study, which has no
-    /// patience. In a study, a subject that holds all connections for a whole slice is a result: another slice in its place would hide it,
-    /// and the result of a slice never decides about that slice.
-    fn is_seldom_empty(&mut self, slice: &SliceRecord) -> bool {
-        let is_empty = self.patience.is_zero() && slice.book.planned > 0 && slice.book.sent == 0;
-        self.empty += u32::from(is_empty);
-        is_empty && self.empty <= MAX_EMPTY_REPEATS
+    /// Returns true if none of the requests of this slice was sent, and the plan has a repetition left for that.
+    fn repeats_empty(&mut self, slice: &SliceRecord) -> bool {
+        let repeats = self.empty_repeats > 0 && slice.book.planned > 0 && slice.book.sent == 0;
+        self.empty_repeats -= u32::from(repeats);
+        repeats
     }
 
     /// Returns true if there is time to repeat a slice of a block.
@@ -200,7 +201,7 @@ mod tests {
             patience,
             shares_processors: false,
             seen: (0, 0),
-            empty: 0,
+            empty_repeats: 0,
         }
     }
 
@@ -222,14 +223,18 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_without_a_request_is_measured_again_only_without_patience() {
+    fn a_slice_without_a_request_is_measured_again_in_the_short_form_of_a_study_alone() {
         let book = Book { planned: 8, unsent: 8, ..Book::default() };
         let empty = SliceRecord { book, ..slice(60.0) };
-        let again = |mut host_waits: HostWaits| (0..100).filter(|_| host_waits.repeats(&empty)).count();
-        let none = Duration::ZERO;
-        let short = HostWaits { allowance: none, patience: none, ..host_waits(&[]) };
-        assert_eq!(again(short), MAX_EMPTY_REPEATS as usize);
-        assert_eq!(again(host_waits(&[])), 0, "that the subject held all connections is a result");
+        let mut plan = plan_of("name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed}]\n");
+        let again = |plan: &Plan| {
+            let (patience, empty_repeats) = (plan.patience, plan.empty_repeats);
+            let mut host_waits = HostWaits { patience, empty_repeats, ..host_waits(&[]) };
+            (0..100).filter(|_| host_waits.repeats(&empty)).count() as u32
+        };
+        assert_eq!(again(&plan), 0, "that the subject held all connections is a result");
+        plan.smoke();
+        assert!(again(&plan) > 0 && again(&plan) == plan.empty_repeats);
     }
 
     #[test]

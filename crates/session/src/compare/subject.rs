@@ -63,6 +63,11 @@ impl Subject {
         }
     }
 
+    /// True if its CPU time is counted: hoptax starts it, or its processes are named.
+    pub(super) fn has_cpu_time(&self) -> bool {
+        !matches!(self, Self::Server { account: None, .. })
+    }
+
     /// The proxy as an arm of a study file in the current folder. None for a server that already runs.
     pub(super) fn proxy(&self) -> Option<ArmEntry> {
         match self {

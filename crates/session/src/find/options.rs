@@ -39,8 +39,7 @@ impl Options<'_> {
 }
 
 /// How narrow the interval of a rate should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Preset {
     /// 4 % wide, in at most 5 min.
     Quick,

@@ -42,8 +42,7 @@ pub struct Server {
 }
 
 /// The rate that a search is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Goal {
     /// The highest at which the objectives hold.
     #[default]

@@ -6,6 +6,7 @@ use hoptax_judge::gate::{Earlier, check_limits, judge_by_stored};
 use hoptax_judge::sittings::machine_differences;
 use hoptax_plan::file::Observe;
 use hoptax_result::Verdict;
+use hoptax_text::command_line::word;
 
 use super::{GateSettings, Gated};
 use crate::failure::Failure;
@@ -82,9 +83,11 @@ fn earlier(
     if usable < 2 {
         return Err(Failure::bad_input(format!(
             "a reference needs at least 2 runs of the study `{study}` on this machine with the label `{label}` that are complete and not \
-             void, better five, hours apart; `{}` has {usable}: `hoptax study {file} --store` measures one, and `hoptax runs label RUN \
-             {label}` labels it{elsewhere}",
-            store.display()
+             void, better five, hours apart; `{}` has {usable}: `hoptax study {} --store` measures one, and `hoptax runs label RUN \
+             {}` labels it{elsewhere}",
+            store.display(),
+            word(file),
+            word(label)
         )));
     }
     Ok(earlier)

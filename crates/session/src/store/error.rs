@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hoptax_text::command_line::word;
 use rusqlite::ErrorCode;
 
 /// An error of the store.
@@ -95,7 +96,7 @@ pub enum StoreError {
 /// The option that names the store in a command; empty for the one that a command uses without it.
 fn option(path: &Path) -> String {
     let is_usual = super::path(None).is_ok_and(|usual| usual == path);
-    if is_usual { String::new() } else { format!(" --store {}", path.display()) }
+    if is_usual { String::new() } else { format!(" --store {}", word(path.display())) }
 }
 
 fn numbers(runs: &[i64]) -> String {

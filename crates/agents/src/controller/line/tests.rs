@@ -220,6 +220,9 @@ fn another_program_or_an_impossible_clock_is_refused() {
     let program = Program { version: "0.0.0".to_owned(), commit: None };
     let outputs = hear(&mut begun(), FromAgent::Hello { version: VERSION, program }, 1);
     assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
+    let outputs = hear(&mut begun(), FromAgent::Hello { version: 1, program: Program::this() }, 1);
+    let [Told::Ended(AgentOutcome::Failed, reason)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    assert!(reason.contains("with version 1 of the protocol") && reason.ends_with("use one hoptax for both"));
     let mut line = begun();
     let mut outputs = hear(&mut line, greeting(), 1);
     while let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() {

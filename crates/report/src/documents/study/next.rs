@@ -1,20 +1,23 @@
 //! The next step after a study.
 
 use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
+use hoptax_text::command_line::word;
 
 use crate::findings::is_open_ended;
-use crate::next::{Next, word};
+use crate::next::Next;
 use crate::numbers::{counted, grouped};
 use crate::probe::{self, Shortened};
 
 /// With fewer rounds than this, the first advice is to measure more.
 const FEW_ROUNDS: u32 = 5;
 
-/// How a study was asked for: `source` as a command line names it, and its run folder.
+/// How a result was asked for.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) source: &'a str,
-    pub(super) folder: &'a str,
+pub(super) enum Asked<'a> {
+    /// As a study: its name or path, and its run folder.
+    Study { source: &'a str, folder: &'a str },
+    /// As that of a mesh, with these options of a command line.
+    Mesh { options: &'a str },
 }
 
 /// The next step. A stored result does not say how it was asked for, so its study is named by its name, and measured anew instead of
@@ -23,7 +26,10 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
     let plan = &result.plan;
     if result.environment.cluster.is_some() {
         // A stored result does not have the image of the program, which every measurement of a mesh names.
-        let options = asked.map_or("--image IMAGE", |asked| asked.source);
+        let options = match asked {
+            Some(Asked::Mesh { options }) => options,
+            _ => "--image IMAGE",
+        };
         let rounds = 2 * plan.rounds_planned;
         return Next::new(
             format!("hoptax mesh {options} --rounds {rounds}"),
@@ -33,10 +39,13 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
     if result.sittings.len() > 1 {
         return Next::sitting(&result.name, "measures another sitting, some hours later, and combines all");
     }
-    let study = asked.map_or_else(|| word(&result.name), |asked| asked.source.to_owned());
+    let (study, folder) = match asked {
+        Some(Asked::Study { source, folder }) => (word(source), Some(word(folder))),
+        _ => (word(&result.name), None),
+    };
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && (is_open_ended(plan) || missing > 0) {
-        let Some(Asked { folder, .. }) = asked else {
+        let Some(folder) = folder else {
             return Next::new(format!("hoptax study {study}"), "measures it to its end");
         };
         let purpose = if is_open_ended(plan) {
@@ -61,8 +70,8 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
             _ => Next::new(format!("hoptax study {study} --never-halt always"), purpose),
         };
     }
-    let with_rounds = |rounds: u32| match asked {
-        Some(Asked { folder, .. }) => Next::new(
+    let with_rounds = |rounds: u32| match &folder {
+        Some(folder) => Next::new(
             format!("hoptax study --resume {folder} --rounds {rounds}"),
             "adds rounds, which narrow the intervals",
         ),
@@ -91,7 +100,17 @@ mod tests {
     use crate::fixture;
 
     fn of(result: &StudyResult, source: &str) -> Next {
-        next(result, Some(Asked { source, folder: "runs/1" }))
+        next(result, Some(Asked::Study { source, folder: "runs/1" }))
+    }
+
+    #[test]
+    fn a_file_and_a_folder_of_any_name_are_one_word_each() {
+        let mut result = fixture::void();
+        assert_eq!(of(&result, "my edge.yaml").command, "hoptax study 'my edge.yaml'");
+        result.plan.rounds_completed = 2;
+        let asked = |folder: &str| next(&result, Some(Asked::Study { source: "quick", folder })).command;
+        assert_eq!(asked("my runs/1"), "hoptax study --resume 'my runs/1' --rounds 10");
+        assert_eq!(asked("it's $(reboot)"), r"hoptax study --resume 'it'\''s $(reboot)' --rounds 10");
     }
 
     #[test]
@@ -131,7 +150,8 @@ mod tests {
         result.environment.cluster = Some(ClusterEnvironment::default());
         result.plan.rounds_planned = 6;
         assert_eq!(next(&result, None).command, "hoptax mesh --image IMAGE --rounds 12");
-        let again = of(&result, "--image example/hoptax:1 --mesh istio").command;
+        let options = "--image example/hoptax:1 --mesh istio";
+        let again = next(&result, Some(Asked::Mesh { options })).command;
         assert_eq!(again, "hoptax mesh --image example/hoptax:1 --mesh istio --rounds 12");
     }
 
