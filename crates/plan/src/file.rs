@@ -1,7 +1,7 @@
 //! The study file, a YAML file that states what to measure.
 //!
 //! Its schema is generated from [`StudyFile`]. A file is validated against that schema and then turned into a plan. All
-//! problems are reported at once, each with its line and column. Commands make a [`StudyFile`] as a value; [`write`] is its text.
+//! problems are reported at once, each with its line and column. Commands make a [`StudyFile`] as a value; [`write()`] is its text.
 
 mod application;
 mod arm;

@@ -15,7 +15,7 @@ use hoptax_session::find::{
     ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Preset, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
-use hoptax_session::{StudyText, thresholds};
+use hoptax_session::{Study, thresholds};
 
 use crate::arguments::shared::{EnvoyArguments, JsonArguments, ThresholdArguments};
 use crate::arguments::traffic::{CHECKS, TrafficArguments};
@@ -242,7 +242,7 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
     check_options(arguments)?;
     let source = study(arguments)?;
-    let study = StudyText::named(source)?;
+    let study = Study::named(source)?;
     let overrides = TrafficOverrides {
         seed: arguments.given.seed.then_some(arguments.traffic.seed.number),
         arrivals: arguments.arrivals.clone(),

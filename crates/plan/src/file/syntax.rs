@@ -29,8 +29,8 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
     STUDY_FILE.read(name, text)
 }
 
-/// The text of a study that no user wrote. [`read`] reads it as the same study. It also states what the study leaves to defaults, so it means
-/// the same if these change. Problems with the study name its arms and loads, and no lines.
+/// The text of a study that no user wrote. [`read`] reads it as the same study. It states defaults too, so it means the same if these
+/// change. Problems with the study name its arms and loads, and no lines.
 ///
 /// # Errors
 /// All values that the schema does not permit.
