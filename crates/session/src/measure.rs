@@ -35,7 +35,7 @@ use crate::{environment, flames, forecast, library, rates, requirements, sitting
 pub enum Place<'a> {
     /// A new study.
     New {
-        /// Its file.
+        /// Its file, with the text that is kept.
         study: Box<Study>,
         /// Its run folder; none for one that is named after the study and the time.
         folder: Option<&'a Path>,
