@@ -185,7 +185,7 @@ mod tests {
         let (file, _) = file::read("x.yaml", text).unwrap();
         let candidate: Candidate = "envoy=1.41.0".parse().unwrap();
         let side_by_side = side_by_side(&file, &candidate).unwrap();
-        let text = serde_json::to_string(&side_by_side.file).unwrap();
+        let (text, _) = file::write(&side_by_side.file).unwrap();
         let mut result = summarise(&fixture::plan(&text), &[], Conditions::default());
         result.plan.rounds_completed = 10;
         set(&mut result);

@@ -1,7 +1,7 @@
 //! The study file, a YAML file that states what to measure.
 //!
 //! Its schema is generated from [`StudyFile`]. A file is validated against that schema and then turned into a plan. All
-//! problems are reported at once, each with its line and column.
+//! problems are reported at once, each with its line and column. Commands make a [`StudyFile`] as a value; [`write()`] is its text.
 
 mod application;
 mod arm;
@@ -11,11 +11,14 @@ mod external;
 mod hop;
 mod link;
 mod network;
+mod positions;
 mod problem;
 mod proxy;
 mod request;
 mod subject;
 mod syntax;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod word;
 
@@ -34,11 +37,12 @@ pub use hop::{HopEntry, HopSection, HopTls};
 pub use link::LinkSection;
 pub(crate) use network::LabelledNetwork;
 pub use network::{NatWord, NetworkSection};
+pub use positions::Positions;
 pub use problem::{Problem, Problems};
 pub use proxy::ProxyWord;
 pub use request::RequestSection;
 pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
-pub use syntax::{Format, Positions, is_study, read, templated, unparsed};
+pub use syntax::{Format, is_study, read, templated, unparsed, write};
 pub use timeline::{EventSection, Observe, RestartWord};
 
 /// A study: the arms to measure, and the loads to measure them under.
@@ -127,6 +131,29 @@ pub struct StudyFile {
 }
 
 impl StudyFile {
+    /// A study of these arms under these loads, with the defaults of all else.
+    pub fn new(name: &str, arms: Vec<ArmEntry>, loads: Vec<LoadSection>) -> Self {
+        Self {
+            name: name.to_owned(),
+            summary: String::new(),
+            seed: default_seed(),
+            rounds: None,
+            arms,
+            conditions: ConditionsSection::default(),
+            points: false,
+            link: None,
+            profile: false,
+            application: ApplicationEntry::default(),
+            observe: Observe::default(),
+            interval: None,
+            objective: None,
+            spread: None,
+            events: Vec::new(),
+            loads,
+            published: Vec::new(),
+        }
+    }
+
     /// The name of the first load that is for some arms only; none if all are for all arms. Such a file cannot give its arms other names.
     pub fn load_with_arms(&self) -> Option<&str> {
         let load = self.loads.iter().find(|load| load.except.is_some() || !load.only.is_empty())?;
@@ -204,6 +231,28 @@ pub struct LoadSection {
     /// take, at most 500 ms. In a timeline up to 10 min, and without a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
+}
+
+impl LoadSection {
+    /// A load with the defaults of all but its name and its loop.
+    pub fn new(name: &str, loop_: LoopWord) -> Self {
+        Self {
+            name: name.to_owned(),
+            loop_,
+            utilisation: None,
+            rate: None,
+            arrivals: None,
+            only: Vec::new(),
+            except: None,
+            connections: default_connections(),
+            requests_per_connection: None,
+            resumption: None,
+            expect: Vec::new(),
+            caller: CallerEntry::default(),
+            blocks: None,
+            slice: None,
+        }
+    }
 }
 
 /// The loop of a load.

@@ -3,7 +3,7 @@
 //!
 //! | module | what it decides |
 //! |---|---|
-//! | [`mod@file`] | YAML to [`file::StudyFile`], all problems at once |
+//! | [`mod@file`] | YAML to [`file::StudyFile`], all problems at once, and back |
 //! | [`configurations`] | what the users' Envoy configurations that a study names become |
 //! | [`plan`] | arms, loads, their order |
 //! | [`suit`] | settings that the file leaves open, by the machine |

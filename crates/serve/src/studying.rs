@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use hoptax_session::{Failure, Interrupt, Options, Place, RequestedLength, StudyText, Update, measure};
+use hoptax_session::{Failure, Interrupt, Options, Place, RequestedLength, Study, Update, measure};
 
 use crate::folder::Folder;
 use crate::job::Outcome;
 use crate::working::{OfJob, Teller};
 
 /// A study within its bounds.
-pub(crate) struct Study {
-    /// Its file.
-    pub(crate) text: StudyText,
+pub(crate) struct BoundedStudy {
+    /// The study.
+    pub(crate) study: Study,
     /// As many rounds as fit in this time.
     pub(crate) budget: Duration,
 }
@@ -20,13 +20,18 @@ pub(crate) struct Study {
 ///
 /// # Errors
 /// When it cannot begin or cannot be kept.
-pub(crate) fn measured(of_job: &OfJob, study: &Study, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+pub(crate) fn measured(
+    of_job: &OfJob,
+    bounded: &BoundedStudy,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
     let folder = Folder::create()?;
     let run = folder.run();
     let teller = Teller::new(of_job, &[(run.as_path(), Folder::SHOWN)]);
     let say = |update: Update<'_>| teller.say(update);
-    let length = RequestedLength { budget: Some(study.budget), ..RequestedLength::default() };
-    let place = Place::New { text: study.text.clone(), folder: Some(&run), force: false };
+    let length = RequestedLength { budget: Some(bounded.budget), ..RequestedLength::default() };
+    let study = Box::new(bounded.study.clone());
+    let place = Place::New { study, folder: Some(&run), force: false };
     let options = Options { length, envoy: of_job.envoy(), ..Options::default() };
     let measured = match measure(&place, &options, interrupt, &say) {
         Ok(measured) => measured,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hoptax_judge::comparison::{ArmIn, compare as compare_arms, configuration_differences, key_differences};
-use hoptax_plan::file::ArmEntry;
+use hoptax_plan::file::{ArmEntry, LoadSection, LoopWord, StudyFile};
 use hoptax_plan::plan::BASELINE;
 use hoptax_result::{
     ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudiesComparison,
@@ -19,7 +19,6 @@ use hoptax_result::{
 use hoptax_run::configurations;
 use hoptax_stats::DECISIVE;
 use hoptax_text::command_line::word;
-use serde_json::json;
 
 use self::subject::Subject;
 use crate::failure::Failure;
@@ -27,24 +26,16 @@ use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::update::{Say, Update};
 use crate::{library, run_folder};
 
 /// The comparison in a run folder.
 const FILE: &str = "comparison.json";
-/// The name of the study file in errors.
-const FILE_OF_STUDY: &str = "compare.yaml";
-/// Name of the study.
+/// Name of the study, and of the command that makes it.
 const NAME: &str = "compare";
 /// Rounds if neither the arguments nor a study file state them.
 const ROUNDS: u32 = 12;
-/// The loads: one rate for all subjects for CPU time and response time, saturation for the maximum rate.
-const LOADS: &str = "\
-loads:
-  - {name: in-use, loop: open, arrivals: uniform, connections: 32, blocks: 24}
-  - {name: saturation, loop: closed, connections: 16, blocks: 6}
-";
 
 /// Settings of a comparison.
 #[derive(Clone, Copy)]
@@ -122,10 +113,9 @@ pub fn compare(
              `--rounds`",
         ));
     }
-    let text = study_file(&shown, &subjects)?;
+    let study = made(&shown, &subjects)?;
     let folder = run_folder::path_of(settings.folder, NAME);
-    let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: std::env::temp_dir() };
-    let result = measure(text, settings, ROUNDS, &folder, interrupt, say)?;
+    let result = measure(study, settings, ROUNDS, &folder, interrupt, say)?;
     let comparison = comparison(&result, settings.margin_share, &shown, &subjects, say);
     write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
@@ -144,7 +134,7 @@ fn without_cpu_time<'a>(given: &'a [String], subjects: &[Subject]) -> Vec<&'a st
 
 /// Measures a study for `rounds` unless something else is wanted, or continues the one that the folder has.
 fn measure(
-    text: StudyText,
+    study: Study,
     settings: &ComparisonSettings<'_>,
     rounds: u32,
     folder: &Path,
@@ -157,10 +147,10 @@ fn measure(
         None => RequestedLength { rounds: settings.rounds.or(usual), ..RequestedLength::default() },
     };
     let place = if settings.is_resumed {
-        check_same(&text, folder)?;
+        check_same(&study.file, folder)?;
         Place::Resumed(folder)
     } else {
-        Place::New { text, folder: Some(folder), force: false }
+        Place::New { study: Box::new(study), folder: Some(folder), force: false }
     };
     let measured = complete(&place, &Options { length, ..settings.options }, interrupt, say);
     measured.map_err(|failure| {
@@ -176,8 +166,8 @@ fn measure(
 }
 
 /// Refuses a folder with a study of other subjects, whose rounds say nothing about these.
-fn check_same(text: &StudyText, folder: &Path) -> Result<(), Failure> {
-    if run_folder::read(folder)?.0 == text.text {
+fn check_same(study: &StudyFile, folder: &Path) -> Result<(), Failure> {
+    if run_folder::study(folder)?.0.file == *study {
         return Ok(());
     }
     Err(Failure::bad_input(format!(
@@ -251,43 +241,68 @@ fn again() -> String {
     format!("{}-again", arm_name(0))
 }
 
-/// The study of these subjects, as text. Its arms are the subjects, each but the first compared with the first, and a
-/// second copy of the first.
-fn study_file(given: &[String], subjects: &[Subject]) -> Result<String, Failure> {
+/// The study of these subjects, which the user gave in these words.
+fn made(given: &[String], subjects: &[Subject]) -> Result<Study, Failure> {
+    let summary = format!("Do these subjects differ: {}?", given.join(", "));
+    let file = StudyFile { summary, ..StudyFile::new(NAME, arms(subjects), loads()) };
+    // Paths in it are absolute.
+    Study::made(file, NAME, std::env::temp_dir())
+}
+
+/// The subjects as arms, each but the first compared with the first, and a second copy of the first.
+fn arms(subjects: &[Subject]) -> Vec<ArmEntry> {
     let first = arm_name(0);
     let mut arms = vec![ArmEntry::Name(BASELINE.to_owned())];
     for (number, subject) in subjects.iter().enumerate() {
         arms.push(subject.arm(&arm_name(number), (number > 0).then_some(first.as_str())));
     }
     arms.extend(subjects.first().map(|subject| subject.arm(&again(), Some(&first))));
-    let mut text = format!(
-        "# Generated by `hoptax compare`.\nname: {NAME}\nsummary: {}\narms:\n",
-        json!(format!("Do these subjects differ: {}?", given.join(", ")))
-    );
-    for arm in &arms {
-        // JSON is YAML.
-        let arm = serde_json::to_string(arm).map_err(Failure::environment)?;
-        text += &format!("  - {arm}\n");
-    }
-    Ok(text + LOADS)
+    arms
+}
+
+/// One rate for all subjects for CPU time and response time, saturation for the maximum rate.
+fn loads() -> Vec<LoadSection> {
+    let in_use = LoadSection {
+        arrivals: Some("uniform".to_owned()),
+        connections: 32,
+        blocks: Some(24),
+        ..LoadSection::new("in-use", LoopWord::Open)
+    };
+    let saturation =
+        LoadSection { connections: 16, blocks: Some(6), ..LoadSection::new("saturation", LoopWord::Closed) };
+    vec![in_use, saturation]
 }
 
 #[cfg(test)]
 mod tests {
     use hoptax_plan::plan::Plan;
     use hoptax_result::ArmKind;
+    use serde_json::json;
 
     use super::*;
-    use crate::study_text::tests::plan_of;
+    use crate::study::tests::{is_kept, planned};
 
-    fn text(given: &[&str]) -> String {
+    fn study(given: &[&str]) -> Result<Study, Failure> {
         let given: Vec<String> = given.iter().map(ToString::to_string).collect();
         let subjects: Vec<Subject> = given.iter().map(|given| Subject::parse(given).unwrap()).collect();
-        study_file(&given, &subjects).unwrap()
+        made(&given, &subjects)
     }
 
     fn plan(subjects: &[&str]) -> Plan {
-        plan_of(&text(subjects))
+        planned(&study(subjects).unwrap())
+    }
+
+    #[test]
+    fn the_kept_file_is_the_study_that_was_measured() {
+        let subjects = ["1.39.3+jwt+env=A={{ b }}", "./envoy+lua+flags=--disable-extensions 'a'", "baseline"];
+        is_kept(&study(&subjects).unwrap());
+    }
+
+    #[test]
+    fn a_study_that_nobody_may_measure_is_refused_without_lines_of_a_file() {
+        let refused = study(&["jwt+workers=200", "lua"]).unwrap_err().to_string();
+        let message = "`workers` must be at most 64, not 200";
+        assert_eq!(refused, format!("arm `A-again`: {message}\narm `A`: {message}"));
     }
 
     #[test]
@@ -315,8 +330,7 @@ mod tests {
     fn configurations_and_urls_are_subjects() {
         let subjects =
             ["b.yaml+1.39.3", "conf/a.json", "http://127.0.0.1:1/a+b", "http://127.0.0.1:1/a+b+pid=3"];
-        let (file, _) = hoptax_plan::file::read("compare.yaml", &text(&subjects)).unwrap();
-        let entries = serde_json::to_value(&file.arms).unwrap();
+        let entries = serde_json::to_value(study(&subjects).unwrap().file.arms).unwrap();
         let here = std::env::current_dir().unwrap();
         let hop = |arm: usize| entries[arm]["hops"][0].clone();
         assert_eq!(hop(1)["config"], json!(here.join("b.yaml")));

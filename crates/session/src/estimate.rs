@@ -220,7 +220,7 @@ mod tests {
     use hoptax_judge::precision::Precision;
 
     use super::*;
-    use crate::study_text::tests::plan_of;
+    use crate::study::tests::plan_of;
 
     fn estimate(arms: &str) -> Estimate {
         with_connections(arms, 16)

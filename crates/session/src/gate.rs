@@ -15,11 +15,13 @@ use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
 use crate::run_folder;
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::update::{Say, Update};
 
 /// The gate in a run folder.
 const FILE: &str = "gate.json";
+/// The command that makes the study.
+const COMMAND: &str = "gate";
 /// Rounds if neither the caller nor the study file state them.
 const ROUNDS: u32 = 12;
 
@@ -92,8 +94,7 @@ fn by_candidate(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let study = StudyText::named(settings.study)?;
-    let (given, _) = study.parsed()?;
+    let Study { file: given, folder: of_study, .. } = Study::named(settings.study)?;
     check_limits(&given, settings.limits).map_err(Failure::bad_input)?;
     let absolute = |config: &str| {
         path::absolute(config).map_or_else(|_| config.to_owned(), |path| path.display().to_string())
@@ -104,12 +105,10 @@ fn by_candidate(
         let arms = side_by_side.unchanged.join("`, `");
         say(Update::Note(&format!("not measured, because the candidate does not change them: `{arms}`")));
     }
-    // JSON is YAML.
-    let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
+    let study = Study::made(side_by_side.file.clone(), COMMAND, of_study)?;
     let folder = run_folder::path_of(settings.folder, &side_by_side.file.name);
     let length = length(settings, given.rounds, side_by_side.comparisons(settings.limits))?;
-    let text = StudyText { text, ..study };
-    let place = Place::New { text, folder: Some(&folder), force: false };
+    let place = Place::New { study: Box::new(study), folder: Some(&folder), force: false };
     let result = complete(&place, &Options { length, ..settings.options }, interrupt, say)?;
     let gate = judge(&result, &candidate, &side_by_side, settings.limits);
     Ok(Gated { gate, folder })

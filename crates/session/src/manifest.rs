@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hoptax_checks::thresholds::QUIET_WAIT;
 use hoptax_judge::length::{Length, Until};
@@ -15,14 +15,14 @@ use hoptax_text::secrets::without_signatures;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::study_text::StudyText;
+use crate::study::Study;
 
 /// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub(crate) format: String,
-    /// The name of the study file, for messages.
-    pub(crate) file_name: String,
+    /// The name of the study file, for messages; none if a command made the study.
+    pub(crate) file_name: Option<String>,
     /// The folder of the study file, at which relative paths in it start.
     pub(crate) folder_of_file: String,
     pub(crate) hoptax_version: String,
@@ -95,7 +95,7 @@ pub(crate) struct Programs<'a> {
 
 impl Manifest {
     pub(crate) fn new(
-        file: &StudyText,
+        study: &Study,
         environment: &Environment,
         programs: Programs<'_>,
         machine: &MachineProbe,
@@ -104,8 +104,8 @@ impl Manifest {
     ) -> Result<Self, Failure> {
         Ok(Self {
             format: RUN_FOLDER_FORMAT.to_owned(),
-            file_name: file.name.clone(),
-            folder_of_file: file.folder.to_string_lossy().into_owned(),
+            file_name: study.name().map(str::to_owned),
+            folder_of_file: study.folder.to_string_lossy().into_owned(),
             hoptax_version: Program::this().version,
             envoy_version: environment.proxy_version.clone().unwrap_or_default(),
             rounds: plan.rounds,
@@ -132,11 +132,6 @@ impl Manifest {
             looks: Vec::new(),
             thresholds: BTreeMap::new(),
         })
-    }
-
-    /// The study file whose text is beside it in the run folder.
-    pub fn study_text(&self, text: String) -> StudyText {
-        StudyText { name: self.file_name.clone(), text, folder: PathBuf::from(&self.folder_of_file) }
     }
 
     /// The condition that ends the study.
@@ -249,7 +244,7 @@ fn file_hash(path: &Path) -> Result<String, Failure> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::study_text::tests::plan_of;
+    use crate::study::tests::plan_of;
 
     /// The manifest of a study that says nothing of its programs, its machine and itself.
     pub(crate) fn manifest() -> Manifest {

@@ -25,7 +25,7 @@ use crate::placement::placement;
 use crate::probe::probe;
 use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, RunFolder};
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
@@ -35,8 +35,8 @@ use crate::{environment, flames, forecast, library, rates, requirements, sitting
 pub enum Place<'a> {
     /// A new study.
     New {
-        /// Its file.
-        text: StudyText,
+        /// Its file, with the text that is kept.
+        study: Box<Study>,
         /// Its run folder; none for one that is named after the study and the time.
         folder: Option<&'a Path>,
         /// True if it may replace a study that is in the folder.
@@ -184,12 +184,12 @@ fn measure_on_this_thread(
     say: Say<'_>,
 ) -> Result<Measured, Failure> {
     let note = |text: &str| say(Update::Note(text));
-    let (file, stored) = read(place)?;
+    let (study, stored) = read(place)?;
     let earlier = stored.as_ref();
     let set = thresholds::set(earlier, options.thresholds);
     let limits = thresholds::limits(&set)?;
-    let mut plan = plan(&file, options, earlier, say)?;
-    requirements::check(&plan, &file.folder)?;
+    let mut plan = plan(&study, options, earlier, say)?;
+    requirements::check(&plan, &study.folder)?;
     let named = options.envoy.named.or(earlier.map(|manifest| manifest.envoy_version.as_str()));
     let envoy = EnvoyChoice { named, ..options.envoy };
     let envoys = Envoys::find(envoy, plan.envoys(), interrupt.flag(), &mut { note })?;
@@ -219,20 +219,20 @@ fn measure_on_this_thread(
         program: &program,
         envoys: &envoys,
         directory: &directory,
-        folder: &file.folder,
+        folder: &study.folder,
         placement: &placement,
         awake: machine.awake.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
-    let others = programs::builds(&plan, &envoys, &file.folder).map_err(Failure::environment)?;
+    let others = programs::builds(&plan, &envoys, &study.folder).map_err(Failure::environment)?;
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let mut manifest =
-        Manifest::new(&file, &environment, programs, &machine.probe, machine.awake.is_some(), &plan)?;
+        Manifest::new(&study, &environment, programs, &machine.probe, machine.awake.is_some(), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
     let Begun { folder, manifest, rounds } = match earlier {
         Some(earlier) => resume(&options.length, &directory, earlier, &manifest, say)?,
-        None => start(&options.length, &directory, &file.text, manifest, plan.rounds)?,
+        None => start(&options.length, &directory, &study.text, manifest, plan.rounds)?,
     };
     let length = manifest.length();
     plan.rounds = length.rounds;
@@ -279,13 +279,13 @@ fn measure_on_this_thread(
     Ok(Measured { result, folder: directory, ending: ran.outcome.ending, problems, manifest })
 }
 
-/// Reads the study file of a place; of a run folder, with the conditions of its rounds.
-fn read(place: &Place<'_>) -> Result<(StudyText, Option<Manifest>), Failure> {
+/// The study of a place; of a run folder, with the conditions of its rounds.
+fn read(place: &Place<'_>) -> Result<(Study, Option<Manifest>), Failure> {
     match place {
-        Place::New { text, .. } => Ok((text.clone(), None)),
+        Place::New { study, .. } => Ok(((**study).clone(), None)),
         Place::Resumed(folder) => {
-            let (text, manifest) = run_folder::read(folder)?;
-            Ok((manifest.study_text(text), Some(manifest)))
+            let (study, manifest) = run_folder::study(folder)?;
+            Ok((study, Some(manifest)))
         }
     }
 }
@@ -302,25 +302,25 @@ fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Reads the plan of a study.
+/// The plan of a study.
 ///
 /// # Errors
 /// When the study is not valid, with all its problems.
 pub fn plan(
-    study: &StudyText,
+    study: &Study,
     options: &Options<'_>,
     stored: Option<&Manifest>,
     say: Say<'_>,
 ) -> Result<Plan, Failure> {
     let catalogue = library::catalogue()?;
-    let (mut file, positions) = study.parsed()?;
+    let mut file = study.file.clone();
     file.rounds = options.length.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
     let configurations = configurations::of_study(&file, &study.folder);
     for note in configurations.notes() {
         say(Update::Note(&note));
     }
-    let plan = Plan::with_configurations(&file, &positions, catalogue, configurations);
+    let plan = Plan::with_configurations(&file, &study.positions, catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
     if options.length.until.is_some() && plan.timeline.is_some() {
         let message = "--until is a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
@@ -407,8 +407,8 @@ mod tests {
         let interrupt = Interrupt::default();
         interrupt.flag().store(true, Ordering::Relaxed);
         let at = folder.path().join("out");
-        let text = StudyText::named("quick").unwrap();
-        for place in [Place::New { text, folder: Some(&at), force: false }, Place::Resumed(&at)] {
+        let study = Box::new(Study::named("quick").unwrap());
+        for place in [Place::New { study, folder: Some(&at), force: false }, Place::Resumed(&at)] {
             let failure = complete(&place, &Options::default(), &interrupt, &|_| ()).err().unwrap();
             assert!(failure.is_interrupt() && !at.exists(), "{failure}");
             assert_eq!(failure.to_string(), "interrupted");

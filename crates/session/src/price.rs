@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use hoptax_functions::Catalogue;
 use hoptax_judge::bill::bill;
 use hoptax_judge::bill::second_study::is_in_doubt;
+use hoptax_plan::file::StudyFile;
 use hoptax_report::documents;
 use hoptax_report::render::{html, markdown};
 use hoptax_result::{BillResult, StudyResult};
@@ -42,7 +43,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::update::{Say, Update};
 use crate::{library, outputs, run_folder};
 
@@ -57,8 +58,6 @@ pub use hoptax_bootstrap::request::RequestLine;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
-/// The name of a study file in errors.
-const STUDY_FILE: &str = "price.yaml";
 /// The files of a bill in its run folder.
 const BILL: &str = "bill.json";
 const MARKDOWN: &str = "bill.md";
@@ -191,13 +190,13 @@ impl<'a> Configuration<'a> {
             statuses: &statuses,
             blocks: budget.map_or(MOST_BLOCKS, |budget| budget::blocks(budget, subjects)),
         };
-        let text_of =
+        let file_of =
             |source| study_file(source, StudyOfBill::First, &tries.whole.variant, &measured, settings.rate);
         if studies.is_resumed {
-            let begun = run_folder::read(folder)?.0;
+            let begun = run_folder::study(folder)?.0.file;
             // Its slices depend on the time that the tries left.
             let blocks = (FEWEST_BLOCKS..=MOST_BLOCKS)
-                .find(|blocks| is_same_measurement(&begun, &text_of(Source { blocks: *blocks, ..source })));
+                .find(|blocks| is_same_measurement(&begun, &file_of(Source { blocks: *blocks, ..source })));
             let Some(blocks) = blocks else {
                 return Err(Failure::bad_input(format!(
                     "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
@@ -207,8 +206,8 @@ impl<'a> Configuration<'a> {
             };
             source.blocks = blocks;
         }
-        let text = text_of(source);
-        let result = studies.run(&text, Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
+        let result =
+            studies.run(file_of(source), Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
         let mut bill = bill(&result, order::order(settings, tries));
         // The first study is kept if a second one fails or is interrupted.
         write(folder, &bill)?;
@@ -261,25 +260,25 @@ impl Studies<'_> {
         self.budget.map(|budget| budget.of_last(Instant::now(), pace))
     }
 
-    /// Measures the study `text` in `folder`. A resumed bill continues the study that the folder holds if it asks for the same
+    /// Measures a study in `folder`. A resumed bill continues the study that the folder holds if it asks for the same
     /// measurement, and replaces any other.
     fn run(
         &self,
-        text: &str,
+        file: StudyFile,
         length: Length,
         folder: &Path,
         interrupt: &Interrupt,
         say: Say<'_>,
     ) -> Result<StudyResult, Failure> {
         let stored =
-            Some(folder).filter(|_| self.is_resumed).and_then(|folder| run_folder::read(folder).ok());
-        let is_continued = stored.as_ref().is_some_and(|(earlier, _)| is_same_measurement(earlier, text));
+            Some(folder).filter(|_| self.is_resumed).and_then(|folder| run_folder::study(folder).ok());
+        let is_continued =
+            stored.as_ref().is_some_and(|(earlier, _)| is_same_measurement(&earlier.file, &file));
         let place = if is_continued {
             Place::Resumed(folder)
         } else {
-            let text =
-                StudyText { name: STUDY_FILE.to_owned(), text: text.to_owned(), folder: folder.to_owned() };
-            Place::New { text, folder: Some(folder), force: stored.is_some() }
+            let study = Study::made(file, STUDY, folder.to_owned())?;
+            Place::New { study: Box::new(study), folder: Some(folder), force: stored.is_some() }
         };
         let of_bill = (!is_continued && length.budget.is_none()).then_some(length.rounds);
         let length = RequestedLength {
@@ -291,9 +290,10 @@ impl Studies<'_> {
     }
 }
 
-/// True if two study files ask for the same measurement. Signatures of the lab's token are ignored, because each run signs it anew.
-fn is_same_measurement(earlier: &str, current: &str) -> bool {
-    without_signatures(earlier) == without_signatures(current)
+/// True if two studies ask for the same measurement. Signatures of the lab's token are ignored, because each run signs it anew.
+fn is_same_measurement(earlier: &StudyFile, current: &StudyFile) -> bool {
+    let unsigned = |file: &StudyFile| without_signatures(&format!("{file:?}"));
+    unsigned(earlier) == unsigned(current)
 }
 
 /// The page of the bill in a run folder.

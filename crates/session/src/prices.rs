@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::measure::{Options, Place, complete};
 use crate::results::parse;
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::update::Say;
 
 /// The study result behind the published price list, as `build.rs` compresses it.
@@ -47,7 +47,8 @@ pub fn measure_anchors(
     say: Say<'_>,
 ) -> Result<StudyResult, Failure> {
     let folder = interrupt.temporary_folder("prices")?;
-    let place = Place::New { text: StudyText::named(ANCHORS)?, folder: Some(folder.path()), force: false };
+    let study = Box::new(Study::named(ANCHORS)?);
+    let place = Place::New { study, folder: Some(folder.path()), force: false };
     let measured = complete(&place, options, interrupt, say);
     // Its folder is removed, so nothing continues it.
     let here =
@@ -89,14 +90,13 @@ mod tests {
     use hoptax_predict::prices::{ANCHORS as MODEL_ANCHORS, listed};
     use hoptax_result::Loop;
 
-    use crate::library;
-
     use super::*;
+    use crate::study::tests::planned;
 
     fn built_in(study: &str) -> (StudyFile, Plan) {
-        let (study, positions) = StudyText::built_in(study).unwrap().parsed().unwrap();
-        let plan = Plan::new(&study, &positions, library::catalogue().unwrap()).unwrap();
-        (study, plan)
+        let study = Study::built_in(study).unwrap();
+        let plan = planned(&study);
+        (study.file, plan)
     }
 
     #[test]

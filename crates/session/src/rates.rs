@@ -37,7 +37,7 @@ mod tests {
     use hoptax_result::sample;
 
     use super::*;
-    use crate::study_text::tests::plan_of;
+    use crate::study::tests::plan_of;
 
     fn plan() -> Plan {
         let text = "name: test\narms: [baseline, lua]\nloads:\n  - {name: saturation, loop: closed}\n  - {name: in-use, loop: open}\n  \

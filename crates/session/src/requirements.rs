@@ -105,7 +105,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::study_text::tests::plan_of;
+    use crate::study::tests::plan_of;
 
     #[test]
     fn a_missing_program_is_named_with_its_package_only_for_a_plan_that_needs_it() {

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::manifest::{Manifest, check_format_of};
 use crate::replaced::{replace, write_study};
 use crate::run_files::{MANIFEST, RESULT, ROUNDS, STUDY, round_file};
+use crate::study::Study;
 
 /// The content of `rounds/N.json`.
 #[derive(Serialize, Deserialize)]
@@ -68,6 +69,17 @@ pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     check_format_of(&manifest).map_err(|why| refused(&why))?;
     let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| refused(&error))?;
     Ok((text, manifest))
+}
+
+/// Reads the study of a run folder, with the conditions of its rounds.
+///
+/// # Errors
+/// When the folder is none that can be resumed, and all problems of its study file.
+pub fn study(path: &Path) -> Result<(Study, Manifest), Failure> {
+    let (text, manifest) = read(path)?;
+    let folder = PathBuf::from(&manifest.folder_of_file);
+    let study = Study::kept(text, &path.join(STUDY), manifest.file_name.as_deref(), folder)?;
+    Ok((study, manifest))
 }
 
 /// True if a study is running in a folder.

@@ -14,7 +14,7 @@ use hoptax_session::find::{
     ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Preset, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
-use hoptax_session::{StudyText, thresholds};
+use hoptax_session::{Study, thresholds};
 
 use crate::arguments::shared::{EnvoyArguments, JsonArguments, ThresholdArguments};
 use crate::arguments::traffic::{CHECKS, TrafficArguments};
@@ -203,7 +203,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
         return Err(Failure::bad_input(format!("--min-rate must be at least {LOWEST_RATE}")));
     }
     let source = study(arguments)?;
-    let study = StudyText::named(source)?;
+    let study = Study::named(source)?;
     let overrides =
         TrafficOverrides { seed: arguments.traffic.seed.given, arrivals: arguments.arrivals.clone() };
     let arms = ArmsOfStudy::new(study, ids, overrides, &print::say)?;

@@ -11,7 +11,7 @@ use hoptax_result::{ComparisonBody, StudyResult};
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
-    EarlierSitting, Measured, Options, Place, RequestedLength, StudyText, library, measure, outline, plan,
+    EarlierSitting, Measured, Options, Place, RequestedLength, Study, library, measure, outline, plan,
     run_folder, store,
 };
 use hoptax_text::command_line::word;
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let place = match &arguments.resume {
         Some(folder) => Place::Resumed(folder),
         None => Place::New {
-            text: StudyText::named(&arguments.study)?,
+            study: Box::new(Study::named(&arguments.study)?),
             folder: arguments.out.folder(),
             force: arguments.force,
         },
@@ -241,12 +241,11 @@ fn store_of(arguments: &StudyArguments) -> Result<Option<PathBuf>, Failure> {
 
 /// Prints a plan and its expected duration and memory.
 fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Failure> {
-    let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
-    let text = match &stored {
-        Some((text, manifest)) => manifest.study_text(text.clone()),
-        None => StudyText::named(&arguments.study)?,
+    let (study, manifest) = match &arguments.resume {
+        Some(folder) => run_folder::study(folder).map(|(study, manifest)| (study, Some(manifest)))?,
+        None => (Study::named(&arguments.study)?, None),
     };
-    let plan = plan(&text, options, stored.as_ref().map(|(_, manifest)| manifest), &print::say)?;
+    let plan = plan(&study, options, manifest.as_ref(), &print::say)?;
     print::list(&outline(plan, options.never_halt, &print::say)?)?;
     Ok(Code::Success)
 }

@@ -249,8 +249,7 @@ loads:
         let text = STUDY.replace("  - {name: ours, hops: [{config: conf/envoy.yaml}]}\n", "");
         let (file, _) = file::read("mine.yaml", &text).unwrap();
         let found = side_by_side(&file, &"envoy=1.41.0".parse().unwrap()).unwrap();
-        // JSON is YAML.
-        let text = serde_json::to_string(&found.file).unwrap();
+        let (text, _) = file::write(&found.file).unwrap();
         assert_eq!(file::read("gate.yaml", &text).unwrap().0, found.file);
         let plan = fixture::plan(&text);
         for pair in &found.pairs {

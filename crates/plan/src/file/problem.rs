@@ -16,18 +16,23 @@ pub struct Problem {
 /// All problems of one file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problems {
-    /// The name of the file, as the caller gave it.
-    pub file: String,
+    /// The name of the file, as the caller gave it; none if no user wrote it.
+    pub file: Option<String>,
     /// The problems, sorted by position.
     pub problems: Vec<Problem>,
 }
 
 impl Problems {
     /// The problems of `file`, sorted by position.
-    pub fn new(file: &str, mut problems: Vec<Problem>) -> Self {
+    pub fn new(file: &str, problems: Vec<Problem>) -> Self {
+        Self { file: Some(file.to_owned()), ..Self::of_made(problems) }
+    }
+
+    /// The problems of a file that no user wrote.
+    pub(super) fn of_made(mut problems: Vec<Problem>) -> Self {
         problems.sort();
         problems.dedup();
-        Self { file: file.to_owned(), problems }
+        Self { file: None, problems }
     }
 }
 
@@ -37,11 +42,14 @@ impl fmt::Display for Problems {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            write!(f, "{}:", self.file)?;
-            if problem.line > 0 {
-                write!(f, "{}:{}:", problem.line, problem.column)?;
+            if let Some(file) = &self.file {
+                write!(f, "{file}:")?;
+                if problem.line > 0 {
+                    write!(f, "{}:{}:", problem.line, problem.column)?;
+                }
+                f.write_str(" ")?;
             }
-            write!(f, " {}", problem.message)?;
+            f.write_str(&problem.message)?;
         }
         Ok(())
     }

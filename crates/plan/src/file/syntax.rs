@@ -1,10 +1,12 @@
-//! Reads a study file, or another YAML file with a schema: parses YAML, validates it against the schema, and records positions.
+//! Reads a study file, or another YAML file with a schema: parses YAML, validates it against the schema, and records positions. Writes a
+//! study that a command made.
 
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use hoptax_text::nearest::hint;
 use hoptax_text::yaml::template::{self, Template};
+use hoptax_text::yaml::write::written;
 use hoptax_text::yaml::{Node, Placed};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
@@ -13,17 +15,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::StudyFile;
+use super::positions::Positions;
 use super::problem::{Problem, Problems};
 
 /// Keys of an Envoy configuration, or of a dump of one, that no other file has.
 const CONFIGURATION: [&str; 4] = ["static_resources", "dynamic_resources", "layered_runtime", "configs"];
-
-/// The positions of the nodes of a file.
-#[derive(Clone, Debug)]
-pub struct Positions {
-    file: String,
-    root: Placed,
-}
 
 /// Reads a study file. `name` is the file name in problems.
 ///
@@ -31,6 +27,19 @@ pub struct Positions {
 /// All problems with its structure.
 pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> {
     STUDY_FILE.read(name, text)
+}
+
+/// The text of a study that no user wrote. [`read`] reads it as the same study. It states defaults too, so it means the same if these
+/// change. Problems with the study name its arms and loads, and no lines.
+///
+/// # Errors
+/// All values that the schema does not permit.
+pub fn write(study: &StudyFile) -> Result<(String, Positions), Problems> {
+    let value = serde_json::to_value(study)
+        .map_err(|error| fault(&Positions::of_made(Value::Null), &error.to_string()))?;
+    let positions = Positions::of_made(value.clone());
+    STUDY_FILE.check(&value, &positions)?;
+    Ok((written(&value).text, positions))
 }
 
 /// Returns true if a text is a study file, and not another file in YAML such as an Envoy configuration: a study file has the key
@@ -67,11 +76,8 @@ impl<T: JsonSchema + DeserializeOwned> Format<T> {
     pub fn read(&self, name: &str, text: &str) -> Result<(T, Positions), Problems> {
         let root: Placed = serde_saphyr::from_str(text)
             .map_err(|error| Problems::new(name, vec![unparsed(text, &error)]))?;
-        let positions = Positions { file: name.to_owned(), root };
-        let value = positions.root.value.to_value();
-        let fault = |what: &str| {
-            positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
-        };
+        let value = root.value.to_value();
+        let positions = Positions::of_text(name, root);
         if let Some(key) = CONFIGURATION.into_iter().find(|key| value.get(key).is_some()) {
             let message = format!(
                 "this is an Envoy configuration (`{key}`): `hoptax price {name}` measures it, and a study names it in \
@@ -79,16 +85,24 @@ impl<T: JsonSchema + DeserializeOwned> Format<T> {
             );
             return Err(positions.problems(vec![positions.problem(&format!("/{key}"), message)]));
         }
-        let validator = self.validator.as_ref().map_err(|error| fault(error))?;
-        let problems = shape_problems(validator, &self.schema, &value, &positions);
-        if !problems.is_empty() {
-            return Err(positions.problems(problems));
-        }
+        self.check(&value, &positions)?;
         // A whole number may be written with decimals, as `2.0`.
         let file = serde_json::from_value(value.clone()).or_else(|_| serde_json::from_value(whole(value)));
-        let file = file.map_err(|error| fault(&error.to_string()))?;
+        let file = file.map_err(|error| fault(&positions, &error.to_string()))?;
         Ok((file, positions))
     }
+
+    /// Checks the value of a file.
+    fn check(&self, value: &Value, positions: &Positions) -> Result<(), Problems> {
+        let validator = self.validator.as_ref().map_err(|error| fault(positions, error))?;
+        let problems = shape_problems(validator, &self.schema, value, positions);
+        if problems.is_empty() { Ok(()) } else { Err(positions.problems(problems)) }
+    }
+}
+
+/// The problem that the types of a file are wrong.
+fn fault(positions: &Positions, what: &str) -> Problems {
+    positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
 }
 
 impl<T: JsonSchema + DeserializeOwned> Default for Format<T> {
@@ -156,33 +170,6 @@ fn whole(value: Value) -> Value {
     }
 }
 
-impl Positions {
-    /// A problem with the node at `pointer`, a JSON pointer such as `/loads/0/rate`. If there is no such node, the
-    /// problem is placed at the nearest enclosing one.
-    pub fn problem(&self, pointer: &str, message: String) -> Problem {
-        let place = hoptax_text::yaml::find(&self.root, pointer).referenced;
-        Problem { line: place.line(), column: place.column(), message }
-    }
-
-    /// A problem with the key `key` of the mapping at `pointer`.
-    fn problem_with_key(&self, pointer: &str, key: &str, message: String) -> Problem {
-        let mapping = hoptax_text::yaml::find(&self.root, pointer);
-        let place = match &mapping.value {
-            Node::Mapping(entries) => {
-                entries.iter().find(|(name, _)| name.value == key).map(|(name, _)| name.referenced)
-            }
-            _ => None,
-        };
-        let place = place.unwrap_or(mapping.referenced);
-        Problem { line: place.line(), column: place.column(), message }
-    }
-
-    /// Wraps `problems` as those of this file.
-    pub fn problems(&self, problems: Vec<Problem>) -> Problems {
-        Problems::new(&self.file, problems)
-    }
-}
-
 fn shape_problems(
     validator: &Validator,
     schema: &Value,
@@ -212,8 +199,10 @@ fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positi
         _ => {
             let words = permitted_words(schema, error.schema_path().as_str());
             let problem = positions.problem(pointer, message(error, pointer, &words));
-            // An invalid value may be a placeholder of a template that has not been rendered yet.
-            vec![templated(error.instance(), problem.line, problem.column).unwrap_or(problem)]
+            // An invalid value of a text may be a placeholder of a template that has not been rendered yet.
+            let of_template =
+                positions.file().and_then(|_| templated(error.instance(), problem.line, problem.column));
+            vec![of_template.unwrap_or(problem)]
         }
     }
 }

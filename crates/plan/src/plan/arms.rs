@@ -234,9 +234,10 @@ impl Planned<'_> {
 
     /// Returns the message that an arm, as its entry spells it, equals the arm `id` of an earlier entry.
     fn duplicate(&self, spelling: &str, id: &str, earlier: usize) -> String {
-        let line = self.positions.problem(&format!("/arms/{earlier}"), String::new()).line;
+        let line = self.positions.line(&format!("/arms/{earlier}"));
+        let place = line.map_or_else(|| "an earlier one".to_owned(), |line| format!("line {line}"));
         let spelt = if spelling == id { String::new() } else { format!(" as `{id}`") };
-        format!("duplicate arm `{spelling}`: line {line} names it already{spelt}; remove one of them")
+        format!("duplicate arm `{spelling}`: {place} names it already{spelt}; remove one of them")
     }
 
     /// Records that the entry `index` names an arm that exists. An error if another entry named it; not if the arm came

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use hoptax_session::{StudyText, library};
+use hoptax_session::{Study, library};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::budget;
-use crate::studying::Study;
+use crate::studying::BoundedStudy;
 
 /// The time of a study if none is stated.
 const USUAL: Duration = Duration::from_mins(10);
@@ -46,11 +46,11 @@ impl WantedStudy {
     ///
     /// # Errors
     /// All values that are not valid: an unknown name, one of a study that needs root, a time out of its bounds.
-    pub(crate) fn bounded(&self, startable: &[BuiltInStudy]) -> Result<Study, String> {
+    pub(crate) fn bounded(&self, startable: &[BuiltInStudy]) -> Result<BoundedStudy, String> {
         let budget = budget(self.budget.as_deref()).map(|stated| stated.unwrap_or(USUAL));
-        let text = StudyText::built_in(&self.study).map_err(|failure| format!("`study`: {failure}"));
+        let study = Study::built_in(&self.study).map_err(|failure| format!("`study`: {failure}"));
         let is_startable = startable.iter().any(|one| one.study == self.study);
-        let text = text.and_then(|text| {
+        let study = study.and_then(|study| {
             let needs_root = || {
                 format!(
                     "`study`: it needs root, to change networks or to profile the kernel: `hoptax study {}` measures it on the machine \
@@ -58,12 +58,12 @@ impl WantedStudy {
                     self.study
                 )
             };
-            if is_startable { Ok(text) } else { Err(needs_root()) }
+            if is_startable { Ok(study) } else { Err(needs_root()) }
         });
-        match (text, budget) {
-            (Ok(text), Ok(budget)) => Ok(Study { text, budget }),
-            (text, budget) => {
-                let problems = [text.err(), budget.err()];
+        match (study, budget) {
+            (Ok(study), Ok(budget)) => Ok(BoundedStudy { study, budget }),
+            (study, budget) => {
+                let problems = [study.err(), budget.err()];
                 Err(problems.into_iter().flatten().collect::<Vec<String>>().join("\n"))
             }
         }
@@ -89,7 +89,7 @@ mod tests {
         FOUND.get_or_init(|| startable().unwrap())
     }
 
-    fn bounded(wanted: Value) -> Result<Study, String> {
+    fn bounded(wanted: Value) -> Result<BoundedStudy, String> {
         let wanted = serde_json::from_value::<WantedStudy>(wanted).map_err(|error| error.to_string())?;
         wanted.bounded(found())
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_study_is_built_in_and_has_a_time() {
         let of = bounded(json!({"study": "quick", "budget": "90s"})).unwrap();
-        assert_eq!((of.text.name.as_str(), of.budget), ("quick.yaml", Duration::from_secs(90)));
+        assert_eq!((of.study.name(), of.budget), (Some("quick.yaml"), Duration::from_secs(90)));
         assert_eq!(bounded(json!({"study": "quick"})).unwrap().budget, USUAL);
     }
 

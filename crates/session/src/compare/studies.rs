@@ -15,15 +15,14 @@ use hoptax_result::{
 use super::names::{LONGEST, again, names, shown};
 use super::subject::Subject;
 use super::{
-    Compared, Comparison, ComparisonSettings, FILE, FILE_OF_STUDY, NAME, ROUNDS,
-    configuration_differences_or_note, measure,
+    Compared, Comparison, ComparisonSettings, FILE, NAME, ROUNDS, configuration_differences_or_note, measure,
 };
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::library;
 use crate::outputs::write_json;
 use crate::run_folder;
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::update::{Say, Update};
 
 /// The study files that the subjects are; none if no subject is one.
@@ -73,13 +72,11 @@ pub(super) fn run(
         let arms = found.left_out.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         say(Update::Note(&format!("arms not measured: {arms}")));
     }
-    // JSON is YAML.
-    let text = serde_json::to_string_pretty(&found.file).map_err(Failure::environment)?;
     let folder_of_study = settings.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
     let folder = run_folder::path_of(settings.folder, NAME);
     let rounds = found.file.rounds.unwrap_or(ROUNDS);
-    let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: folder_of_study };
-    let result = measure(text, settings, rounds, &folder, interrupt, say)?;
+    let study = Study::made(found.file.clone(), NAME, folder_of_study)?;
+    let result = measure(study, settings, rounds, &folder, interrupt, say)?;
     let comparison = comparison(&result, settings, &found, say);
     write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Studies(Box::new(comparison)), folder })

@@ -22,7 +22,7 @@ use super::options::{Options, Settings, Time};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::placement::placement;
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::update::{Say, Update};
 use crate::words::gigabytes;
 use crate::{awake, environment, estimate, library, machine, measure, requirements};
@@ -58,7 +58,7 @@ impl ArmsOfStudy {
     /// # Errors
     /// When the study is not valid, or has no such arm.
     pub fn new(
-        study: StudyText,
+        study: Study,
         ids: &[String],
         overrides: TrafficOverrides,
         say: Say<'_>,

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{EarlierSitting, Options, Place, complete};
 use crate::store::{self, Filter};
-use crate::study_text::StudyText;
+use crate::study::Study;
 use crate::update::Say;
 use crate::{environment, results, run_folder};
 
@@ -26,15 +26,15 @@ pub(super) fn by_reference(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let text = StudyText::named(settings.study)?;
-    let (given, _) = text.parsed()?;
+    let study = Study::named(settings.study)?;
+    let given = &study.file;
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!(
             "`{}` observes a timeline, and limits are for costs: name a study of costs",
             given.name
         )));
     }
-    check_limits(&given, settings.limits).map_err(Failure::bad_input)?;
+    check_limits(given, settings.limits).map_err(Failure::bad_input)?;
     let store = store::path(store)?;
     // Read first: a reference that is missing should not be found after the measurement.
     let earlier = earlier(&store, &given.name, label, settings.study, say)?;
@@ -43,7 +43,7 @@ pub(super) fn by_reference(
     let of_reference = earlier.iter().map(|one| &one.result).rfind(|result| result.verdict != Verdict::Void);
     let earlier_sitting = of_reference.map_or(EarlierSitting::Nothing, EarlierSitting::Result);
     let options = Options { length, store: Some(&store), earlier_sitting, ..settings.options };
-    let place = Place::New { text, folder: Some(&folder), force: false };
+    let place = Place::New { study: Box::new(study), folder: Some(&folder), force: false };
     let result = complete(&place, &options, interrupt, say)?;
     let gate = judge_by_stored(&result, label, earlier, settings.limits).map_err(Failure::bad_input)?;
     Ok(Gated { gate, folder })

@@ -65,10 +65,10 @@ pub(super) fn measure(
         |variant: &Variant| variant.arm == BillResult::ALL_OFF || measured.contains(&variant.arm.as_str());
     let arms: Vec<Variant> = tries.measured().into_iter().filter(is_of_sum).chain(variants).collect();
     // The rate of the first study, which it may have chosen.
-    let text = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
+    let file = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
     let folder = run_folder::make_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
     let length = Length { rounds: bill.rounds, budget: studies.left(pace) };
-    let result = studies.run(&text, length, &folder, interrupt, say)?;
+    let result = studies.run(file, length, &folder, interrupt, say)?;
     Ok(second_study(&result, &measured, &pairs))
 }
 

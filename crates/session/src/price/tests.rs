@@ -4,13 +4,16 @@ use std::path::Path;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
-use hoptax_plan::file;
+use hoptax_plan::file::{self, Positions, StudyFile};
 use hoptax_plan::plan::{Plan, Rate};
 use hoptax_run::configurations;
+use hoptax_text::secrets::without_signatures;
 
 use super::change::Change;
-use super::study_file::{MOST_BLOCKS, SLICE, Source, StudyOfBill, study_file};
+use super::is_same_measurement;
+use super::study_file::{MOST_BLOCKS, SLICE, STUDY, Source, StudyOfBill, study_file};
 use super::variant::Variant;
+use crate::study::Study;
 
 fn request() -> DerivedRequest {
     DerivedRequest {
@@ -21,8 +24,8 @@ fn request() -> DerivedRequest {
     }
 }
 
-/// The plan of the study of a bill with these variants besides the whole.
-fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
+/// The study of a bill with these variants besides the whole, which is `request`.
+fn study_of(request: &DerivedRequest, others: &[Variant], rate: Option<f64>) -> Study {
     let configuration = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bootstrap/fixtures/edge.yaml");
     let configuration = configuration.canonicalize().unwrap();
     let source = Source {
@@ -32,10 +35,46 @@ fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
         statuses: &[200],
         blocks: MOST_BLOCKS,
     };
-    let text = study_file(source, StudyOfBill::First, &Variant::whole(&request()), others, rate);
-    let (file, positions) = file::read("price.yaml", &text).unwrap();
-    let configurations = configurations::of_study(&file, Path::new("/"));
-    Plan::with_configurations(&file, &positions, Catalogue::load().unwrap(), configurations).unwrap()
+    let file = study_file(source, StudyOfBill::First, &Variant::whole(request), others, rate);
+    Study::made(file, STUDY, "/".into()).unwrap()
+}
+
+fn planned(file: &StudyFile, positions: &Positions) -> Plan {
+    let configurations = configurations::of_study(file, Path::new("/"));
+    Plan::with_configurations(file, positions, Catalogue::load().unwrap(), configurations).unwrap()
+}
+
+/// The plan of the study of a bill with these variants besides the whole.
+fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
+    let study = study_of(&request(), others, rate);
+    planned(&study.file, &study.positions)
+}
+
+#[test]
+fn the_kept_file_is_the_study_that_was_measured() {
+    let headers = [("cookie", "a=\"1\"; b=`{{ c }}`"), ("x-shop", "1.0")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let request = DerivedRequest { headers, ..request() };
+    let change: Change = "envoy -> 1.39.3".parse().unwrap();
+    let changed = change.variant(&[], &request, Catalogue::load().unwrap(), 1).unwrap().variant;
+    let study = study_of(&request, &[changed], Some(512.5));
+    let (file, positions) = file::read("study.yaml", &study.text).unwrap();
+    assert_eq!(file, study.file);
+    // Tokens of the lab are signed again for each plan.
+    let plan = |file, positions| without_signatures(&format!("{:?}", planned(file, positions)));
+    assert_eq!(plan(&file, &positions), plan(&study.file, &study.positions));
+}
+
+#[test]
+fn a_bill_continues_if_only_a_signature_of_the_lab_is_another() {
+    let of = |token: &str, rate: f64| {
+        let headers = vec![("authorization".to_owned(), format!("Bearer {token}"))];
+        study_of(&DerivedRequest { headers, ..request() }, &[], Some(rate)).file
+    };
+    let begun = of("eyJh.eyJi.one", 500.0);
+    assert!(is_same_measurement(&begun, &of("eyJh.eyJi.other", 500.0)));
+    assert!(!is_same_measurement(&begun, &of("eyJh.eyJj.one", 500.0)));
+    assert!(!is_same_measurement(&begun, &of("eyJh.eyJi.one", 501.0)));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use hoptax_text::secrets::{is_name, json, users_of_urls};
+use hoptax_text::yaml::write::written;
 use hoptax_text::yaml::{Node, Placed};
 use serde_json::Value;
 
@@ -77,6 +78,12 @@ impl Secrets {
         let mut masked = text.to_owned();
         for secret in self.longest_first() {
             masked = masked.replace(secret, &mask(secret));
+            // A study that a command made has it with escapes.
+            let quoted = written(&Value::from(secret.as_str())).text;
+            let inner = quoted.trim_end().strip_prefix('"').and_then(|inner| inner.strip_suffix('"'));
+            if let Some(inner) = inner {
+                masked = masked.replace(inner, &mask(secret));
+            }
         }
         let left = Self::of_study_file(&masked)?;
         let is_masked = left.0.iter().all(|secret| secret.chars().all(|letter| letter == 'x'));
@@ -309,6 +316,16 @@ application: {command: [./server, --api-key, k-123456789, --session-token=t-1, -
         let text = "name: plain # a comment\narms: [baseline, {function: jwt}]\n";
         let masked = Secrets::of_study_file(text).unwrap().mask_study_file(text).unwrap();
         assert_eq!(masked, Masked { text: text.to_owned(), had_secrets: false });
+    }
+
+    #[test]
+    fn a_secret_that_is_written_with_escapes_is_masked() {
+        let request = serde_json::json!({"headers": {"cookie": "a=\"1\"; b=`{{ c }}`", "accept": "`"}});
+        let text = written(&serde_json::json!({"arms": [{"request": request}]})).text;
+        assert!(text.contains("\\x60\\x7b"), "{text}");
+        let masked = Secrets::of_study_file(&text).unwrap().mask_study_file(&text).unwrap();
+        assert!(masked.had_secrets && masked.text.contains("cookie: \"xxxxxxxxxxxxxxxxxx\"\n"), "{masked:?}");
+        assert!(masked.text.contains("accept: \"\\x60\""), "{masked:?}");
     }
 
     #[test]

@@ -163,8 +163,8 @@ fn guarded(quoted: &str, brace: &str, dollar: &str, backtick: &str) -> String {
             '{' if matches!(next, Some('{' | '%' | '#')) => guarded.push_str(brace),
             '$' if matches!(next, Some('{' | '(')) => guarded.push_str(dollar),
             '`' => guarded.push_str(backtick),
-            // The sign at which line breaks of YAML 1.1 are.
-            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{7f}'..='\u{9f}' => {
+            // Line breaks of YAML 1.1, and what no text of YAML may have.
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{7f}'..='\u{9f}' => {
                 guarded.push_str(&format!("\\u{:04x}", letter as u32));
             }
             other => guarded.push(other),
@@ -206,6 +206,15 @@ mod tests {
                 serde_json::from_str::<Value>(&json(&json!({"k": text}))).unwrap(),
                 json!({"k": text})
             );
+        }
+    }
+
+    #[test]
+    fn a_character_that_no_text_of_yaml_may_have_is_written_as_its_number() {
+        for text in ["\u{fffe}", "a\u{ffff}", "\u{feff}", "\u{85}", "\u{2028}", "\u{7f}", "\u{0}"] {
+            let written = written(&json!({"k": text})).text;
+            assert!(written.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{written}");
+            assert_eq!(first(&written).unwrap().to_value(), json!({"k": text}));
         }
     }
 

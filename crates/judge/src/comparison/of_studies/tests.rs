@@ -34,8 +34,7 @@ fn names(found: &JointStudy) -> Vec<(&str, &str, usize)> {
 }
 
 fn plan(found: &JointStudy) -> Plan {
-    // JSON is YAML.
-    fixture::plan(&serde_json::to_string(&found.file).unwrap())
+    fixture::plan(&file::write(&found.file).unwrap().0)
 }
 
 const FIRST: &str = r#"
