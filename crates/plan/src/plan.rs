@@ -6,6 +6,7 @@ mod chain;
 mod conditions;
 mod copies;
 mod given;
+mod graph;
 mod hops;
 mod loads;
 mod needs;
@@ -45,6 +46,7 @@ pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
 pub use copies::{Subject, copies_for};
 pub use given::GivenConfig;
 pub use given::listener_with_request;
+pub use graph::{PlannedCall, PlannedProxy, PlannedRequest, PlannedService, ServiceGraph};
 pub use needs::SAMPLING;
 pub use order::{Block, Draws, PlannedCourse, blocks, courses, shuffle};
 pub use size::Items;
@@ -120,8 +122,10 @@ pub struct Plan {
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
     pub configurations: Configurations,
-    /// True if this is the plan of a search, whose trials open connections of their own: [`Self::searched`].
+    /// True if trials open connections of their own: those of a search ([`Self::searched`]), or of a graph.
     pub is_searched: bool,
+    /// The graph behind its arms, of which one is without proxies: [`Self::of_graph`]. None if its arms are proxies in front of origins.
+    pub graph: Option<ServiceGraph>,
 }
 
 /// One configuration of the subject.
@@ -285,6 +289,7 @@ impl Plan {
             headers,
             configurations,
             is_searched: false,
+            graph: None,
         })
     }
 

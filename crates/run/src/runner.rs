@@ -38,7 +38,6 @@ mod tests;
 mod timeline;
 mod top_down;
 mod traffic;
-mod trials;
 mod unloading;
 
 use std::fs;
@@ -66,7 +65,6 @@ pub use perf::ProfileError;
 pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
 pub use specification::FILES;
 use subjects::Subjects;
-pub use trials::{run_trial, trial_on};
 
 /// Inputs of a run besides its plan: programs, placement and switches.
 #[derive(Clone, Debug)]

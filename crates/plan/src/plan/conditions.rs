@@ -92,7 +92,7 @@ const DRAIN_PER_CONNECTION: Duration = Duration::from_micros(500);
 
 impl Plan {
     /// Returns true if the connections of an arm under `load` stay open over the slices of a round. A large number is opened for each
-    /// slice: those of all arms and loads together would need more open files than most limits allow. Trials of a search open their own.
+    /// slice: those of all arms and loads together would need more open files than most limits allow. Trials open their own.
     pub fn keeps_connections(&self, arm: &Arm, load: &Load) -> bool {
         !self.is_searched && (self.timeline.is_some() || arm.connections(load) <= MOST_KEPT)
     }

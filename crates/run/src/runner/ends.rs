@@ -12,7 +12,7 @@ use hoptax_plan::plan::{Arm, Plan};
 use super::{ArmError, RunError};
 
 /// The listening address without a link and a network.
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The networks of a round, by the index of their arm. Copies of an arm share one.
 pub(super) type Networks = BTreeMap<usize, Rc<Network>>;

@@ -25,6 +25,14 @@ pub enum RunError {
         /// The cause.
         cause: ArmError,
     },
+    /// An error of the proxy of a service of a graph.
+    #[error("the proxy of `{service}`: {cause}")]
+    Proxy {
+        /// The service.
+        service: String,
+        /// The cause.
+        cause: ArmError,
+    },
     /// A part of an arm that the plan has is absent from the run.
     #[error("arm `{arm}`: there is no {what}; this is a bug in hoptax")]
     Missing {
@@ -77,6 +85,11 @@ pub enum ArmError {
         /// Envoy's message.
         reason: String,
     },
+    /// The two sides of its proxy need different values of a field that a process has once.
+    #[error(
+        "functions for requests and functions for calls need different values of `{0}`, which a proxy has once: remove one of them"
+    )]
+    Sides(String),
     /// The Envoy that a proxy chooses was not looked up.
     #[error("Envoy `{0}` was not looked up before the run; this is a bug in hoptax")]
     UnknownEnvoy(String),

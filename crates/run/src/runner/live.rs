@@ -2,24 +2,29 @@
 //!
 //! All arms are up at once, as in a round, and those without load are stopped: see [`Freezer`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hoptax_host::clock::{self, now_ns};
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
-use hoptax_load::trial::TrialSpec;
-use hoptax_plan::plan::Plan;
+use hoptax_load::trial::{Accounted, CpuTimes, TrialSpec, run_with_cpu_times};
+use hoptax_plan::plan::{Plan, Subject};
 use hoptax_result::{Answer, Environment, LoadResult};
+use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
 use super::error::{in_arm, missing};
 use super::subject::Connections;
 use super::subjects::Subjects;
-use super::trials::{run_trial, trial_on};
-use super::{RunError, Setting, at_callers_end};
+use super::traffic::TIMEOUT;
+use super::{ArmError, RunError, Setting, at_callers_end};
 
-/// The processes of the arms of a plan for a search ([`Plan::searched`]).
+/// Least time for processes to handle that connections were closed.
+const AFTER_CLOSING: Duration = Duration::from_millis(20);
+
+/// The processes of the arms of a plan for a search ([`Plan::searched`]) or of a graph ([`Plan::of_graph`]).
 pub struct Live<'a> {
     plan: &'a Plan,
     setting: &'a Setting<'a>,
@@ -54,7 +59,7 @@ pub fn with_live<T>(
     })
 }
 
-impl Live<'_> {
+impl<'a> Live<'a> {
     /// Ends all processes, and starts them again, in the random order of round `round`.
     ///
     /// # Errors
@@ -66,8 +71,32 @@ impl Live<'_> {
         Ok(self.freezer.freeze(&self.subjects.proxies())?)
     }
 
+    /// The arm with this index. Each has one copy.
+    fn planned(&self, arm: usize) -> Result<Subject<'a>, RunError> {
+        let planned = self.plan.subjects().nth(arm);
+        planned.ok_or_else(|| missing(&format!("number {arm}"), "such arm"))
+    }
+
+    /// Calls `read` with the proxies of the arm with this index while they run.
+    ///
+    /// # Errors
+    /// When `read` fails, or a proxy cannot be resumed or stopped.
+    pub fn with_proxies<T>(
+        &mut self,
+        arm: usize,
+        read: impl FnOnce(&[Proxy]) -> Result<T, ArmError>,
+    ) -> Result<T, RunError> {
+        let planned = self.planned(arm)?;
+        let subject = &self.subjects.running(planned)?.subject;
+        let proxies = subject.thaw(&mut self.freezer)?;
+        let read = read(&subject.proxies).map_err(in_arm(planned.arm))?;
+        self.freezer.freeze(&proxies)?;
+        Ok(read)
+    }
+
     /// Runs a trial on the arm with this index while all others are stopped. `trial` completes a closed loop on the requests and
-    /// connections of the arm, with an account of its proxies; `settle` states how long the proxies run afterwards, to empty their queues.
+    /// connections of the arm, with an account of its proxies; `settle` states how long the proxies run afterwards, to empty their queues,
+    /// if that takes longer than to handle the end of connections. Returns the result with the CPU time of each process.
     ///
     /// # Errors
     /// When the trial cannot be run, or a process of the arm has ended.
@@ -78,29 +107,37 @@ impl Live<'_> {
         settle: impl FnOnce(&LoadResult) -> Duration,
         environment: Environment,
         stop: &AtomicBool,
-    ) -> Result<LoadResult, RunError> {
-        // Each arm of a search has one copy.
-        let planned =
-            self.plan.subjects().nth(arm).ok_or_else(|| missing(&format!("number {arm}"), "such arm"))?;
+    ) -> Result<(LoadResult, CpuTimes), RunError> {
+        let planned = self.planned(arm)?;
         let subject = &self.subjects.running(planned)?.subject;
         let connections = subject.connections.first().and_then(Option::as_ref);
         let spec = connections.and_then(Connections::spec);
         let spec = spec.ok_or_else(|| missing(&planned.arm.id, "connection for trials"))?;
+        let processes: BTreeSet<u32> = subject.processes().collect();
         let spec = trial(TrialSpec {
             connections: spec.connections,
             pooling: spec.pooling,
+            timeout: TIMEOUT,
             seed: self.plan.seed,
-            ..trial_on(subject.processes().collect(), (*spec.traffic).clone(), self.setting)
+            never_halted: self.setting.awake.is_some(),
+            account: Some(processes).filter(|all| !all.is_empty()).map(Accounted::Processes),
+            ..TrialSpec::new((*spec.traffic).clone())
         });
         let proxies = subject.thaw(&mut self.freezer)?;
         let ends = Ends { link: None, network: subject.network.as_deref() };
-        let result = ends.at_callers(|| run_trial(&spec, settle, environment, stop))?;
-        let (result, _) = result.map_err(in_arm(planned.arm))?;
-        if !stop.load(Ordering::Relaxed) {
+        let ran = ends.at_callers(|| run_with_cpu_times(&spec, environment, stop, None))?;
+        let is_stopped = || stop.load(Ordering::Relaxed);
+        if let Ok((result, _)) = &ran {
+            let settle_ns = settle(result).max(AFTER_CLOSING).as_nanos() as u64;
+            clock::sleep_until(now_ns().saturating_add(settle_ns), is_stopped);
+        }
+        // After a request to stop, processes may have ended because of it.
+        if !is_stopped() {
+            // The end of a process is the reason why no load can be sent to it.
             self.subjects.check(&[planned])?;
             self.freezer.freeze(&proxies)?;
         }
-        Ok(result)
+        ran.map_err(in_arm(planned.arm))
     }
 
     /// Ends all processes.

@@ -2,6 +2,7 @@
 //! connections.
 
 mod connections;
+mod graph;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -122,6 +123,9 @@ impl<'p> Subjects<'p> {
         answers: &mut BTreeMap<usize, Answer>,
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
+        if let Some(graph) = &plan.graph {
+            return graph::bring_up(plan, graph, setting, stop);
+        }
         let lab = lab(plan, setting)?;
         let networks = networks(plan)?;
         let (origins, addresses) = start_origins(plan, setting, link, &networks, lab.as_ref())?;

@@ -51,7 +51,7 @@ pub fn measure(
     let GraphText { name, text } = read(settings.graph, None, say)?;
     let plan = plan::read(&name, &text, library::catalogue()?).map_err(Failure::bad_input)?;
     // Missing numbers of the results are reported before minutes of measuring.
-    let placement = for_workers(plan.workers() as usize)?;
+    let placement = for_workers(plan.run.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
     let envoys = Envoys::only(Envoy::find(settings.envoy, interrupt.flag(), &mut |text| note(text))?);
@@ -73,7 +73,7 @@ pub fn measure(
     let seconds = f64::from(spec.rounds) * f64::from(2 * spec.slices) * (spec.slice + WARMUP).as_secs_f64();
     note(&format!(
         "{}: {}, about {} s",
-        plan.name,
+        plan.run.name,
         counted(spec.rounds.into(), "round"),
         grouped(1.1 * seconds, 0)
     ));
@@ -83,7 +83,7 @@ pub fn measure(
         note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
     };
     let rounds = Rounds {
-        plan: &plan,
+        graph: &plan.run,
         setting: &setting,
         spec,
         environment: &environment,
@@ -95,7 +95,7 @@ pub fn measure(
     // An error after an interrupt is a consequence of it.
     interrupt.check()?;
     let rounds = rounds.map_err(|error| Failure::environment(error).with_logs(folder))?;
-    let mut result = summary::result(&plan, spec, rounds, environment, settings.limits);
+    let mut result = summary::result(&plan.run, spec, rounds, environment, settings.limits);
     result.check = predicted.map(|predicted| check::check(&result, &predicted));
     Ok(result)
 }
@@ -111,7 +111,7 @@ fn predict(
         return Ok(None);
     }
     let count = placement.proxy.len() as u32;
-    let processors = if plan.workers() > count { Processors::Shared(count) } else { Processors::Own };
+    let processors = if plan.run.workers() > count { Processors::Shared(count) } else { Processors::Own };
     hoptax_predict::size::size_on(&plan.graph, rate, results, processors)
         .map(Some)
         .map_err(Failure::bad_input)
@@ -169,8 +169,8 @@ mod tests {
             let graph = read(&name, None, &|_| ()).unwrap();
             let plan =
                 plan::read(&graph.name, &graph.text, catalogue).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(plan.name, name, "a graph's name is that of its file");
-            assert!((1..=4).contains(&plan.workers()), "{name}");
+            assert_eq!(plan.run.name, name, "a graph's name is that of its file");
+            assert!((1..=4).contains(&plan.run.workers()), "{name}");
         }
     }
 

@@ -6,7 +6,7 @@ use hoptax_functions::{
     Catalogue, Component, Composition, FilterOrder, Fragment, FunctionCall, REQUEST_PATH, Secured,
 };
 use hoptax_plan::file::{Positions, Problem, Problems, Protocol};
-use hoptax_plan::plan::USUAL_BYTES;
+use hoptax_plan::plan::{PlannedCall, PlannedProxy, PlannedRequest, PlannedService, ServiceGraph, USUAL_BYTES};
 use hoptax_predict::size::graph::{self, CallSection, GRAPH_FILE, Graph, GraphFile, ServiceSection};
 use hoptax_predict::size::requests_by_proxy;
 
@@ -15,115 +15,8 @@ use hoptax_predict::size::requests_by_proxy;
 pub(crate) struct RunPlan {
     /// The graph, for a prediction.
     pub(crate) graph: Graph,
-    /// Its name.
-    pub(crate) name: String,
-    /// Its services, in the order of the file.
-    pub(crate) services: Vec<PlannedService>,
-    /// The index of the service that requests from outside arrive at.
-    pub(crate) entry: usize,
-    /// The requests from outside.
-    pub(crate) request: PlannedRequest,
-}
-
-/// A service of a graph to run.
-#[derive(Clone, Debug)]
-pub(crate) struct PlannedService {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its proxy; none if it has none.
-    pub(crate) proxy: Option<PlannedProxy>,
-    /// The size of its responses, bytes.
-    pub(crate) response_bytes: u64,
-    /// Time that it takes itself, us.
-    pub(crate) service_time_us: f64,
-    /// Its calls, by step.
-    pub(crate) calls: Vec<Vec<PlannedCall>>,
-    /// Its place in the order in which services start: after all that it calls.
-    pub(crate) start: usize,
-}
-
-/// The proxy of a service.
-#[derive(Clone, Debug)]
-pub(crate) struct PlannedProxy {
-    /// Worker threads.
-    pub(crate) workers: u32,
-    /// Functions for requests to the service.
-    pub(crate) inbound: Composition,
-    /// Functions for its calls; none if they do not pass the proxy.
-    pub(crate) outbound: Option<Composition>,
-    /// Requests that it handles for each request to the entry.
-    pub(crate) per_request: f64,
-}
-
-/// A call of a service.
-#[derive(Clone, Debug)]
-pub(crate) struct PlannedCall {
-    /// The index of the service that is called.
-    pub(crate) service: usize,
-    /// The name of that service.
-    pub(crate) name: String,
-    /// Calls for each request.
-    pub(crate) factor: f64,
-    /// Request of the call.
-    pub(crate) request: PlannedRequest,
-}
-
-/// A request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PlannedRequest {
-    /// The method.
-    pub(crate) method: String,
-    /// Path and query.
-    pub(crate) target: String,
-    /// Headers besides those that frame it.
-    pub(crate) headers: Vec<(String, String)>,
-    /// The body; empty for none.
-    pub(crate) body: String,
-}
-
-impl PlannedService {
-    /// The services that it calls, each once, with their indexes.
-    pub(crate) fn called(&self) -> Vec<(usize, &str)> {
-        let mut called = Vec::new();
-        for PlannedCall { service, name, .. } in self.calls.iter().flatten() {
-            if !called.contains(&(*service, name.as_str())) {
-                called.push((*service, name.as_str()));
-            }
-        }
-        called
-    }
-}
-
-impl RunPlan {
-    /// The services with a proxy, with their indexes.
-    pub(crate) fn proxies(&self) -> impl Iterator<Item = (usize, &PlannedService, &PlannedProxy)> {
-        let all = self.services.iter().enumerate();
-        all.filter_map(|(index, service)| Some((index, service, service.proxy.as_ref()?)))
-    }
-
-    /// The services with their indexes, each after all that it calls.
-    pub(crate) fn in_starting_order(&self) -> Vec<(usize, &PlannedService)> {
-        let mut all: Vec<(usize, &PlannedService)> = self.services.iter().enumerate().collect();
-        all.sort_by_key(|(_, service)| service.start);
-        all
-    }
-
-    /// True if a function calls the companion.
-    pub(crate) fn asks_companion(&self) -> bool {
-        self.proxies().any(|(_, _, proxy)| proxy.compositions().any(Composition::asks_companion))
-    }
-
-    /// Worker threads of all proxies.
-    pub(crate) fn workers(&self) -> u32 {
-        self.proxies().map(|(_, _, proxy)| proxy.workers).sum()
-    }
-}
-
-impl PlannedProxy {
-    /// Its functions on both sides.
-    pub(crate) fn compositions(&self) -> impl Iterator<Item = &Composition> {
-        std::iter::once(&self.inbound).chain(&self.outbound)
-    }
+    /// Its services as they run.
+    pub(crate) run: ServiceGraph,
 }
 
 /// Reads a graph file that is to be run. `name` is the file name in problems.
@@ -231,8 +124,8 @@ impl Planning<'_> {
                 start,
             });
         }
-        let entry = entry.place;
-        Some(RunPlan { graph, name: file.name.clone(), services, entry, request })
+        let run = ServiceGraph { name: file.name.clone(), services, entry: entry.place, request };
+        Some(RunPlan { graph, run })
     }
 
     fn refuse_protocols(&mut self) {
@@ -380,7 +273,7 @@ services:
 
     #[test]
     fn a_plan_has_the_requests_of_every_proxy_and_starts_what_is_called_first() {
-        let plan = plan(SHOP).unwrap();
+        let plan = plan(SHOP).unwrap().run;
         let names: Vec<&str> =
             plan.in_starting_order().into_iter().map(|(_, service)| service.name.as_str()).collect();
         assert_eq!(names, ["stock", "cart", "mail", "gateway"]);
@@ -393,7 +286,7 @@ services:
 
     #[test]
     fn requests_have_what_the_functions_on_their_way_need() {
-        let plan = plan(SHOP).unwrap();
+        let plan = plan(SHOP).unwrap().run;
         let has =
             |request: &PlannedRequest, header: &str| request.headers.iter().any(|(name, _)| name == header);
         assert!(has(&plan.request, "authorization"), "{:?}", plan.request);
@@ -403,6 +296,16 @@ services:
         assert!(has(stock, "accept-encoding") && stock.method == "GET", "{stock:?}");
         let function = plan.services[2].proxy.as_ref().unwrap().inbound.response_bytes();
         assert_eq!(Some(plan.services[2].response_bytes), function.or(Some(USUAL_BYTES)));
+    }
+
+    #[test]
+    fn functions_of_both_sides_must_show_that_they_are_at_work() {
+        let text = SHOP.replace("outbound: {functions: [access-log/json]}", "outbound: {functions: [rbac]}");
+        let plan = plan(&text.replace("service_time_us: 800", "functions: [jwt]")).unwrap().run;
+        let proofs = plan.services[1].proxy.as_ref().unwrap().proofs();
+        let of = |name: &str| proofs.iter().filter(|(of, _)| of == name).count();
+        assert!(of("jwt") > 0 && of("rbac") > 0, "{proofs:?}");
+        assert!(proofs.iter().all(|(_, proof)| !proof.name.starts_with("cluster.origin.")), "{proofs:?}");
     }
 
     #[test]

@@ -1,32 +1,30 @@
 //! Runs rounds of a graph. Each starts all processes again, because a process keeps its own level of CPU time for as long as it lives, and
 //! visits the graph with proxies and without any in short slices in random order, so that drift of the machine affects both alike.
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_checks::judge_load;
 use hoptax_checks::thresholds::Limits;
 use hoptax_host::accounting::memory_bytes;
-use hoptax_host::processors;
 use hoptax_load::trial::TrialSpec;
-use hoptax_load::{Arrivals, Pace, Protocol, RequestSpec, Target, Traffic};
+use hoptax_load::{Arrivals, Pace};
+use hoptax_plan::plan::{Load, Open, Plan, PlannedProxy, Rate, ServiceGraph, Subject, blocks};
 use hoptax_result::{
-    EndedBy, Environment, GraphCondition, GraphRound, GraphRoundProxy, GraphSlice, LoadResult, Severity,
+    ArmKind, EndedBy, Environment, GraphCondition, GraphRound, GraphRoundProxy, GraphSlice, LoadResult,
+    Severity,
 };
-use hoptax_run::runner::{self, Setting};
-use rand::rngs::SmallRng;
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-
-use crate::graph::plan::RunPlan;
-use crate::graph::processes::{Counted, GraphError, Processes, proofs};
+use hoptax_run::runner::{self, ArmError, Live, RunError, Setting};
+use hoptax_subject::envoy::bootstrap::INGRESS;
+use hoptax_subject::envoy::process::Proxy;
 
 /// Connections to the entry, as in the studies that predictions are learned from.
 pub(crate) const CONNECTIONS: usize = 32;
 /// Time before the recorded time of a slice in which the same load is sent: connections are opened from end to end, and services start their threads.
 pub(crate) const WARMUP: Duration = Duration::from_millis(500);
+
+/// The arm with all proxies: the first of the plan of a graph.
+const PROXIED: usize = 0;
 
 /// The one check that a slice may fail and still count: a slice is too short to tell a change of state from chance, and a round has
 /// many.
@@ -47,9 +45,27 @@ pub struct RunSpec {
     pub seed: u64,
 }
 
+impl RunSpec {
+    /// The load at the entry, whose blocks are slices.
+    fn load(&self) -> Load {
+        Load {
+            name: "entry".to_owned(),
+            open: Some(Open { rate: Rate::PerSecond(self.rate), arrivals: Arrivals::Poisson }),
+            connections: CONNECTIONS,
+            requests_per_connection: None,
+            resumption: None,
+            expect: Vec::new(),
+            caller: None,
+            arms: None,
+            blocks: self.slices,
+            slice: self.slice,
+        }
+    }
+}
+
 /// The rounds of a graph that is run.
 pub(crate) struct Rounds<'a> {
-    pub(crate) plan: &'a RunPlan,
+    pub(crate) graph: &'a ServiceGraph,
     pub(crate) setting: &'a Setting<'a>,
     pub(crate) spec: &'a RunSpec,
     pub(crate) environment: &'a Environment,
@@ -59,100 +75,108 @@ pub(crate) struct Rounds<'a> {
     pub(crate) stop: &'a AtomicBool,
 }
 
+/// Counters of a proxy since its start.
+#[derive(Clone, Debug)]
+struct Counted {
+    /// Its process id.
+    id: u32,
+    /// Requests to it.
+    requests: u64,
+    /// Values of its proofs.
+    proofs: Vec<u64>,
+}
+
 impl Rounds<'_> {
     /// Runs the rounds. `on_round` gets the number of each before it begins, from 0. Ends early, with the complete rounds, when it is
     /// stopped.
     ///
     /// # Errors
     /// When a process cannot be started or ends, or a load cannot be sent.
-    pub(crate) fn run(&self, on_round: &mut dyn FnMut(u32)) -> Result<Vec<GraphRound>, GraphError> {
-        processors::pin(self.setting.placement.caller())?;
-        processors::set_min_timer_slack()?;
-        let mut rounds = Vec::new();
-        for round in 0..self.spec.rounds {
-            on_round(round);
-            let mut processes = Processes::bring_up(self.plan, self.setting, self.stop)?;
-            let recorded = self.round(&mut processes, round)?;
-            processes.end()?;
-            match recorded {
-                Some(round) => rounds.push(round),
-                None => break,
+    pub(crate) fn run(&self, on_round: &mut dyn FnMut(u32)) -> Result<Vec<GraphRound>, RunError> {
+        let plan = Plan::of_graph(self.graph.clone(), self.spec.load(), self.spec.rounds, self.spec.seed);
+        runner::with_live(&plan, self.setting, |live| -> Result<Vec<GraphRound>, RunError> {
+            let mut rounds = Vec::new();
+            for round in 0..plan.rounds {
+                on_round(round);
+                live.restart(round, self.stop)?;
+                let Some(recorded) = self.round(&plan, live, round)? else { return Ok(rounds) };
+                rounds.push(recorded);
             }
-        }
-        Ok(rounds)
+            live.end()?;
+            Ok(rounds)
+        })?
     }
 
     /// The slices of a round; none if it was interrupted.
-    fn round(&self, processes: &mut Processes<'_>, round: u32) -> Result<Option<GraphRound>, GraphError> {
-        let no_entry = || io::Error::other("the entry has no address; this is a bug in hoptax");
-        let (proxied, direct) = processes.entries.ok_or_else(no_entry)?;
-        let mut random = SmallRng::seed_from_u64(self.spec.seed ^ (u64::from(round) << 32));
-        let before = processes.counted()?;
+    fn round(&self, plan: &Plan, live: &mut Live<'_>, round: u32) -> Result<Option<GraphRound>, RunError> {
+        let before = self.counted(live)?;
         let mut slices = Vec::new();
-        for _ in 0..self.spec.slices {
-            // Both conditions of a pair get the same arrivals.
-            let seed = random.random();
-            let mut order = [(GraphCondition::Proxied, proxied), (GraphCondition::Direct, direct)];
-            order.shuffle(&mut random);
-            for (condition, address) in order {
-                let ids = match condition {
-                    GraphCondition::Proxied => processes.proxy_ids(),
-                    GraphCondition::Direct => Vec::new(),
-                };
-                let slice = self.slice(condition, address, &ids, seed);
+        for block in blocks(plan, round) {
+            // Both arms of a block get the same arrivals.
+            let number = u64::from(round) * u64::from(self.spec.slices) + u64::from(block.number);
+            for subject in &block.subjects {
+                let slice = self.slice(live, subject, plan.seed.wrapping_add(number), &before)?;
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
-                // The end of a process is the reason why no load can be sent to it.
-                processes.check()?;
-                slices.push(slice?);
+                slices.push(slice);
             }
         }
-        let after = processes.counted()?;
-        let mut proxies = Vec::new();
-        for ((before, after), id) in before.iter().zip(&after).zip(processes.proxy_ids()) {
+        let after = self.counted(live)?;
+        let proxies = before.iter().zip(&after).map(|(before, after)| -> Result<_, RunError> {
             let requests = after.requests.saturating_sub(before.requests);
-            proxies.push(GraphRoundProxy { requests, memory_bytes: memory_bytes(id)? });
-        }
-        let unproven = unproven(self.plan, &before, &after);
+            Ok(GraphRoundProxy { requests, memory_bytes: memory_bytes(after.id)? })
+        });
+        let proxies = proxies.collect::<Result<_, RunError>>()?;
+        let unproven = unproven(self.graph, &before, &after);
         Ok(Some(GraphRound { slices, proxies, unproven }))
     }
 
-    /// Sends the load to `address`, with an account of the processes `ids`.
+    /// Reads the counters of all proxies, in the order of the file.
+    fn counted(&self, live: &mut Live<'_>) -> Result<Vec<Counted>, RunError> {
+        live.with_proxies(PROXIED, |proxies| {
+            let all = self.graph.proxies().zip(proxies);
+            all.map(|((.., planned), proxy)| counted(planned, proxy)).collect()
+        })
+    }
+
+    /// Sends the load to an arm, with an account of its proxies: `proxies` if it has any.
     fn slice(
         &self,
-        condition: GraphCondition,
-        address: SocketAddr,
-        ids: &[u32],
+        live: &mut Live<'_>,
+        subject: &Subject<'_>,
         seed: u64,
-    ) -> Result<GraphSlice, GraphError> {
-        let spec = TrialSpec {
+        proxies: &[Counted],
+    ) -> Result<GraphSlice, RunError> {
+        let trial = |trial: TrialSpec| TrialSpec {
             open: Some((Pace::Constant(self.spec.rate), Arrivals::Poisson)),
-            connections: CONNECTIONS,
             duration: self.spec.slice,
             warmup: WARMUP,
             seed,
-            ..runner::trial_on(ids.iter().copied().collect(), self.traffic(address)?, self.setting)
+            ..trial
         };
+        let environment = self.environment.clone();
         let (result, cpu_ns) =
-            runner::run_trial(&spec, |_| Duration::ZERO, self.environment.clone(), self.stop)?;
-        let cpu_us = ids.iter().map(|id| Some(*cpu_ns.get(id)? as f64 / 1e3)).collect();
+            live.load(subject.arm_number, trial, |_| Duration::ZERO, environment, self.stop)?;
+        let (condition, proxies) = match subject.arm.kind {
+            ArmKind::Direct => (GraphCondition::Direct, &[][..]),
+            _ => (GraphCondition::Proxied, proxies),
+        };
+        let cpu_us = proxies.iter().map(|proxy| Some(*cpu_ns.get(&proxy.id)? as f64 / 1e3)).collect();
         Ok(recorded(result, condition, cpu_us, self.limits))
     }
+}
 
-    /// The requests from outside.
-    fn traffic(&self, address: SocketAddr) -> Result<Traffic, GraphError> {
-        let request = &self.plan.request;
-        let target = Target::from_spec(&RequestSpec {
-            url: &format!("http://{address}{}", request.target),
-            method: &request.method,
-            headers: request.headers.clone(),
-            body: request.body.clone().into_bytes(),
-            protocol: Some(Protocol::Http1),
-            ..RequestSpec::default()
-        })?;
-        Ok(Traffic::from(target))
-    }
+/// Reads the counters of a proxy.
+fn counted(planned: &PlannedProxy, proxy: &Proxy) -> Result<Counted, ArmError> {
+    let requests = format!("http.{INGRESS}.downstream_rq_total");
+    let proofs = planned.proofs().into_iter().map(|(_, proof)| proof.name);
+    let names: Vec<String> = std::iter::once(requests).chain(proofs).collect();
+    let stated = proxy.statistics(&names)?.unwrap_or_default();
+    let [requests, proofs @ ..] = stated.as_slice() else {
+        return Err(ArmError::Unstated(names.join("`, `")));
+    };
+    Ok(Counted { id: proxy.id(), requests: *requests, proofs: proofs.to_vec() })
 }
 
 /// A load as a slice, judged.
@@ -191,11 +215,11 @@ fn recorded(
 }
 
 /// The functions that no statistic shows at work.
-fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String> {
+fn unproven(graph: &ServiceGraph, before: &[Counted], after: &[Counted]) -> Vec<String> {
     let mut found = Vec::new();
-    for ((_, service, proxy), (before, after)) in plan.proxies().zip(before.iter().zip(after)) {
+    for ((_, service, proxy), (before, after)) in graph.proxies().zip(before.iter().zip(after)) {
         let values = before.proofs.iter().zip(&after.proofs);
-        for ((function, proof), (before, after)) in proofs(proxy).into_iter().zip(values) {
+        for ((function, proof), (before, after)) in proxy.proofs().into_iter().zip(values) {
             if let Some(why) = proof.failure(*before, *after) {
                 found.push(format!("`{function}` at the proxy of `{}`: {why}", service.name));
             }
@@ -266,9 +290,9 @@ services: [{name: a, functions: [jwt]}]
         let plan =
             read("one.yaml", text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
         // It has one proof, which must change.
-        let counted = |value: u64| vec![Counted { requests: value, proofs: vec![value] }];
-        assert!(unproven(&plan, &counted(3), &counted(4)).is_empty());
-        let found = unproven(&plan, &counted(3), &counted(3));
+        let counted = |value: u64| vec![Counted { id: 1, requests: value, proofs: vec![value] }];
+        assert!(unproven(&plan.run, &counted(3), &counted(4)).is_empty());
+        let found = unproven(&plan.run, &counted(3), &counted(3));
         assert!(found.len() == 1 && found[0].contains("`jwt` at the proxy of `a`"), "{found:?}");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::encoded::decode;
+use hoptax_plan::plan::{CONFIDENCE, ServiceGraph};
 use hoptax_result::{
     AddedTime, CountedTime, Environment, GraphCondition, GraphRound, GraphRunBody, GraphRunProxy,
     GraphRunResponse, GraphRunResult, GraphSlice, Interval,
@@ -11,35 +12,32 @@ use hoptax_result::{
 use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level};
 
 use crate::graph::findings;
-use crate::graph::plan::RunPlan;
 use crate::graph::run::{CONNECTIONS, RunSpec, WARMUP};
 
-/// Confidence of all intervals.
-const CONFIDENCE: f64 = 0.95;
 /// The tail that is reported.
 const TAIL: f64 = 0.99;
 
-/// The result of the rounds of a plan, judged with `limits`.
+/// The result of the rounds of a graph, judged with `limits`.
 ///
 /// **Method.** In each round, CPU time and requests are summed over the slices that count, and response times are pooled. The cost
 /// of proxies is the difference between the slices with them and those without. Intervals of means are those over rounds
 /// ([`mean_over_rounds`]), those of the tail leave each round out ([`quantile_cost`]). Requests to a proxy are those that were answered
 /// at the entry, times the calls that the graph states; a finding says if the proxy counted another number.
 pub(crate) fn result(
-    plan: &RunPlan,
+    graph: &ServiceGraph,
     spec: &RunSpec,
     rounds: Vec<GraphRound>,
     environment: Environment,
     limits: &Limits,
 ) -> GraphRunResult {
-    let proxies = plan.proxies().map(|(_, service, proxy)| GraphRunProxy {
+    let proxies = graph.proxies().map(|(_, service, proxy)| GraphRunProxy {
         service: service.name.clone(),
         workers: proxy.workers,
         per_request: proxy.per_request,
         ..GraphRunProxy::default()
     });
     let body = GraphRunBody {
-        graph: plan.name.clone(),
+        graph: graph.name.clone(),
         rate: spec.rate,
         slice_s: spec.slice.as_secs_f64(),
         seed: spec.seed,

@@ -74,7 +74,7 @@ impl Planned<'_> {
             summary: summary(external),
             external: Some(external.clone()),
             request: Some(request.clone()),
-            ..plain_arm(resolved.named(&entry.name), kind, Some(compared_with), &resolved)
+            ..plain_arm(resolved.named(&entry.name), kind, Some(compared_with), &resolved.conditions)
         };
         self.push(arm, Some(index));
         Ok(())

@@ -347,7 +347,7 @@ impl<'a> Turns<'a> {
         };
         let result = live.load(arm, spec, settle, self.environment.clone(), self.interrupt.flag());
         self.number += 1;
-        unless_interrupted(result, self.interrupt)
+        unless_interrupted(result.map(|(result, _)| result), self.interrupt)
     }
 
     fn name_of(&self, arm: usize) -> &'a str {

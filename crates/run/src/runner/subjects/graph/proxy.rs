@@ -8,72 +8,52 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use hoptax_functions::{Composition, Context, Fragment, RenderError};
-use hoptax_subject::envoy::bootstrap::{MergeError, ORIGIN, ProxyPlan, bootstrap};
-use hoptax_subject::envoy::process::Source;
+use hoptax_plan::plan::PlannedProxy;
+use hoptax_subject::envoy::bootstrap::{INGRESS, ORIGIN, ProxyPlan, bootstrap};
+use hoptax_subject::envoy::process::{ProxyError, Source};
 use serde_json::Value;
 
-use crate::graph::plan::PlannedProxy;
+use crate::runner::ArmError;
 
 /// Calls from a service to another that pass its proxy.
 #[derive(Clone, Debug)]
-pub(crate) struct Outbound {
+pub(super) struct Outbound {
     /// The name of the service that is called.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// Address at which the proxy listens for these calls.
-    pub(crate) listen: SocketAddr,
+    pub(super) listen: SocketAddr,
     /// Address that it sends them to.
-    pub(crate) to: SocketAddr,
-}
-
-/// An error of a configuration that is to be generated.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigurationError {
-    /// A function cannot be rendered.
-    #[error(transparent)]
-    Render(#[from] RenderError),
-    /// A function does not fit the plain proxy.
-    #[error(transparent)]
-    Bootstrap(#[from] MergeError),
-    /// The two sides of a proxy need different values of a field that a process has once.
-    #[error(
-        "functions for requests and functions for calls need different values of `{0}`, which a proxy has once: remove one of them"
-    )]
-    Sides(String),
+    pub(super) to: SocketAddr,
 }
 
 /// A configuration with the files that it needs.
-pub(crate) type Generated = (Source, Vec<(PathBuf, &'static [u8])>);
+type Generated = (Source, Vec<(PathBuf, &'static [u8])>);
 
 /// The configuration of a proxy in front of a service at `service`.
 ///
 /// # Errors
 /// When a function cannot be rendered, or functions do not fit together.
-pub(crate) fn configuration(
+pub(super) fn configuration(
     proxy: &PlannedProxy,
     service: SocketAddr,
     outbound: &[Outbound],
     context: &Context<'_>,
-) -> Result<Generated, ConfigurationError> {
+) -> Result<Generated, ArmError> {
     let fragment = fragment(&proxy.inbound, context)?;
     let inbound = plan(([127, 0, 0, 1], 0).into(), service, fragment);
     let functions = proxy.outbound.as_ref().filter(|_| !outbound.is_empty());
     let Some(functions) = functions else { return Ok((inbound.into(), Vec::new())) };
     let mut files = files(&inbound);
-    let mut all = bootstrap(&inbound)?;
+    let mut all = bootstrap(&inbound).map_err(ProxyError::from)?;
     for Outbound { name, listen, to } in outbound {
         let side = plan(*listen, *to, self::fragment(functions, context)?);
         files.extend(self::files(&side));
-        let mut side = bootstrap(&side)?;
+        let mut side = bootstrap(&side).map_err(ProxyError::from)?;
         rename(&mut side, name);
         merge(&mut all, side, "")?;
     }
     Ok((Source::Given { bootstrap: all, listener: INGRESS.to_owned() }, files))
 }
-
-/// The name of the listener of requests to the service.
-const INGRESS: &str = hoptax_subject::envoy::bootstrap::INGRESS;
-/// Prefix of the names of listeners and clusters of calls.
-pub(crate) const OUTBOUND: &str = "outbound-";
 
 fn fragment(functions: &Composition, context: &Context<'_>) -> Result<Option<Fragment>, RenderError> {
     (!functions.is_empty()).then(|| functions.render(context)).transpose()
@@ -89,7 +69,7 @@ fn files(plan: &ProxyPlan) -> Vec<(PathBuf, &'static [u8])> {
 
 /// Gives the listener of the requests and the cluster behind it a name of their own.
 fn rename(side: &mut Value, service: &str) {
-    let name = format!("{OUTBOUND}{service}");
+    let name = format!("{}{service}", PlannedProxy::OUTBOUND);
     if let Some(listener) = side.pointer_mut("/static_resources/listeners/0") {
         rename_cluster(listener, &name, false);
         if let Some(own) = listener.pointer_mut("/name") {
@@ -125,7 +105,7 @@ fn rename_cluster(value: &mut Value, new: &str, is_list: bool) {
 }
 
 /// Adds one side to the others. Members of a list with a name are the same on both sides, or only on one.
-fn merge(all: &mut Value, side: Value, place: &str) -> Result<(), ConfigurationError> {
+fn merge(all: &mut Value, side: Value, place: &str) -> Result<(), ArmError> {
     match (all, side) {
         (Value::Object(all), Value::Object(side)) => {
             for (key, value) in side {
@@ -143,44 +123,24 @@ fn merge(all: &mut Value, side: Value, place: &str) -> Result<(), ConfigurationE
                     |other: &&Value| other.get("name").is_some() && other.get("name") == value.get("name");
                 match all.iter().find(same_name) {
                     _ if all.contains(&value) => {}
-                    Some(_) => return Err(ConfigurationError::Sides(place.to_owned())),
+                    Some(_) => return Err(ArmError::Sides(place.to_owned())),
                     None => all.push(value),
                 }
             }
             Ok(())
         }
         (all, side) if *all == side => Ok(()),
-        _ => Err(ConfigurationError::Sides(place.to_owned())),
+        _ => Err(ArmError::Sides(place.to_owned())),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-
+    use super::super::tests::proxy_with;
     use super::*;
-    use crate::graph::plan::{RunPlan, read};
 
-    fn graph(inbound: &str, outbound: &str) -> RunPlan {
-        let text = format!(
-            "
-name: sidecar
-entry: front
-services:
-  - name: front
-    functions: [{inbound}]
-    outbound: {{functions: [{outbound}]}}
-    calls: [{{service: one}}, {{service: other}}]
-  - {{name: one}}
-  - {{name: other}}
-"
-        );
-        read("sidecar.yaml", &text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    fn generated(inbound: &str, outbound: &str) -> Result<Value, ConfigurationError> {
-        let plan = graph(inbound, outbound);
-        let (_, _, proxy) = plan.proxies().next().unwrap();
+    fn generated(inbound: &str, outbound: &str) -> Result<Value, ArmError> {
+        let proxy = proxy_with(inbound, outbound);
         let to = |name: &str, port: u16| Outbound {
             name: name.to_owned(),
             listen: ([127, 0, 0, 1], port).into(),
@@ -188,7 +148,7 @@ services:
         };
         let outbound = [to("one", 2_000), to("other", 3_000)];
         let context = Context { directory: "/run".as_ref(), companion: Some(([127, 0, 0, 1], 9).into()) };
-        let (source, _) = configuration(proxy, ([127, 0, 0, 1], 1_000).into(), &outbound, &context)?;
+        let (source, _) = configuration(&proxy, ([127, 0, 0, 1], 1_000).into(), &outbound, &context)?;
         let Source::Given { bootstrap, listener } = source else { panic!("{source:?}") };
         assert_eq!(listener, INGRESS);
         Ok(bootstrap)
@@ -255,10 +215,9 @@ services:
 
     #[test]
     fn a_proxy_without_calls_of_its_own_is_that_of_a_study() {
-        let plan = graph("jwt", "");
-        let (_, _, proxy) = plan.proxies().next().unwrap();
+        let proxy = proxy_with("jwt", "");
         let context = Context { directory: "/run".as_ref(), companion: None };
-        let (source, files) = configuration(proxy, ([127, 0, 0, 1], 1_000).into(), &[], &context).unwrap();
+        let (source, files) = configuration(&proxy, ([127, 0, 0, 1], 1_000).into(), &[], &context).unwrap();
         assert!(source.plan().is_some() && files.is_empty());
     }
 }
