@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
-use hyper::client::conn::http1::handshake;
+use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use kube_client::api::Api;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
@@ -40,7 +40,7 @@ const REASON: Duration = Duration::from_secs(2);
 /// Most bytes of a dump. A mesh of some thousand services has some hundred million.
 const MOST_BYTES: usize = 1 << 30;
 /// The question for the dump, with the endpoints of clusters.
-const DUMP: Question<'_> =
+const DUMP: Question<'static> =
     Question { host: "localhost", path: "/config_dump?include_eds", most_bytes: MOST_BYTES };
 
 /// Takes the dump of the proxy in a pod.
@@ -179,6 +179,15 @@ where
     let (mut sender, connection) = within(handshake::<_, Empty<Bytes>>(TokioIo::new(stream))).await?;
     // It ends with the connection; what it fails with, the request fails with, too.
     let connection = tokio::spawn(connection);
+    let answer = answered(&mut sender, question).await;
+    connection.abort();
+    answer
+}
+
+async fn answered(
+    sender: &mut SendRequest<Empty<Bytes>>,
+    question: &Question<'_>,
+) -> Result<(u16, Vec<u8>), String> {
     let request = http::Request::get(question.path).header(http::header::HOST, question.host);
     let request = request.body(Empty::new());
     let request = request.map_err(|error| error.to_string())?;
@@ -195,7 +204,6 @@ where
             return Err(format!("its answer has more than {} MiB", question.most_bytes >> 20));
         }
     }
-    connection.abort();
     Ok((status, bytes))
 }
 

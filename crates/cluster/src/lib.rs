@@ -32,7 +32,8 @@ pub use admin::Admin;
 pub use answer::dump_of;
 #[cfg(feature = "client")]
 pub use client::{
-    Cluster, Coming, Prometheus, Removed, Running, config_dump, remove_left, remove_left_namespaces, start_agents,
+    Cluster, Coming, Prometheus, Removed, Running, config_dump, remove_left, remove_left_namespaces,
+    start_agents,
 };
 pub use described::Pod;
 pub use name::{Namespace, PodName};

@@ -179,7 +179,10 @@ mod tests {
              container_cpu_cfs_throttled_periods_total|container_cpu_cfs_throttled_seconds_total\",\
              namespace=~\"hoptax-mesh-1-istio|istio-system\",container!=\"\",container!=\"POD\",pod!=\"\"}[2m]"
         );
-        assert_eq!(path("/p", "{a=~\"b c|d\"}[2m]"), "/p/api/v1/query?query=%7Ba%3D%7E%22b+c%7Cd%22%7D%5B2m%5D");
+        assert_eq!(
+            path("/p", "{a=~\"b c|d\"}[2m]"),
+            "/p/api/v1/query?query=%7Ba%3D%7E%22b+c%7Cd%22%7D%5B2m%5D"
+        );
         assert!(any().starts_with("count(container_cpu_usage_seconds_total{container!="), "{}", any());
     }
 }

@@ -164,6 +164,7 @@ fn seed() -> u64 {
             seed: *seed,
             nodes: [None, None],
             cpu_time: CpuTime::Cgroup,
+            prometheus: None,
         };
         let plan = Plan::new(asked).unwrap();
         (0..2).all(|round| plan.order(round)[0] == 2)

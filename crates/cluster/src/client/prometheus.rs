@@ -120,8 +120,10 @@ mod tests {
 
     /// The answer of a server that answers one question so, and the question that it got.
     fn asked(answer: &str, most_bytes: usize) -> (Result<(u16, Vec<u8>), String>, String) {
-        let answer =
-            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}", answer.len());
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
+            answer.len()
+        );
         runtime().unwrap().block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let port = listener.local_addr().unwrap().port();
@@ -143,15 +145,19 @@ mod tests {
     fn a_prometheus_at_a_url_is_asked_for_what_it_has_stored() {
         let metric = "{\"__name__\": \"container_cpu_usage_seconds_total\", \"namespace\": \"shop\", \"pod\": \"cart\", \"container\": \"envoy\"}";
         let series = format!("{{\"metric\": {metric}, \"values\": [[100.5, \"1.5\"], [110.5, \"2\"]]}}");
-        let body =
-            format!("{{\"status\": \"success\", \"data\": {{\"resultType\": \"matrix\", \"result\": [{series}]}}}}");
+        let body = format!(
+            "{{\"status\": \"success\", \"data\": {{\"resultType\": \"matrix\", \"result\": [{series}]}}}}"
+        );
         let (answer, question) = asked(&body, MOST_BYTES);
         let (status, answer) = answer.unwrap();
         let found = samples(status, &answer).unwrap().readings;
         let found: Vec<(&str, i64, f64)> =
             found.iter().map(|(one, reading)| (one.name.as_str(), reading.at_us, reading.cpu_s)).collect();
         assert_eq!(found, [("envoy", 110_500_000, 2.0)]);
-        assert!(question.starts_with("GET /p/api/v1/query?query=%7B__name__%3D%7E%22container_cpu_"), "{question}");
+        assert!(
+            question.starts_with("GET /p/api/v1/query?query=%7B__name__%3D%7E%22container_cpu_"),
+            "{question}"
+        );
         assert!(question.contains("\r\nhost: 127.0.0.1:"), "{question}");
     }
 

@@ -104,10 +104,9 @@ pub fn samples(status: u16, body: &[u8]) -> Result<Samples, String> {
         limit: limit(sample),
         limit_of_pod: None,
     };
-    Ok(Samples {
-        have_times_of_scrapes: have_times_of_scrapes(chosen.values().copied()),
-        readings: chosen.into_iter().map(|(container, sample)| (container.clone(), reading(sample))).collect(),
-    })
+    let have_times_of_scrapes = have_times_of_scrapes(chosen.values().copied());
+    let readings = chosen.into_iter().map(|(container, sample)| (container.clone(), reading(sample)));
+    Ok(Samples { readings: readings.collect(), have_times_of_scrapes })
 }
 
 /// True if most containers have a time that another one of their node has, too.
