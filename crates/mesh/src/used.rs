@@ -170,7 +170,9 @@ mod tests {
     fn most_answers_that_have_readings_tell_whose_times_they_have() {
         let of = |by_scrapes: usize, without_readings: usize| {
             let mut polls = polls(10);
-            polls.iter_mut().take(by_scrapes).for_each(|poll| poll.has_times_of_scrapes = true);
+            for poll in polls.iter_mut().take(by_scrapes) {
+                poll.has_times_of_scrapes = true;
+            }
             polls.extend(vec![Poll::default(); without_readings]);
             have_times_of_scrapes(&polls)
         };
