@@ -11,8 +11,8 @@ use hoptax_result::{ComparisonBody, StudyResult};
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
-    EarlierSitting, Measured, Options, Place, RequestedLength, StudyText, library, measure, outline, plan,
-    run_folder, store,
+    EarlierSitting, Measured, Options, Place, RequestedLength, StudyText, checked_plan, library, measure,
+    outline, run_folder, store,
 };
 
 use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments};
@@ -245,7 +245,8 @@ fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Fa
         Some((text, manifest)) => manifest.study_text(text.clone()),
         None => StudyText::named(&arguments.study)?,
     };
-    let plan = plan(&text, options, stored.as_ref().map(|(_, manifest)| manifest), &print::say)?;
+    let stored = stored.as_ref().map(|(_, manifest)| manifest);
+    let plan = checked_plan(&text, options, stored, &print::say)?;
     print::list(&outline(plan, options.never_halt, &print::say)?)?;
     Ok(Code::Success)
 }
