@@ -121,7 +121,7 @@ pub(crate) struct DecisionArguments {
 #[derive(Debug, Args)]
 pub(crate) struct SeedArguments {
     /// Seed of all random choices: orders, arrivals, delays
-    #[arg(id = "seed", long = "seed", value_name = "NUMBER", default_value_t = 1)]
+    #[arg(id = "seed", long = "seed", value_name = "NUMBER", default_value_t = 1, value_parser = values::seed)]
     pub(crate) number: u64,
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct StudyArguments {
     #[arg(long, value_name = "PERCENT")]
     until: Option<Precision>,
     /// Seed of all random orders, instead of the study file's
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = values::seed)]
     seed: Option<u64>,
     /// Measure another sitting, then combine all sittings of this study on this machine in the same parent folder
     #[arg(long, conflicts_with = "resume")]
