@@ -24,8 +24,9 @@ fn taking(command: Command) -> Command {
 
 /// True for an option whose value is a number.
 fn is_of_numbers(option: &Arg) -> bool {
+    let is_number = |name: &str| NUMBERS.split(' ').any(|number| number == name);
     let names = option.get_value_names().unwrap_or_default();
-    !option.is_positional() && names.iter().any(|name| NUMBERS.split(' ').any(|number| number == name.as_str()))
+    !option.is_positional() && names.iter().any(|name| is_number(name.as_str()))
 }
 
 /// True for `-1`, `-0.5` and `-1%`. No flag begins with a digit.
