@@ -18,6 +18,7 @@ mod known;
 mod latency;
 mod merged;
 mod plan;
+mod shape;
 mod unless_zero;
 mod usable;
 
