@@ -49,7 +49,7 @@ try {
   await page.getByRole("button", { name: "Show all" }).click();
   assert.equal(await rows(), all, "all rows are back");
 
-  await chart.locator("circle.point").first().scrollIntoViewIfNeeded();
+  await chart.locator("circle.point").first().evaluate((one) => one.scrollIntoView({ block: "center" }));
   const point = await chart.locator("circle.point").first().boundingBox();
   await page.mouse.move(point.x + point.width / 2, point.y + point.height / 2);
   const tip = page.locator(".tip");

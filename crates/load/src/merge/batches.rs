@@ -71,7 +71,13 @@ pub(super) fn bytes_over_time(parts: &[Part<'_>]) -> Option<BytesOverTime> {
     }
     let number = all.iter().map(|one| one.received.len().max(one.sent.len())).min()?;
     let sum = |of: fn(&BytesOverTime) -> &[u64]| -> Vec<u64> {
-        (0..number).map(|place| all.iter().filter_map(|one| of(one).get(place)).sum::<u64>()).collect()
+        let mut sums = vec![0_u64; number];
+        for one in &all {
+            for (sum, bytes) in sums.iter_mut().zip(of(one)) {
+                *sum = sum.saturating_add(*bytes);
+            }
+        }
+        sums
     };
     BytesOverTime::new(part_s, sum(|one| one.received.as_slice()), sum(|one| one.sent.as_slice()))
 }
