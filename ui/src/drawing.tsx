@@ -45,12 +45,40 @@ interface Selection {
   mark?: number;
 }
 
+/** A place in the window or in the drawing. */
+interface Place {
+  x: number;
+  y: number;
+}
+
+/** A pointer that has rested for so long may move on to what is said at its place, ms. */
+const REST_MS = 300;
+/** The space beside that, pixels. */
+const BESIDE = 4;
+
+/** Whether a pointer is straight on its way from the place where it rested to what is said there, or on that. */
+export function isOnWay(pointer: Place, from: Place, to: Pick<DOMRect, "left" | "right" | "top" | "bottom">): boolean {
+  // So many times as far in the same direction, it is between two ends.
+  const times = (way: number, start: number, end: number): [number, number] => {
+    const [one, other] = [(start - BESIDE) / way, (end + BESIDE) / way];
+    // Straight along the other axis, it always is or never.
+    return way === 0 ? (start - BESIDE <= 0 && end + BESIDE >= 0 ? [-Infinity, Infinity] : [Infinity, -Infinity]) : [Math.min(one, other), Math.max(one, other)];
+  };
+  const across = times(pointer.x - from.x, to.left - from.x, to.right - from.x);
+  const down = times(pointer.y - from.y, to.top - from.y, to.bottom - from.y);
+  return Math.max(1, across[0], down[0]) <= Math.min(across[1], down[1]);
+}
+
 /** A chart. */
 export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingProps) {
   const [active, setActive] = useState<number | undefined>(undefined);
   // What was chosen may change the chart, and with it the place of its mark.
   const followed = useRef<string | undefined>(undefined);
   const [isByKey, setByKey] = useState(false);
+  // Beside it, what is said covers nothing that the pointer is at.
+  const [pointed, setPointed] = useState(0);
+  const [rested, setRested] = useState<Place | undefined>(undefined);
+  const timer = useRef(0);
   const svg = useRef<SVGSVGElement>(null);
   const tip = useRef<HTMLDivElement>(null);
   // A pointer at rest brings back nothing that Escape has taken away.
@@ -71,8 +99,14 @@ export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingPro
     followed.current = id;
     onChoose?.(id);
   };
+  const restNoMore = () => {
+    clearTimeout(timer.current);
+    setRested(undefined);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
   const leave = () => {
     followed.current = undefined;
+    restNoMore();
     setActive(undefined);
     setSelection(undefined);
   };
@@ -102,21 +136,34 @@ export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingPro
       onRange?.(range);
     }
   };
-  const placeOf = (event: MouseEvent) => {
-    const box = (event.currentTarget as Element).getBoundingClientRect();
+  const placeOf = (event: MouseEvent): Place => {
+    const { left, top, width } = svg.current?.getBoundingClientRect() ?? { left: 0, top: 0, width: scene.width };
     // The drawing may be shown smaller than it is, in print for one.
-    const scale = scene.width / box.width;
-    return { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale };
+    const scale = scene.width / width;
+    return { x: (event.clientX - left) * scale, y: (event.clientY - top) * scale };
   };
   const atPointer = (event: MouseEvent) => {
     const { x, y } = placeOf(event);
     return nearest(scene, x, y);
   };
+  const point = (event: PointerEvent) => {
+    const place = atPointer(event);
+    if (place !== active) {
+      setPointed(placeOf(event).x);
+    }
+    setActive(place);
+    restNoMore();
+    if (place !== undefined && selection === undefined) {
+      const { clientX: x, clientY: y } = event;
+      timer.current = setTimeout(() => setRested({ x, y }), REST_MS);
+    }
+  };
   /** A finger reads values, and scrolls: it chooses a range with the buttons. */
   const press = (event: PointerEvent) => {
+    restNoMore();
     const { x, y } = placeOf(event);
     if (onRange && extent && event.button === 0 && event.pointerType !== "touch" && x >= extent.left && x <= extent.right && y <= extent.bottom) {
-      (event.currentTarget as Element).setPointerCapture(event.pointerId);
+      svg.current?.setPointerCapture(event.pointerId);
       setSelection({ from: x, to: x });
     }
   };
@@ -125,6 +172,7 @@ export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingPro
     const [from, to] = [selection?.mark ?? active ?? 0, scene.marks[place]];
     const first = scene.marks[from];
     setSelection(isRange && first && to ? { from: first.x, to: to.x, mark: from } : undefined);
+    restNoMore();
     setByKey(true);
     setActive(place);
   };
@@ -180,9 +228,12 @@ export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingPro
           if ((isByKey || isDismissed.current) && event.movementX === 0 && event.movementY === 0) {
             return;
           }
+          if (rested && tip.current && isOnWay({ x: event.clientX, y: event.clientY }, rested, tip.current.getBoundingClientRect())) {
+            return;
+          }
           isDismissed.current = false;
           setByKey(false);
-          setActive(atPointer(event));
+          point(event);
           if (selection && selection.mark === undefined) {
             setSelection({ ...selection, to: placeOf(event).x });
           }
@@ -211,9 +262,10 @@ export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingPro
       {mark && (
         <div
           ref={tip}
-          class={isByKey ? "tip" : "tip pointed"}
-          style={tipPlace(mark.x, mark.y, scene)}
+          class={rested ? "tip rested" : "tip"}
+          style={tipPlace(isByKey ? mark.x : pointed, mark.y, scene)}
           aria-hidden="true"
+          onPointerDown={press}
           onPointerLeave={(event) => svg.current?.contains(event.relatedTarget as Node | null) || leave()}
         >
           <b>{bare(mark.name)}</b>

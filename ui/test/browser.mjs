@@ -54,7 +54,8 @@ try {
   await page.mouse.move(point.x + point.width / 2, point.y + point.height / 2);
   const tip = page.locator(".tip");
   assert.match(await tip.innerText(), /±|to/, "a point has its interval");
-  // What is said stays while the pointer is on it, and Escape takes it away.
+  // A pointer that rests may move on to what is said, and Escape takes it away.
+  await page.locator(".tip.rested").waitFor();
   const [said, place] = [await tip.innerText(), await tip.boundingBox()];
   await page.mouse.move(place.x + place.width / 2, place.y + place.height / 2);
   assert.equal(await tip.innerText(), said, "the pointer is on what it has brought up");

@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { tipPlace } from "../src/drawing";
+import { isOnWay, tipPlace } from "../src/drawing";
+
+test("a pointer that rested moves on to what is said there, and every other way leads to other values", () => {
+  const [from, to] = [{ x: 100, y: 100 }, { left: 112, right: 300, top: 112, bottom: 160 }];
+  const is = (x: number, y: number) => isOnWay({ x, y }, from, to);
+  expect([is(101, 101), is(110, 106), is(112, 112), is(300, 160), is(200, 130)]).toEqual([true, true, true, true, true]);
+  // Along the values to its right and below it, back, and beyond what is said.
+  expect([is(110, 100), is(100, 110), is(99, 99), is(309, 130), is(200, 169)]).toEqual([false, false, false, false, false]);
+});
 
 test.each([296, 900])("what a value says is within a drawing of %i pixels, beside any place of it", (width) => {
   for (let x = 0; x <= width; x += 1) {
