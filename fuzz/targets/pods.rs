@@ -1,7 +1,8 @@
-//! Pods of strangers, messages of API servers and metrics of kubelets: a pod gives an admin interface or a reason, and a user's name breaks no
-//! line of a rule.
+//! Pods of strangers, messages of API servers, metrics of kubelets and answers of a Prometheus: a pod gives an admin interface or a reason, and
+//! a user's name breaks no line of a rule.
 #![cfg_attr(feature = "run", no_main)]
 
+use hoptax_cluster::prometheus::{Address, samples};
 use hoptax_cluster::rights::{Missing, Request, rule};
 use hoptax_cluster::usage::readings;
 use hoptax_cluster::{Pod, PodName, dump_of};
@@ -12,6 +13,12 @@ fuzz_target!(|input: (&str, &str)| {
     let _ = message.parse::<PodName>();
     let _ = dump_of(200, text.as_bytes().to_vec());
     assert!(readings(text).keys().all(|container| !container.pod.is_empty()));
+    if let Ok(found) = samples(200, text.as_bytes()) {
+        assert!(found.readings.values().all(|reading| reading.cpu_s.is_finite()));
+    }
+    if let Ok(address) = message.parse::<Address>() {
+        assert_eq!(address.to_string().parse::<Address>(), Ok(address));
+    }
     let Ok(name) = "shop/cart".parse::<PodName>() else { return };
     let missing = Missing::from_message(message, Request::Read);
     let lines = |user| rule(&name, user).lines().count();

@@ -1,9 +1,10 @@
-//! The client of Kubernetes: reads a pod, and asks the admin interface of its proxy for a dump over a forwarded port; `agents` runs agents, and
-//! `requests` sends single requests for whoever measures a mesh.
+//! The client of Kubernetes: reads a pod, and asks the admin interface of its proxy for a dump over a forwarded port; `agents` runs agents,
+//! `requests` sends single requests for whoever measures a mesh, and `prometheus` asks a Prometheus for them.
 
 mod agents;
 mod connection;
 mod direct;
+mod prometheus;
 mod requests;
 
 use std::error::Error;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
-use hyper::client::conn::http1::handshake;
+use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use kube_client::api::Api;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
@@ -29,6 +30,7 @@ use crate::said::short;
 use crate::{Dump, DumpSource};
 
 pub use self::agents::{Coming, Removed, Running, remove_left, start_agents};
+pub use self::prometheus::Prometheus;
 pub use self::requests::{Cluster, remove_left_namespaces};
 
 /// Longest time without an answer, or a further part of one.
@@ -37,8 +39,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 const REASON: Duration = Duration::from_secs(2);
 /// Most bytes of a dump. A mesh of some thousand services has some hundred million.
 const MOST_BYTES: usize = 1 << 30;
-/// The path of the dump, with the endpoints of clusters.
-const PATH: &str = "/config_dump?include_eds";
+/// The question for the dump, with the endpoints of clusters.
+const DUMP: Question<'static> =
+    Question { host: "localhost", path: "/config_dump?include_eds", most_bytes: MOST_BYTES };
 
 /// Takes the dump of the proxy in a pod.
 ///
@@ -105,7 +108,7 @@ impl Session<'_> {
             NotForwarded::Failed(failed) => self.refused(failed, Request::Forward),
             NotForwarded::Other(why) => none(why),
         })?;
-        let answer = ask(stream).await;
+        let answer = ask(stream, &DUMP).await;
         match answer {
             Ok((status, body)) => dump_of(status, body).map_err(none),
             Err(why) => {
@@ -159,15 +162,34 @@ async fn open_port(
     }
 }
 
-/// Asks an admin interface for its dump, over a connection to it: the status and the body of its answer.
-async fn ask<S>(stream: S) -> Result<(u16, Vec<u8>), String>
+/// A question to a server of HTTP.
+struct Question<'a> {
+    /// The name by which it is asked.
+    host: &'a str,
+    path: &'a str,
+    /// The longest answer, bytes.
+    most_bytes: usize,
+}
+
+/// Asks a server, such as an admin interface, over a connection to it: the status and the body of its answer.
+async fn ask<S>(stream: S, question: &Question<'_>) -> Result<(u16, Vec<u8>), String>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (mut sender, connection) = within(handshake::<_, Empty<Bytes>>(TokioIo::new(stream))).await?;
     // It ends with the connection; what it fails with, the request fails with, too.
     let connection = tokio::spawn(connection);
-    let request = http::Request::get(PATH).header(http::header::HOST, "localhost").body(Empty::new());
+    let answer = answered(&mut sender, question).await;
+    connection.abort();
+    answer
+}
+
+async fn answered(
+    sender: &mut SendRequest<Empty<Bytes>>,
+    question: &Question<'_>,
+) -> Result<(u16, Vec<u8>), String> {
+    let request = http::Request::get(question.path).header(http::header::HOST, question.host);
+    let request = request.body(Empty::new());
     let request = request.map_err(|error| error.to_string())?;
     let answer = within(sender.send_request(request)).await?;
     let status = answer.status().as_u16();
@@ -178,11 +200,10 @@ where
         if let Some(data) = frame.data_ref() {
             bytes.extend_from_slice(data);
         }
-        if bytes.len() > MOST_BYTES {
-            return Err(format!("its answer has more than {} MiB", MOST_BYTES >> 20));
+        if bytes.len() > question.most_bytes {
+            return Err(format!("its answer has more than {} MiB", question.most_bytes >> 20));
         }
     }
-    connection.abort();
     Ok((status, bytes))
 }
 

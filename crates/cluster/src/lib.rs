@@ -4,7 +4,8 @@
 //! `/config_dump`. Forwarding reaches an interface that listens on the loopback of the pod, and runs nothing in it.
 //!
 //! [`job`] has the manifests of agents, and reads the states of their pods; `client` makes their Job, forwards their ports, and removes it.
-//! For the cost of a mesh, [`seen`] reads its pods, and [`usage`] the CPU time of their containers in the metrics of kubelets.
+//! For the cost of a mesh, [`seen`] reads its pods, [`usage`] the CPU time of their containers in the metrics of kubelets, and [`prometheus`]
+//! that in the answers of a Prometheus, which is the URL of one or a [`service`].
 //!
 //! Only `client` knows the client of Kubernetes, and opens sockets. It is behind the feature `client`; without it, [`config_dump`] says
 //! how to get a program that has it.
@@ -17,10 +18,12 @@ mod described;
 pub mod job;
 mod name;
 mod pod;
+pub mod prometheus;
 mod refused;
 pub mod rights;
 mod said;
 pub mod seen;
+pub mod service;
 pub mod usage;
 
 use std::fmt;
@@ -29,7 +32,8 @@ pub use admin::Admin;
 pub use answer::dump_of;
 #[cfg(feature = "client")]
 pub use client::{
-    Cluster, Coming, Removed, Running, config_dump, remove_left, remove_left_namespaces, start_agents,
+    Cluster, Coming, Prometheus, Removed, Running, config_dump, remove_left, remove_left_namespaces,
+    start_agents,
 };
 pub use described::Pod;
 pub use name::{Namespace, PodName};

@@ -82,6 +82,14 @@ pub enum Refused {
         /// The answer.
         said: String,
     },
+    /// A Prometheus gives no CPU times of containers.
+    #[error("Prometheus `{address}` gives no CPU times: {why}")]
+    NoPrometheus {
+        /// Its address.
+        address: String,
+        /// The cause.
+        why: String,
+    },
     /// The user may not list the Jobs of all namespaces.
     #[error(
         "the jobs of all namespaces of context `{context}` cannot be listed: {said}; name a namespace with --namespace"
@@ -306,6 +314,7 @@ impl Refused {
             | Self::ApiOfAgents { .. }
             | Self::ForbiddenMesh { .. }
             | Self::ApiOfMesh { .. }
+            | Self::NoPrometheus { .. }
             | Self::NoKubeconfig { .. }
             | Self::Kubeconfig { .. }
             | Self::Credentials { .. }

@@ -97,8 +97,8 @@ const OF_AGENTS: [&str; 6] = [
 ];
 
 /// The rules for the measurement of a mesh, in the whole cluster: its namespaces are new, so nobody can have been given rights in them. The
-/// CPU time of containers is in the metrics of kubelets, behind `nodes/proxy`, and in control groups, which pods of `daemonsets` read: either
-/// suffices.
+/// CPU time of containers is in the metrics of kubelets, behind `nodes/proxy`, in control groups, which pods of `daemonsets` read, and in a
+/// Prometheus, behind a port of a pod of its service: one of them suffices.
 const OF_MESH: [&str; 9] = [
     "{apiGroups: [\"\"], resources: [namespaces], verbs: [create, list, delete]}",
     "{apiGroups: [\"\"], resources: [nodes, nodes/proxy], verbs: [get]}",

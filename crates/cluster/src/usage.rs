@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use hoptax_result::LimitPeriods;
 
 /// The metric of CPU time, a counter.
-const CPU_TIME: &str = "container_cpu_usage_seconds_total";
+pub(crate) const CPU_TIME: &str = "container_cpu_usage_seconds_total";
 /// The metrics of the limit of a container, which only a container with a limit has.
-const PERIODS: &str = "container_cpu_cfs_periods_total";
-const THROTTLED: &str = "container_cpu_cfs_throttled_periods_total";
-const THROTTLED_S: &str = "container_cpu_cfs_throttled_seconds_total";
+pub(crate) const PERIODS: &str = "container_cpu_cfs_periods_total";
+pub(crate) const THROTTLED: &str = "container_cpu_cfs_throttled_periods_total";
+pub(crate) const THROTTLED_S: &str = "container_cpu_cfs_throttled_seconds_total";
 
 /// A container of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +54,13 @@ struct Line {
 /// Sets a number of the limit of a container.
 type Set = fn(&mut LimitPeriods, f64);
 
+/// The metrics of the limit of a container, each with the number that it sets.
+pub(crate) const OF_LIMITS: [(&str, Set); 3] = [
+    (PERIODS, |limit, value| limit.periods = value as u64),
+    (THROTTLED, |limit, value| limit.throttled = value as u64),
+    (THROTTLED_S, |limit, value| limit.throttled_s = value),
+];
+
 /// The last reading of each container of a node. Lines without a time, of whole pods and of single processors are left out.
 pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
     let lines_of = |metric: &'static str| metrics.lines().filter_map(move |text| line(text, metric));
@@ -62,12 +69,7 @@ pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
         (container, Reading { group, at_us, cpu_s: value, limit: None, limit_of_pod: None })
     };
     let mut all: BTreeMap<Container, Reading> = lines_of(CPU_TIME).map(reading).collect();
-    let of_limits: [(&'static str, Set); 3] = [
-        (PERIODS, |limit, value| limit.periods = value as u64),
-        (THROTTLED, |limit, value| limit.throttled = value as u64),
-        (THROTTLED_S, |limit, value| limit.throttled_s = value),
-    ];
-    for (metric, set) in of_limits {
+    for (metric, set) in OF_LIMITS {
         for Line { container, group, value, .. } in lines_of(metric) {
             if let Some(reading) = all.get_mut(&container).filter(|reading| reading.group == group) {
                 set(reading.limit.get_or_insert_default(), value);

@@ -7,7 +7,7 @@ use hoptax_result::{
 
 use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan};
-use crate::source::tick_share;
+use crate::source::{scrape_share, tick_share};
 
 /// All of them.
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
@@ -72,7 +72,7 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
 }
 
 fn source(measured: &Measured) -> Option<Finding> {
-    let Source { from, gap_s, slice_s, .. } = measured.source;
+    let Source { from, gap_s, slice_s, has_times_of_scrapes, .. } = measured.source;
     let shortest_s = measured.source.shortest_s?;
     let why = measured.source.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
     let taken = format!(
@@ -93,11 +93,33 @@ fn source(measured: &Measured) -> Option<Finding> {
             gap_s = grouped(gap_s, 0),
             shortest_s = grouped(shortest_s, 0)
         ),
+        CpuTimeSource::Prometheus => {
+            let wrong = has_times_of_scrapes.then(|| {
+                format!(
+                    "; their times are those at which Prometheus asked, and not those of the readings, which makes a CPU time wrong by up to {}",
+                    percent(scrape_share(shortest_s), 0)
+                )
+            });
+            format!(
+                "CPU times are from a Prometheus{why}, which has one of each container every {gap_s} s or less: {taken} after another one, at \
+                 least {shortest_s} s apart{}",
+                wrong.unwrap_or_default(),
+                gap_s = grouped(gap_s, 0),
+                shortest_s = grouped(shortest_s, 0)
+            )
+        }
     };
-    let advice =
-        "it is no error: the times of both readings are stated, and the load is the same between them";
+    let (severity, advice) = if has_times_of_scrapes {
+        let advice = "it differs from round to round, so the intervals have it; with `honor_timestamps: true` for the kubelets' \
+                      `/metrics/cadvisor`, Prometheus keeps the times of readings";
+        (Severity::Warn, advice)
+    } else {
+        let advice =
+            "it is no error: the times of both readings are stated, and the load is the same between them";
+        (Severity::Info, advice)
+    };
     let value = Value::count(shortest_s, gap_s, "s");
-    let finding = Finding::new("cpu-source", Severity::Info, value, message, advice);
+    let finding = Finding::new("cpu-source", severity, value, message, advice);
     Some(Finding { measures: vec![Measure::Cpu], ..finding })
 }
 
@@ -244,6 +266,36 @@ mod tests {
         }
         // A tick of 10 ms in 5 s.
         assert!(of_groups.ends_with("at most 0.2 % of a processor for each thread"), "{of_groups}");
+    }
+
+    #[test]
+    fn readings_with_the_times_of_scrapes_are_a_warning_that_says_how_wrong_they_may_be() {
+        let plan = plan(&[]).unwrap();
+        let finding = |has_times_of_scrapes: bool| {
+            let source = Source {
+                from: CpuTimeSource::Prometheus,
+                slice_s: 132.0,
+                gap_s: 30.0,
+                shortest_s: Some(60.0),
+                has_times_of_scrapes,
+                ..Source::default()
+            };
+            findings(&plan, &Measured { source, ..Measured::default() }).pop().unwrap()
+        };
+        let [exact, by_scrapes] = [false, true].map(finding);
+        assert_eq!([exact.severity, by_scrapes.severity], [Severity::Info, Severity::Warn]);
+        for found in [&exact, &by_scrapes] {
+            assert_eq!(found.id, "cpu-source");
+            let message = &found.message;
+            assert!(
+                message.contains("from a Prometheus, which has one of each container every 30 s"),
+                "{message}"
+            );
+            assert!(message.contains("after another one, at least 60 s apart"), "{message}");
+        }
+        // 20 s of 60 s.
+        assert!(by_scrapes.message.ends_with("wrong by up to 33 %"), "{}", by_scrapes.message);
+        assert!(!exact.message.contains("wrong"), "{}", exact.message);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
 
 use crate::plan::{Arm, Asked, Plan};
-use crate::source::CpuTime;
 use crate::target::target;
 use crate::template::Side;
 
@@ -121,7 +120,7 @@ impl Plan {
             let (url, _) = arm.template.request("ADDRESS-OF-THE-ORIGIN", arm.namespace.as_str());
             let target = target(&url).unwrap_or_default();
             let caller = arm.caller(&self.asked, target, deadline);
-            if index == 0 && self.asked.cpu_time != CpuTime::Kubelet {
+            if index == 0 && self.asked.cpu_time.has_readers() {
                 let nodes = ["NODE-OF-THE-ORIGINS", "NODE-OF-THE-CALLERS"].map(str::to_owned);
                 readers.push(self.readers(0, nodes.into()).manifest(&caller.owner("UID-OF-THE-JOB")));
             }
@@ -137,14 +136,14 @@ impl Plan {
     /// Answers to the first questions of the owner of the cluster, as comments.
     fn preface(&self) -> String {
         let Asked { rate, connections, rounds, cpu_time, .. } = &self.asked;
-        let readers = if *cpu_time == CpuTime::Kubelet {
-            ""
-        } else {
+        let readers = if cpu_time.has_readers() {
             "\
 # The DaemonSet reads CPU times from the control groups of the nodes with measured pods, and may change
 # nothing there. It mounts a folder of the nodes, for which its namespace has to permit privileged pods.
 # It belongs to a Job, with which it is removed.
 "
+        } else {
+            ""
         };
         format!(
             "\
@@ -175,6 +174,7 @@ impl Arm {
 mod tests {
     use super::*;
     use crate::plan::tests::plan;
+    use crate::source::CpuTime;
 
     #[test]
     fn a_namespace_keeps_the_labels_by_which_it_is_found() {
@@ -202,8 +202,11 @@ mod tests {
         assert_eq!(labels["pod-security.kubernetes.io/enforce"], "privileged", "{labels}");
         plan.asked.cpu_time = CpuTime::Cgroup;
         assert!(plan.shown().contains("kind: DaemonSet") && plan.shown().contains("# The DaemonSet reads"));
-        plan.asked.cpu_time = CpuTime::Kubelet;
-        assert!(!plan.shown().contains("kind: DaemonSet") && !plan.shown().contains("# The DaemonSet reads"));
+        for cpu_time in [CpuTime::Kubelet, CpuTime::Prometheus] {
+            plan.asked.cpu_time = cpu_time;
+            let shown = plan.shown();
+            assert!(!shown.contains("kind: DaemonSet") && !shown.contains("# The DaemonSet reads"));
+        }
     }
 
     #[test]

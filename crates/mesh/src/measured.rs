@@ -15,6 +15,8 @@ pub struct Source {
     pub why: Option<String>,
     /// The longest time between two readings of a container before the first slice, seconds.
     pub gap_s: f64,
+    /// True if the times of readings are those at which a Prometheus asked for them.
+    pub has_times_of_scrapes: bool,
     /// The length of a slice, seconds.
     pub slice_s: f64,
     /// The shortest time between the two readings that a CPU time is from, seconds; none without any.

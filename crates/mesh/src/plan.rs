@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use hoptax_cluster::Namespace;
 use hoptax_cluster::job::Pull;
+use hoptax_cluster::prometheus::Address;
 use hoptax_cluster::rights::Made;
+use hoptax_result::CpuTimeSource;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -46,6 +48,15 @@ pub struct Asked {
     pub nodes: [Option<String>; 2],
     /// The source of CPU times.
     pub cpu_time: CpuTime,
+    /// The Prometheus that may be it; none without one.
+    pub prometheus: Option<Address>,
+}
+
+impl Asked {
+    /// The source whose readings are the farthest apart of those that it may be.
+    pub fn slowest_source(&self) -> CpuTimeSource {
+        if self.prometheus.is_some() { CpuTimeSource::Prometheus } else { CpuTimeSource::Kubelet }
+    }
 }
 
 /// The plan.
@@ -78,8 +89,21 @@ impl Plan {
     /// The plan of a measurement with namespaces that nobody has.
     ///
     /// # Errors
-    /// When two arms have the same name, or a template does not fit into a name.
+    /// When two arms have the same name, a template does not fit into a name, the source of CPU times is a Prometheus without an address, or one
+    /// has an address and is never the source.
     pub fn new(asked: Asked) -> Result<Self, String> {
+        match &asked.prometheus {
+            None if asked.cpu_time == CpuTime::Prometheus => {
+                let why = "`--cpu-time prometheus` needs the address of one: `--prometheus NAMESPACE/SERVICE:PORT`, or its URL";
+                return Err(why.to_owned());
+            }
+            Some(address) if !asked.cpu_time.has_prometheus() => {
+                return Err(format!(
+                    "`--prometheus {address}` is never asked: leave it out, or use `--cpu-time prometheus` or `auto`"
+                ));
+            }
+            _ => {}
+        }
         Self::with(asked, RandomState::new().hash_one(0))
     }
 
@@ -163,6 +187,7 @@ pub(crate) mod tests {
             seed: 1,
             nodes: [None, None],
             cpu_time: CpuTime::Auto,
+            prometheus: None,
         };
         Plan::with(asked, 0x1234_5678_9abc_def0)
     }
@@ -186,6 +211,26 @@ pub(crate) mod tests {
         assert_eq!(url, format!("http://192.0.2.1:{}/", plan.arms[0].port));
         let twice = self::plan(&["istio", "istio"]).unwrap_err();
         assert!(twice.contains("two arms are named `istio`"), "{twice}");
+    }
+
+    #[test]
+    fn a_prometheus_has_an_address_and_is_one_that_may_be_asked() {
+        let with = |cpu_time: CpuTime, prometheus: Option<&str>| {
+            let asked = plan(&[]).unwrap().asked;
+            let prometheus = prometheus.map(|text| text.parse::<Address>().unwrap());
+            Plan::new(Asked { cpu_time, prometheus, ..asked }).map(|plan| plan.asked.slowest_source())
+        };
+        let address = Some("monitoring/prometheus:9090");
+        assert_eq!(with(CpuTime::Auto, None), Ok(CpuTimeSource::Kubelet));
+        for cpu_time in [CpuTime::Auto, CpuTime::Prometheus] {
+            assert_eq!(with(cpu_time, address), Ok(CpuTimeSource::Prometheus));
+        }
+        let without = with(CpuTime::Prometheus, None).unwrap_err();
+        assert!(without.contains("`--prometheus NAMESPACE/SERVICE:PORT`"), "{without}");
+        for cpu_time in [CpuTime::Cgroup, CpuTime::Kubelet] {
+            let unused = with(cpu_time, address).unwrap_err();
+            assert!(unused.contains("`--prometheus monitoring/prometheus:9090` is never asked"), "{unused}");
+        }
     }
 
     #[test]

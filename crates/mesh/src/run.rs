@@ -6,6 +6,7 @@ mod patience;
 mod placed;
 mod pods;
 mod polls;
+mod prometheus;
 mod readers;
 mod sending;
 
@@ -22,15 +23,16 @@ use humantime::format_rfc3339_seconds;
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
-use crate::source::{CpuTime, SETTLING, quiet_s, slice_s, usual_slice_s};
+use crate::source::{CpuTime, SETTLING, longest_slice, longest_wait, quiet_s, slice_s, usual_slice_s};
 use crate::template::Shared;
-use crate::used::{Poll, Span, longest_gap_s};
+use crate::used::{Poll, Span, have_times_of_scrapes, longest_gap_s};
 use kubelets::Kubelets;
 use lab::{Lab, node, version};
 use patience::{PATIENCE, Trouble};
 use placed::{absent, shared};
 use pods::{Place, Pods};
 use polls::{Idle, Poller, Sampler};
+use prometheus::Prometheus;
 use readers::{Readers, Unread};
 use sending::{answers, send};
 
@@ -176,11 +178,14 @@ fn poller(
         (0, _) => plan.asked.cpu_time,
         (_, CpuTimeSource::Cgroup) => CpuTime::Cgroup,
         (_, CpuTimeSource::Kubelet) => CpuTime::Kubelet,
+        (_, CpuTimeSource::Prometheus) => CpuTime::Prometheus,
     };
     if number == 0 && wanted != CpuTime::Auto {
         source.why = Some("as --cpu-time asks".to_owned());
     }
-    if wanted != CpuTime::Kubelet {
+    // The reasons against what would be rather.
+    let mut against = Vec::new();
+    if wanted.has_readers() {
         let made = plan.readers(number, nodes.to_owned());
         match Readers::come(&made, &pods.owner(), &pods.placed(), plan, context) {
             Ok(readers) => {
@@ -189,16 +194,41 @@ fn poller(
             }
             Err(Unread::Interrupted(failure)) => return Err(failure),
             Err(unread) if wanted == CpuTime::Cgroup => return Err(unread.failure()),
-            Err(unread) => {
-                source.why = Some(format!("control groups cannot be read: {}", unread.in_short()));
-                context.note(&format!(
-                    "CPU times are those of the kubelets, because control groups cannot be read: {}",
-                    unread.in_short()
-                ));
-            }
+            Err(unread) => against.push(format!("control groups cannot be read: {}", unread.in_short())),
         }
     }
-    Ok(Poller::Kubelets(Kubelets::new(plan, nodes.to_owned())))
+    let mut kubelets = Poller::Kubelets(Kubelets::new(plan, nodes.to_owned()));
+    let prometheus = plan.asked.prometheus.as_ref().filter(|_| wanted.has_prometheus());
+    let mut poller = match prometheus {
+        Some(address) if wanted == CpuTime::Prometheus || refuse(&mut kubelets, &mut against, context) => {
+            Poller::Prometheus(Prometheus::new(address, plan))
+        }
+        _ => kubelets,
+    };
+    source.from = poller.source();
+    if !against.is_empty() {
+        let why = against.join("; ");
+        context.note(&format!("CPU times are those of the {}, because {why}", source.from.as_str()));
+        source.why = Some(why);
+    }
+    if let Poller::Prometheus(prometheus) = &mut poller
+        && number == 0
+    {
+        prometheus.check(context.cluster).map_err(of_cluster)?;
+    }
+    Ok(poller)
+}
+
+/// True if the kubelets give no readings, with the reason. Where there is no other source, those who wait for readings say it.
+fn refuse(kubelets: &mut Poller, against: &mut Vec<String>, context: Context<'_>) -> bool {
+    match kubelets.answered(context.cluster) {
+        Ok(_) => false,
+        Err(refused) => {
+            let why = Unread::Refused(refused).in_short();
+            against.push(format!("the metrics of the kubelets cannot be read: {why}"));
+            true
+        }
+    }
 }
 
 /// The containers that are shared, once each node has them: without that of one, the sum would lack it.
@@ -241,11 +271,15 @@ fn first_readings(
         CpuTimeSource::Kubelet => {
             "waits until the nodes have read the CPU time of the new containers three times"
         }
+        CpuTimeSource::Prometheus => {
+            "waits until Prometheus has asked three times for the CPU time of the new containers"
+        }
     });
     context.wait(SETTLING)?;
     let containers: Vec<Container> = pods.containers().into_iter().chain(others.iter().cloned()).collect();
     let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers);
-    let mut polls = poller.poll_until(context, LONGEST_WAIT_S, |polls| gap_s(polls).is_some())?;
+    let longest_s = longest_wait(source).as_secs_f64();
+    let mut polls = poller.poll_until(context, longest_s, |polls| gap_s(polls).is_some())?;
     if gap_s(&polls).is_none() {
         return Err(no_readings(source, &containers));
     }
@@ -253,7 +287,15 @@ fn first_readings(
     polls.extend(poller.poll_until(context, more_s, |_| false)?);
     let gap_s = gap_s(&polls).unwrap_or_default();
     let needed_s = slice_s(source, gap_s);
-    let slice_s = plan.asked.slice.map_or(usual_slice_s(source, gap_s), |slice| slice.as_secs_f64());
+    let usual_s = usual_slice_s(source, gap_s);
+    if plan.asked.slice.is_none() && usual_s > longest_slice(source).as_secs_f64() {
+        return Err(Failure::bad_input(format!(
+            "CPU times are read every {gap_s} s here, which needs slices longer than usual: ask for them with `--slice {usual_s}s`, or have CPU \
+             times read more often",
+            gap_s = grouped(gap_s, 0)
+        )));
+    }
+    let slice_s = plan.asked.slice.map_or(usual_s, |slice| slice.as_secs_f64());
     if slice_s < needed_s {
         return Err(Failure::bad_input(format!(
             "`--slice` is shorter than the {needed_s} s that CPU times need here: they are read every {gap_s} s",
@@ -262,6 +304,7 @@ fn first_readings(
         )));
     }
     (measured.source.gap_s, measured.source.slice_s) = (gap_s, slice_s);
+    measured.source.has_times_of_scrapes = have_times_of_scrapes(&polls);
     context.note(&format!(
         "CPU times are read every {gap_s} s or less: slices of {slice_s} s",
         gap_s = grouped(gap_s, 1),
@@ -282,11 +325,16 @@ fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
             "the metrics of the kubelets (`kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/cadvisor`) have",
             "CPU times need `container_cpu_usage_seconds_total` with times, for each container",
         ),
+        CpuTimeSource::Prometheus => (
+            "the Prometheus has",
+            "CPU times need `container_cpu_usage_seconds_total` with the labels `namespace`, `pod` and `container` of the kubelets \
+             (`honor_labels: true`), for each container, and more often than once in two minutes",
+        ),
     };
     Failure::environment(format!(
         "{who} no three readings of {} within {} s: {needs}",
         listed.join(", "),
-        grouped(LONGEST_WAIT_S, 0)
+        longest_wait(source).as_secs()
     ))
 }
 
@@ -298,9 +346,6 @@ fn no_shared(absent: &Shared, node: &str) -> Failure {
          or not on this node; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states what yours are named"
     ))
 }
-
-/// The longest time in which three readings have to come, seconds.
-const LONGEST_WAIT_S: f64 = 120.0;
 
 /// Describes where it is measured.
 fn describe(

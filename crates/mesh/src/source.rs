@@ -8,24 +8,47 @@ use hoptax_result::CpuTimeSource;
 /// The source, as it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuTime {
-    /// Control groups, if readers come and find the containers; otherwise the kubelets.
+    /// Control groups, if readers come and find the containers; otherwise the kubelets, or, where those do not answer, a Prometheus if one is
+    /// named.
     #[default]
     Auto,
     /// Control groups alone.
     Cgroup,
     /// The kubelets alone.
     Kubelet,
+    /// A Prometheus alone.
+    Prometheus,
 }
 
 /// The word for each.
-pub const WORDS: [(&str, CpuTime); 3] =
-    [("auto", CpuTime::Auto), ("cgroup", CpuTime::Cgroup), ("kubelet", CpuTime::Kubelet)];
+pub const WORDS: [(&str, CpuTime); 4] = [
+    ("auto", CpuTime::Auto),
+    ("cgroup", CpuTime::Cgroup),
+    ("kubelet", CpuTime::Kubelet),
+    ("prometheus", CpuTime::Prometheus),
+];
+
+impl CpuTime {
+    /// True if control groups are read where they can be.
+    pub fn has_readers(self) -> bool {
+        matches!(self, Self::Auto | Self::Cgroup)
+    }
+
+    /// True if it may be a Prometheus.
+    pub fn has_prometheus(self) -> bool {
+        matches!(self, Self::Auto | Self::Prometheus)
+    }
+}
 
 /// Gaps between readings that a slice is as long as, at least: it has three readings if all are a gap apart, and if some are nearer, the first
 /// and the last one are still at least a gap apart.
 const GAPS_OF_SLICE: f64 = 3.0;
+/// The same from a Prometheus: the first reading that comes in a slice may have been taken before it ([`used`](crate::used::used)).
+const GAPS_OF_LATE_SLICE: f64 = GAPS_OF_SLICE + 1.0;
 /// The rest of the shortest slice between readings of kubelets, seconds: for the time between two questions at each end.
 const BESIDE_S: f64 = 6.0;
+/// The same between those of a Prometheus, which is asked less often.
+const BESIDE_LATE_S: f64 = 12.0;
 /// The length of a slice that nobody asks for, and of the quiet time, between readings of control groups, at least, seconds: what proxies and
 /// control planes do every 10 to 30 s, such as probes, scrapes of metrics and the push of a configuration, would be in a shorter one by chance.
 const USUAL_S: f64 = 30.0;
@@ -33,25 +56,45 @@ const USUAL_S: f64 = 30.0;
 pub const SETTLING: Duration = Duration::from_secs(10);
 /// Gaps of the quiet time of a later round between readings of kubelets.
 const GAPS_OF_QUIET: f64 = 2.0;
+/// The longest time from a reading of a kubelet to the next one of the same container, seconds.
+const KUBELET_READS_WITHIN_S: f64 = 20.0;
 /// The share of a processor by which ticks of the kernel may make a CPU time from control groups wrong.
 const TICK_SHARE: f64 = 0.002;
 
-/// The time between two questions. A kubelet is asked more often than it reads, so that it is known when it has read.
+/// The time between two questions. A kubelet is asked more often than it reads, so that it is known when it has read, and so is a Prometheus.
 pub fn every(source: CpuTimeSource) -> Duration {
     match source {
         CpuTimeSource::Cgroup => Duration::from_millis(250),
         CpuTimeSource::Kubelet => Duration::from_secs(2),
+        CpuTimeSource::Prometheus => Duration::from_secs(5),
+    }
+}
+
+/// The longest time in which three readings of each container come. A Prometheus may ask for them once a minute.
+pub fn longest_wait(source: CpuTimeSource) -> Duration {
+    match source {
+        CpuTimeSource::Cgroup | CpuTimeSource::Kubelet => Duration::from_mins(2),
+        CpuTimeSource::Prometheus => Duration::from_mins(5),
+    }
+}
+
+/// The longest slice that nobody asks for. The pods of the first round have a deadline before its length is known.
+pub fn longest_slice(source: CpuTimeSource) -> Duration {
+    match source {
+        CpuTimeSource::Cgroup | CpuTimeSource::Kubelet => Duration::from_mins(4),
+        CpuTimeSource::Prometheus => Duration::from_mins(6),
     }
 }
 
 /// The length of the shortest slice, by the longest time between two readings, seconds.
 pub fn slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
-    let rest_s = match source {
+    let (gaps, rest_s) = match source {
         // Each of two counters lacks at most a tick, so their difference is wrong by one at most.
-        CpuTimeSource::Cgroup => TICK_S / TICK_SHARE,
-        CpuTimeSource::Kubelet => BESIDE_S,
+        CpuTimeSource::Cgroup => (GAPS_OF_SLICE, TICK_S / TICK_SHARE),
+        CpuTimeSource::Kubelet => (GAPS_OF_SLICE, BESIDE_S),
+        CpuTimeSource::Prometheus => (GAPS_OF_LATE_SLICE, BESIDE_LATE_S),
     };
-    (GAPS_OF_SLICE * gap_s + rest_s).ceil()
+    (gaps * gap_s + rest_s).ceil()
 }
 
 /// The length of a slice that nobody asks for, seconds.
@@ -59,13 +102,19 @@ pub fn usual_slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
     let shortest_s = slice_s(source, gap_s);
     match source {
         CpuTimeSource::Cgroup => shortest_s.max(USUAL_S),
-        CpuTimeSource::Kubelet => shortest_s,
+        CpuTimeSource::Kubelet | CpuTimeSource::Prometheus => shortest_s,
     }
 }
 
 /// The most by which ticks of the kernel make a CPU time wrong, as a share of a processor, if it is from two readings this far apart.
 pub fn tick_share(apart_s: f64) -> f64 {
     TICK_S / apart_s
+}
+
+/// The most by which a CPU time is wrong, as a share of itself, if it is from two readings this far apart whose times are those of scrapes: a
+/// node may have taken either of them this long before.
+pub fn scrape_share(apart_s: f64) -> f64 {
+    KUBELET_READS_WITHIN_S / apart_s
 }
 
 /// The time without load at the beginning of a round in which readings are needed, seconds. In the first round, the gap is then known, by three
@@ -76,6 +125,9 @@ pub fn quiet_s(source: CpuTimeSource, gap_s: f64, round: u32, has_shared: bool) 
         _ if round > 0 && !has_shared => 0.0,
         CpuTimeSource::Kubelet if round == 0 => 0.0,
         CpuTimeSource::Kubelet => GAPS_OF_QUIET * gap_s + BESIDE_S,
+        // Of three readings, the first is of no use.
+        CpuTimeSource::Prometheus if round == 0 => gap_s + BESIDE_LATE_S,
+        CpuTimeSource::Prometheus => (GAPS_OF_QUIET + 1.0) * gap_s + BESIDE_LATE_S,
         CpuTimeSource::Cgroup => usual_slice_s(source, gap_s),
     }
 }
@@ -104,6 +156,23 @@ mod tests {
         assert_eq!([10.0, 20.0].map(|gap_s| usual_slice_s(kubelet, gap_s) as u32), [36, 66]);
         assert_eq!([0, 1].map(|round| quiet_s(cgroup, 0.3, round, true) as u32), [30, 30]);
         assert!(slice_s(cgroup, 0.3) < usual_slice_s(cgroup, 0.3));
+    }
+
+    #[test]
+    fn slices_by_scrapes_have_one_more_of_them_and_one_a_minute_is_often_enough() {
+        let prometheus = CpuTimeSource::Prometheus;
+        assert_eq!([10.0, 30.0, 60.0].map(|gap_s| slice_s(prometheus, gap_s) as u32), [52, 132, 252]);
+        for gap_s in [10.0, 30.0, 60.0] {
+            let rest_s = slice_s(prometheus, gap_s) - 2.0 * every(prometheus).as_secs_f64();
+            assert!(rest_s >= 4.0 * gap_s, "four come between two questions at each end: {rest_s} s");
+            assert!(slice_s(prometheus, gap_s) > slice_s(CpuTimeSource::Kubelet, gap_s));
+        }
+        let minute_s = usual_slice_s(prometheus, 75.0);
+        assert!(minute_s <= longest_slice(prometheus).as_secs_f64(), "{minute_s} s");
+        assert!(usual_slice_s(prometheus, 90.0) > longest_slice(prometheus).as_secs_f64());
+        assert!(longest_wait(prometheus).as_secs_f64() >= 4.0 * 60.0);
+        assert_eq!([0, 1].map(|round| quiet_s(prometheus, 30.0, round, true) as u32), [42, 102]);
+        assert!((scrape_share(80.0) - 0.25).abs() < 1e-12);
     }
 
     #[test]

@@ -4,6 +4,10 @@
 //! that were taken while the load ran, the load was the same all the time, so their difference by their distance is what the container used
 //! of a processor under the load. The distance is by one clock, that of the node. Whether a reading was taken meanwhile is told by the clock
 //! of this machine alone: it was not there when the node was asked, and it was there when the node answered the next time.
+//!
+//! A Prometheus has the readings of the kubelets, but later: a reading that comes may have been taken before the question that it was not yet an
+//! answer to. It was taken after the one before was scraped, though, which was the newest then. So of the readings that come while the load
+//! runs, all but the first were taken meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +25,10 @@ pub struct Poll {
     pub readings: BTreeMap<Container, Reading>,
     /// Containers that were there before, and surely are no more.
     pub gone: BTreeSet<Container>,
+    /// True if readings come some time after they were taken.
+    pub is_late: bool,
+    /// True if the times of readings are those of scrapes, which come some time after them.
+    pub has_times_of_scrapes: bool,
 }
 
 /// The use of a processor by a container, or by several that are shared together, in some time.
@@ -56,13 +64,12 @@ pub fn used(polls: &[Poll], container: &Container, Span { from_s, to_s }: Span) 
     if within.iter().any(|pair| pair[1].gone.contains(container)) {
         return None;
     }
-    let taken: Vec<&Reading> = within
-        .iter()
-        .filter_map(|pair| {
-            let (old, new) = (pair[0].readings.get(container)?, pair[1].readings.get(container)?);
-            (old.at_us != new.at_us).then_some(new)
-        })
-        .collect();
+    let came = within.iter().filter_map(|pair| {
+        let (old, new) = (pair[0].readings.get(container)?, pair[1].readings.get(container)?);
+        (old.at_us != new.at_us).then_some(new)
+    });
+    let before = usize::from(within.iter().any(|pair| pair[0].is_late));
+    let taken: Vec<&Reading> = came.skip(before).collect();
     let is_one_count = |pair: &[&Reading]| pair[0].group == pair[1].group && pair[0].cpu_s <= pair[1].cpu_s;
     if !taken.windows(2).all(is_one_count) {
         return None;
@@ -95,6 +102,13 @@ pub fn longest_gap_s(polls: &[Poll], containers: &[Container]) -> Option<f64> {
     };
     let gaps: Option<Vec<f64>> = containers.iter().map(gap_of).collect();
     gaps?.into_iter().reduce(f64::max)
+}
+
+/// True if most answers have times of scrapes: in one of them, a node may have read containers at the same time by chance.
+pub fn have_times_of_scrapes(polls: &[Poll]) -> bool {
+    let with_readings: Vec<&Poll> = polls.iter().filter(|poll| !poll.readings.is_empty()).collect();
+    let by_scrapes = with_readings.iter().filter(|poll| poll.has_times_of_scrapes).count();
+    by_scrapes * 2 > with_readings.len()
 }
 
 #[cfg(test)]
@@ -137,6 +151,33 @@ mod tests {
         assert_eq!(used(100.0, 149.0), Some(between(15.0, 30.0)));
         assert_eq!(used(100.0, 119.0), None, "one reading");
         assert_eq!(super::used(&polls, &Container::default(), Span { from_s: 100.0, to_s: 160.0 }), None);
+    }
+
+    #[test]
+    fn the_first_reading_that_came_late_may_have_been_taken_before() {
+        let mut polls = polls(60);
+        for poll in &mut polls {
+            poll.is_late = true;
+        }
+        let used = |from_s: f64, to_s: f64| used(&polls, &container(), Span { from_s, to_s });
+        // Those of 10, 20, 30, 40 and 50 s come.
+        assert_eq!(used(100.0, 160.0), Some(between(15.0, 30.0)));
+        assert_eq!(used(100.0, 135.0), Some(between(5.0, 10.0)));
+        assert_eq!(used(100.0, 125.0), None, "two come");
+    }
+
+    #[test]
+    fn most_answers_that_have_readings_tell_whose_times_they_have() {
+        let of = |by_scrapes: usize, without_readings: usize| {
+            let mut polls = polls(10);
+            for poll in polls.iter_mut().take(by_scrapes) {
+                poll.has_times_of_scrapes = true;
+            }
+            polls.extend(vec![Poll::default(); without_readings]);
+            have_times_of_scrapes(&polls)
+        };
+        assert!(of(6, 0) && of(6, 20));
+        assert!(!of(5, 0) && !of(1, 0) && !of(0, 0) && !have_times_of_scrapes(&[]));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub enum CpuTimeSource {
     /// The metrics of the kubelets, which read each container every 10 to 20 seconds.
     #[default]
     Kubelet,
+    /// A Prometheus, which asks the kubelets for them now and then.
+    Prometheus,
 }
 
 impl CpuTimeSource {
@@ -35,6 +37,7 @@ impl CpuTimeSource {
         match self {
             Self::Cgroup => "control groups",
             Self::Kubelet => "kubelets",
+            Self::Prometheus => "Prometheus",
         }
     }
 }

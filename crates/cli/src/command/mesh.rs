@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::job::Pull;
+use hoptax_cluster::prometheus::Address;
 use hoptax_mesh::plan::{Asked, Plan};
 use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
@@ -26,6 +27,7 @@ Examples:
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     read what it would make
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --kube-context staging
   hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-authorization-100
+  hoptax mesh --image registry.example/hoptax:1 --mesh istio --prometheus monitoring/prometheus:9090
 
 Measures the same load on the network of nodes, on that of pods, and with each mesh, which has to be
 installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
@@ -34,7 +36,8 @@ has new pods, and a slice of each arm in a random order. CPU time is that of the
 by their control groups, which a DaemonSet reads on the nodes of the pods: a slice takes half a
 minute, or less with --slice. Where it may not, CPU time is from the metrics of the
 kubelets, which read it every 10 to 20 seconds: then a slice takes about a minute, and five rounds
-with one mesh some twenty. The result says which, and why.
+with one mesh some twenty. Where those may not be read either, it is from the Prometheus that
+--prometheus names, in slices of one to five minutes. The result says which, and why.
 
 A function of a mesh, such as istio-authorization-100, is an arm of its own, whose cost is what it
 adds to its mesh where that is measured too. --functions measures all of a mesh.
@@ -89,9 +92,12 @@ pub(crate) struct MeshArguments {
     /// Node of the callers [default: that of the first one, another than the origin's if there is one]
     #[arg(long, value_name = "NAME")]
     caller_node: Option<String>,
-    /// Source of CPU times: control groups, kubelets, or control groups where they can be read
+    /// Source of CPU times: control groups, kubelets, a Prometheus, or the first of these that can be read
     #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = values::one_of(WORDS))]
     cpu_time: CpuTime,
+    /// Prometheus that has CPU times of containers: a service of the cluster, `NAMESPACE/SERVICE:PORT`, or a URL
+    #[arg(long, value_name = "ADDRESS")]
+    prometheus: Option<Address>,
     /// Print the rights and the manifests as YAML, and make nothing
     #[arg(long)]
     dry_run: bool,
@@ -151,6 +157,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         seed: arguments.seed.number(),
         nodes: [arguments.node.clone(), arguments.caller_node.clone()],
         cpu_time: arguments.cpu_time,
+        prometheus: arguments.prometheus.clone(),
     };
     Plan::new(asked).map_err(Failure::bad_input)
 }
@@ -165,6 +172,7 @@ fn again(arguments: &MeshArguments) -> String {
     let pull = pull.map(|(word, _)| format!("--pull {word}"));
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
     let source = source.map(|(word, _)| format!("--cpu-time {word}"));
+    let prometheus = arguments.prometheus.as_ref().map(|address| format!("--prometheus {}", word(address)));
     let load =
         [format!("--rate {}", arguments.rate.per_second), format!("--connections {}", arguments.connections)];
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
@@ -180,7 +188,8 @@ fn again(arguments: &MeshArguments) -> String {
     });
     let words =
         [format!("--image {}", word(&arguments.image))].into_iter().chain(meshes).chain(functions).chain(own);
-    words.chain(pull).chain(load).chain(slice).chain(source).chain(given).collect::<Vec<_>>().join(" ")
+    let words = words.chain(pull).chain(load).chain(slice).chain(source).chain(prometheus).chain(given);
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Measures the plan, and prints its result.

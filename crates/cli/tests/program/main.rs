@@ -41,6 +41,7 @@ mod mesh_cluster;
 mod mesh_consul;
 mod mesh_istio;
 mod mesh_istio_functions;
+mod mesh_prometheus;
 mod multiplexed;
 mod network;
 mod numbers;

@@ -62,9 +62,13 @@ fn functions_of_a_mesh_are_arms_with_objects_whose_rights_a_dry_run_prints() {
 }
 
 #[test]
-fn a_measurement_by_the_metrics_of_kubelets_makes_no_daemon_set() {
-    let ran = run(ASKED.into_iter().chain(["--cpu-time", "kubelet", "--dry-run"]));
-    assert!(ran.code == Some(0) && !ran.stdout.contains("kind: DaemonSet"), "{}", ran.stdout);
+fn a_measurement_by_the_metrics_of_kubelets_or_a_prometheus_makes_no_daemon_set() {
+    let kubelet = ["--cpu-time", "kubelet"];
+    let prometheus = ["--cpu-time", "prometheus", "--prometheus", "monitoring/prometheus:9090"];
+    for source in [&kubelet[..], &prometheus[..]] {
+        let ran = run(ASKED.into_iter().chain(source.iter().copied()).chain(["--dry-run"]));
+        assert!(ran.code == Some(0) && !ran.stdout.contains("kind: DaemonSet"), "{ran:?}");
+    }
 }
 
 /// The answer of a reader to a question, both as JSON.
@@ -140,7 +144,11 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
         (vec!["--functions"], "--mesh"),
         (vec!["--rounds", "1"], "--rounds"),
         (vec!["--rate", "0"], "--rate"),
-        (vec!["--cpu-time", "prometheus"], "--cpu-time"),
+        (vec!["--cpu-time", "metrics"], "--cpu-time"),
+        (vec!["--cpu-time", "prometheus"], "`--prometheus NAMESPACE/SERVICE:PORT`"),
+        (vec!["--cpu-time", "kubelet", "--prometheus", "a/b:80"], "`--prometheus a/b:80` is never asked"),
+        (vec!["--prometheus", "prometheus:9090"], "`prometheus:9090` is no address of a Prometheus"),
+        (vec!["--prometheus", "https://a/"], "has TLS"),
         (vec!["--threshold", "none=1"], "no threshold `none`"),
     ] {
         run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"])).fails(2, expected);

@@ -92,7 +92,7 @@ fn mesh_at(rate: &str, image: &str, more: &[&str]) -> Command {
 }
 
 /// The same of the sidecar, with its result in this folder.
-fn sidecar(rate: &str, folder: &Path, more: &[&str]) -> Command {
+pub(super) fn sidecar(rate: &str, folder: &Path, more: &[&str]) -> Command {
     let template = folder.join("sidecar.yaml");
     fs::write(&template, TEMPLATE.replace("ENVOY", &envoy())).unwrap();
     let mut command = mesh_at(rate, IMAGE, &["--kube-context", "admin"]);
@@ -102,12 +102,12 @@ fn sidecar(rate: &str, folder: &Path, more: &[&str]) -> Command {
 }
 
 /// The result in a folder.
-fn result_in(folder: &Path) -> Value {
+pub(super) fn result_in(folder: &Path) -> Value {
     checked("study", &fs::read_to_string(folder.join("result.json")).unwrap())
 }
 
 /// The findings with an id.
-fn found<'a>(result: &'a Value, id: &str) -> Vec<&'a Value> {
+pub(super) fn found<'a>(result: &'a Value, id: &str) -> Vec<&'a Value> {
     result["findings"].as_array().unwrap().iter().filter(|finding| finding["id"] == id).collect()
 }
 
@@ -164,6 +164,7 @@ fn seed() -> u64 {
             seed: *seed,
             nodes: [None, None],
             cpu_time: CpuTime::Cgroup,
+            prometheus: None,
         };
         let plan = Plan::new(asked).unwrap();
         (0..2).all(|round| plan.order(round)[0] == 2)

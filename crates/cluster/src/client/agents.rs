@@ -2,7 +2,7 @@
 //!
 //! A thread has the client, because a load is sent by another runtime. It removes the Job when the load has ended, whatever way it ended.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
@@ -26,6 +26,7 @@ use crate::job::pods::{Agent, Event, List, News, State, agents};
 use crate::job::{ARRIVAL, AgentJob, Avoided, LABELS, service_of};
 use crate::name::Namespace;
 use crate::refused::Refused;
+use crate::service::Service;
 
 /// The time between two looks at pods, and what each agent adds to it: a list of a thousand takes the API server's time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -181,19 +182,6 @@ struct Made {
 #[derive(Deserialize)]
 struct MadeMetadata {
     uid: String,
-}
-
-/// A service, as far as it is needed.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Service {
-    spec: ServiceSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ServiceSpec {
-    selector: BTreeMap<String, String>,
 }
 
 impl Shared {
@@ -378,8 +366,8 @@ async fn avoided(connection: &Connection, job: &AgentJob) -> Result<Vec<Avoided>
         let service: Result<Service, Failed> =
             connection.get(&format!("/api/v1/namespaces/{namespace}/services/{name}")).await;
         match service {
-            Ok(Service { spec: ServiceSpec { selector: labels } }) if !labels.is_empty() => {
-                avoided.push(Avoided { namespace: namespace.to_owned(), labels });
+            Ok(service) if !service.spec.selector.is_empty() => {
+                avoided.push(Avoided { namespace: namespace.to_owned(), labels: service.spec.selector });
             }
             Err(Failed::Refused(refused)) => return Err(refused),
             // Without a service or the right to read it, agents may share a node with it, as they do where there is no other.

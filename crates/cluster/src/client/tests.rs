@@ -2,7 +2,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
 
-/// The result of `ask` for the bytes that an admin interface answers with, and the request that it got.
+/// The result of the question for a dump, for the bytes that an admin interface answers with, and the request that it got.
 fn asked(answer: &'static [u8]) -> (Result<(u16, Vec<u8>), String>, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -13,7 +13,7 @@ fn asked(answer: &'static [u8]) -> (Result<(u16, Vec<u8>), String>, String) {
             theirs.write_all(answer).await.unwrap();
             String::from_utf8(request[..length].to_vec()).unwrap()
         });
-        let asked = ask(ours).await;
+        let asked = ask(ours, &DUMP).await;
         (asked, server.await.unwrap())
     })
 }

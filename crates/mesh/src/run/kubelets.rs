@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use hoptax_cluster::usage::readings;
 use hoptax_cluster::{Cluster, Refused};
 
+use super::placed::namespaces;
 use crate::plan::Plan;
 use crate::used::Poll;
 
@@ -17,10 +18,7 @@ pub(super) struct Kubelets {
 
 impl Kubelets {
     pub(super) fn new(plan: &Plan, nodes: Vec<String>) -> Self {
-        let own = plan.arms.iter().map(|arm| arm.namespace.as_str());
-        let shared = plan.arms.iter().flat_map(|arm| &arm.template.shared);
-        let namespaces = own.chain(shared.map(|shared| shared.namespace.as_str()));
-        Self { nodes, namespaces: namespaces.map(str::to_owned).collect() }
+        Self { nodes, namespaces: namespaces(plan) }
     }
 
     /// The last readings of all nodes.

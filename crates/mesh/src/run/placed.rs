@@ -1,6 +1,6 @@
 //! Containers whose CPU time is needed, with their nodes. Those of shared proxies are looked for: their pods come and go by themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_cluster::job::pods::List;
 use hoptax_cluster::usage::Container;
@@ -21,6 +21,12 @@ pub(super) struct Placed {
 /// The shared proxies of all arms.
 pub(super) fn all_shared(plan: &Plan) -> impl Iterator<Item = &Shared> {
     plan.arms.iter().flat_map(|arm| &arm.template.shared)
+}
+
+/// The namespaces of all containers whose CPU time is needed.
+pub(super) fn namespaces(plan: &Plan) -> BTreeSet<String> {
+    let own = plan.arms.iter().map(|arm| arm.namespace.as_str());
+    own.chain(all_shared(plan).map(|shared| shared.namespace.as_str())).map(str::to_owned).collect()
 }
 
 /// True if a container is one of those that are shared.
@@ -117,6 +123,12 @@ mod tests {
         let names: Vec<(&str, Option<&str>)> =
             found.iter().map(|one| (one.container.pod.as_str(), one.id.as_deref())).collect();
         assert_eq!(names, [("ztunnel-1", Some("0a1b")), ("ztunnel-2", Some("0a1b")), ("ztunnel-5", None)]);
+    }
+
+    #[test]
+    fn namespaces_are_those_of_arms_and_of_what_is_shared() {
+        let all = namespaces(&plan(&["istio-ambient"]).unwrap());
+        assert!(all.contains("istio-system") && all.len() == 4, "{all:?}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::polls::{Idle, name, shared_use};
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
+use crate::source::longest_slice;
 use crate::target::target;
 use crate::template::{Proof, Shared, Side};
 use crate::used::{Poll, Span, Used, used};
@@ -26,8 +27,7 @@ use crate::used::{Poll, Span, Used, used};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The longest time in which pods go.
 const PODS_GO: Duration = Duration::from_mins(1);
-/// The longest slice whose length is not known yet, and the time beside the slices of a round.
-const UNKNOWN_SLICE: Duration = Duration::from_mins(2);
+/// The time beside each slice of a round.
 const BESIDE_SLICE: Duration = Duration::from_mins(2);
 
 /// The nodes of all rounds: those of the first, so that rounds are alike.
@@ -82,7 +82,8 @@ impl Pods {
         place: &mut Place,
         context: Context<'_>,
     ) -> Result<Self, Failure> {
-        let slice = plan.asked.slice.unwrap_or_default().max(UNKNOWN_SLICE);
+        // Its length is not known yet.
+        let slice = plan.asked.slice.unwrap_or_default().max(longest_slice(plan.asked.slowest_source()));
         let slices = (slice + plan.asked.warmup + BESIDE_SLICE) * plan.arms.len() as u32;
         let deadline = ARRIVAL * 2 + BESIDE_SLICE + slices;
         let mut origins = Vec::new();

@@ -15,6 +15,7 @@ use hoptax_session::Failure;
 use super::kubelets::Kubelets;
 use super::patience::{PATIENCE, Trouble};
 use super::placed::{all_shared, is_of};
+use super::prometheus::Prometheus;
 use super::readers::Readers;
 use super::{Context, of_cluster};
 use crate::plan::Plan;
@@ -29,6 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) enum Poller {
     Kubelets(Kubelets),
+    Prometheus(Prometheus),
     Readers(Readers),
 }
 
@@ -37,6 +39,7 @@ impl Poller {
     pub(super) fn source(&self) -> CpuTimeSource {
         match self {
             Self::Kubelets(_) => CpuTimeSource::Kubelet,
+            Self::Prometheus(_) => CpuTimeSource::Prometheus,
             Self::Readers(_) => CpuTimeSource::Cgroup,
         }
     }
@@ -45,6 +48,7 @@ impl Poller {
     pub(super) fn again(&self) -> Self {
         match self {
             Self::Kubelets(kubelets) => Self::Kubelets(kubelets.clone()),
+            Self::Prometheus(prometheus) => Self::Prometheus(prometheus.clone()),
             Self::Readers(readers) => Self::Readers(readers.again()),
         }
     }
@@ -54,13 +58,14 @@ impl Poller {
         let asked_s = now_unix_s();
         let poll = match self {
             Self::Kubelets(kubelets) => kubelets.poll(cluster),
+            Self::Prometheus(prometheus) => prometheus.poll(cluster),
             Self::Readers(readers) => readers.poll(cluster),
         };
         Ok(Poll { asked_s, answered_s: now_unix_s(), ..poll? })
     }
 
     /// Asks all nodes until they answer.
-    fn answered(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
+    pub(super) fn answered(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
         let mut trouble = Trouble::default();
         loop {
             if let Some(poll) = tolerated(self.poll(cluster), &mut trouble, Instant::now())? {
