@@ -1,7 +1,7 @@
 //! Keeps processors from halting during a measurement.
 //!
-//! A virtual processor without work *halts*, and the hypervisor deschedules it. A task that wakes there waits until the hypervisor
-//! has resumed the processor: 40 us and more on some hosts. There are two means against it:
+//! A virtual processor without work *halts*, and the hypervisor deschedules it. A task that wakes there waits until the hypervisor has
+//! resumed the processor: 40 us and more on some hosts. Two means prevent this:
 //!
 //! - A *latency request*: while a process holds `/dev/cpu_dma_latency` open with the value 0, idle processors poll in the kernel
 //!   (power management quality of service, `Documentation/power/pm_qos_interface.rst` of Linux). It changes neither scheduling nor
@@ -77,7 +77,7 @@ impl Awake {
     }
 }
 
-/// Requests a wake-up latency of 0; none if this user may not, or if no driver would act on it.
+/// Requests a wake-up latency of 0; None if this user may not do so, or if no driver would act on it.
 fn request() -> Option<File> {
     let driver = fs::read_to_string(IDLE_DRIVER).ok()?;
     if ["", "none"].contains(&driver.trim()) {
