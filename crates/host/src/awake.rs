@@ -6,9 +6,9 @@
 //! - A *latency request*: while a process holds `/dev/cpu_dma_latency` open with the value 0, idle processors poll in the kernel
 //!   (power management quality of service, `Documentation/power/pm_qos_interface.rst` of Linux). It changes neither scheduling nor
 //!   CPU accounts, and ends with the process. It needs root, and a driver for idle processors (`cpuidle`).
-//! - A *spinner*: threads that run whenever nothing else does ([`crate::spinner`]). Every user may start one, but on Linux 6.18, with
-//!   tasks grouped by session, tasks of other groups did not run for 15 s beside a spinner and a task that sleeps and wakes,
-//!   those of the kernel among them (`workqueue lockup` in its log). Processes that wait for the kernel then hang.
+//! - A *spinner*: threads that run whenever nothing else does ([`crate::spinner`]). Every user may start one. But on Linux 6.18, with
+//!   tasks grouped by session, tasks of other groups, including kernel tasks, did not run for 15 s beside a spinner and a task that
+//!   sleeps and wakes (`workqueue lockup` in the kernel's log). Processes that wait for the kernel then hang.
 //!
 //! On two virtual processors of an Intel Xeon, a wake-up by another task took 55 us at the median with halting and 3.4 us with the
 //! request.

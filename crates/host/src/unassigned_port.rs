@@ -21,7 +21,7 @@ const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 /// The ports that may be chosen. Lower ones are those of well-known services.
 const PORTS: RangeInclusive<u16> = 20_000..=u16::MAX;
 
-/// A port that the kernel assigns to nobody, and that no other hoptax chooses for as long as this value lives.
+/// A port that the kernel assigns to no process, and that no other hoptax chooses for as long as this value lives.
 #[derive(Debug)]
 pub struct UnassignedPort {
     _claim: UnixDatagram,

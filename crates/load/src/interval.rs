@@ -225,7 +225,7 @@ pub fn join<E>(
     held.iter().zip(1..).try_for_each(|(interval, number)| take(interval, number == count))
 }
 
-/// An interval of which some workers have sent their parts.
+/// An interval that still lacks the parts of some workers.
 struct Incomplete {
     /// Number of parts.
     parts: usize,

@@ -65,7 +65,7 @@ fn why_withheld(result: &LoadResult) -> String {
     format!("its response times are withheld; its warnings are {}", warnings.join(", "))
 }
 
-/// Adds the runs, of which `first` is the first.
+/// Adds the runs; `first` is the first of them.
 fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Result<LoadResult, String> {
     let window = common_window(parts)?;
     let pending = |of: fn(&LoadHistograms) -> Option<&Histogram>| {

@@ -150,8 +150,8 @@ impl Client {
         }
     }
 
-    /// True if the server has confirmed the protocol, as far as it does so before the first request. The limit on concurrent requests is
-    /// only known from its settings.
+    /// True if the server has confirmed the protocol. HTTP/1.1 and TCP have no confirmation before the first request. The limit on
+    /// concurrent requests is only known from the server's settings.
     pub fn is_confirmed(&self) -> bool {
         match self {
             Self::Http2(client) => client.settings_received(),

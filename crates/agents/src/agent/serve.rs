@@ -43,7 +43,7 @@ pub struct Orders {
     pub stop: Arc<AtomicBool>,
 }
 
-/// Sends the events of a load.
+/// Sender of the events of a load.
 #[derive(Clone, Debug)]
 pub struct Events(mpsc::Sender<Input>);
 

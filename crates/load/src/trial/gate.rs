@@ -1,5 +1,5 @@
-//! Starts the threads of a trial's workers, which run once all of them have arrived. A barrier would block them for ever if the thread of
-//! one cannot be started.
+//! Starts the threads of a trial's workers, which run once all of them have arrived. At a barrier, they would wait forever for a worker
+//! whose thread cannot be started.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

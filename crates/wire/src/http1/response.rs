@@ -167,8 +167,8 @@ impl ResponseReader {
         }
     }
 
-    /// True if the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be
-    /// interim, this is true once more, for the bytes that follow it.
+    /// True if the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be an
+    /// interim one, this is true again for the bytes that follow it.
     pub fn begins(&self) -> bool {
         self.begins
     }
