@@ -1,6 +1,7 @@
 //! Options that several commands share, the parsers of their values, and what the help and the errors of all commands say.
 
 pub(crate) mod hint;
+pub(crate) mod negative;
 mod security;
 pub(crate) mod shared;
 pub(crate) mod traffic;

@@ -43,7 +43,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::arguments::{hint, usual};
+use crate::arguments::{hint, negative, usual};
 use crate::exit::{Code, Failure};
 
 const AFTER_HELP: &str = "\
@@ -233,7 +233,8 @@ where
     T: Into<OsString> + Clone,
 {
     let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
-    let mut command = first_page::shown(usual::shown(Arguments::command(), &line), &line);
+    let command = negative::taken(Arguments::command(), &line);
+    let mut command = first_page::shown(usual::shown(command, &line), &line);
     if line.iter().any(|word| word == "--no-color") {
         // The help and errors of clap, which knows the variable alone.
         command = command.color(clap::ColorChoice::Never);

@@ -214,7 +214,7 @@ mod tests {
     fn intervals_hold_together() {
         // Alone, the interval of 2 +-1.9 % excludes zero. Two arms with two limits widen it.
         let change = Some(Interval::around(0.02, 0.019));
-        let result = gate(&["cpu>0%", "rate<-5%"], [change, None]);
+        let result = gate(&["cpu>+0%", "rate<-5%"], [change, None]);
         let first = &result.limits[0];
         assert!(first.change_share.unwrap().low < 0.0, "{first:?}");
         assert_eq!(first.outcome, GateOutcome::Undecided);
@@ -249,11 +249,14 @@ mod tests {
             check_limits(&file, &limits)
         };
         let (closed, open) = ("{name: all, loop: closed}", "{name: some, loop: open, rate: 100}");
-        let error = check(closed, &["cpu>3%", "p99>10%", "memory>5%", "p50>1%"]).unwrap_err();
-        assert!(error.starts_with("`p99>10%` needs a load in open loop, and `x` has none"), "{error}");
-        assert!(error.contains("`p50>1%`") && !error.contains("cpu") && !error.contains("memory"), "{error}");
+        let error = check(closed, &["cpu>+3%", "p99>+10%", "memory>+5%", "p50>+1%"]).unwrap_err();
+        assert!(error.starts_with("`p99>+10%` needs a load in open loop, and `x` has none"), "{error}");
+        assert!(
+            error.contains("`p50>+1%`") && !error.contains("cpu") && !error.contains("memory"),
+            "{error}"
+        );
         assert!(check(open, &["rate<-5%"]).unwrap_err().contains("closed loop"));
-        assert_eq!(check(&format!("{closed}, {open}"), &["cpu>3%", "p99>10%", "rate<-5%"]), Ok(()));
+        assert_eq!(check(&format!("{closed}, {open}"), &["cpu>+3%", "p99>+10%", "rate<-5%"]), Ok(()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
 use hdrhistogram::Histogram;
+use hoptax_result::BytesOverTime;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -32,11 +33,22 @@ pub(crate) struct Window {
     pub(crate) response: Counts<u32, 2>,
     /// Open connections at its start.
     pub(crate) connections: Option<u64>,
+    /// Bytes of the bodies of responses that were complete in the window.
+    pub(crate) received_bytes: u64,
+    /// Bytes of the bodies of requests that were written in the window.
+    pub(crate) sent_bytes: u64,
 }
 
 impl Window {
     fn new() -> Self {
-        Self { planned: 0, sent: 0, response: Counts::new(), connections: None }
+        Self {
+            planned: 0,
+            sent: 0,
+            response: Counts::new(),
+            connections: None,
+            received_bytes: 0,
+            sent_bytes: 0,
+        }
     }
 }
 
@@ -274,6 +286,37 @@ impl Course {
         }
     }
 
+    /// Adds the body of a response that is complete. What arrives after the record is in no window.
+    pub(crate) fn receive(&mut self, now_ns: u64, body_bytes: u64) {
+        if let Some(window) = self.present_window(now_ns) {
+            window.received_bytes += body_bytes;
+        }
+    }
+
+    /// Adds the body of a request that is written.
+    pub(crate) fn write(&mut self, now_ns: u64, body_bytes: u64) {
+        if let Some(window) = self.present_window(now_ns) {
+            window.sent_bytes += body_bytes;
+        }
+    }
+
+    /// The window of the present; none after the record.
+    fn present_window(&mut self, now_ns: u64) -> Option<&mut Window> {
+        if now_ns >= self.record.end_ns() {
+            return None;
+        }
+        let number = self.present.number(now_ns, self.record);
+        self.windows.get_mut(number)
+    }
+
+    /// The bytes of bodies in the complete windows; none without a body.
+    pub(crate) fn bytes_over_time(&self) -> Option<BytesOverTime> {
+        let windows = self.complete_windows();
+        let received = windows.iter().map(|window| window.received_bytes).collect();
+        let sent = windows.iter().map(|window| window.sent_bytes).collect();
+        BytesOverTime::new(self.record.part_s(), received, sent)
+    }
+
     /// Adds a request that was in flight from `started_ns` to `ended_ns`, recorded or not: [`Self::sample`] observes all.
     pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
         let until_ns = ended_ns.min(self.until_ns);
@@ -296,6 +339,8 @@ impl Course {
             ours.planned += theirs.planned;
             ours.sent += theirs.sent;
             ours.response += &theirs.response;
+            ours.received_bytes += theirs.received_bytes;
+            ours.sent_bytes += theirs.sent_bytes;
             ours.connections = ours.connections.zip(theirs.connections).map(|(ours, theirs)| ours + theirs);
         }
         self.releases_ns.extend(other.releases_ns);
@@ -328,6 +373,27 @@ mod tests {
         // Nine windows, of which five are a twentieth.
         course.truncate(10_999);
         assert_eq!((course.complete_windows().len(), course.complete_batches()), (9, 1));
+    }
+
+    #[test]
+    fn bytes_count_in_the_window_in_which_they_are_read_or_written_and_not_after_the_record() {
+        let mut course = Course::new(1_000, 101_000, 0, 1);
+        assert_eq!(course.bytes_over_time(), None);
+        course.receive(1_999, 10);
+        course.receive(2_000, 5);
+        course.receive(100_999, 3);
+        course.receive(101_000, 1_000);
+        let mut all = course.clone();
+        course.write(2_500, 7);
+        all.merge(course);
+        let bytes = all.bytes_over_time().unwrap();
+        assert!((bytes.part_s - 1e-6).abs() < 1e-12, "{}", bytes.part_s);
+        assert_eq!([0, 1, 99].map(|window| bytes.received[window]), [20, 10, 6]);
+        assert_eq!(bytes.received.iter().sum::<u64>(), 36);
+        assert_eq!((bytes.sent[1], bytes.sent.iter().sum::<u64>()), (7, 7));
+        // Its last window is not complete.
+        all.truncate(100_999);
+        assert_eq!(all.bytes_over_time().unwrap().received.len(), 99);
     }
 
     #[test]

@@ -270,6 +270,15 @@ impl<'a> Current<'a> {
         self.for_intervals(|interval| interval.record_start(in_flight.started_ns));
     }
 
+    /// Records that a request with a body of this size is written.
+    pub(crate) fn record_write(&mut self, written_ns: u64, body_bytes: u64) {
+        if body_bytes > 0
+            && let Some(course) = &mut self.recording(written_ns).course
+        {
+            course.write(written_ns, body_bytes);
+        }
+    }
+
     /// Records that a request is sent again, which its server handed back.
     pub(crate) fn record_sent_again(&mut self, in_flight: &InFlight) {
         self.recording(in_flight.intended_ns).book.sent_again += 1;
@@ -300,12 +309,16 @@ impl<'a> Current<'a> {
         let status = response.grpc_status.unwrap_or(response.status);
         self.log(in_flight, index, outcome, status, last_byte_ns);
         let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
+        if let Some(live) = &mut self.live {
+            live.body_bytes += response.body_bytes;
+        }
         let recording = self.recording(in_flight.intended_ns);
         if response.status > 0 {
             recording.record_status(status, response.body_bytes);
         }
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, last_byte_ns);
+            course.receive(last_byte_ns, response.body_bytes);
         }
         if let Some(FailedResponse { failure, reason }) = failed {
             recording.record_failure(failure, reason, response_ns);
@@ -313,7 +326,6 @@ impl<'a> Current<'a> {
                 by_request.fail(in_flight.picked.target, failure.as_str());
             }
             self.for_intervals(|interval| interval.record_end(outcome, last_byte_ns));
-            self.count_live_bytes(response.body_bytes);
             return self.count_live_error();
         }
         recording.record_response(in_flight, last_byte_ns, index, status);
@@ -330,7 +342,6 @@ impl<'a> Current<'a> {
         if let Some(live) = &mut self.live {
             live.response.record(response_ns);
             live.send_lag.record(in_flight.written_ns.saturating_sub(in_flight.intended_ns));
-            live.body_bytes += response.body_bytes;
         }
     }
 
@@ -465,12 +476,6 @@ impl<'a> Current<'a> {
     pub(crate) fn count_live_error(&mut self) {
         if let Some(live) = &mut self.live {
             live.errors += 1;
-        }
-    }
-
-    fn count_live_bytes(&mut self, body_bytes: u64) {
-        if let Some(live) = &mut self.live {
-            live.body_bytes += body_bytes;
         }
     }
 

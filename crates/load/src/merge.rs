@@ -125,6 +125,7 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         deviations: sums::counts(parts, |result| &result.deviations),
         closed: sums::counts(parts, |result| &result.closed),
         body_bytes: parts.iter().filter_map(|part| part.result.body_bytes).reduce(BodyBytes::and),
+        bytes_over_time: batches::bytes_over_time(parts),
         rate: sums::rate(parts),
         sustained_rate: parts.iter().map(|part| part.result.sustained_rate).sum(),
         latency,

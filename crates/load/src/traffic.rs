@@ -271,6 +271,15 @@ impl Traffic {
         client
     }
 
+    /// Bytes of the body of a request; of a conversation, those of all its messages.
+    pub(crate) fn body_bytes(&self, target: usize) -> u64 {
+        let messages = match self.messages {
+            Some(MessageTimes::RoundTrips(messages)) => u64::from(messages),
+            Some(MessageTimes::Received | MessageTimes::Sent(_)) | None => 1,
+        };
+        self.targets.get(target).map_or(0, |one| messages * one.body_bytes)
+    }
+
     /// Number of requests.
     pub fn len(&self) -> usize {
         self.targets.len()

@@ -38,6 +38,12 @@ impl Book {
             && self.sent == self.answered + self.failed + self.timed_out + self.unfinished
     }
 
+    /// True if no request was measured: a trial was interrupted before its first one, for example. The book of another tool never is, since
+    /// it may leave counts out.
+    pub fn is_empty(&self) -> bool {
+        self.stated == Stated::All && self.planned == 0 && self.sent == 0
+    }
+
     /// Share of the sent requests that were not answered, 0 to 1; 0 when none was sent.
     pub fn error_share(&self) -> f64 {
         if self.sent == 0 {

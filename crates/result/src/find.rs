@@ -61,6 +61,9 @@ pub struct FindBody {
     pub closed_loop_rate: f64,
     /// Time limit of the search, seconds.
     pub budget_s: f64,
+    /// A time limit with which a search that knew too little at its end shows that its next rate holds, if no request is late or lost there,
+    /// seconds; null for other searches, and in results of earlier versions.
+    pub deciding_budget_s: Option<f64>,
     /// Time that it took, seconds.
     pub took_s: f64,
     /// The trials, in order.

@@ -94,7 +94,8 @@ pub struct HistorySeries {
     pub arm: Option<String>,
     /// The arm that the number is a difference from; null for a level.
     pub compared_with: Option<String>,
-    /// The load; null if the number belongs to none, or to the usual one.
+    /// The load of a study by its name, null if the number belongs to none, or to the usual one. A load on a URL by its shape, null of runs
+    /// that earlier versions stored.
     pub load: Option<String>,
     /// The proxy that the number describes; null for all together.
     pub proxy: Option<String>,

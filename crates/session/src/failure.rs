@@ -55,6 +55,14 @@ impl Failure {
         Self { kind: Kind::Interrupted, message: "interrupted".to_owned() }
     }
 
+    /// One failure that says all of these, in their order; none without any. It is about input if one of them is.
+    pub(crate) fn of_all(failures: &[Self]) -> Option<Self> {
+        let about_input = failures.iter().find(|one| one.kind == Kind::BadInput);
+        let kind = about_input.or(failures.first())?.kind;
+        let messages: Vec<&str> = failures.iter().map(|one| one.message.as_str()).collect();
+        Some(Self { kind, message: messages.join("\n") })
+    }
+
     /// True if an interrupt ended the command.
     pub fn is_interrupt(&self) -> bool {
         self.kind == Kind::Interrupted

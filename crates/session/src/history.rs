@@ -1,5 +1,6 @@
 //! Finds lasting changes of a number over all runs of the store.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use hoptax_result::{HistoryBody, HistoryChange, HistoryResult, HistorySeries};
@@ -60,15 +61,18 @@ pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<
     Ok(HistoryResult::new((), HistoryBody { number: number.to_owned(), significance: SIGNIFICANCE, series }))
 }
 
-/// The series that pass the filter. A number that comes from a usual load is not repeated for that load.
+/// The series that pass the filter. A number of an arm that comes from a usual load is not repeated for that load.
 fn chosen(all: Vec<HistorySeries>, filter: &HistoryFilter<'_>) -> Vec<HistorySeries> {
     let fits = |wanted: Option<&str>, found: Option<&str>| wanted.is_none() || wanted == found;
-    let has_usual = all.iter().any(|series| series.load.is_none());
+    let arm = |series: &HistorySeries| Some((series.name.clone(), series.arm.clone()?));
+    let usual: HashSet<(String, String)> =
+        all.iter().filter(|series| series.load.is_none()).filter_map(arm).collect();
+    let has_usual = |series: &HistorySeries| arm(series).is_some_and(|arm| usual.contains(&arm));
     all.into_iter()
         .filter(|series| fits(filter.study, Some(&series.name)) && fits(filter.arm, series.arm.as_deref()))
         .filter(|series| match filter.load {
             Some(load) => series.load.as_deref() == Some(load),
-            None => series.load.is_none() || !has_usual,
+            None => series.load.is_none() || !has_usual(series),
         })
         .collect()
 }
@@ -132,5 +136,25 @@ mod tests {
         assert_eq!(of(None, &[None, Some("a")]), [""]);
         assert_eq!(of(Some("a"), &[None, Some("a")]), ["a"]);
         assert_eq!(of(None, &[Some("a"), Some("b")]), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_usual_load_of_an_arm_hides_neither_loads_on_a_server_nor_those_of_other_arms() {
+        let of = |name: &str, arm: Option<&str>, load: Option<&str>| HistorySeries {
+            name: name.to_owned(),
+            arm: arm.map(str::to_owned),
+            ..series(load, &[(1.0, 1)])
+        };
+        let all = vec![
+            of("quick", Some("lua"), None),
+            of("quick", Some("lua"), Some("full")),
+            of("quick", Some("jwt"), Some("full")),
+            of("http://127.0.0.1:1/", None, None),
+            of("http://127.0.0.1:1/", None, Some("closed loop")),
+        ];
+        let filter = HistoryFilter { number: "", study: None, arm: None, load: None };
+        let kept = chosen(all.clone(), &filter);
+        let without: Vec<&HistorySeries> = all.iter().filter(|series| !kept.contains(series)).collect();
+        assert_eq!(without, [&all[1]]);
     }
 }

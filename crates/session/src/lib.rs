@@ -63,7 +63,7 @@ pub use hoptax_text::controls::written_out;
 pub use interrupt::Interrupt;
 pub use length::RequestedLength;
 pub use manifest::Manifest;
-pub use measure::{EarlierSitting, Measured, Options, Place, complete, measure, outline, plan};
+pub use measure::{EarlierSitting, Measured, Options, Place, checked_plan, complete, measure, outline};
 pub use outputs::write_all as write_outputs;
 pub use study::Study;
 pub use update::{Say, Update};

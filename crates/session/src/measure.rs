@@ -187,11 +187,10 @@ fn measure_on_this_thread(
     let (study, stored) = read(place)?;
     let earlier = stored.as_ref();
     let set = thresholds::set(earlier, options.thresholds);
+    let mut plan = checked_plan(&study, options, earlier, say)?;
     let limits = thresholds::limits(&set)?;
-    let mut plan = plan(&study, options, earlier, say)?;
     requirements::check(&plan, &study.folder)?;
-    let named = options.envoy.named.or(earlier.map(|manifest| manifest.envoy_version.as_str()));
-    let envoy = EnvoyChoice { named, ..options.envoy };
+    let envoy = envoy_choice(options, earlier);
     let envoys = Envoys::find(envoy, plan.envoys(), interrupt.flag(), &mut { note })?;
     let envoy = envoys.usual();
     let directory = directory(place, &plan.name)?;
@@ -302,11 +301,38 @@ fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The plan of a study.
+/// The Envoy of a study: that of its first rounds, unless another one is named.
+fn envoy_choice<'a>(options: &Options<'a>, stored: Option<&'a Manifest>) -> EnvoyChoice<'a> {
+    let named = options.envoy.named.or(stored.map(|manifest| manifest.envoy_version.as_str()));
+    EnvoyChoice { named, ..options.envoy }
+}
+
+/// Reads the plan of a study, and checks what its options name: thresholds, and Envoys, of which none is fetched.
+///
+/// # Errors
+/// When the study or one of these is not valid, with the problems of all.
+pub fn checked_plan(
+    study: &Study,
+    options: &Options<'_>,
+    stored: Option<&Manifest>,
+    say: Say<'_>,
+) -> Result<Plan, Failure> {
+    let plan = plan(study, options, stored, say);
+    let usual = envoy_choice(options, stored);
+    let of_plan = plan.iter().flat_map(Plan::envoys).map(|name| usual.naming(name).check());
+    let envoys: Vec<Failure> =
+        std::iter::once(usual.check()).chain(of_plan).filter_map(Result::err).map(Failure::from).collect();
+    let mut problems: Vec<Failure> = plan.as_ref().err().into_iter().cloned().collect();
+    problems.extend(thresholds::limits(&thresholds::set(stored, options.thresholds)).err());
+    problems.extend(envoys);
+    Failure::of_all(&problems).map_or(plan, Err)
+}
+
+/// Reads the plan of a study.
 ///
 /// # Errors
 /// When the study is not valid, with all its problems.
-pub fn plan(
+pub(crate) fn plan(
     study: &Study,
     options: &Options<'_>,
     stored: Option<&Manifest>,

@@ -15,14 +15,18 @@ pub(super) const INTERRUPTED: Check<LoadResult> = Check {
             return Vec::new();
         }
         let (recorded_s, planned_s) = (result.recorded_s, result.plan.duration_s);
+        let (severity, message) = if result.book.is_empty() {
+            (Severity::Fail, "interrupted before the first measured request".to_owned())
+        } else {
+            let after_s = grouped(recorded_s, 1);
+            let covered = format!("after {after_s} s of {planned_s} s: the numbers cover that part only");
+            (Severity::Warn, format!("interrupted {covered}"))
+        };
         vec![Finding::new(
             "interrupted",
-            Severity::Warn,
+            severity,
             Measured::count(recorded_s, planned_s, "s"),
-            format!(
-                "interrupted after {recorded_s} s of {planned_s} s: the numbers cover that part only",
-                recorded_s = grouped(recorded_s, 1)
-            ),
+            message,
             "repeat the run to its end before you compare it with others",
         )]
     },
@@ -58,7 +62,7 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{EndedBy, Severity, TimeOf, Verdict};
+    use hoptax_result::{Book, EndedBy, Severity, TimeOf, Verdict};
 
     use crate::load::tests::fired;
 
@@ -70,6 +74,18 @@ mod tests {
         assert_eq!(severity, Some(Severity::Warn));
         assert!(result.findings[0].message.contains("after 2.1 s of 10 s"), "{}", result.findings[0].message);
         assert!(result.latency.response.p50_us.is_some(), "recorded numbers are kept");
+    }
+
+    #[test]
+    fn a_trial_that_is_interrupted_before_its_first_measured_request_is_void() {
+        let (severity, result) = fired("interrupted", |result| {
+            (result.ended_by, result.recorded_s, result.book) = (EndedBy::Interrupt, 0.0, Book::default());
+        });
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
+        assert_eq!(result.rate.achieved, None);
+        assert!(result.findings.iter().all(|finding| finding.id != "offered"), "{:?}", result.findings);
+        let found = result.findings.iter().find(|finding| finding.id == "interrupted").unwrap();
+        assert_eq!(found.message, "interrupted before the first measured request");
     }
 
     #[test]

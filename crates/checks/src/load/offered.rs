@@ -41,6 +41,10 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
     judge: |result, limits| {
         let book = &result.book;
         let min = limits.value(&thresholds::OFFERED_SHARE);
+        if book.is_empty() && result.ended_by == EndedBy::Interrupt {
+            // The user ended it, whatever its rate and its duration.
+            return Vec::new();
+        }
         if book.planned == 0 {
             return vec![Finding::new(
                 "offered",

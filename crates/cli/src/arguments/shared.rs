@@ -126,7 +126,7 @@ pub(crate) struct DecisionArguments {
 #[derive(Debug, Args)]
 pub(crate) struct SeedArguments {
     /// Seed of all random choices: orders, arrivals, delays [default: that of a study file, or 1]
-    #[arg(id = "seed", long = "seed", value_name = "NUMBER")]
+    #[arg(id = "seed", long = "seed", value_name = "NUMBER", value_parser = values::seed)]
     pub(crate) given: Option<u64>,
 }
 

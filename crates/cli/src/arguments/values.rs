@@ -159,6 +159,11 @@ where
     }
 }
 
+/// The seed of what is random.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
 /// A number of rounds of a study.
 pub(crate) fn rounds(text: &str) -> Result<u32, String> {
     whole::<u32>(2..=1000)(text)

@@ -17,9 +17,10 @@ Examples:
   hoptax runs history response_p99_us --study quick --arm jwt --load in-use
   hoptax runs history max_rate --json history.json
 
-Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least
-three runs: a single spike is none. docs/guide/store.md describes the method. The numbers have the
-names of numbers.csv; `hoptax runs history list` prints those of the store.
+Runs are compared on one machine, by study, arm and load; loads on a URL, by their shape. A change
+is a lasting one, of at least three runs: a single spike is none. docs/guide/store.md describes the
+method. The numbers have the names of numbers.csv; `hoptax runs history list` prints those of the
+store.
 
 Exit codes:
   0    success, with or without changes
@@ -35,7 +36,7 @@ pub(crate) struct HistoryArguments {
     /// Only this arm
     #[arg(long)]
     arm: Option<String>,
-    /// Under this load, instead of the usual one of the number
+    /// Under this load, instead of the usual one of the number; of loads on a URL, this shape, as it is printed
     #[arg(long)]
     load: Option<String>,
     #[command(flatten)]

@@ -11,8 +11,8 @@ use hoptax_result::{ComparisonBody, StudyResult};
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
-    EarlierSitting, Measured, Options, Place, RequestedLength, Study, library, measure, outline, plan,
-    run_folder, store,
+    EarlierSitting, Measured, Options, Place, RequestedLength, Study, checked_plan, library, measure,
+    outline, run_folder, store,
 };
 use hoptax_text::command_line::word;
 
@@ -245,7 +245,7 @@ fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Fa
         Some(folder) => run_folder::study(folder).map(|(study, manifest)| (study, Some(manifest)))?,
         None => (Study::named(&arguments.study)?, None),
     };
-    let plan = plan(&study, options, manifest.as_ref(), &print::say)?;
+    let plan = checked_plan(&study, options, manifest.as_ref(), &print::say)?;
     print::list(&outline(plan, options.never_halt, &print::say)?)?;
     Ok(Code::Success)
 }

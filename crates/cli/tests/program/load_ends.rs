@@ -1,11 +1,13 @@
 //! Early ends of `hoptax load`: by an interrupt, by a backlog that cannot be sent, and by a number of requests.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Guarded, UNHURRIED, Watched, checked, hoptax, origin, run};
+use crate::support::{Guarded, UNHURRIED, Watched, checked, hoptax, origin, run, server};
 
 #[test]
 fn an_interrupted_load_keeps_its_result() {
@@ -19,6 +21,32 @@ fn an_interrupted_load_keeps_its_result() {
     let ids: Vec<&str> =
         result["findings"].as_array().unwrap().iter().filter_map(|finding| finding["id"].as_str()).collect();
     assert!(ids.contains(&"interrupted") && !ids.contains(&"in-flight"), "{ids:?}");
+}
+
+#[test]
+fn a_load_that_is_interrupted_in_its_warm_up_says_that_nothing_was_measured() {
+    for pace in [&["-q", "100"][..], &[]] {
+        let (report, answered) = mpsc::channel();
+        let address = server(move |mut stream| {
+            while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+                let _ = report.send(());
+            }
+        });
+        let url = format!("http://{address}/");
+        let mut load = hoptax();
+        load.args(["load", "--warmup", "1h", "-d", "1h", &url]).args(pace).stdin(Stdio::null());
+        let mut load = Guarded(load.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+        // It listens for signals before it sends a request.
+        answered.recv().unwrap();
+        load.signal("INT");
+        let mut text = String::new();
+        load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(load.0.wait().unwrap().code(), Some(130), "{text}");
+        let said = "The load was interrupted before the first measured request";
+        assert!(text.contains(said), "{pace:?}: {text}");
+        assert!(!text.contains("0 of 0"), "{pace:?}: {text}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Thresholds of checks in commands that run a study of their own.
+//! Thresholds of checks in commands that run a study of their own, and in dry runs.
 
 use crate::support::run;
 
@@ -20,4 +20,20 @@ fn commands_that_run_a_study_pass_thresholds_to_it() {
         let expected = "there is no threshold `no-such-threshold`";
         assert!(ran.stderr.contains(expected), "{command:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_study_would_refuse_and_all_of_it_at_once() {
+    let thresholds = ["--threshold", "no-such=1", "--threshold", "none-either=2"];
+    let wrong = ["study", "quick", "--envoy", "no-such-envoy"].into_iter().chain(thresholds);
+    for more in [&["--dry-run"][..], &[]] {
+        let ran = run(wrong.clone().chain(more.iter().copied()));
+        for expected in
+            ["no threshold `no-such`", "no threshold `none-either`", "no program `no-such-envoy` on PATH"]
+        {
+            ran.fails(2, expected);
+        }
+    }
+    // What a machine lacks is no wrong input.
+    run(["study", "quick", "--dry-run", "--envoy", "no-such-envoy"]).fails(3, "no program `no-such-envoy`");
 }

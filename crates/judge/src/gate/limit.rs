@@ -68,7 +68,8 @@ impl Limit {
 impl FromStr for Limit {
     type Err = String;
 
-    /// Parses `MEASURE>CHANGE%` or `MEASURE<CHANGE%`.
+    /// Parses `MEASURE>+CHANGE%` or `MEASURE<-CHANGE%`. A number without a sign would be read as a level, as in the conditions of a load,
+    /// of which `cpu>80%` limits the use of processors.
     fn from_str(text: &str) -> Result<Self, String> {
         let place = text.find(['<', '>']).ok_or("write it as `cpu>+3%` or `rate<-2%`")?;
         let (name, rest) = text.split_at(place);
@@ -84,6 +85,12 @@ impl FromStr for Limit {
             format!("`{change}` is not a change: write it in percent of the reference, as `+3%` or `-2%`")
         })?;
         let is_upper = rest.starts_with('>');
+        if !change.starts_with(['+', '-']) {
+            let signed = if is_upper { format!("{name}>+{change}") } else { format!("{name}<-{change}") };
+            return Err(format!(
+                "`{change}` has no sign: a gate limits the change from the reference, so write `{signed}`; `hoptax load` limits levels"
+            ));
+        }
         if (percent < 0.0 && is_upper) || (percent > 0.0 && !is_upper) {
             return Err(format!(
                 "a change of zero would exceed `{text}`: write `{name}>+3%` or `{name}<-3%`"
@@ -114,7 +121,7 @@ mod tests {
     fn only_a_whole_interval_beyond_the_limit_fails() {
         for (limit, low, high, expected) in [
             ("cpu>+3%", 0.031, 0.05, GateOutcome::Failed),
-            ("cpu>3%", 0.03, 0.05, GateOutcome::Undecided),
+            ("cpu>+3%", 0.03, 0.05, GateOutcome::Undecided),
             ("cpu > +3 %", -0.01, 0.03, GateOutcome::Passed),
             ("cpu>+3%", -0.01, 0.031, GateOutcome::Undecided),
             ("cpu>+0%", 0.001, 0.01, GateOutcome::Failed),
@@ -129,23 +136,27 @@ mod tests {
     #[test]
     fn measures_that_arms_have_once_per_round_can_be_limited() {
         for measure in RoundMeasure::compared() {
-            let limit: Limit = format!("{}>5%", measure.definition().id).parse().unwrap();
+            let limit: Limit = format!("{}>+5%", measure.definition().id).parse().unwrap();
             assert_eq!(limit.measure, CostMeasure::OfRounds(measure));
         }
-        assert!("memory-per-connection>5%".parse::<Limit>().is_ok());
-        assert!("start-cpu>5%".parse::<Limit>().is_err());
+        assert!("memory-per-connection>+5%".parse::<Limit>().is_ok());
+        assert!("start-cpu>+5%".parse::<Limit>().is_err());
     }
 
     #[test]
     fn invalid_limits_are_errors() {
         for (text, expected) in [
             ("cpu", "write it as `cpu>+3%`"),
-            ("cqu>3%", "did you mean `cpu`"),
-            ("p95>3%", "measures are `cpu`, `p50`"),
-            ("cpu>3", "is not a change"),
+            ("cqu>+3%", "did you mean `cpu`"),
+            ("p95>+3%", "measures are `cpu`, `p50`"),
+            ("cpu>+3", "is not a change"),
             ("cpu>=3%", "is not a change"),
             ("cpu>-3%", "`cpu<-3%`"),
-            ("rate<2%", "`rate<-3%`"),
+            ("rate<+2%", "`rate<-3%`"),
+            ("cpu>3%", "write `cpu>+3%`"),
+            ("cpu > 80 %", "write `cpu>+80 %`"),
+            ("rate<2%", "write `rate<-2%`"),
+            ("cpu>0%", "has no sign"),
             ("p99>infinity%", "is not a change"),
         ] {
             let error = text.parse::<Limit>().unwrap_err();
@@ -157,7 +168,7 @@ mod tests {
         #[test]
         fn a_mirrored_limit_has_the_same_outcome(percent in 0.0..50.0_f64, low in -1.0..1.0_f64, width in 0.0..1.0_f64) {
             let high = low + width;
-            let upper = outcome(&format!("cpu>{percent}%"), low, high);
+            let upper = outcome(&format!("cpu>+{percent}%"), low, high);
             prop_assert_eq!(outcome(&format!("cpu<-{percent}%"), -high, -low), upper);
         }
     }

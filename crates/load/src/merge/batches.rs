@@ -1,9 +1,9 @@
-//! Batches of the record of all runs, from which intervals of quantiles are computed, and the course of the phases of requests.
+//! Batches of the record of all runs, from which intervals of quantiles are computed, and the course of the phases of requests and of bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
-use hoptax_result::{Histogram as Encoded, RequestPhase};
+use hoptax_result::{BytesOverTime, Histogram as Encoded, RequestPhase};
 
 use super::sums::{Part, add_to};
 use crate::counts;
@@ -59,6 +59,29 @@ pub(super) fn phases(parts: &[Part<'_>]) -> Result<BTreeMap<RequestPhase, Vec<Op
     names.into_iter().map(|phase| Ok((phase, times(phase)?))).collect()
 }
 
+/// The bytes of all runs, added part by part up to the end of the first run to end. None unless all runs have them in parts of one length,
+/// and began within the length of a part: bytes would be in the wrong part.
+pub(super) fn bytes_over_time(parts: &[Part<'_>]) -> Option<BytesOverTime> {
+    let all = parts.iter().map(|part| part.result.bytes_over_time.as_ref());
+    let all = all.collect::<Option<Vec<&BytesOverTime>>>()?;
+    let part_s = all.first()?.part_s;
+    let is_one_length = all.iter().all(|one| (one.part_s - part_s).abs() < 1e-9);
+    if !is_one_length || !are_near(parts.iter().map(|part| part.from_s), part_s) {
+        return None;
+    }
+    let number = all.iter().map(|one| one.received.len().max(one.sent.len())).min()?;
+    let sum = |of: fn(&BytesOverTime) -> &[u64]| -> Vec<u64> {
+        let mut sums = vec![0_u64; number];
+        for one in &all {
+            for (sum, bytes) in sums.iter_mut().zip(of(one)) {
+                *sum = sum.saturating_add(*bytes);
+            }
+        }
+        sums
+    };
+    BytesOverTime::new(part_s, sum(|one| one.received.as_slice()), sum(|one| one.sent.as_slice()))
+}
+
 fn batch(batches: &[Option<Encoded>], number: usize) -> Option<&Encoded> {
     batches.get(number)?.as_ref()
 }
@@ -74,13 +97,14 @@ fn are_alike(parts: &[Part<'_>]) -> bool {
     let Some(first) = parts.first() else { return false };
     let number = first.histograms.batches.len();
     let batch_s = first.result.recorded_s / number.max(1) as f64;
-    let is_near = |times_s: Vec<f64>| {
-        let (least, most) =
-            (times_s.iter().copied().reduce(f64::min), times_s.iter().copied().reduce(f64::max));
-        most.zip(least).is_some_and(|(most, least)| most - least < batch_s)
-    };
     number > 0
         && parts.iter().all(|part| part.histograms.batches.len() == number)
-        && is_near(parts.iter().map(|part| part.from_s).collect())
-        && is_near(parts.iter().map(Part::to_s).collect())
+        && are_near(parts.iter().map(|part| part.from_s), batch_s)
+        && are_near(parts.iter().map(Part::to_s), batch_s)
+}
+
+/// True if there are times, and all are less than this far from each other.
+fn are_near(times_s: impl Iterator<Item = f64> + Clone, apart_s: f64) -> bool {
+    let (least, most) = (times_s.clone().reduce(f64::min), times_s.reduce(f64::max));
+    most.zip(least).is_some_and(|(most, least)| most - least < apart_s)
 }

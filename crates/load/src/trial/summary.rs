@@ -72,6 +72,7 @@ pub(super) fn result(
         deviations: all.deviations.clone(),
         closed: by_word(&all.closed, Closing::as_str),
         body_bytes: all.body_bytes,
+        bytes_over_time: course.as_deref().and_then(Course::bytes_over_time),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
         latency,

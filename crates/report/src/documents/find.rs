@@ -122,13 +122,19 @@ fn ended(by: FindEnd) -> &'static str {
     }
 }
 
-/// The highest rate of a trial that counts and held all objectives; empty without one.
+/// The highest rate of trials that count and held all objectives, with their number; empty without one.
 fn held(result: &FindResult) -> String {
     let counts = result.trials.iter().filter(|trial| trial.generator_limits.is_empty());
     let held = counts.filter(|trial| trial.objectives.iter().all(|one| one.holds)).map(|trial| trial.rate);
-    held.max_by(f64::total_cmp).map_or_else(String::new, |highest| {
-        format!(". A trial at {}/s held, which alone decides nothing", rate(highest))
-    })
+    let held: Vec<f64> = held.collect();
+    let Some(highest) = held.iter().copied().max_by(f64::total_cmp) else { return String::new() };
+    match held.iter().filter(|one| one.to_bits() == highest.to_bits()).count() {
+        1 => format!(". A trial at {}/s held, which alone decides nothing", rate(highest)),
+        several => format!(
+            ". {several} trials at {}/s held, which together have too few requests to decide",
+            rate(highest)
+        ),
+    }
 }
 
 /// The trials that the generator or its machine spoilt, with the most frequent reason; empty if they were few.
@@ -261,7 +267,8 @@ fn next(result: &FindResult) -> Option<Next> {
         return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "decides");
+        let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
+        return again(format!("--budget {}s", ungrouped(budget_s, 0)), "decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
         return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "halves the interval");

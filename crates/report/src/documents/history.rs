@@ -165,8 +165,11 @@ fn name(series: &HistorySeries) -> String {
     if let Some(other) = &series.compared_with {
         name += &format!(" against {other}");
     }
-    if let Some(load) = &series.load {
-        name += &format!(", load {load}");
+    match (&series.load, &series.arm) {
+        (Some(load), Some(_)) => name += &format!(", load {load}"),
+        // A shape.
+        (Some(load), None) => name += &format!(", {load}"),
+        (None, _) => {}
     }
     if let Some(share) = series.quiet_wait_share {
         name += &format!(", quiet to waits of {} %", (share * 1e4).round() / 100.0);
@@ -364,6 +367,9 @@ mod tests {
             name(&HistorySeries { arm: None, compared_with: None, quiet_wait_share, ..one })
         };
         assert_eq!(of(None), "quick");
+        let load = Some("closed loop, 16 connections, http1, GET".to_owned());
+        let on_server = HistorySeries { arm: None, compared_with: None, load, ..result().series.remove(0) };
+        assert_eq!(name(&on_server), "quick, closed loop, 16 connections, http1, GET");
         assert_eq!(
             [of(Some(0.01)), of(Some(0.025))],
             ["quick, quiet to waits of 1 %", "quick, quiet to waits of 2.5 %"]

@@ -38,7 +38,7 @@ pub fn load(result: &LoadResult) -> Document {
     let load = Block::Lines(vec![subject.clone(), how.clone()]).unless_page(true);
     let mut document = Document::new(subject, how, answer(result));
     document.verdict = Some(Judgement { verdict: result.verdict, usable: result.usable() });
-    document.table = Some(times(result));
+    document.table = (!result.book.is_empty()).then(|| times(result));
     document.headlines = headlines::headlines(result);
     document.notes = fail_on(result);
     document.notes.extend(by_request::slowest(result));
@@ -86,6 +86,9 @@ fn checks_without_finding(result: &LoadResult) -> Vec<CheckText> {
 /// The requests answered and their rate, then response time.
 fn answer(result: &LoadResult) -> Vec<String> {
     let book = &result.book;
+    if book.is_empty() && result.ended_by == EndedBy::Interrupt {
+        return vec!["The load was interrupted before the first measured request".to_owned()];
+    }
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
     let requests = if let Some(imported) = &result.imported {
         imported::answer(result, imported)

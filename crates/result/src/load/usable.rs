@@ -15,6 +15,9 @@ impl LoadResult {
     /// Returns the usable numbers, as `counts, rates and p50 are sound; p99 is only bounded`. They follow from the verdict, from the
     /// findings that leave only bounds of rates, and from the values and bounds of each quantile.
     pub fn usable(&self) -> String {
+        if self.book.is_empty() {
+            return "no request was measured, so there is no number".to_owned();
+        }
         if self.verdict == Verdict::Void {
             return "no rate and no time can be used; counts and send lag are evidence, not results"
                 .to_owned();

@@ -28,6 +28,7 @@ mod published;
 mod reasons;
 mod received_bytes;
 mod report;
+mod shape;
 mod speeds;
 mod standing;
 mod unless_zero;

@@ -7,7 +7,7 @@ use hoptax_load::Arrivals;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_report::live;
 use hoptax_report::numbers::rate;
-use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FindTrial, FoundGoal, Sweep};
+use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Sweep};
 use hoptax_stats::search::{Ending, Limits, Search, Step};
 
 use super::common::{
@@ -114,6 +114,9 @@ pub(super) fn search(
         max_rate: range.max,
         closed_loop_rate,
         budget_s: time.budget.as_secs_f64(),
+        deciding_budget_s: searched
+            .deciding_budget
+            .map(|needed| time.budget.saturating_sub(left).saturating_add(needed).as_secs_f64()),
         took_s: time.elapsed().as_secs_f64(),
         trials: searched.trials,
         sweep: searched.sweep,
@@ -134,6 +137,8 @@ struct Searched {
     sweep: Option<Sweep>,
     /// True if the next trial did not fit into the budget.
     is_out_of_time: bool,
+    /// Time of a search that decides; None unless this one knew too little at its end.
+    deciding_budget: Option<Duration>,
     /// Reason why a trial could not run; None if all ran.
     failure: Option<Failure>,
 }
@@ -187,6 +192,8 @@ impl OnRange<'_> {
         let (tried, mut failure) = run_trials(&mut search, trials, &shown, *say)?;
         let is_out_of_time = !matches!(search.next(), Step::Done(Ending::Complete));
         let results = search.results();
+        let knows_too_little = results.iter().any(|result| result.state == FindState::Unfinished);
+        let deciding_budget = search.deciding_budget().filter(|_| knows_too_little);
         let of_goals = results.iter().zip(&goals);
         let found: Vec<FoundGoal> = of_goals.map(|(result, goal)| found(result, goal, &objectives)).collect();
         let highest = found.iter().filter_map(|goal| goal.rate).max_by(f64::total_cmp);
@@ -199,7 +206,7 @@ impl OnRange<'_> {
             let swept = sweep::run(trials, highest, settings.warmup, settings.sweep_trial, *say);
             (sweep, failure) = (Some(swept.result), swept.failure);
         }
-        Ok(Searched { found, trials: tried, sweep, is_out_of_time, failure })
+        Ok(Searched { found, trials: tried, sweep, is_out_of_time, deciding_budget, failure })
     }
 
     fn begin(&self, objectives: &[Objective], goals: &[Vec<usize>]) -> Result<Search, Failure> {

@@ -40,6 +40,7 @@ pub(crate) struct NumberRow {
     pub(crate) number: String,
     pub(crate) arm: String,
     pub(crate) compared_with: String,
+    /// The load of a study by its name, or a load by its shape.
     pub(crate) load: String,
     pub(crate) proxy: String,
     pub(crate) estimate: f64,
@@ -173,8 +174,10 @@ fn load(result: &LoadResult, text: &str) -> Described {
         ("response_p99_us", response.p99_us),
         ("response_p99_9_us", response.p99_9_us),
     ];
+    let shape = result.shape();
     let numbers = numbers.into_iter().filter_map(|(name, estimate)| {
-        Some(NumberRow { number: name.to_owned(), estimate: estimate?, ..NumberRow::default() })
+        let (number, load) = (name.to_owned(), shape.clone());
+        Some(NumberRow { number, load, estimate: estimate?, ..NumberRow::default() })
     });
     let numbers = numbers.filter(|_| result.verdict != Verdict::Void).filter(NumberRow::is_finite).collect();
     let head = Head {
@@ -300,7 +303,9 @@ mod tests {
         let [one, other] = [100.0, 101.0].map(|rate| result(&text(rate)).unwrap());
         assert_ne!(one.identity, other.identity);
         assert_eq!(one, result(&text(100.0)).unwrap());
-        assert_eq!(one.numbers.unwrap().len(), 5);
+        let numbers = one.numbers.unwrap();
+        assert_eq!(numbers.len(), 5);
+        assert!(numbers.iter().all(|row| row.load == sample::load().shape()), "{numbers:?}");
     }
 
     #[test]

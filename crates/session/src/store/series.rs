@@ -124,4 +124,20 @@ mod tests {
         assert_eq!(series("response_quiet_p99_us"), [(None, 1), (Some(0.01), 2), (Some(0.02), 1)]);
         assert_eq!(series("response_p99_us"), [(None, 4)]);
     }
+
+    #[test]
+    fn loads_of_another_shape_on_one_url_are_another_series() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
+        for (connections, rate) in [(16, 100.0), (32, 90.0), (16, 101.0)] {
+            let mut load = sample::load();
+            (load.plan.connections, load.rate.achieved) = (connections, Some(rate));
+            let text = serde_json::to_string(&load).unwrap();
+            store.put(&describe::result(&text).unwrap(), "load.json", &[]).unwrap();
+        }
+        let all = store.series("rate").unwrap();
+        let found: Vec<usize> = all.iter().map(|one| one.points.len()).collect();
+        assert_eq!(found, [2, 1], "{all:?}");
+        assert!(all[1].load.as_deref().is_some_and(|shape| shape.contains("32 connections")), "{all:?}");
+    }
 }

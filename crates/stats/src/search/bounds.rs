@@ -39,19 +39,20 @@ pub(crate) struct KnownEnds {
 }
 
 impl Known {
+    /// The knowledge from trials, whose loads are decided with a probability of `error` where the criterion just holds.
     pub(crate) fn new(
         trials: &Trials,
         number: usize,
         criterion: &Criterion,
         ladder: &Ladder,
-        width: f64,
+        (width, error): (f64, f64),
     ) -> Self {
         let near = Near::new(trials, number, criterion, ladder, width);
         let root = near.as_ref().and_then(Near::root);
         let dispersion = near.as_ref().and_then(|near| near.dispersion).map(|found| found.ratio);
         // Near loads together tell more than the trials of each alone.
         let is_near = |rung: u32| near.as_ref().is_some_and(|near: &Near| near.has(rung));
-        let classes = classes(trials, number, criterion, dispersion, ladder);
+        let classes = classes(trials, number, criterion, dispersion, ladder, error);
         let decided =
             classes.into_iter().filter(|(rung, class)| *class != Class::Undecided && !is_near(*rung));
         let decided: BTreeMap<u32, Class> = decided.collect();

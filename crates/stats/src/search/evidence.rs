@@ -11,14 +11,14 @@ use crate::search::ladder::Ladder;
 
 /// The probability of deciding wrongly about a load where the criterion just holds. Much less than usual, since a search decides about
 /// many loads, and about each after every trial.
-const ERROR: f64 = 0.005;
+pub(crate) const ERROR: f64 = 0.005;
 /// A load is out of reach when this many more of its trials were limited by the generator than were not. If three trials in
 /// ten are spoilt, a load within reach meets that with a probability of (3/7)^6, 0.6 %.
 const UNUSABLE_EXCESS: usize = 6;
 /// Trials before values decide.
 const FEWEST_VALUES: usize = 3;
 /// Trials after which the mean of the values decides, however much they vary.
-const MOST_VALUES: usize = 8;
+pub(crate) const MOST_VALUES: usize = 8;
 
 /// Requests, and those of them that were late or lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -119,7 +119,8 @@ impl AtLoad {
 /// All trials of a search, by rung.
 pub(crate) type Trials = BTreeMap<u32, AtLoad>;
 
-/// The class of each load that was tried, ascending. `measured` is the dispersion of the lost requests, if it is known.
+/// The class of each load that was tried, ascending, with a probability of `error` where the criterion just holds. `measured` is the
+/// dispersion of the lost requests, if it is known.
 ///
 /// **Method.** The number of late requests is compared with the number that the criterion permits: its tail probability, where it just
 /// holds, is that of a Poisson variable whose variance is as many times its mean as the dispersion says (quasi-likelihood: R. Wedderburn,
@@ -131,17 +132,18 @@ pub(crate) fn classes(
     criterion: &Criterion,
     measured: Option<f64>,
     ladder: &Ladder,
+    error: f64,
 ) -> Vec<(u32, Class)> {
     let Some(permitted) = criterion.permitted() else {
-        return trials.iter().map(|(rung, at)| (*rung, of_values(&at.values(number)))).collect();
+        return trials.iter().map(|(rung, at)| (*rung, of_values(&at.values(number), error))).collect();
     };
     let shares: Vec<(u32, Share)> = trials.iter().map(|(rung, at)| (*rung, at.share(number))).collect();
     let is = |low: bool, dispersion: f64| {
         move |sum: &Share| match (sum.lost / dispersion, sum.planned * permitted / dispersion) {
             (_, expected) if expected <= 0.0 => false,
-            (lost, expected) if low => checked_gamma_ur(lost + 1.0, expected).is_ok_and(|tail| tail < ERROR),
+            (lost, expected) if low => checked_gamma_ur(lost + 1.0, expected).is_ok_and(|tail| tail < error),
             (lost, expected) => {
-                lost > expected && checked_gamma_lr(lost, expected).is_ok_and(|tail| tail < ERROR)
+                lost > expected && checked_gamma_lr(lost, expected).is_ok_and(|tail| tail < error)
             }
         }
     };
@@ -167,7 +169,7 @@ pub(crate) fn classes(
 }
 
 /// The class by values: their mean is on one side of the limit beyond chance, or there are many.
-fn of_values(values: &[Option<f64>]) -> Class {
+fn of_values(values: &[Option<f64>], error: f64) -> Class {
     if values.len() < FEWEST_VALUES {
         return Class::Undecided;
     }
@@ -178,7 +180,7 @@ fn of_values(values: &[Option<f64>]) -> Class {
     let count = known.len() as f64;
     let mean = known.iter().sum::<f64>() / count;
     let variance = known.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-    let half_width = two_sided_t((count - 1.0).max(1.0), 1.0 - 2.0 * ERROR).unwrap_or(f64::INFINITY)
+    let half_width = two_sided_t((count - 1.0).max(1.0), 1.0 - 2.0 * error).unwrap_or(f64::INFINITY)
         * (variance / count).sqrt();
     match mean {
         mean if mean + half_width <= 0.0 => Class::Holds,
@@ -207,7 +209,7 @@ mod tests {
 
     fn class(counts: &[(u32, f64, f64)], dispersion: f64) -> Vec<Class> {
         let ladder = Ladder::new(1.0, 1_000.0, 0.03);
-        let classes = classes(&trials(counts), 0, &P99, Some(dispersion), &ladder);
+        let classes = classes(&trials(counts), 0, &P99, Some(dispersion), &ladder, ERROR);
         classes.into_iter().map(|(_, class)| class).collect()
     }
 
@@ -235,14 +237,14 @@ mod tests {
 
     #[test]
     fn values_decide_by_their_mean_beyond_chance_or_after_eight_trials() {
-        let of = |values: &[f64]| of_values(&values.iter().copied().map(Some).collect::<Vec<_>>());
+        let of = |values: &[f64]| of_values(&values.iter().copied().map(Some).collect::<Vec<_>>(), ERROR);
         assert_eq!(of(&[-1.0, -1.0]), Class::Undecided);
         assert_eq!(of(&[-1.0, -1.01, -1.02]), Class::Holds);
         assert_eq!(of(&[0.0; 3]), Class::Holds);
         assert_eq!(of(&[1.0, 1.01, 1.02]), Class::Fails);
         assert_eq!(of(&[-1.0, 2.0, -3.0, 1.0, 0.5]), Class::Undecided);
         assert_eq!(of(&[-1.0, 2.0, -3.0, 1.0, 0.5, -0.5, 0.2, -0.1]), Class::Holds);
-        assert_eq!(of_values(&[None, None, Some(-1.0)]), Class::Fails, "most are not known");
+        assert_eq!(of_values(&[None, None, Some(-1.0)], ERROR), Class::Fails, "most are not known");
     }
 
     #[test]

@@ -9,12 +9,17 @@ use thiserror::Error;
 
 use crate::search::bounds::{Ends, Known, KnownEnds};
 use crate::search::choice::{View, choose};
-use crate::search::evidence::{AtLoad, Sample, Share, Trials};
+use crate::search::evidence::{AtLoad, ERROR, MOST_VALUES, Sample, Share, Trials};
+use crate::search::fit::CONFIDENCE;
 use crate::search::goal::{Criterion, SHORTEST};
 use crate::search::ladder::Ladder;
 
 /// A trial takes at most this share of the budget, so that the search may find anything.
 const LONGEST: f64 = 0.1;
+/// The probability of deciding wrongly about the highest load once the time is over: what the decisions after each trial leave of 5 %.
+const LAST_ERROR: f64 = 1.0 - CONFIDENCE - ERROR;
+/// Most of the time before trials count, as a share of that in which they do, unless the least warm-up is longer.
+const WARMUP: f64 = 0.5;
 /// Capacities for which [`Search::expected_duration`] plays the search through, down from the start by this factor each.
 const CAPACITIES: [f64; 3] = [0.98, 0.9, 0.75];
 /// Windows of a trial that it plays.
@@ -184,16 +189,22 @@ impl Search {
 
     /// The next trial, or the end. It is the same until a trial is recorded. Among the goals, that with the lowest load comes first.
     pub fn next(&self) -> Step {
-        let known = self.known();
-        let open = self.goals.iter().filter(|goal| is_open(self.result(goal, &known).state));
-        let Some(rung) = open.map(|goal| self.choice(goal, &known)).min() else {
-            return Step::Done(Ending::Complete);
-        };
+        self.step(&self.known(ERROR))
+    }
+
+    fn step(&self, known: &[KnownEnds]) -> Step {
+        let Some(rung) = self.lowest_choice(known) else { return Step::Done(Ending::Complete) };
         let planned = self.planned(rung);
         if self.spent + planned.warmup + planned.duration > self.limits.budget {
             return Step::Done(Ending::OutOfTime);
         }
         Step::Trial(planned)
+    }
+
+    /// The load of the next trial; None if every goal has its result.
+    fn lowest_choice(&self, known: &[KnownEnds]) -> Option<u32> {
+        let open = self.goals.iter().filter(|goal| is_open(self.result(goal, known).state));
+        open.map(|goal| self.choice(goal, known)).min()
     }
 
     /// Records a trial.
@@ -214,9 +225,31 @@ impl Search {
     }
 
     /// The results of the goals, in their order, by the trials so far.
+    ///
+    /// When the time is over, one decision is left for a goal that nothing is known about but trials at the highest load: all of them
+    /// together decide if it holds there, with the confidence of a result.
     pub fn results(&self) -> Vec<GoalResult> {
-        let known = self.known();
-        self.goals.iter().map(|goal| self.result(goal, &known)).collect()
+        let known = self.known(ERROR);
+        let is_over = self.step(&known) == Step::Done(Ending::OutOfTime);
+        let at_end = is_over.then(|| self.known(LAST_ERROR));
+        let of_goal = |goal: &Vec<usize>| {
+            let result = self.result(goal, &known);
+            let last = at_end.as_ref().filter(|_| result.state == FindState::Unfinished);
+            let last = last.map(|known| self.result(goal, known));
+            last.filter(|last| last.state == FindState::MaximumHeld).unwrap_or(result)
+        };
+        self.goals.iter().map(of_goal).collect()
+    }
+
+    /// The budget of a search that would show that the load to try next holds, if no request is late or lost there; None if every goal has
+    /// its result.
+    pub fn deciding_budget(&self) -> Option<Duration> {
+        let load = self.ladder.load(self.lowest_choice(&self.known(ERROR))?);
+        let recorded = self.criteria.iter().map(|criterion| shown_after(criterion, load)).max()?;
+        // A trial is as long as a part of the budget at most, and the last one records more than is needed.
+        let with_warmup = 1.0 + WARMUP.max(self.limits.warmup.as_secs_f64() / SHORTEST.as_secs_f64());
+        let rest = (1.0 - LONGEST * with_warmup).max(LONGEST);
+        Duration::try_from_secs_f64(recorded.saturating_add(SHORTEST).as_secs_f64() * with_warmup / rest).ok()
     }
 
     /// Durations of a trial at a load and of its warm-up: as long as the criteria that need most.
@@ -226,16 +259,18 @@ impl Search {
         let longest = budget.mul_f64(LONGEST).max(SHORTEST);
         let most =
             |of: &dyn Fn(&Criterion) -> Duration| self.criteria.iter().map(of).max().unwrap_or_default();
-        let warmup = most(&|criterion| criterion.memory(width)).min(longest / 2).max(warmup);
+        let warmup = most(&|criterion| criterion.memory(width)).min(longest.mul_f64(WARMUP)).max(warmup);
         let duration = most(&|criterion| criterion.trial(load, width)).min(longest).max(SHORTEST);
         // Whole milliseconds, as in reports.
         let whole = |duration: Duration| Duration::from_millis(duration.as_millis() as u64);
         Planned { load, warmup: whole(warmup), duration: whole(duration), rung }
     }
 
-    fn known(&self) -> Vec<KnownEnds> {
+    /// The knowledge about each criterion, whose loads are decided with this probability where it just holds.
+    fn known(&self, error: f64) -> Vec<KnownEnds> {
         let of = |(number, criterion): (usize, &Criterion)| {
-            let known = Known::new(&self.trials, number, criterion, &self.ladder, self.limits.width);
+            let evidence = (self.limits.width, error);
+            let known = Known::new(&self.trials, number, criterion, &self.ladder, evidence);
             let ends = known.ends(&self.ladder);
             KnownEnds { known, ends }
         };
@@ -313,6 +348,13 @@ impl Search {
         let capacities = CAPACITIES.map(|part| (self.limits.start * part).max(self.limits.min * 1.01));
         capacities.into_iter().map(played).max().unwrap_or_default()
     }
+}
+
+/// The recorded time at a load after which trials without a late or lost request show that a criterion holds.
+fn shown_after(criterion: &Criterion, load: f64) -> Duration {
+    let Some(permitted) = criterion.permitted() else { return SHORTEST * MOST_VALUES as u32 };
+    let requests = -ERROR.ln() * criterion.dispersion(load) / permitted;
+    Duration::try_from_secs_f64(requests / load).unwrap_or(Duration::MAX)
 }
 
 /// A usual sample of a subject with this capacity: late requests come in groups of the size that is expected before it is known.

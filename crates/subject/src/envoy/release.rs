@@ -62,11 +62,40 @@ pub struct EnvoyChoice<'a> {
     pub is_offline: bool,
 }
 
-impl EnvoyChoice<'_> {
+/// Where the Envoy of a choice is.
+enum At<'a> {
+    Program(PathBuf),
+    Release(&'a str),
+    /// The pinned release, or the program on `PATH` if that is not available.
+    Usual,
+}
+
+impl<'a> EnvoyChoice<'a> {
     /// The Envoy of this name, fetched or not as this one.
     #[must_use]
     pub fn naming(self, name: &str) -> EnvoyChoice<'_> {
         EnvoyChoice { named: Some(name), is_offline: self.is_offline }
+    }
+
+    /// Checks that an Envoy that is named is there, or may be fetched, and fetches nothing.
+    ///
+    /// # Errors
+    /// When it is not, as of [`Envoy::find`].
+    pub fn check(self) -> Result<(), ReleaseError> {
+        match self.at()? {
+            At::Program(program) => Envoy::at(&program).map(drop),
+            At::Release(version) => Releases::of_user(self.is_offline)?.check(version),
+            At::Usual => Ok(()),
+        }
+    }
+
+    fn at(self) -> Result<At<'a>, ReleaseError> {
+        Ok(match self.named {
+            Some(path) if path.contains('/') => At::Program(PathBuf::from(path)),
+            Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => At::Release(version),
+            Some(name) => At::Program(on_path(name).ok_or_else(|| ReleaseError::NotOnPath(name.to_owned()))?),
+            None => At::Usual,
+        })
     }
 }
 
@@ -81,16 +110,10 @@ impl Envoy {
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, ReleaseError> {
         let releases = || Releases::of_user(choice.is_offline);
-        match choice.named {
-            Some(path) if path.contains('/') => Self::at(Path::new(path)),
-            Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => {
-                releases()?.get_or_install(version, stop, note)
-            }
-            Some(name) => {
-                let program = on_path(name).ok_or_else(|| ReleaseError::NotOnPath(name.to_owned()))?;
-                Self::at(&program)
-            }
-            None => {
+        match choice.at()? {
+            At::Program(program) => Self::at(&program),
+            At::Release(version) => releases()?.get_or_install(version, stop, note),
+            At::Usual => {
                 let pinned =
                     releases().and_then(|releases| releases.get_or_install(PINNED_VERSION, stop, note));
                 pinned.or_else(|cause| {

@@ -65,6 +65,7 @@ pub(super) fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64
         max_rate: 2_000.0,
         closed_loop_rate: 1_000.0,
         budget_s: 300.0,
+        deciding_budget_s: None,
         took_s: 55.4,
         trials: vec![
             trial(1_200.0, None, false),
@@ -194,6 +195,11 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
         command(&result),
         "hoptax find --slo 'p99<5ms' --max-rate 1500 --budget 1200s 'http://127.0.0.1:1/'"
     );
+    // Four times the time may still be too little.
+    result.deciding_budget_s = Some(1_300.2);
+    assert!(command(&result).contains(" --budget 1301s "), "{}", command(&result));
+    result.deciding_budget_s = Some(20.0);
+    assert!(command(&result).contains(" --budget 1200s "), "{}", command(&result));
     // Rounded, it would be above what was asked for.
     result.max_rate = 1.5;
     assert!(command(&result).contains(" --max-rate 1.5 "), "{}", command(&result));

@@ -28,6 +28,7 @@ fn bodies(bytes: BodyBytes, result: &LoadResult) -> String {
 pub(super) fn section(result: &LoadResult, has_flow: bool) -> Option<Section> {
     let lists = match &result.imported {
         Some(imported) => vec![Block::Lines(imported::accounts(result, imported))],
+        None if result.book.is_empty() => vec![Block::Lines(others(result))],
         None => vec![
             Block::Lines(rates(result)),
             Block::Lines(parts(result)).unless_page(has_flow),

@@ -9,8 +9,8 @@ pub(super) fn cell(known: Known, count: u64) -> String {
     match (known.ends(), known) {
         (_, Known::Measured(value)) => us(value),
         ((Some(low), Some(high)), _) => format!("{} to {}", end(low, f64::floor), end(high, f64::ceil)),
-        ((Some(low), None), _) => format!(">= {}", end(low, f64::floor)),
-        ((None, Some(high)), _) => format!("<= {}", end(high, f64::ceil)),
+        ((Some(low), None), _) => format!("≥ {}", end(low, f64::floor)),
+        ((None, Some(high)), _) => format!("≤ {}", end(high, f64::ceil)),
         // Without requests there is no value; otherwise a missing value was withheld.
         ((None, None), _) => if count == 0 { "-" } else { "withheld" }.to_owned(),
     }
@@ -38,12 +38,17 @@ mod tests {
 
     #[test]
     fn a_bound_is_printed_as_in_the_table_of_the_answer() {
-        for (low, high) in [(62_750.7, 80_478.2), (20_938.6, 23_740.4), (1_999.9, 2_400.000_000_1)] {
-            let bounds = TimeBounds { low_us: Some(low), high_us: Some(high) };
-            let quantity = Quantity::bounded(Some(low), Some(high), "us", Form::Level);
-            assert_eq!(cell(Known::Bounded(bounds), 1), quantity.text());
+        for (low_us, high_us) in [
+            (Some(62_750.7), Some(80_478.2)),
+            (Some(20_938.6), Some(23_740.4)),
+            (Some(1_999.9), Some(2_400.000_000_1)),
+            (Some(2_000.4), None),
+            (None, Some(80_478.2)),
+        ] {
+            let quantity = Quantity::bounded(low_us, high_us, "us", Form::Level);
+            assert_eq!(cell(Known::Bounded(TimeBounds { low_us, high_us }), 1), quantity.text());
         }
         let above = TimeBounds { low_us: Some(99.97), high_us: None };
-        assert_eq!(cell(Known::Bounded(above), 1), ">= 99.9");
+        assert_eq!(cell(Known::Bounded(above), 1), "≥ 99.9");
     }
 }

