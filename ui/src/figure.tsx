@@ -1,12 +1,12 @@
 // A chart with its table: each shows the same values, and a reader chooses.
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { farther, isWhole, moved, nearer, rangeWords, type Extent, type Range } from "./chart/range";
 import type { Scene } from "./chart/scene";
 import { Drawing, useWidth } from "./drawing";
 import { Grid, KeepCsv } from "./table";
-import { Words } from "./text";
+import { bare, Words } from "./text";
 import type { Table } from "./types/document";
 import { useTimes } from "./times";
 import { useTable } from "./view";
@@ -57,7 +57,11 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
   };
   const leave = onLeave ?? (extent ? whole : undefined);
   return (
-    <figure class="figure" onFocusOut={() => setSaid("")}>
+    <figure
+      class="figure"
+      aria-label={isTitled ? undefined : bare(title)}
+      onFocusOut={(event) => event.currentTarget.contains(event.relatedTarget as Node | null) || setSaid("")}
+    >
       {isTitled && (
         <figcaption>
           <Words text={title} />
@@ -74,7 +78,7 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
       </div>
       {note && !isTable && <p class="note">{note}</p>}
       <div class="tools">
-        <button type="button" class="quiet" aria-pressed={isTable} onClick={toggleTable}>
+        <button type="button" class="quiet" onClick={toggleTable}>
           {isTable ? "Show as chart" : "Show as table"}
         </button>
         <KeepCsv name={title} rows={rows} />
@@ -104,20 +108,34 @@ interface ZoomProps {
 
 /** Buttons that choose a range without dragging, and what is shown. */
 function Zoom({ extent, isChosen, choose, whole }: ZoomProps) {
+  const first = useRef<HTMLButtonElement>(null);
   const parts: [string, Range | undefined][] = [["Zoom in", nearer(extent)]];
   if (isChosen) {
     parts.push(["Zoom out", farther(extent)], ["Move left", moved(extent, "left")], ["Move right", moved(extent, "right")]);
   }
+  // Only the first button stays once the whole is shown.
+  const leave = () => {
+    if (whole()) {
+      first.current?.focus();
+    }
+  };
+  const take = (range: Range) => {
+    if (isWhole(extent, range)) {
+      leave();
+    } else {
+      choose(range);
+    }
+  };
   return (
-    <div class="zoom" role="group" aria-label="Range that is shown" onKeyDown={(event) => event.key === "Escape" && whole()}>
-      {parts.map(([name, range]) => (
+    <div class="zoom" role="group" aria-label="Range that is shown" onKeyDown={(event) => event.key === "Escape" && leave()}>
+      {parts.map(([name, range], place) => (
         // One that had the focus keeps it at the end of the axis.
-        <button key={name} type="button" class="quiet" aria-disabled={range === undefined} onClick={() => range && choose(range)}>
+        <button key={name} ref={place === 0 ? first : null} type="button" class="quiet" aria-disabled={range === undefined} onClick={() => range && take(range)}>
           {name}
         </button>
       ))}
       {isChosen && (
-        <button type="button" class="quiet" onClick={whole}>
+        <button type="button" class="quiet" onClick={leave}>
           Whole range
         </button>
       )}

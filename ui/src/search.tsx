@@ -1,5 +1,7 @@
 // The list of runs: a reader can search it, and choose runs to compare.
 
+import { useRef } from "preact/hooks";
+import { ShowAll } from "./filter";
 import { chosenRuns, reasonAgainst, toggled } from "./live/choice";
 import { Choose } from "./live/choose";
 import { cellText, TableView } from "./table";
@@ -26,6 +28,7 @@ interface SearchedTableProps {
 
 /** The table below a field for words and the choice. */
 export function SearchedTable({ table, view, change }: SearchedTableProps) {
+  const field = useRef<HTMLInputElement>(null);
   const search = view["search"] ?? "";
   const rows = found(table.rows, search);
   const chosen = chosenRuns(view);
@@ -39,7 +42,7 @@ export function SearchedTable({ table, view, change }: SearchedTableProps) {
       <div class="switches">
         <label>
           Search the {table.names}s
-          <input type="search" value={search} placeholder="name, kind, label, date" onInput={(event) => change({ search: event.currentTarget.value })} />
+          <input ref={field} type="search" value={search} placeholder="name, kind, label, date" onInput={(event) => change({ search: event.currentTarget.value })} />
         </label>
         <span role="status" class="soft count">
           {search === "" ? `${table.rows.length} shown` : `${rows.length} of ${table.rows.length} shown`}
@@ -48,10 +51,7 @@ export function SearchedTable({ table, view, change }: SearchedTableProps) {
       <Choose table={table} chosen={chosen} clear={() => change({ runs: "" })} />
       {rows.length === 0 ? (
         <p class="empty">
-          No {table.names} has all of these words.{" "}
-          <button type="button" class="quiet" onClick={() => change({ search: "" })}>
-            Show all
-          </button>
+          No {table.names} has all of these words. <ShowAll field={field} show={() => change({ search: "" })} />
         </p>
       ) : (
         <TableView table={{ ...table, rows }} choosing={choosing} />

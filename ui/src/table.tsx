@@ -3,7 +3,7 @@
 import { useContext } from "preact/hooks";
 import { csv, fileName, keep } from "./csv";
 import { nextOrder, ordered, orderOf, withOrder, type Order } from "./order";
-import { bare, capitalised, Name, SHORT, VERDICTS, Words } from "./text";
+import { bare, capitalised, Name, sentence, SHORT, VERDICTS, Words } from "./text";
 import type { Cell, Row, Table } from "./types/document";
 import { PageView } from "./view";
 
@@ -50,6 +50,11 @@ function cellClass(cell: Cell, isText: boolean): string {
   return isFaint ? "faint" : "";
 }
 
+/** Why numbers of a table are not known, each reason once. */
+export function reasonsOf(table: Table): string[] {
+  return [...new Set(table.rows.flatMap((row) => row.cells.flatMap((cell) => whyUnknown(cell) ?? [])))];
+}
+
 /** The rows of a table as text, its heading first. */
 function tableRows(table: Table): string[][] {
   const head = [table.names, ...table.columns.map((column) => column.heading)];
@@ -71,9 +76,16 @@ interface TableProps {
 
 /** A table with a way to keep it. */
 export function TableView({ table, choosing }: TableProps) {
+  const reasons = reasonsOf(table);
   return (
     <>
       <Grid table={table} {...(choosing ? { choosing } : {})} />
+      {/* What a cell says when pointed at, for those who do not point. */}
+      {reasons.length > 0 && (
+        <p class="note">
+          Not known (-): <Words text={sentence(reasons.join("; "))} />
+        </p>
+      )}
       <p class="tools">
         <KeepCsv name={table.title} rows={() => tableRows(table)} />
       </p>

@@ -10,6 +10,7 @@ import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launched } from "./chromium.mjs";
+import { smallTargets } from "./targets.mjs";
 
 const [report, screenshots] = process.argv.slice(2);
 const url = pathToFileURL(resolve(report)).href;
@@ -48,21 +49,29 @@ try {
   await page.getByRole("button", { name: "Show all" }).click();
   assert.equal(await rows(), all, "all rows are back");
 
-  await chart.locator("circle.point").first().scrollIntoViewIfNeeded();
+  await chart.locator("circle.point").first().evaluate((one) => one.scrollIntoView({ block: "center" }));
   const point = await chart.locator("circle.point").first().boundingBox();
   await page.mouse.move(point.x + point.width / 2, point.y + point.height / 2);
   const tip = page.locator(".tip");
   assert.match(await tip.innerText(), /±|to/, "a point has its interval");
+  // A pointer that rests may move on to what is said, and Escape takes it away.
+  await page.locator(".tip.rested").waitFor();
+  const [said, place] = [await tip.innerText(), await tip.boundingBox()];
+  await page.mouse.move(place.x + place.width / 2, place.y + place.height / 2);
+  assert.equal(await tip.innerText(), said, "the pointer is on what it has brought up");
+  await page.keyboard.press("Escape");
+  await tip.waitFor({ state: "detached" });
 
   await chart.focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
-  const said = await page.locator("[aria-live=polite]").first().textContent();
-  assert.match(said, /:.*(±|to)/, "keys say the value");
+  const heard = await page.locator("[aria-live=polite]").first().textContent();
+  assert.match(heard, /:.*(±|to)/, "keys say the value");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Close", exact: true }).waitFor();
   assert.match(page.url(), /arm=/, "the address has the arm");
   await page.getByRole("button", { name: "Close", exact: true }).click();
+  assert.equal(await chart.evaluate((one) => one === document.activeElement), true, "the focus is on the chart when its button is gone");
 
   await page.getByRole("button", { name: "Show as table" }).first().click();
   assert.equal(await page.locator("main .figure").first().locator("tbody tr").count() >= all, true, "the table has every row");
@@ -99,12 +108,13 @@ try {
     }
   }
 
+  assert.deepEqual(await smallTargets(page), [], "what is pressed has 24 pixels");
   const other = await context.newPage();
   await other.goto(linked);
   await other.locator("main .drawing > svg").first().waitFor();
   assert.ok((await other.locator("main .drawing > svg").first().locator("circle.point").count()) < all, "a link shows the view");
 
-  await page.setViewportSize({ width: 390, height: 800 });
+  await page.setViewportSize({ width: 320, height: 800 });
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(overflow <= 0, `${overflow} pixels beyond a phone`);
   if (screenshots) {

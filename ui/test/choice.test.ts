@@ -41,6 +41,8 @@ test("the choice says which run is the reference, and that kinds differ", () => 
   expect(choiceInWords(TABLE, ["9"])).toMatch(/^Run 9 is chosen/);
   expect(choiceInWords(TABLE, ["9", "12"])).toBe("Run 9 is the reference, compared with 12.");
   expect(choiceInWords(TABLE, ["9", "7"])).toMatch(/different kinds/);
+  expect(choiceInWords(TABLE, ["9", "12", "1", "2"])).not.toMatch(/More than/);
+  expect(choiceInWords(TABLE, ["9", "12", "1", "2", "4"])).toMatch(/More than 5 runs are not compared\.$/);
 });
 
 test("an address leads to the runs beside each other, and back to the list where they are chosen", () => {

@@ -24,6 +24,13 @@ describe("a forest plot", () => {
     expect((jwt?.x ?? 0) > (lua?.x ?? 0) && (jwt?.y ?? 0) < (lua?.y ?? 0)).toBe(true);
   });
 
+  test.each([320, 900])("has rows as high as what a finger points at, at a width of %i pixels, and says which is selected", (width) => {
+    const scene = forest([row("jwt", 20, 1), row("lua", 5, 1)], { ...OPTIONS, chosen: "lua" }, width);
+    const [jwt, lua] = scene.marks;
+    expect((lua?.y ?? 0) - (jwt?.y ?? 0)).toBeGreaterThanOrEqual(24);
+    expect(scene.marks.map((mark) => mark.values.includes("selected"))).toEqual([false, true]);
+  });
+
   test("greys out an interval with zero in it", () => {
     const scene = forest([row("jwt", 20, 1), row("lua", 5, 1), row("nothing", 0.2, 1)], OPTIONS, 900);
     expect(of(scene, "circle", "point").map((point) => point.of)).toEqual(["point", "point", "point near"]);

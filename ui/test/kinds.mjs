@@ -233,7 +233,7 @@ try {
       const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
       assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes[0]?.html}`), [], `axe, ${name}, ${theme}`);
       // Colours make nothing wider.
-      const widths = theme === "light" || screenshots ? [["wide", 1000], ["narrow", 390]] : [];
+      const widths = theme === "light" || screenshots ? [["wide", 1000], ["narrow", 320]] : [];
       for (const [words, width] of widths) {
         await page.setViewportSize({ width, height: 900 });
         // A chart is drawn again for the new width.

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launched } from "./chromium.mjs";
+import { smallTargets } from "./targets.mjs";
 
 const [server, target, plain, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -48,8 +49,9 @@ async function look(page, name) {
     const { violations } = await page.evaluate((options) => globalThis.axe.run(document, options), options);
     const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
     assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes[0]?.html}`), [], `axe, ${name}, ${theme}`);
+    assert.deepEqual(await smallTargets(page), [], `${name}: what is pressed has 24 pixels`);
     // Colours make nothing wider.
-    const widths = theme === "light" || screenshots ? [["wide", 1000], ["narrow", 400]] : [];
+    const widths = theme === "light" || screenshots ? [["wide", 1000], ["narrow", 320]] : [];
     for (const [words, width] of widths) {
       await page.setViewportSize({ width, height: 900 });
       await page.waitForFunction((width) => [...document.querySelectorAll(".drawing > svg")].every((svg) => svg.width.baseVal.value <= width), width);
@@ -105,9 +107,18 @@ try {
   await page.waitForFunction((before) => document.querySelectorAll(".job circle.dot.own").length > before, before);
   await look(page, "running");
 
-  // A page that is opened later shows it at once, and starts no other.
+  // A page that is opened later shows it at once, and starts no other. Numbers that a reader holds stay while those of the other page go on.
   const second = await opened(context, server);
-  await second.locator(".job dl.numbers").waitFor();
+  const [numbers, others] = [page, second].map((one) => one.locator(".job dl.numbers"));
+  await others.waitFor();
+  await page.getByRole("button", { name: "Hold the numbers" }).click();
+  const [held, first] = [await numbers.innerText(), await others.innerText()];
+  const changed = (one, text) => one.waitForFunction((text) => document.querySelector(".job dl.numbers").innerText !== text, text);
+  await changed(second, first);
+  await changed(second, await others.innerText());
+  assert.equal(await numbers.innerText(), held, "what is held stays");
+  await page.getByRole("button", { name: "Follow the job again" }).click();
+  await changed(page, held);
   await second.getByLabel("Target").fill(target);
   await second.keyboard.press("Enter");
   assert.equal(await second.locator(".start [role=alert] p").count(), 0);

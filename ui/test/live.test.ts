@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { added, charts, MOST_STRETCHES, NO_COURSE, type Course } from "../src/live/course";
 import { labelled } from "../src/live/downloads";
-import { isFree, next, NOTHING, SAY_EVERY_LINES, SAY_EVERY_S, type Live, type LiveEvent } from "../src/live/state";
+import { isFree, next, NOTHING, SAY_EVERY_LINES, SAY_EVERY_S, shownOf, type Live, type LiveEvent } from "../src/live/state";
 import { title } from "../src/live/words";
 import type { Job, Progress } from "../src/types/api";
 
@@ -61,6 +61,17 @@ describe("the job that is shown", () => {
     expect(after([at(2, { state: "stopping" })], ended)).toBe(ended);
     const later = after([at(5)]);
     expect(after([at(4, { state: "stopping" })], later)).toBe(later);
+  });
+
+  test("is as a reader holds it, until it ends or another one runs", () => {
+    const held = after([at(5)]);
+    const later = after([at(6)], held);
+    expect(shownOf(later, undefined)).toBe(later);
+    expect(shownOf(later, held)).toBe(held);
+    const ended = after([DONE], later);
+    expect(shownOf(ended, held)).toBe(ended);
+    const again = after([{ kind: "job", job: job({ job: 2 }) }], ended);
+    expect(shownOf(again, held)).toBe(again);
   });
 
   test("of a server that was started again is another one under the same number", () => {

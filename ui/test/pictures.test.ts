@@ -35,9 +35,10 @@ describe("bars of layers", () => {
   });
 
   test("pieces are told apart: those of one place have shades of one hue", () => {
-    const [kernel, proxy, epoll] = fills(DATA.pieces).map((fill) => fill.split(" "));
-    expect(kernel?.[0]).toBe(epoll?.[0]);
-    expect(kernel?.[0]).not.toBe(proxy?.[0]);
+    const [kernel, proxy, epoll] = fills(DATA.pieces).map((fill) => /(\d+)\)\)$/.exec(fill)?.[1]);
+    expect(Number(kernel)).toBeGreaterThan(0);
+    expect(kernel).toBe(epoll);
+    expect(kernel).not.toBe(proxy);
     expect(new Set(fills(DATA.pieces)).size).toBe(3);
     expect(bars(DATA, WIDTH).legend.map((entry) => entry.name)).toEqual(DATA.pieces);
   });
@@ -158,7 +159,8 @@ describe("the slices behind a number", () => {
 
   test("are those of the arm and of the other one, with the rounds told apart", () => {
     const scene = slices(DATA, "lua", "baseline", WIDTH);
-    expect(of(scene, "circle", "dot").filter((dot) => dot.of.includes("other"))).toHaveLength(1);
+    expect(of(scene, "path", "dot").map((dot) => dot.of)).toEqual(["dot other", "dot own aside"]);
+    expect(new Set(of(scene, "circle", "dot").map((dot) => dot.of))).toEqual(new Set(["dot own"]));
     expect(of(scene, "line", "event")).toHaveLength(2);
   });
 

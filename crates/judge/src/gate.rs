@@ -251,7 +251,10 @@ mod tests {
         let (closed, open) = ("{name: all, loop: closed}", "{name: some, loop: open, rate: 100}");
         let error = check(closed, &["cpu>+3%", "p99>+10%", "memory>+5%", "p50>+1%"]).unwrap_err();
         assert!(error.starts_with("`p99>+10%` needs a load in open loop, and `x` has none"), "{error}");
-        assert!(error.contains("`p50>+1%`") && !error.contains("cpu") && !error.contains("memory"), "{error}");
+        assert!(
+            error.contains("`p50>+1%`") && !error.contains("cpu") && !error.contains("memory"),
+            "{error}"
+        );
         assert!(check(open, &["rate<-5%"]).unwrap_err().contains("closed loop"));
         assert_eq!(check(&format!("{closed}, {open}"), &["cpu>+3%", "p99>+10%", "rate<-5%"]), Ok(()));
     }

@@ -2,6 +2,7 @@
 //! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
 use hdrhistogram::Histogram;
+use hoptax_result::BytesOverTime;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -13,8 +14,8 @@ use crate::log_histogram::LogHistogram;
 
 /// Time windows of a trial.
 pub(crate) const WINDOWS: usize = 100;
-/// An expected length that turns out too short leaves no batches, if complete windows cover less of the record than this share. What
-/// happened after them would be in the quantiles, but in no interval of them.
+/// If the complete windows cover less than this share of a record that was divided by its expected length, it has no batches: the times
+/// after these windows would count in the quantiles, but not in their intervals.
 const LEAST_COVERED: f64 = 0.9;
 /// Maximum number of individual releases and responses.
 const MAX_KEPT: usize = 16_384;
@@ -32,11 +33,22 @@ pub(crate) struct Window {
     pub(crate) response: Counts<u32, 2>,
     /// Open connections at its start.
     pub(crate) connections: Option<u64>,
+    /// Bytes of the bodies of responses that were complete in the window.
+    pub(crate) received_bytes: u64,
+    /// Bytes of the bodies of requests that were written in the window.
+    pub(crate) sent_bytes: u64,
 }
 
 impl Window {
     fn new() -> Self {
-        Self { planned: 0, sent: 0, response: Counts::new(), connections: None }
+        Self {
+            planned: 0,
+            sent: 0,
+            response: Counts::new(),
+            connections: None,
+            received_bytes: 0,
+            sent_bytes: 0,
+        }
     }
 }
 
@@ -65,7 +77,7 @@ pub(crate) struct Responded {
 #[derive(Clone, Debug)]
 pub struct Course {
     record: Division,
-    /// True if the length that is divided is the expected one, and not that of the plan.
+    /// True if the record is divided by its expected length instead of its planned one.
     is_expected: bool,
     /// End of the record: that of the first worker to end.
     until_ns: u64,
@@ -124,7 +136,7 @@ impl Course {
         judged.filter_map(|times| times.quantile_us(p)).collect()
     }
 
-    /// The number of response times on some of the connections, and their quantile `p`, us; no quantile of less than `least` times.
+    /// The number of response times on these connections, and their quantile `p`, us; no quantile of fewer than `least` times.
     pub fn quantile_us_of(&self, connections: &[usize], p: f64, least: u64) -> (u64, Option<f64>) {
         let mut all = LogHistogram::default();
         connections
@@ -145,26 +157,28 @@ impl Course {
         self.until_ns = self.until_ns.min(until_ns.max(self.record.start_ns() + 1));
     }
 
-    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    /// Divides the record up to an expected end instead of the planned one. Called as the record begins, when at most its first moment is
+    /// recorded.
     pub(crate) fn expect_end(&mut self, end_ns: u64) {
         (self.record, self.is_expected) = (self.record.ending(end_ns), true);
         (self.intended, self.present) = (LastLookup::default(), LastLookup::default());
     }
 
-    /// Length of a window, seconds, if it is not a hundredth of the planned record.
+    /// Length of a window, seconds, if the record is divided by its expected length; None if it is divided as planned.
     pub(crate) fn expected_window_s(&self) -> Option<f64> {
         self.is_expected.then(|| self.record.part_s())
     }
 
-    /// The complete windows: all of them, unless the record ended early, or took longer than expected: then the last one has all times of
-    /// after its end, too.
+    /// The complete windows. A record that ended early lacks the last ones. If the record took longer than expected, the last window is
+    /// left out, because it also holds all later times.
     pub(crate) fn complete_windows(&self) -> &[Window] {
         let is_longer = self.until_ns > self.record.end_ns();
         let complete = self.record.complete(self.until_ns).saturating_sub(usize::from(is_longer));
         self.windows.get(..complete).unwrap_or(&self.windows)
     }
 
-    /// The complete windows, unless they leave too much of a record out that was expected to be shorter, or of which a worker ended early.
+    /// The windows that batches consist of: the complete ones. None if they leave too much of a record of expected length uncovered,
+    /// because the length was too short or a worker ended early.
     fn windows_of_batches(&self) -> &[Window] {
         let windows = self.complete_windows();
         let covered_s = windows.len() as f64 * self.record.part_s();
@@ -173,7 +187,7 @@ impl Course {
         if self.is_expected && !is_covered { &[] } else { windows }
     }
 
-    /// Number of complete twentieths of the planned or expected record; 0 if they leave too much of an expected one out.
+    /// Number of complete twentieths of the record; 0 if they leave too much of a record of expected length uncovered.
     pub(crate) fn complete_batches(&self) -> usize {
         self.windows_of_batches().len() * BATCHES / WINDOWS
     }
@@ -183,7 +197,7 @@ impl Course {
         self.last_until_ns.unwrap_or(self.until_ns)
     }
 
-    /// Mean number of requests in flight, with the observations of the worker that has the fewest. None if a worker has none.
+    /// Mean number of requests in flight. The number of observations is that of the worker with the fewest. None if a worker has none.
     pub(crate) fn in_flight(&self) -> Option<hoptax_result::InFlight> {
         let looks =
             self.in_flight.iter().map(|worker| worker.samples).min().filter(|samples| *samples > 0)?;
@@ -194,8 +208,8 @@ impl Course {
         Some(hoptax_result::InFlight { seen, looks, computed: computed.sum() })
     }
 
-    /// Response times by batch. A batch has a fixed number of complete windows. There are at most [`BATCHES`] batches, since the dependence of
-    /// responses reaches beyond shorter ones, and at least half as many if there are that many windows.
+    /// Response times by batch. All batches have the same number of complete windows. There are at most [`BATCHES`] of them, because
+    /// responses depend on each other over longer than a shorter batch, and at least half as many if there are enough windows.
     pub(crate) fn batches(&self) -> Vec<Histogram<u32>> {
         let sum = |windows: &[Window]| {
             let mut all = Counts::new();
@@ -274,6 +288,37 @@ impl Course {
         }
     }
 
+    /// Adds the body of a response that is complete. What arrives after the record is in no window.
+    pub(crate) fn receive(&mut self, now_ns: u64, body_bytes: u64) {
+        if let Some(window) = self.present_window(now_ns) {
+            window.received_bytes += body_bytes;
+        }
+    }
+
+    /// Adds the body of a request that is written.
+    pub(crate) fn write(&mut self, now_ns: u64, body_bytes: u64) {
+        if let Some(window) = self.present_window(now_ns) {
+            window.sent_bytes += body_bytes;
+        }
+    }
+
+    /// The window of the present; none after the record.
+    fn present_window(&mut self, now_ns: u64) -> Option<&mut Window> {
+        if now_ns >= self.record.end_ns() {
+            return None;
+        }
+        let number = self.present.number(now_ns, self.record);
+        self.windows.get_mut(number)
+    }
+
+    /// The bytes of bodies in the complete windows; none without a body.
+    pub(crate) fn bytes_over_time(&self) -> Option<BytesOverTime> {
+        let windows = self.complete_windows();
+        let received = windows.iter().map(|window| window.received_bytes).collect();
+        let sent = windows.iter().map(|window| window.sent_bytes).collect();
+        BytesOverTime::new(self.record.part_s(), received, sent)
+    }
+
     /// Adds a request that was in flight from `started_ns` to `ended_ns`, recorded or not: [`Self::sample`] observes all.
     pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
         let until_ns = ended_ns.min(self.until_ns);
@@ -296,6 +341,8 @@ impl Course {
             ours.planned += theirs.planned;
             ours.sent += theirs.sent;
             ours.response += &theirs.response;
+            ours.received_bytes += theirs.received_bytes;
+            ours.sent_bytes += theirs.sent_bytes;
             ours.connections = ours.connections.zip(theirs.connections).map(|(ours, theirs)| ours + theirs);
         }
         self.releases_ns.extend(other.releases_ns);
@@ -328,6 +375,27 @@ mod tests {
         // Nine windows, of which five are a twentieth.
         course.truncate(10_999);
         assert_eq!((course.complete_windows().len(), course.complete_batches()), (9, 1));
+    }
+
+    #[test]
+    fn bytes_count_in_the_window_in_which_they_are_read_or_written_and_not_after_the_record() {
+        let mut course = Course::new(1_000, 101_000, 0, 1);
+        assert_eq!(course.bytes_over_time(), None);
+        course.receive(1_999, 10);
+        course.receive(2_000, 5);
+        course.receive(100_999, 3);
+        course.receive(101_000, 1_000);
+        let mut all = course.clone();
+        course.write(2_500, 7);
+        all.merge(course);
+        let bytes = all.bytes_over_time().unwrap();
+        assert!((bytes.part_s - 1e-6).abs() < 1e-12, "{}", bytes.part_s);
+        assert_eq!([0, 1, 99].map(|window| bytes.received[window]), [20, 10, 6]);
+        assert_eq!(bytes.received.iter().sum::<u64>(), 36);
+        assert_eq!((bytes.sent[1], bytes.sent.iter().sum::<u64>()), (7, 7));
+        // Its last window is not complete.
+        all.truncate(100_999);
+        assert_eq!(all.bytes_over_time().unwrap().received.len(), 99);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub struct Target {
     pub address: SocketAddr,
     /// The addresses of the server.
     pub(crate) addresses: Addresses,
-    /// The host name to look up again during the load, if it is.
+    /// The host name to look up again during the load, if any.
     pub(crate) name: Option<HostPort>,
     /// The protocol.
     pub protocol: Protocol,
@@ -88,6 +88,8 @@ pub struct Target {
     pub server_name: Option<ServerName<'static>>,
     /// The encoded request.
     pub(crate) request: Encoded,
+    /// Bytes of its body.
+    pub(crate) body_bytes: u64,
     /// The upgrade request that starts a WebSocket connection; empty for other protocols.
     pub(crate) upgrade: Hidden,
     /// The placeholders to fill in for each request.
@@ -205,7 +207,9 @@ impl Target {
         } else {
             None
         };
-        let (request, upgrade) = encode(spec, protocol, is_secure, &url)?;
+        let body = body(spec);
+        let body_bytes = body.len() as u64;
+        let (request, upgrade) = encode(spec, protocol, is_secure, &url, body)?;
         Ok(Self {
             url: shown,
             path: without_stand_ins(&url.target),
@@ -221,6 +225,7 @@ impl Target {
             server_name,
             placeholders: find_placeholders(&request.bytes),
             request,
+            body_bytes,
             upgrade,
         })
     }
@@ -284,17 +289,22 @@ fn shown(error: RequestError) -> RequestError {
     }
 }
 
-/// Encodes a request for its protocol, and the upgrade request if the protocol has one.
+/// The body of a request, in which placeholders are as long as what is filled in.
+fn body(spec: &RequestSpec<'_>) -> Vec<u8> {
+    match std::str::from_utf8(&spec.body) {
+        Ok(text) => with_stand_ins(text).into_bytes(),
+        Err(_) => spec.body.clone(),
+    }
+}
+
+/// Encodes a request with this body for its protocol, and the upgrade request if the protocol has one.
 fn encode(
     spec: &RequestSpec<'_>,
     protocol: Protocol,
     is_secure: bool,
     url: &Url,
+    body: Vec<u8>,
 ) -> Result<(Encoded, Hidden), TargetError> {
-    let body = match std::str::from_utf8(&spec.body) {
-        Ok(text) => with_stand_ins(text).into_bytes(),
-        Err(_) => spec.body.clone(),
-    };
     let mut request = Request {
         method: if protocol.is_grpc() { "POST" } else { spec.method }.to_owned(),
         target: url.target.clone(),

@@ -76,8 +76,8 @@ pub enum MessageTimes {
     Received,
     /// A conversation of this many messages, each sent after the response to the one before: the time of a round trip.
     RoundTrips(u32),
-    /// Requests of this many messages, which nothing answers one by one: the service time of a call divided by their number, one
-    /// value for each answered call.
+    /// Requests of this many messages, which are not answered one by one: the service time of a call divided by their number, one value for
+    /// each answered call.
     Sent(u32),
 }
 
@@ -269,6 +269,15 @@ impl Traffic {
             Some(MessageTimes::Sent(_)) | None => {}
         }
         client
+    }
+
+    /// Bytes of the body of a request; of a conversation, those of all its messages.
+    pub(crate) fn body_bytes(&self, target: usize) -> u64 {
+        let messages = match self.messages {
+            Some(MessageTimes::RoundTrips(messages)) => u64::from(messages),
+            Some(MessageTimes::Received | MessageTimes::Sent(_)) | None => 1,
+        };
+        self.targets.get(target).map_or(0, |one| messages * one.body_bytes)
     }
 
     /// Number of requests.

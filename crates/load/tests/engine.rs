@@ -1,7 +1,7 @@
 //! The engine against servers that work, misbehave and disappear. The book must balance in every case.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use hoptax_load::trial::{self, TrialError, TrialSpec};
 use hoptax_load::{
-    Arrivals, Pace, PoolOrder, Pooling, Recording, Release, Run, Schedule, Trace, WhenBusy, WhenLate, Worker,
-    WorkerSpec, now_ns,
+    Arrivals, Pace, PoolOrder, Pooling, Recording, Release, Run, Schedule, Target, Trace, WhenBusy, WhenLate,
+    Worker, WorkerSpec, now_ns,
 };
 use hoptax_result::Environment;
 
@@ -410,4 +410,37 @@ fn live_lines_are_reported_during_the_run() {
     let is_part =
         |line: &trial::LiveLine| line.send_lag_p99_us.is_some_and(|lag| 0.0 < lag && lag <= line.p99_us);
     assert!(open.iter().all(is_part), "{open:?}");
+}
+
+#[test]
+fn bytes_of_bodies_are_recorded_over_the_record() {
+    const BODY: &[u8] = b"a body, and its end";
+    let address = server(|mut stream| {
+        let (mut received, mut piece) = (Vec::new(), [0; 512]);
+        while let Ok(count) = stream.read(&mut piece) {
+            received.extend_from_slice(&piece[..count]);
+            if received.ends_with(BODY) {
+                received.clear();
+                if stream.write_all(OK).is_err() {
+                    return;
+                }
+            } else if count == 0 {
+                return;
+            }
+        }
+    });
+    let url = format!("http://{address}/");
+    let post = Target::new(&url, "POST", Vec::new(), BODY.to_vec()).unwrap();
+    let result = run(&TrialSpec { traffic: post.into(), ..spec(address) });
+    let bytes = result.bytes_over_time.as_ref().unwrap();
+    assert!((bytes.part_s - 0.003).abs() < 1e-9, "a hundredth of the record: {}", bytes.part_s);
+    let (answered, sent) = (result.book.answered, result.book.sent);
+    // Responses after the end of the record are in no part of it.
+    for (parts, size, most) in [(&bytes.received, 2, answered), (&bytes.sent, BODY.len() as u64, sent)] {
+        let sum: u64 = parts.iter().sum();
+        assert!(parts.len() == 100 && parts.iter().all(|part| part.is_multiple_of(size)), "{parts:?}");
+        assert!(sum > 0 && sum <= size * most, "{sum} of {most} times {size}");
+    }
+    let without_bodies = run(&spec(answering(b"HTTP/1.1 204 No Content\r\n\r\n")));
+    assert!(without_bodies.book.answered > 0 && without_bodies.bytes_over_time.is_none());
 }

@@ -5,6 +5,7 @@ mod arms_of_loads;
 mod chain;
 mod conditions;
 mod copies;
+mod evidence;
 mod given;
 mod graph;
 mod hops;
@@ -28,7 +29,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use hoptax_bootstrap::request::DerivedRequest;
-use hoptax_functions::{Catalogue, Composition, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
+use hoptax_functions::{Catalogue, Composition, Fragment, KeyExchangeGroup, KnobValue, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_host::network::{Needed, NetworkSpec};
 use hoptax_load::Arrivals;
@@ -37,7 +38,7 @@ use hoptax_subject::application::Application;
 use hoptax_subject::caller::Caller;
 
 use crate::configurations::Configurations;
-use crate::file::{Observe, Positions, Problems, Protocol, ProxyWord, StudyFile};
+use crate::file::{Observe, Positions, Problems, ProxyWord, StudyFile};
 
 pub use arms::External;
 pub(crate) use arms::number_of_same;
@@ -363,6 +364,26 @@ fn fragment(hop: &Hop) -> &Fragment {
 }
 
 impl Arm {
+    /// An arm whose proxy has no function.
+    fn plain(id: String, kind: ArmKind, compared_with: Option<usize>, conditions: &Conditions) -> Self {
+        Self {
+            id,
+            kind,
+            functions: Composition::default(),
+            request: None,
+            external: None,
+            network: None,
+            compared_with,
+            conditions: conditions.clone(),
+            chain: Chain::of_functions(Composition::default()),
+            upstreams: 1,
+            is_unloaded: false,
+            summary: String::new(),
+            copies: 1,
+            folder: String::new(),
+        }
+    }
+
     /// Returns true if the arm has at least one proxy.
     pub fn has_proxy(&self) -> bool {
         !self.chain.hops.is_empty()
@@ -458,39 +479,6 @@ impl Arm {
     pub fn asks_companion(&self) -> bool {
         let asks = |hop: &Hop| hop.given.as_ref().is_some_and(|given| given.asks_companion);
         self.functions.asks_companion() || self.chain.hops.iter().any(asks)
-    }
-
-    /// Evidence that the functions of one of its proxies were active, or that requests went through its given configuration. Each proof has
-    /// the prefix of the message of its failure, which names the function, and the proxy if the arm has several.
-    pub fn proofs(&self, hop: &Hop) -> Vec<(String, Proof)> {
-        let place = self.place(hop);
-        let protocol = self.conditions.protocol;
-        let of_functions = hop.functions.proofs().into_iter().map(|(component, proof)| {
-            let proof = if protocol == Protocol::Tcp { proof.over_tcp() } else { proof };
-            (self.prefix(hop, &component.name), proof)
-        });
-        let of_given = hop.given.iter().filter_map(|given| {
-            let proof = Proof { name: given.proof.clone()?, above: None };
-            Some((format!("`{}`{place}: ", given.path), proof))
-        });
-        of_functions.chain(of_given).collect()
-    }
-
-    /// Returns the targets that file descriptors of one of its proxies must link to, each with the prefix of the message if none does.
-    pub fn opens<'a>(&'a self, hop: &'a Hop) -> impl Iterator<Item = (String, &'a str)> {
-        hop.functions.opens().map(move |(component, link)| (self.prefix(hop, &component.name), link))
-    }
-
-    /// The proxy as a part of a sentence, if the arm has several.
-    fn place(&self, hop: &Hop) -> String {
-        if self.chain.hops.len() > 1 { format!(" at `{}`", hop.name) } else { String::new() }
-    }
-
-    /// Names a function and its proxy before a failure, if the arm has several.
-    fn prefix(&self, hop: &Hop, name: &str) -> String {
-        let place = self.place(hop);
-        let is_one = self.functions.only().is_some() && place.is_empty();
-        if is_one { String::new() } else { format!("`{name}`{place}: ") }
     }
 
     /// The name of the folder of one of its copies, unique among arms. Copies after the first have their number

@@ -24,7 +24,7 @@ mod usable;
 
 pub use account::ProcessAccount;
 pub use agents::{Agent, AgentOutcome, Agents};
-pub use body::BodyBytes;
+pub use body::{BodyBytes, BytesOverTime};
 pub use by_request::{NamedRequests, RequestHistograms};
 pub use evidence::{
     CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
@@ -127,6 +127,10 @@ pub struct LoadBody {
     pub statuses: BTreeMap<u16, u64>,
     /// Sizes of their bodies; null without a response with a status, and in results of other tools and of earlier versions.
     pub body_bytes: Option<BodyBytes>,
+    /// Bytes of bodies over the recorded time, in parts as long as those of `windows`. Absent without a body, for a trial with stages, for a
+    /// merged result whose runs began at different times, and in results of other tools and of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_over_time: Option<BytesOverTime>,
     /// Violations of the protocol that by themselves fail no request, by rule: responses whose end is known all the same, and bytes that
     /// arrived while no request was in flight.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -59,14 +59,13 @@ enum FoundEnvoy {
 /// # Errors
 /// When its processors cannot be probed, or the catalogue of functions cannot be read.
 pub fn diagnose() -> Result<Diagnosis, Failure> {
-    let facts = facts()?;
+    facts().map(diagnosis)
+}
+
+/// The diagnosis of a machine.
+fn diagnosis(facts: Facts) -> Diagnosis {
     let abilities = abilities(&facts);
-    Ok(Diagnosis {
-        program: Program::this(),
-        environment: facts.environment,
-        machine: facts.machine,
-        abilities,
-    })
+    Diagnosis { program: Program::this(), environment: facts.environment, machine: facts.machine, abilities }
 }
 
 fn facts() -> Result<Facts, Failure> {
@@ -262,6 +261,8 @@ fn exactness(facts: &Facts) -> Ability {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_report::render::terminal;
+    use hoptax_report::{Style, documents};
     use hoptax_result::{Extent, UsedByOthers};
 
     use super::*;
@@ -351,18 +352,32 @@ mod tests {
 
     #[test]
     fn only_essentials_decide_whether_a_requirement_is_missing() {
-        let diagnosis = |facts: Facts| Diagnosis {
-            program: Program::this(),
-            abilities: abilities(&facts),
-            environment: facts.environment,
-            machine: facts.machine,
-        };
         assert!(
             !diagnosis(Facts { has_perf: false, no_network: Some(String::new()), ..sound() })
                 .lacks_essentials()
         );
         assert!(diagnosis(Facts { envoy: FoundEnvoy::Missing(String::new()), ..sound() }).lacks_essentials());
         assert!(diagnosis(Facts { counts_cpu_time: false, ..sound() }).lacks_essentials());
+    }
+
+    #[test]
+    fn the_first_screen_says_what_is_possible_and_what_to_change() {
+        let environment = Environment {
+            cpu_model: "A processor".to_owned(),
+            kernel: "6.12.0".to_owned(),
+            ..Environment::default()
+        };
+        let facts = Facts {
+            environment,
+            machine: MachineProbe { processors: 2, ..MachineProbe::default() },
+            connections: 1_000,
+            envoy: FoundEnvoy::Ready("1.40.0".to_owned()),
+            no_network: Some("networks need the right `CAP_SYS_ADMIN`".to_owned()),
+            has_perf: false,
+            ..sound()
+        };
+        let style = Style { width: 100, colour: false };
+        insta::assert_snapshot!(terminal::screen(&documents::diagnosis(&diagnosis(facts)), style));
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Study {
         if let Some(name) = name {
             return Self::read(name, text, folder);
         }
-        // What was written can be read, so lines are named only to who has edited them.
+        // A text that was written can be read, so lines are named only to whoever has edited it.
         let (file, _) = file::read(&kept.display().to_string(), &text).map_err(Failure::bad_input)?;
         let (_, positions) = file::write(&file).map_err(Failure::bad_input)?;
         Ok(Self { file, folder, text, positions })

@@ -5,6 +5,7 @@ import { forest, type ForestRow } from "../chart/forest";
 import { rounds, roundRows, roundsOf } from "../chart/rounds";
 import { slices, SLICES_AXIS } from "../chart/slices";
 import { Figure } from "../figure";
+import { ShowAll } from "../filter";
 import { cellText } from "../table";
 import { bare, inert, sentence, Words } from "../text";
 import type { Cell, CostArm, Costs, CostView, Slices } from "../types/document";
@@ -101,6 +102,7 @@ function unique<T>(values: T[]): T[] {
 
 /** The chart with its switches. */
 export function CostsBlock({ costs, view, change }: CostsProps) {
+  const filter = useRef<HTMLInputElement>(null);
   const shown = chosenView(costs, view);
   if (shown === undefined) {
     return <p class="empty">No arm has a cost. The findings at the head of the page say why, and what to do.</p>;
@@ -127,18 +129,21 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
         <Choice name="Order" value={view["order"] ?? "cost"} options={Object.entries(ORDERS)} choose={(order) => change({ order: order === "cost" ? "" : order })} />
         <label>
           Filter
-          <input type="search" value={view["text"] ?? ""} placeholder="name or words" onInput={(event) => change({ text: event.currentTarget.value })} />
+          <input ref={filter} type="search" value={view["text"] ?? ""} placeholder="name or words" onInput={(event) => change({ text: event.currentTarget.value })} />
         </label>
         <label class="check">
           <input type="checkbox" checked={view["axis"] === "linear"} onChange={(event) => change({ axis: event.currentTarget.checked ? "linear" : "" })} />
           linear axis
         </label>
+        <span role="status" class="soft count">
+          {rows.length} of {costs.arms.length} arms drawn
+        </span>
       </div>
       {rows.length === 0 ? (
-        <p class="empty" role="status">
+        <p class="empty">
           {isFiltered ? (
             <>
-              No arm with a number in this measure matches. <button type="button" class="quiet" onClick={() => change({ text: "", family: "" })}>Show all</button>
+              No arm with a number in this measure matches. <ShowAll field={filter} show={() => change({ text: "", family: "" })} />
             </>
           ) : (
             "No arm has a number in this measure: choose another measure or load."
@@ -235,12 +240,17 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
   // The list may be longer than the window.
   useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [arm.id]);
   const of = slicesOf(costs, arm.id, shown);
+  // The button that has the focus goes with it.
+  const leave = () => {
+    element.current?.parentElement?.querySelector<HTMLElement | SVGElement>(".choosing > svg, .figure .scroll")?.focus();
+    close();
+  };
   const isOfShown = of !== undefined && of.headings.includes(shown.heading) && (shown.load === null || shown.load === of.load);
   return (
     <section ref={element} class="behind" aria-label={`Behind ${arm.name}`}>
       <h3>
         {inert(arm.name)}
-        <button type="button" class="quiet" onClick={close}>
+        <button type="button" class="quiet" onClick={leave}>
           Close
         </button>
       </h3>

@@ -1,5 +1,6 @@
 // CPU time by frame: a choice of the arm, its flame graph, the frame that a reader has gone into, and those that a reader looks for.
 
+import { useRef } from "preact/hooks";
 import { flame, flameRows, found } from "../chart/flame";
 import { Figure } from "../figure";
 import { inert } from "../text";
@@ -15,6 +16,7 @@ interface FlameProps {
 
 /** The graph with the choice of the arm. */
 export function FlameBlock({ data, view, change }: FlameProps) {
+  const find = useRef<HTMLInputElement>(null);
   // An arm that is compared with another shows more.
   const arm = data.arms.find((one) => one.arm === view["flame"]) ?? data.arms.find((one) => one.compared_with) ?? data.arms[0];
   if (arm === undefined) {
@@ -29,6 +31,11 @@ export function FlameBlock({ data, view, change }: FlameProps) {
     change({ frame: "" });
     return true;
   };
+  // The button that has the focus goes with it.
+  const leave = () => {
+    find.current?.focus();
+    out();
+  };
   const inside = arm.frames[zoom];
   const named = view["named"] ?? "";
   const edged = found(arm.frames, named);
@@ -40,20 +47,23 @@ export function FlameBlock({ data, view, change }: FlameProps) {
         )}
         <label>
           Find frames
-          <input type="search" value={named} placeholder="a part of a name" onInput={(event) => change({ named: event.currentTarget.value })} />
+          <input ref={find} type="search" value={named} placeholder="a part of a name" onInput={(event) => change({ named: event.currentTarget.value })} />
         </label>
         <span role="status" class="soft count">
           {edged && `${edged.places.size} of ${arm.frames.length} frames, ${(100 * edged.share).toFixed(1)} % of the CPU time with all that they call`}
         </span>
       </div>
-      {zoom > 0 && inside && (
-        <p class="note" role="status">
-          Only <code>{inert(inside.name)}</code> and the frames that it calls.{" "}
-          <button type="button" class="quiet" onClick={out}>
-            Show all frames
-          </button>
-        </p>
-      )}
+      {/* What was there before is said when it changes. */}
+      <div role="status">
+        {zoom > 0 && inside && (
+          <p class="note">
+            Only <code>{inert(inside.name)}</code> and the frames that it calls.{" "}
+            <button type="button" class="quiet" onClick={leave}>
+              Show all frames
+            </button>
+          </p>
+        )}
+      </div>
       <Figure
         title={`CPU time of ${arm.arm} by frame${arm.compared_with ? `, beside ${arm.compared_with}` : ""}`}
         name="frames"

@@ -1,9 +1,11 @@
 // Several runs beside each other: their costs below each other for each arm, or the differences from the reference with what was decided.
 
+import { useRef } from "preact/hooks";
 import { forest, type ForestRow, type Outcome } from "../chart/forest";
 import { overlay, overlayGroups } from "../chart/overlay";
 import { plain } from "../chart/scale";
 import { Figure } from "../figure";
+import { ShowAll } from "../filter";
 import type { OverlaidRun, Overlay, OverlayRow, OverlayView } from "../types/document";
 import type { View } from "../view";
 import { Choice } from "./costs";
@@ -78,6 +80,7 @@ export function overlayTable(rows: OverlayRow[], runs: OverlaidRun[]): string[][
 
 /** The chart with its switches. */
 export function OverlayBlock({ data, view, change }: OverlayProps) {
+  const filter = useRef<HTMLInputElement>(null);
   const { runs } = data;
   const shown = chosenMeasure(data, view);
   if (shown === undefined) {
@@ -119,19 +122,19 @@ export function OverlayBlock({ data, view, change }: OverlayProps) {
         />
         <label>
           Filter
-          <input type="search" value={view["text"] ?? ""} placeholder="name or words" onInput={(event) => change({ text: event.currentTarget.value })} />
+          <input ref={filter} type="search" value={view["text"] ?? ""} placeholder="name or words" onInput={(event) => change({ text: event.currentTarget.value })} />
         </label>
         <label class="check">
           <input type="checkbox" checked={isLinear} onChange={(event) => change({ axis: event.currentTarget.checked ? "linear" : "" })} />
           linear axis
         </label>
+        <span role="status" class="soft count">
+          {rows.length} of {shown.rows.length} arms match
+        </span>
       </div>
       {(isDifferences ? differences : groups).length === 0 ? (
-        <p class="empty" role="status">
-          No arm with a number in this measure matches.{" "}
-          <button type="button" class="quiet" onClick={() => change({ text: "", decision: "" })}>
-            Show all
-          </button>
+        <p class="empty">
+          No arm with a number in this measure matches. <ShowAll field={filter} show={() => change({ text: "", decision: "" })} />
         </p>
       ) : (
         <Figure

@@ -12,15 +12,29 @@ const NARROW_ROW = 46;
 
 /** Prefixes of names that share a hue, with it. Others have hues of their own. */
 const HUES: [string, number][] = [
-  ["kernel", 212],
-  ["proxy", 26],
+  ["kernel", 250],
+  ["proxy", 60],
   // As the times of a request in other charts.
-  ["send lag", 31],
-  ["until", 212],
+  ["send lag", 60],
+  ["until", 250],
 ];
-const OTHER_HUES = [290, 160, 50, 340];
-/** Shades of one hue, percent of lightness, in an order in which neighbours differ. */
-const SHADES = [36, 60, 46, 76, 30, 68, 52, 82, 41, 64];
+const OTHER_HUES = [310, 160, 95, 0];
+/**
+ * Shades of one hue, percent of perceived lightness on a light page and on a dark one, in an order in which neighbours differ. Each is seen on
+ * its page.
+ */
+const SHADES: [light: number, dark: number][] = [
+  [42, 60],
+  [62, 84],
+  [52, 71],
+  [36, 54],
+  [58, 79],
+  [47, 65],
+  [64, 89],
+  [39, 57],
+  [55, 75],
+  [33, 92],
+];
 
 /** A colour for each name: names that begin alike have one hue. */
 export function fills(names: string[]): string[] {
@@ -38,7 +52,8 @@ export function fills(names: string[]): string[] {
       shade = used.get(hue) ?? 0;
       used.set(hue, shade + 1);
     }
-    return `hsl(${hue} 62% ${SHADES[shade % SHADES.length] ?? 50}%)`;
+    const [light, dark] = SHADES[shade % SHADES.length] ?? [52, 71];
+    return `light-dark(oklch(${light}% 0.09 ${hue}), oklch(${dark}% 0.09 ${hue}))`;
   });
 }
 

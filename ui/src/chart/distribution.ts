@@ -99,7 +99,7 @@ export function distribution(data: Distributions, item: Distribution, width: num
   shapes.push({ kind: "path", d: pathOf(cumulative, [left, right]), of: "curve cumulative" });
   shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: isLinear ? data.axis : `${data.axis}; logarithmic`, of: "axis", anchor: "middle" });
   const legend = [
-    { name: isLinear ? `share for each ${unit < 1 ? unit : grouped(unit, 0)} us, left scale` : "share in each bin, left scale", fill: `var(--bin-${item.tone})` },
+    { name: isLinear ? `share for each ${unit < 1 ? unit : grouped(unit, 0)} us, left scale` : "share in each bin, left scale", fill: `var(--bar-${item.tone})` },
     { name: "share up to it, right scale", fill: "var(--ink)", isLine: true },
   ];
   const extent = { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value: number) => `${plain(value)} us` };

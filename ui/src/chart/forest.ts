@@ -54,7 +54,8 @@ export interface ForestOptions {
   isGrouped?: boolean;
 }
 
-const ROW = 22;
+/** As high as what a finger points at needs, px. */
+const ROW = 24;
 const NARROW_ROW = 38;
 /** The height of the name of a family, and the space above it. */
 const HEAD = 24;
@@ -122,7 +123,7 @@ export function forest(rows: ForestRow[], options: ForestOptions, width: number)
       shapes.unshift({ kind: "rect", x: 0, y: top, width, height: rowHeight, of: "chosen" });
     }
     const name = options.isGrouped === true ? `${row.family}: ${row.label}` : row.label;
-    return { x: scale.at(row.estimate), y, name, values: [row.value, row.note].filter((text) => text !== ""), id: row.id };
+    return { x: scale.at(row.estimate), y, name, values: [row.value, row.note, row.id === options.chosen ? "selected" : ""].filter((text) => text !== ""), id: row.id };
   });
   const label = axisLabel(scale, options.axis, [left, right], width, bottom);
   return { width, height: label.height, shapes: [...shapes, ...label.shapes], marks, near: "y", legend: [] };

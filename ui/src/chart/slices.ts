@@ -3,7 +3,7 @@
 import type { Slices } from "../types/document";
 import { isIn, shownOf, type Range } from "./range";
 import { linear, plain } from "./scale";
-import { textWidth, tickText, type Mark, type Scene, type Shape } from "./scene";
+import { diamond, textWidth, tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -18,6 +18,11 @@ const SHOWN = 0.98;
 
 /** The horizontal axis. */
 export const SLICES_AXIS = "time since the start of the study, s";
+
+/** The point of a slice, in a form that tells without its colour which of both arms it is of. */
+export function sliceDot(x: number, y: number, of: string): Shape {
+  return of.split(" ").includes("other") ? diamond(x, y, of, 4) : { kind: "circle", x, y, radius: 3, of };
+}
 
 /** The chart, or the part of it over a range of the time; none without slices of the arm. */
 export function slices(data: Slices, arm: string, other: string | null | undefined, width: number, chosen?: Range): Scene | undefined {
@@ -77,7 +82,7 @@ export function slices(data: Slices, arm: string, other: string | null | undefin
         const tip = isCut === "after" ? -6 : 6;
         shapes.push({ kind: "path", d: `M ${place.x - 4} ${place.y - tip} L ${place.x} ${place.y} L ${place.x + 4} ${place.y - tip} Z`, of: `dot ${tone}${aside}` });
       } else {
-        shapes.push({ kind: "circle", ...place, radius: 3, of: `dot ${tone}${aside}` });
+        shapes.push(sliceDot(place.x, place.y, `dot ${tone}${aside}`));
       }
       marks.push({
         ...place,
@@ -87,7 +92,11 @@ export function slices(data: Slices, arm: string, other: string | null | undefin
     }
   }
   shapes.push({ kind: "text", x: (left + right) / 2, y: HEIGHT - 8, text: SLICES_AXIS, of: "axis", anchor: "middle" });
-  const legend = [{ name: own.arm, fill: "var(--own)" }, ...(compared ? [{ name: compared.arm, fill: "var(--other)" }] : []), { name: "set aside", fill: "none" }];
+  const legend = [
+    { name: own.arm, fill: "var(--own)", of: "dot own" },
+    ...(compared ? [{ name: compared.arm, fill: "var(--other)", of: "dot other" }] : []),
+    { name: "set aside", fill: "none", of: "dot own aside" },
+  ];
   const extent = { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value: number) => `${plain(value)} s` };
   return { width, height: HEIGHT, shapes, marks: marks.sort((a, b) => a.x - b.x), near: "both", legend, extent };
 }

@@ -42,7 +42,8 @@ export function choiceInWords(table: Table, chosen: string[]): string {
   }
   const kinds = new Set(table.rows.filter((row) => chosen.includes(row.name)).map((row) => named(table, row, "kind")));
   const beside = kinds.size > 1 ? " They are of different kinds, so their answers are shown, and no number is compared." : "";
-  return `Run ${first} is the reference, compared with ${others.join(", ")}.${beside}`;
+  const most = chosen.length >= MOST ? ` More than ${MOST} runs are not compared.` : "";
+  return `Run ${first} is the reference, compared with ${others.join(", ")}.${beside}${most}`;
 }
 
 /** The text of a row in a column. */

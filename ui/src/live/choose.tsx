@@ -19,11 +19,10 @@ export function Choose({ table, chosen, clear }: ChooseProps) {
           Compare {chosen.length} runs
         </a>
       )}
-      {chosen.length > 0 && (
-        <button type="button" class="quiet" onClick={clear}>
-          Choose none
-        </button>
-      )}
+      {/* It stays where it has the focus. */}
+      <button type="button" class="quiet" aria-disabled={chosen.length === 0} onClick={() => chosen.length > 0 && clear()}>
+        Choose none
+      </button>
     </p>
   );
 }

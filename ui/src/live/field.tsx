@@ -42,7 +42,7 @@ export function FieldView(props: FieldProps) {
           ))}
         </select>
       ) : (
-        <input {...common(props)} type="text" inputMode={mode} autocomplete={form === "url" ? "url" : "off"} autocapitalize="off" spellcheck={false} />
+        <input {...common(props)} type="text" inputMode={mode} autocomplete={form === "url" ? "on" : "off"} autocapitalize="off" spellcheck={false} />
       )}
     </Labelled>
   );
@@ -52,7 +52,10 @@ export function FieldView(props: FieldProps) {
 export function Labelled({ id, input, error, children }: FieldProps & { children: ComponentChildren }) {
   return (
     <div class={input.isWide === true ? "field wide" : "field"}>
-      <label for={id}>{input.label}</label>
+      <label for={id}>
+        {input.label}
+        {input.isRequired === true && <span class="soft"> (required)</span>}
+      </label>
       {children}
       <small id={`${id}-hint`} class="soft">
         {input.hint}

@@ -1,6 +1,6 @@
 // A job while it runs, and how it ended.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { SeriesBlock } from "../block/groups";
 import { asTable } from "../figure";
 import { Grid } from "../table";
@@ -9,7 +9,7 @@ import type { CostsSoFar, Job } from "../types/api";
 import { isEnd } from "./api";
 import { charts } from "./course";
 import { curveCharts } from "./curve";
-import type { Live } from "./state";
+import { shownOf, type Live } from "./state";
 import { numbers, title, USABLE } from "./words";
 
 const HEIGHT = 210;
@@ -20,13 +20,17 @@ interface JobProps {
   /** The title, which the focus is moved to. */
   heading: { current: HTMLHeadingElement | null };
   stop: () => void;
-  /** The button that stops the job has the focus, and is gone when the job has ended. */
-  onStopFocus: () => void;
+  /** A button has the focus that is gone when the job has ended. */
+  onFocus: () => void;
 }
 
 /** The job. */
-export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
-  const { progress, step } = job;
+export function JobView({ live, job, heading, stop, onFocus }: JobProps) {
+  const [held, setHeld] = useState<Live | undefined>(undefined);
+  const shown = shownOf(live, held);
+  const isHeld = shown === held;
+  const of = shown.job ?? job;
+  const { progress, step } = of;
   const isStopping = live.asking === "stop" || job.state === "stopping";
   return (
     <section class="job" aria-labelledby="job-title">
@@ -35,7 +39,7 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
           <Words text={title(job)} />
         </h2>
         {!isEnd(job) && (
-          <button type="button" class="main" aria-disabled={isStopping} onFocus={onStopFocus} onClick={() => isStopping || stop()}>
+          <button type="button" class="main" aria-disabled={isStopping} onFocus={onFocus} onClick={() => isStopping || stop()}>
             {isStopping ? "Stopping…" : "Stop"}
           </button>
         )}
@@ -47,6 +51,14 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
       )}
       {live.isLost && <p class="wrong">The server is not heard from. The page tries again; the job goes on without it.</p>}
       <End job={job} />
+      {!isEnd(job) && (
+        <p class="act">
+          <button type="button" class="quiet" onFocus={onFocus} onClick={() => setHeld(isHeld ? undefined : live)}>
+            {isHeld ? "Follow the job again" : "Hold the numbers"}
+          </button>
+          {isHeld && <span class="soft">The job goes on. Below is what was shown when they were held.</span>}
+        </p>
+      )}
       {step !== null && (
         <p class="step">
           <progress max={step.all} value={step.done} aria-label="Slices of the study" />
@@ -67,19 +79,19 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
             ))}
           </dl>
           <div class="beside">
-            {charts(live.course, progress.total_s).map((chart) => (
+            {charts(shown.course, progress.total_s).map((chart) => (
               <SeriesBlock key={chart.title} data={chart} height={HEIGHT} />
             ))}
           </div>
           <p class="note">
             Numbers are those of the last half second, errors those since the warm-up. Bytes are those of the bodies of complete responses. These numbers are not checked: the result is.
-            {live.course.each > 1 && ` Each point holds ${live.course.each} of them: the mean of the rates, the highest of the times, the last number of connections.`}
+            {shown.course.each > 1 && ` Each point holds ${shown.course.each} of them: the mean of the rates, the highest of the times, the last number of connections.`}
           </p>
         </>
       )}
-      <Trials job={job} />
-      {job.costs !== null && <Costs costs={job.costs} />}
-      {job.notes.length > 0 && (job.kind === "load" ? <Notes notes={job.notes} /> : <Lines lines={job.notes} />)}
+      <Trials job={of} />
+      {of.costs !== null && <Costs costs={of.costs} />}
+      {of.notes.length > 0 && (of.kind === "load" ? <Notes notes={of.notes} /> : <Lines lines={of.notes} />)}
     </section>
   );
 }

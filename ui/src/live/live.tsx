@@ -100,7 +100,7 @@ export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
         {bare(live.said.text)}
       </p>
       {job !== undefined && (
-        <JobView live={live} job={job} heading={heading} stop={() => void stop(job.job)} onStopFocus={() => (isFocusDue.current = true)} />
+        <JobView live={live} job={job} heading={heading} stop={() => void stop(job.job)} onFocus={() => (isFocusDue.current = true)} />
       )}
     </>
   );

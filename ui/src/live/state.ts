@@ -68,6 +68,15 @@ export function isFree({ job, asking }: Live): boolean {
   return asking !== "start" && (job === undefined || isEnd(job));
 }
 
+/** What is shown of a job: what a reader holds, until that job ends or another one is there. */
+export function shownOf(live: Live, held: Live | undefined): Live {
+  const [job, before] = [live.job, held?.job];
+  if (held === undefined || job === undefined || before === undefined || isEnd(job)) {
+    return live;
+  }
+  return job.job === before.job && job.started_at === before.started_at ? held : live;
+}
+
 /** The state after an event. */
 export function next(live: Live, event: LiveEvent): Live {
   switch (event.kind) {

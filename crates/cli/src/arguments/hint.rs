@@ -97,7 +97,8 @@ fn of_conflict(error: clap::Error) -> clap::Error {
             _ => false,
         }
     };
-    if names_arms(ContextKind::InvalidArg) || names_arms(ContextKind::PriorArg) {
+    // Given twice, it is both.
+    if names_arms(ContextKind::InvalidArg) != names_arms(ContextKind::PriorArg) {
         let tip = "the study states requests, connections and servers, and all objectives hold together";
         return with_tip(error, tip);
     }
@@ -213,7 +214,12 @@ mod tests {
             assert!(error.contains(tip), "{line}: {error}");
             assert_eq!(error.matches("tip:").count(), 1, "{line}: {error}");
         }
-        for line in ["hoptax xyzzy", "hoptax study -x", "hoptax generate schema xyzzy"] {
+        for line in [
+            "hoptax xyzzy",
+            "hoptax study -x",
+            "hoptax generate schema xyzzy",
+            "hoptax find --slo p99<5ms --arms a,b --arms c,d quick",
+        ] {
             let error = parsed(line.split(' ')).unwrap_err().to_string();
             assert!(!error.contains("tip:"), "{error}");
         }

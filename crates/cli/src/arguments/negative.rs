@@ -29,7 +29,7 @@ fn is_of_numbers(option: &Arg) -> bool {
     !option.is_positional() && names.iter().any(|name| is_number(name.as_str()))
 }
 
-/// True for `-1`, `-0.5` and `-1%`. No flag begins with a digit.
+/// True for `-1`, `-0.5` and `-1%`. The flags `-4` and `-6` are, too: they stay flags unless the option before them lacks its value.
 fn is_negative(word: &OsStr) -> bool {
     let rest = word.to_str().and_then(|word| word.strip_prefix('-')).unwrap_or_default();
     rest.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit())

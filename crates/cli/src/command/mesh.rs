@@ -25,7 +25,6 @@ use crate::print;
 #[command(after_help = "\
 Examples:
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     read what it would make
-  hoptax mesh --image registry.example/hoptax:1 --mesh istio --kube-context staging
   hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-authorization-100
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --prometheus monitoring/prometheus:9090
 

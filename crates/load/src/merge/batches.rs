@@ -1,9 +1,9 @@
-//! Batches of the record of all runs, from which intervals of quantiles are computed, and the course of the phases of requests.
+//! Adds the batches of all runs: those for the intervals of quantiles, and those of the phases of requests and of bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
-use hoptax_result::{Histogram as Encoded, RequestPhase};
+use hoptax_result::{BytesOverTime, Histogram as Encoded, RequestPhase};
 
 use super::sums::{Part, add_to};
 use crate::counts;
@@ -12,8 +12,8 @@ use crate::encoded::encode;
 /// Decimal digits of the times in batches.
 const DIGITS: u8 = 2;
 
-/// The batches of all runs, added in their order; empty unless the batches of all runs cover the same times. Generators start
-/// at slightly different times, so batches may be apart by less than the length of one, which mixes neighbouring ones.
+/// The batches of all runs, added in order; empty unless they cover the same times in all runs. Generators start at slightly different
+/// times, so batches may be offset by less than their length: neighbouring batches then mix.
 pub(super) fn added(parts: &[Part<'_>]) -> Result<Vec<Histogram<u32>>, String> {
     let Some(first) = parts.first().filter(|_| are_alike(parts)) else { return Ok(Vec::new()) };
     (0..first.histograms.batches.len())
@@ -25,7 +25,7 @@ pub(super) fn added(parts: &[Part<'_>]) -> Result<Vec<Histogram<u32>>, String> {
         .collect()
 }
 
-/// The batches of the requests of these names, under the same condition; empty also unless all names have as many of them.
+/// The batches of the requests of these names, under the same condition. Also empty unless all names have the same number of batches.
 pub(super) fn of_names(parts: &[Part<'_>], names: &[String]) -> Result<Vec<Histogram<u32>>, String> {
     let rows = parts.iter().flat_map(|part| part.histograms.by_request.values());
     let number = are_alike(parts).then(|| only(rows.map(|row| row.batches.len()))).flatten();
@@ -42,7 +42,7 @@ pub(super) fn of_names(parts: &[Part<'_>], names: &[String]) -> Result<Vec<Histo
         .collect()
 }
 
-/// The phases of the requests of all runs, under the same condition; empty also unless all runs have phases, in as many batches.
+/// The phases of the requests of all runs, under the same condition. Also empty unless all runs have phases, in the same number of batches.
 pub(super) fn phases(parts: &[Part<'_>]) -> Result<BTreeMap<RequestPhase, Vec<Option<Encoded>>>, String> {
     let have_all = parts.iter().all(|part| !part.histograms.phases.is_empty());
     let of_runs = || parts.iter().flat_map(|part| &part.histograms.phases);
@@ -59,11 +59,34 @@ pub(super) fn phases(parts: &[Part<'_>]) -> Result<BTreeMap<RequestPhase, Vec<Op
     names.into_iter().map(|phase| Ok((phase, times(phase)?))).collect()
 }
 
+/// The bytes of all runs, added part by part up to the end of the first run to end. None unless all runs have them in parts of one length,
+/// and began within the length of a part: bytes would be in the wrong part.
+pub(super) fn bytes_over_time(parts: &[Part<'_>]) -> Option<BytesOverTime> {
+    let all = parts.iter().map(|part| part.result.bytes_over_time.as_ref());
+    let all = all.collect::<Option<Vec<&BytesOverTime>>>()?;
+    let part_s = all.first()?.part_s;
+    let is_one_length = all.iter().all(|one| (one.part_s - part_s).abs() < 1e-9);
+    if !is_one_length || !are_near(parts.iter().map(|part| part.from_s), part_s) {
+        return None;
+    }
+    let number = all.iter().map(|one| one.received.len().max(one.sent.len())).min()?;
+    let sum = |of: fn(&BytesOverTime) -> &[u64]| -> Vec<u64> {
+        let mut sums = vec![0_u64; number];
+        for one in &all {
+            for (sum, bytes) in sums.iter_mut().zip(of(one)) {
+                *sum = sum.saturating_add(*bytes);
+            }
+        }
+        sums
+    };
+    BytesOverTime::new(part_s, sum(|one| one.received.as_slice()), sum(|one| one.sent.as_slice()))
+}
+
 fn batch(batches: &[Option<Encoded>], number: usize) -> Option<&Encoded> {
     batches.get(number)?.as_ref()
 }
 
-/// The value of all, if they have only one.
+/// The common value, if all are equal.
 fn only(mut all: impl Iterator<Item = usize>) -> Option<usize> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
@@ -74,13 +97,14 @@ fn are_alike(parts: &[Part<'_>]) -> bool {
     let Some(first) = parts.first() else { return false };
     let number = first.histograms.batches.len();
     let batch_s = first.result.recorded_s / number.max(1) as f64;
-    let is_near = |times_s: Vec<f64>| {
-        let (least, most) =
-            (times_s.iter().copied().reduce(f64::min), times_s.iter().copied().reduce(f64::max));
-        most.zip(least).is_some_and(|(most, least)| most - least < batch_s)
-    };
     number > 0
         && parts.iter().all(|part| part.histograms.batches.len() == number)
-        && is_near(parts.iter().map(|part| part.from_s).collect())
-        && is_near(parts.iter().map(Part::to_s).collect())
+        && are_near(parts.iter().map(|part| part.from_s), batch_s)
+        && are_near(parts.iter().map(Part::to_s), batch_s)
+}
+
+/// True if there are times, and all are less than this far from each other.
+fn are_near(times_s: impl Iterator<Item = f64> + Clone, apart_s: f64) -> bool {
+    let (least, most) = (times_s.clone().reduce(f64::min), times_s.reduce(f64::max));
+    most.zip(least).is_some_and(|(most, least)| most - least < apart_s)
 }

@@ -1,4 +1,4 @@
-use hoptax_result::{Book, Latency, LoadRate, Loop, Percentile, sample};
+use hoptax_result::{Book, BytesOverTime, Latency, LoadRate, Loop, Percentile, sample};
 use proptest::prelude::*;
 
 use super::*;
@@ -161,6 +161,25 @@ fn records_that_are_apart_have_a_common_window_and_no_intervals() {
         result.recorded_from_unix_s = result.recorded_from_unix_s.map(|from_s| from_s + 11.0);
     });
     assert!(error.contains("`a.json` ended 1.0 s before `b.json` began to record"), "{error}");
+}
+
+#[test]
+fn bytes_are_added_part_by_part_if_all_runs_have_them_and_began_together() {
+    let bytes = |received: &[u64], sent: &[u64]| BytesOverTime::new(0.1, received.to_vec(), sent.to_vec());
+    let mut runs = two();
+    assert_eq!(merged(&runs).bytes_over_time, None);
+    runs[0].result.bytes_over_time = bytes(&[1, 2, 3], &[]);
+    assert_eq!(merged(&runs).bytes_over_time, None, "one run has none");
+    runs[1].result.bytes_over_time = bytes(&[10, 20], &[0, 5]);
+    assert_eq!(merged(&runs).bytes_over_time, bytes(&[11, 22], &[0, 5]), "up to the end of the shorter one");
+    let later = |from_s: f64| {
+        let mut runs = runs.clone();
+        runs[1].result.recorded_from_unix_s = runs[0].result.recorded_from_unix_s.map(|at_s| at_s + from_s);
+        merged(&runs).body.bytes_over_time
+    };
+    assert!(later(0.05).is_some() && later(0.15).is_none());
+    runs[1].result.bytes_over_time.as_mut().unwrap().part_s = 0.2;
+    assert_eq!(merged(&runs).bytes_over_time, None, "their parts are not as long");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn placeholders_are_replaced_by_the_values_of_the_request() {
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.starts_with("POST /000000000042 HTTP/1.1\r\n"), "{text}");
     assert!(text.contains("X-Id: 000000000000beef\r\n") && text.ends_with("\r\n\r\na000000000042"), "{text}");
-    assert!(text.contains("Content-Length: 13\r\n"), "{text}");
+    assert!(text.contains("Content-Length: 13\r\n") && target.body_bytes == 13, "{text}");
 }
 
 #[test]

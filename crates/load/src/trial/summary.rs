@@ -72,6 +72,7 @@ pub(super) fn result(
         deviations: all.deviations.clone(),
         closed: by_word(&all.closed, Closing::as_str),
         body_bytes: all.body_bytes,
+        bytes_over_time: course.as_deref().and_then(Course::bytes_over_time),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
         latency,
@@ -190,7 +191,7 @@ fn sustained_rate(recording: &Recording, time: Duration) -> Option<f64> {
     (!time.is_zero()).then(|| recording.answered_by_end as f64 / time.as_secs_f64())
 }
 
-/// Counts by the words for their keys.
+/// Counts by the name of each key.
 fn by_word<K: Copy>(counts: &BTreeMap<K, u64>, word: impl Fn(K) -> &'static str) -> BTreeMap<String, u64> {
     counts.iter().map(|(key, count)| (word(*key).to_owned(), *count)).collect()
 }
@@ -266,7 +267,7 @@ fn joined<T>(
     })
 }
 
-/// The rows of the requests of each name, and their histograms, whose response times are in this number of complete batches.
+/// The row and the histograms of the requests of each name. Their response times are in this number of complete batches.
 fn by_name(
     all: Option<&ByRequest>,
     complete: usize,

@@ -6,6 +6,7 @@ use super::Worker;
 use crate::connection::{Action, Closing, ConnectionId, End, Event, SlotId};
 use crate::current::Current;
 use crate::failure::FailedResponse;
+use crate::in_flight::InFlight;
 use crate::log::Outcome;
 use crate::traffic::MessageTimes;
 
@@ -40,10 +41,13 @@ impl Worker {
                 }
                 Action::Write { connection, slot } => {
                     // For the first request of a batch the time of its start is recent enough; save a clock read.
-                    let started_ns = self.request(slot).started_ns;
+                    let InFlight { started_ns, recorded, picked, .. } = *self.request(slot);
                     let written_ns = if started_ns >= now && !has_written { started_ns } else { now_ns() };
                     has_written = true;
                     self.end_hold(current, slot, written_ns);
+                    if recorded {
+                        current.record_write(written_ns, self.traffic.body_bytes(picked.target));
+                    }
                     self.write(connection, slot, written_ns);
                 }
                 Action::Held(slot) => self.begin_hold(current, slot, now),

@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
+use hoptax_text::command_line::word;
 use hoptax_text::nearest::hint;
 use hoptax_text::yaml::template::{self, Template};
 use hoptax_text::yaml::write::written;
@@ -80,8 +81,9 @@ impl<T: JsonSchema + DeserializeOwned> Format<T> {
         let positions = Positions::of_text(name, root);
         if let Some(key) = CONFIGURATION.into_iter().find(|key| value.get(key).is_some()) {
             let message = format!(
-                "this is an Envoy configuration (`{key}`): `hoptax price {name}` measures it, and a study names it in \
-                 `hops: [{{config: {name}}}]`"
+                "this is an Envoy configuration (`{key}`): `hoptax price {}` measures it, and a study names it in \
+                 `hops: [{{config: {name}}}]`",
+                word(name)
             );
             return Err(positions.problems(vec![positions.problem(&format!("/{key}"), message)]));
         }

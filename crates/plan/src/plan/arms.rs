@@ -16,7 +16,7 @@ use super::hops;
 use super::points::{self, Requested, Resolved};
 use super::positions::subject_arm;
 use super::supported::CONDITIONS;
-use super::{Arm, BASELINE, Conditions, DIRECT, SAME, copies};
+use super::{Arm, BASELINE, DIRECT, SAME, copies};
 use crate::configurations::Configurations;
 use crate::file::{
     ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions, Problem, StudyFile,
@@ -216,7 +216,7 @@ impl Planned<'_> {
             Some(rest) => format!("A plain proxy `{}`, like the arms compared with it", rest.trim_start()),
         };
         let id = self.unique(&id);
-        self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, conditions) });
+        self.arms.push(Arm { summary, ..Arm::plain(id, ArmKind::Baseline, None, conditions) });
         self.arms.len() - 1
     }
 
@@ -268,7 +268,7 @@ impl Planned<'_> {
             return self.name_again(place, &id, Some(index));
         }
         let baseline = self.baseline(&resolved);
-        let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &resolved.conditions);
+        let arm = Arm::plain(id, ArmKind::Direct, Some(baseline), &resolved.conditions);
         self.push(Arm { chain: Chain::none(), summary, ..arm }, Some(index));
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Planned<'_> {
             return self.name_again(place, &resolved.named(spelling), Some(index));
         }
         let summary = "A copy of the baseline, whose true cost is zero".to_owned();
-        let arm = plain_arm(id, ArmKind::Same, Some(baseline), &resolved.conditions);
+        let arm = Arm::plain(id, ArmKind::Same, Some(baseline), &resolved.conditions);
         self.push(Arm { summary, ..arm }, Some(index));
         Ok(())
     }
@@ -421,7 +421,7 @@ impl Planned<'_> {
             network,
             is_unloaded,
             summary,
-            ..plain_arm(id, kind, Some(compared_with), &resolved.conditions)
+            ..Arm::plain(id, kind, Some(compared_with), &resolved.conditions)
         };
         // Functions that the application performs need an application that supports them.
         let flags: Vec<String> = arm.application_flags().into_iter().map(|(flag, _)| flag).collect();
@@ -451,31 +451,6 @@ fn at_point(
     let mut call = call.clone();
     call.knobs.insert(name.to_owned(), value.clone());
     Some((call, requested.clone()))
-}
-
-/// An arm whose proxy has no function.
-pub(super) fn plain_arm(
-    id: String,
-    kind: ArmKind,
-    compared_with: Option<usize>,
-    conditions: &Conditions,
-) -> Arm {
-    Arm {
-        id,
-        kind,
-        functions: Composition::default(),
-        request: None,
-        external: None,
-        network: None,
-        compared_with,
-        conditions: conditions.clone(),
-        chain: Chain::of_functions(Composition::default()),
-        upstreams: 1,
-        is_unloaded: false,
-        summary: String::new(),
-        copies: 1,
-        folder: String::new(),
-    }
 }
 
 /// Gives each copy of each arm a folder of its own: the id of the arm in characters that every file system accepts, with a number

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use hoptax_functions::{Composition, Proof};
 use hoptax_result::ArmKind;
 
-use super::arms::plain_arm;
 use super::chain::Chain;
 use super::{Arm, CAPACITY_LOOP, CAPACITY_TURNS, Conditions, DIRECT, Load, PATIENCE, Plan, WARM_UP};
 use crate::configurations::Configurations;
@@ -155,9 +154,9 @@ impl Plan {
             body: Some(body.clone().into_bytes()).filter(|body| !body.is_empty()),
             ..Conditions::default()
         };
-        let arm = |id: &str, kind| {
-            let plain = plain_arm(id.to_owned(), kind, None, &conditions);
-            Arm { chain: Chain::none(), ..plain }
+        let arm = |id: &str, kind| Arm {
+            chain: Chain::none(),
+            ..Arm::plain(id.to_owned(), kind, None, &conditions)
         };
         Self {
             name: graph.name.clone(),
@@ -175,6 +174,7 @@ impl Plan {
             capacity_loop: CAPACITY_LOOP,
             warm_up: WARM_UP,
             patience: PATIENCE,
+            empty_repeats: 0,
             headers: BTreeMap::new(),
             configurations: Configurations::default(),
             is_searched: true,

@@ -1,6 +1,5 @@
 //! Plans arms that are defined by the position of their proxies.
 
-use hoptax_functions::Composition;
 use hoptax_result::ArmKind;
 use hoptax_subject::application::Application;
 use hoptax_subject::front::Front;
@@ -41,25 +40,14 @@ pub(super) fn subject_arm(
             direct.protocol.as_str()
         ));
     }
-    let arm = |subject: SubjectSection, kind, compared_with| Arm {
-        id: subject.to_string(),
-        kind,
-        functions: Composition::default(),
-        request: None,
-        external: None,
-        network: None,
-        compared_with,
-        conditions: Conditions {
-            protocol: subject.protocol,
-            application: application.cloned(),
-            ..Conditions::default()
-        },
-        chain: Chain::of_position(subject),
-        upstreams: 1,
-        is_unloaded: false,
-        summary: summary(subject),
-        copies: 1,
-        folder: String::new(),
+    let arm = |subject: SubjectSection, kind, compared_with| {
+        let (protocol, application) = (subject.protocol, application.cloned());
+        let conditions = Conditions { protocol, application, ..Conditions::default() };
+        Arm {
+            chain: Chain::of_position(subject),
+            summary: summary(subject),
+            ..Arm::plain(subject.to_string(), kind, compared_with, &conditions)
+        }
     };
     let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.id == direct.to_string());
     let baseline = baseline.unwrap_or_else(|| {

@@ -124,8 +124,9 @@ fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> N
         measures.any(|one| one.measure == CostMeasure::CpuUs && one.decision == Decision::Different)
     };
     let differing = all().filter(|subject| !subject.is_same).find(is_different);
-    let configuration = differing.map(|subject| &subject.subject.given);
-    match configuration.filter(|given| CONFIGURATIONS.iter().any(|ending| given.ends_with(ending))) {
+    // An arm of a study file, `edge of new.yaml`, is none.
+    let given = differing.map(|subject| &subject.subject.given).filter(|given| subjects.contains(given));
+    match given.filter(|given| CONFIGURATIONS.iter().any(|ending| given.ends_with(ending))) {
         Some(given) => {
             let command = format!("hoptax price {}", command_line::word(given));
             Next::new(command, "measures what each of its parts costs")
@@ -227,5 +228,12 @@ mod tests {
         assert_eq!(next(&result), "hoptax compare conf/old.yaml jwt conf/old.yaml+1.39.3 lua");
         let void = result.judged(Verdict::Void, Vec::new());
         assert_eq!(comparison(&void).next.unwrap().purpose, "measures again, after the remedy");
+        let mut studies = fixture::studies();
+        let subjects = studies.arms.iter_mut().flat_map(|arm| &mut arm.comparison.subjects);
+        for measure in subjects.flat_map(|subject| &mut subject.measures) {
+            measure.rounds_until_decided = None;
+        }
+        let of_studies = studies_comparison(&studies).next.unwrap().command;
+        assert_eq!(of_studies, "hoptax compare old.yaml new.yaml");
     }
 }

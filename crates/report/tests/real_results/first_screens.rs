@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_report::Style;
 use hoptax_report::document::Document;
-use hoptax_report::documents::{self, KINDS};
+use hoptax_report::documents::{self, KINDS, Overlaid};
 use hoptax_report::kind::Kind;
 use hoptax_report::render::{json, terminal};
 use serde::de::DeserializeOwned;
@@ -189,6 +189,20 @@ fn the_first_screen_of_each_kind() {
         let screen = screen(&document(&recorded));
         insta::assert_snapshot!(recorded.name, screen);
     }
+}
+
+/// A document of several results, which `hoptax runs compare` prints.
+#[test]
+fn the_first_screen_of_loads_beside_each_other() {
+    let all = recorded();
+    let run = |number: i64, name: &str| {
+        let load = all.iter().find(|recorded| recorded.name == name).unwrap();
+        Overlaid::read(number, &load.text).unwrap()
+    };
+    let screen = screen(&documents::overlay(&[run(1, "load"), run(2, "load-with-agents")]));
+    assert!(screen.lines().count() <= LINES, "{screen}");
+    assert!(screen.lines().all(|line| line.chars().count() <= COLUMNS), "{screen}");
+    insta::assert_snapshot!("overlay", screen);
 }
 
 #[test]

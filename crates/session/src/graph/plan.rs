@@ -6,7 +6,9 @@ use hoptax_functions::{
     Catalogue, Component, Composition, FilterOrder, Fragment, FunctionCall, REQUEST_PATH, Secured,
 };
 use hoptax_plan::file::{Positions, Problem, Problems, Protocol};
-use hoptax_plan::plan::{PlannedCall, PlannedProxy, PlannedRequest, PlannedService, ServiceGraph, USUAL_BYTES};
+use hoptax_plan::plan::{
+    PlannedCall, PlannedProxy, PlannedRequest, PlannedService, ServiceGraph, USUAL_BYTES,
+};
 use hoptax_predict::size::graph::{self, CallSection, GRAPH_FILE, Graph, GraphFile, ServiceSection};
 use hoptax_predict::size::requests_by_proxy;
 

@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use hoptax_text::command_line::word;
+
 use super::Token;
 use crate::failure::Failure;
 use crate::update::{Say, Update};
@@ -16,7 +18,7 @@ const READ_BY_OTHERS: u32 = 0o044;
 
 /// The command that makes a token file.
 fn making(file: &Path) -> String {
-    format!("`(umask 077; head -c 24 /dev/urandom | base64 > {})`", file.display())
+    format!("`(umask 077; head -c 24 /dev/urandom | base64 > {})`", word(file.display()))
 }
 
 impl Token {
@@ -48,7 +50,8 @@ impl Token {
             Failure::bad_input(format!("the token in `{shown}` {why}; make a new one with {}", making(file)))
         })?;
         if about.permissions().mode() & READ_BY_OTHERS != 0 {
-            say(Update::Note(&format!("others on this machine can read the token: `chmod 600 {shown}`")));
+            let named = word(file.display());
+            say(Update::Note(&format!("others on this machine can read the token: `chmod 600 {named}`")));
         }
         Ok(token)
     }

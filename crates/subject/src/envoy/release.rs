@@ -93,9 +93,7 @@ impl<'a> EnvoyChoice<'a> {
         Ok(match self.named {
             Some(path) if path.contains('/') => At::Program(PathBuf::from(path)),
             Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => At::Release(version),
-            Some(name) => {
-                At::Program(on_path(name).ok_or_else(|| ReleaseError::NotOnPath(name.to_owned()))?)
-            }
+            Some(name) => At::Program(on_path(name).ok_or_else(|| ReleaseError::NotOnPath(name.to_owned()))?),
             None => At::Usual,
         })
     }

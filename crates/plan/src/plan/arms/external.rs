@@ -10,7 +10,7 @@ use hoptax_result::ArmKind;
 use super::super::chain::Chain;
 use super::super::points::{self, Requested};
 use super::super::{Arm, Placed, hops};
-use super::{Planned, placed, plain_arm};
+use super::{Planned, placed};
 use crate::file::ExternalEntry;
 
 /// The scheme of URLs.
@@ -74,7 +74,7 @@ impl Planned<'_> {
             summary: summary(external),
             external: Some(external.clone()),
             request: Some(request.clone()),
-            ..plain_arm(resolved.named(&entry.name), kind, Some(compared_with), &resolved.conditions)
+            ..Arm::plain(resolved.named(&entry.name), kind, Some(compared_with), &resolved.conditions)
         };
         self.push(arm, Some(index));
         Ok(())

@@ -4,6 +4,7 @@ use hoptax_host::running::Running;
 
 use super::given::with;
 use super::*;
+use crate::file::Protocol;
 
 /// The example of the issue that asked for one description of a subject, with the knob of `rbac` spelt as it is.
 const EVERY_KIND: &str = r#"arms:

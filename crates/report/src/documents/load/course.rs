@@ -1,4 +1,4 @@
-//! The course of a load: its response times, its requests per second, its connections and its errors over the recorded time.
+//! The course of a load: its response times, its requests and bytes per second, its connections and its errors over the recorded time.
 
 use hoptax_result::{Histogram, LoadResult, Loop, Window};
 
@@ -10,6 +10,9 @@ use crate::histograms::{binned, quantile_ns, recorded};
 /// Windows that the plan of a load divides it into, unless it ends with its requests.
 const WINDOWS: f64 = 100.0;
 const PERCENT: f64 = 100.0;
+/// Bytes of the units of byte rates.
+const KILO: f64 = 1e3;
+const MEGA: f64 = 1e6;
 /// Percentiles of the response time that are drawn over the recorded time.
 const PERCENTILES: [(&str, f64, Tone); 3] =
     [("p50", 0.5, Tone::Own), ("p90", 0.9, Tone::Third), ("p99", 0.99, Tone::Fourth)];
@@ -24,15 +27,19 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let percentiles = percentiles(result, &parts).map(Chart::Series);
     let heat = heat(&parts).map(Chart::Heat);
     let rates = rates(result).map(Chart::Series);
-    if heat.is_none() && rates.is_none() {
+    let bytes = bytes(result).map(Chart::Series);
+    if heat.is_none() && rates.is_none() && bytes.is_none() {
         return None;
     }
     let note = "Response times as they were recorded, with what the generator may have delayed. A percentile is drawn where ten responses \
                 or more are above it. Below: the requests, by when they were due.";
+    let of_bytes = "Bytes are those of bodies: of responses when they were complete, and of requests when they were written.";
+    let note = if bytes.is_some() { format!("{note} {of_bytes}") } else { note.to_owned() };
     let has_rates = rates.is_some();
     let connections = connections(result).map(Chart::Series);
-    let mut blocks = vec![Block::Note(note.to_owned())];
-    blocks.extend(percentiles.into_iter().chain(heat).chain(rates).chain(connections).map(Block::chart));
+    let mut blocks = vec![Block::Note(note)];
+    let charts = percentiles.into_iter().chain(heat).chain(rates).chain(bytes).chain(connections);
+    blocks.extend(charts.map(Block::chart));
     if has_rates {
         let none = "No request that was due in a complete window stayed without an answer.";
         blocks.push(
@@ -150,6 +157,23 @@ fn rates(result: &LoadResult) -> Option<Series> {
     Some(Series::new("requests per second", time(result), y, lines))
 }
 
+/// Bytes of bodies per second over the recorded time, received and sent; none if no body had any, or if they were not recorded.
+fn bytes(result: &LoadResult) -> Option<Series> {
+    let of = result.bytes_over_time.as_ref().filter(|of| of.part_s > 0.0)?;
+    let all = [("received", Tone::Own, of.received.as_slice()), ("sent", Tone::Third, of.sent.as_slice())];
+    let most = all.iter().flat_map(|(_, _, parts)| parts.iter()).copied().max()?;
+    let (unit, of_unit) = if (most as f64) < MEGA * of.part_s { ("kB/s", KILO) } else { ("MB/s", MEGA) };
+    let line = |(name, tone, parts): (&str, Tone, &[u64])| {
+        let point = |(place, bytes): (usize, &u64)| {
+            Point::at((place as f64 + 0.5) * of.part_s, Some(*bytes as f64 / of.part_s / of_unit))
+        };
+        Line::joined(name, tone, parts.iter().enumerate().map(point).collect())
+    };
+    let lines = all.into_iter().filter(|(_, _, parts)| !parts.is_empty()).map(line).collect();
+    let y = Axis::linear(format!("bytes of bodies, {unit}"), unit);
+    Some(Series::new("bytes of bodies per second", time(result), y, lines))
+}
+
 /// Open connections over the recorded time; none if they were as many all the time, or not recorded.
 fn connections(result: &LoadResult) -> Option<Series> {
     let length_s = window_s(result)?;
@@ -183,7 +207,7 @@ fn errors(result: &LoadResult) -> Option<Series> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::CountedTime;
+    use hoptax_result::{BytesOverTime, CountedTime};
 
     use super::*;
     use crate::fixture;
@@ -273,6 +297,37 @@ mod tests {
             window.connections = None;
         }
         assert!(connections(&result).is_none());
+    }
+
+    #[test]
+    fn bytes_are_drawn_per_second_beside_the_rate_if_any_body_was_recorded() {
+        let mut result = fixture::load();
+        let titles = |result: &LoadResult| -> Vec<String> {
+            let blocks = section(result).unwrap().blocks;
+            let title = |block: &Block| {
+                let Block::Chart(chart) = block else { return None };
+                let Chart::Series(series) = chart.as_ref() else { return None };
+                Some(series.title.clone())
+            };
+            blocks.iter().filter_map(title).collect()
+        };
+        assert!(!titles(&result).iter().any(|title| title.starts_with("bytes")), "an older result has none");
+        result.bytes_over_time = BytesOverTime::new(0.1, vec![0, 50_000, 25_000], Vec::new());
+        let found = titles(&result);
+        let of_rate = found.iter().position(|title| title == "requests per second").unwrap();
+        assert_eq!(found[of_rate + 1], "bytes of bodies per second");
+        let values = |result: &LoadResult| -> (&'static str, Vec<(String, Vec<Option<f64>>)>) {
+            let chart = bytes(result).unwrap();
+            let of = |line: Line| (line.name, line.points.iter().map(|point| point.y).collect());
+            (chart.y.unit, chart.lines.into_iter().map(of).collect())
+        };
+        let received = ("received".to_owned(), vec![Some(0.0), Some(500.0), Some(250.0)]);
+        assert_eq!(values(&result), ("kB/s", vec![received]));
+        let xs: Vec<f64> = bytes(&result).unwrap().lines[0].points.iter().map(|point| point.x).collect();
+        assert_eq!(xs, [0.05, 0.15, 0.25]);
+        result.bytes_over_time = BytesOverTime::new(0.5, vec![1_000_000], vec![500_000]);
+        let both = [("received", 2.0), ("sent", 1.0)].map(|(name, rate)| (name.to_owned(), vec![Some(rate)]));
+        assert_eq!(values(&result), ("MB/s", both.to_vec()));
     }
 
     #[test]

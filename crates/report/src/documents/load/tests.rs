@@ -1,7 +1,7 @@
 use hoptax_result::{
     Book, CountRange, EndedBy, FailOn, Finding, Imported, ImportedRange, LatencySet, LoadBounds, LoadRate,
-    Lookups, Measured, Merged, MergedRun, NetworkPlan, Percentile, ProcessAccount, Range, RunLeftOut, Severity, Stated, TimeBounds,
-    TlsResult,
+    Lookups, Measured, Merged, MergedRun, NetworkPlan, Percentile, ProcessAccount, Range, RunLeftOut,
+    Severity, Stated, TimeBounds, TlsResult,
 };
 
 use super::*;

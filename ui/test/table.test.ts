@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { reasonsOf } from "../src/table";
+import type { Cell, Table } from "../src/types/document";
+
+const unknown = (why: string): Cell => ({ quantity: { text: "-", unit: "us", form: "level", basis: { unknown: why } } });
+const table = (...rows: Cell[][]): Table => ({ title: "times", names: "us", columns: [], rows: rows.map((cells) => ({ name: "p50", summary: "", cells })) });
+
+test("the reasons why numbers are not known are said once each, and only those", () => {
+  const measured: Cell = { quantity: { text: "9 ±1", estimate: 9, unit: "us", form: "level", basis: "measured" } };
+  expect(reasonsOf(table([unknown("withheld by steal"), measured], ["empty", unknown("too few"), unknown("withheld by steal")]))).toEqual(["withheld by steal", "too few"]);
+  expect(reasonsOf(table([measured, "empty", { text: "-" }]))).toEqual([]);
+});
