@@ -8,17 +8,17 @@ use serde::Deserialize;
 use crate::said::short;
 use crate::usage::{CPU_TIME, Container, OF_LIMITS, Reading};
 
-/// The newest values of containers.
+/// The latest values of containers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// The newest reading of each container.
+    /// The latest reading of each container.
     pub readings: BTreeMap<Container, Reading>,
-    /// True if the times of the readings are those of the questions of Prometheus to a node, and not those at which the node read:
-    /// `honor_timestamps` is off. All containers of a node then have the same one; a node reads each at another moment.
+    /// True if the times of the readings are those of Prometheus' scrapes, not those at which the node read the counters:
+    /// `honor_timestamps` is off. All containers of a node then share one time, although a node reads each at a different time.
     pub have_times_of_scrapes: bool,
 }
 
-/// The answer to a question.
+/// The answer to a query.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -37,22 +37,22 @@ struct Data {
     result: Option<Vec<Series>>,
 }
 
-/// A series, with its values if the question was for a range of time.
+/// A series, with its values if it was a range query.
 #[derive(Deserialize)]
 struct Series {
     #[serde(default)]
     metric: BTreeMap<String, String>,
-    /// Each with its time, seconds since 1970.
+    /// The values with their times, seconds since 1970.
     #[serde(default)]
     values: Vec<(f64, String)>,
 }
 
-/// The newest value of a series of a container.
+/// The latest value of a container's series.
 struct Sample<'a> {
     metric: &'a str,
     container: Container,
     group: &'a str,
-    /// The server that Prometheus asked.
+    /// The scraped server.
     instance: &'a str,
     at_ms: i64,
     value: f64,
@@ -61,17 +61,17 @@ struct Sample<'a> {
 /// True if an answer has a series.
 ///
 /// # Errors
-/// Why there is no answer.
+/// The reason, when the query failed.
 pub fn has_series(status: u16, body: &[u8]) -> Result<bool, String> {
     answered(status, body).map(|series| !series.is_empty())
 }
 
-/// The newest readings in an answer. Of several series of a container, such as those of two starts or of two that asked the same node, the one
-/// with the newest value counts: each value is that of the same counter at its own time. Values that are no numbers, and series of single
-/// processors, are left out.
+/// The latest readings in an answer. If a container has several series, for example from two starts or from two scrapers of the same node,
+/// the series with the latest value is used: all values are of the same counter, each at its own time. Non-numeric values and series of
+/// single processors are left out.
 ///
 /// # Errors
-/// Why there is no answer.
+/// The reason, when the query failed.
 pub fn samples(status: u16, body: &[u8]) -> Result<Samples, String> {
     let series = answered(status, body)?;
     let newest: Vec<Sample<'_>> = series.iter().filter_map(Series::newest).collect();
@@ -109,7 +109,7 @@ pub fn samples(status: u16, body: &[u8]) -> Result<Samples, String> {
     Ok(Samples { readings: readings.collect(), have_times_of_scrapes })
 }
 
-/// True if most containers have a time that another one of their node has, too.
+/// True if most containers share their time with another container of their node.
 fn have_times_of_scrapes<'a>(chosen: impl Iterator<Item = &'a Sample<'a>>) -> bool {
     let (mut containers, mut times) = (0_usize, BTreeSet::new());
     for sample in chosen {
@@ -141,7 +141,7 @@ impl Series {
         self.metric.get(name).map_or("", String::as_str)
     }
 
-    /// The newest value; none without one, and if it is not that of a whole container.
+    /// The latest value; none if there is none, or if it is not that of a whole container.
     fn newest(&self) -> Option<Sample<'_>> {
         let of = |name: &str| self.label(name).to_owned();
         let container = Container { namespace: of("namespace"), pod: of("pod"), name: of("container") };
