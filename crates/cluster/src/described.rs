@@ -111,7 +111,7 @@ pub(crate) struct Why {
     pub(crate) exit_code: i64,
 }
 
-/// What a container is waiting for.
+/// The event that a container is waiting for.
 pub(crate) enum WaitsFor {
     /// It is starting.
     Start,
@@ -139,7 +139,7 @@ impl Status {
 }
 
 impl Why {
-    /// What a container with this reason is waiting for.
+    /// The event that a container with this reason is waiting for.
     pub(crate) fn waits_for(&self) -> WaitsFor {
         match self.reason.as_str() {
             "" | "ContainerCreating" | "PodInitializing" => WaitsFor::Start,

@@ -114,7 +114,7 @@ const OF_MESH: [&str; 9] = [
 /// The rule that grants a user everything that a dump of a pod needs, as YAML: reading pods and forwarding their ports, only in its
 /// namespace.
 ///
-/// Forwarding over WebSockets is a `get` request; Kubernetes 1.35 and later also requires `create`.
+/// Forwarding over web sockets is a `get` request; Kubernetes 1.35 and later also requires `create`.
 pub fn rule(pod: &PodName, user: Option<&str>) -> String {
     let rules = [
         "{apiGroups: [\"\"], resources: [pods], verbs: [get]}",

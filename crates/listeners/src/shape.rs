@@ -56,7 +56,7 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// Reports a node with the wrong type. What looks like a number may be a text, or too large.
+    /// Reports a node with the wrong type. An apparent number may be a text, or too large.
     fn misfit(&mut self, schema: &Value, tree: &Tree, what: &str) {
         let message = match &tree.node {
             Node::Scalar(Value::String(text), _)

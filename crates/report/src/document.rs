@@ -200,7 +200,7 @@ impl Document {
         self.details.as_deref().unwrap_or("--details")
     }
 
-    /// All tables, each with the title of its section. That of the first screen comes first.
+    /// All tables, each with the title of its section. The table of the first screen comes first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
         let in_sections = self.sections.iter().flat_map(|section| &section.blocks);
         let in_sections = in_sections.filter_map(Block::table);
