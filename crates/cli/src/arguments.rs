@@ -1,4 +1,4 @@
-//! Options that several commands share, the parsers of their values, and what the help and the errors of all commands say.
+//! Options that several commands share, the parsers of their values, and common texts of help and errors.
 
 pub(crate) mod hint;
 pub(crate) mod negative;

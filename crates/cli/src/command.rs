@@ -1,5 +1,5 @@
-//! The command line: all commands, one file each, which has its arguments with their help, and a `run` function from these to an exit
-//! code. What several commands share is in `arguments`.
+//! The command line: all commands, one file each, which contains its arguments with their help, and a `run` function that returns an exit
+//! code. Shared parts are in `arguments`.
 
 mod agent;
 mod calibrate;
@@ -70,7 +70,7 @@ Exit codes:
     after_help = AFTER_HELP
 )]
 pub(crate) struct Arguments {
-    // In the help of a command, these flags are behind its own, and before `--help`, whose place is 999.
+    // In a command's help, these flags come after its own and before `--help`, which has position 999.
     /// Print all of a result, not its first screen alone
     #[arg(long, global = true, display_order = 990)]
     pub(crate) details: bool,
@@ -236,7 +236,7 @@ where
     let command = negative::taken(Arguments::command(), &line);
     let mut command = first_page::shown(usual::shown(command, &line), &line);
     if line.iter().any(|word| word == "--no-color") {
-        // The help and errors of clap, which knows the variable alone.
+        // For clap's help and errors, which only respect the environment variable.
         command = command.color(clap::ColorChoice::Never);
     }
     let matches =

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP, which comes when the terminal is closed: the first requests a clean end. Two of Ctrl-C and SIGTERM
-//! exit immediately.
+//! Ctrl-C, SIGTERM and SIGHUP, which is sent when the terminal is closed. The first signal requests a clean end; the second Ctrl-C or
+//! SIGTERM exits immediately.
 
 use std::io;
 use std::process;
@@ -18,7 +18,7 @@ use crate::exit::{Code, Failure};
 pub(crate) fn listen() -> Result<Interrupt, Failure> {
     let interrupt = listen_without_hangup()?;
     if !signals::is_ignored(SIGHUP).map_err(|error| failure(&error))? {
-        // Not counted as one of two signals: shell and kernel both send it when a terminal is closed.
+        // Does not count as one of two signals: both the shell and the kernel send it when a terminal is closed.
         flag::register(SIGHUP, Arc::clone(interrupt.flag())).map_err(|error| failure(&error))?;
     }
     Ok(interrupt)

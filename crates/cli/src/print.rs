@@ -65,7 +65,7 @@ fn write(parts: &[&[u8]]) -> Result<(), Failure> {
 
 /// Returns true if stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
 fn is_closed(error: &io::Error) -> bool {
-    // A closed terminal is still a character device, but no longer a terminal. A file on a broken disk is neither.
+    // A closed terminal is a character device, but no longer a terminal. A file on a broken disk is neither.
     let is_device =
         || fstat(io::stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_char_device());
     error.kind() == io::ErrorKind::BrokenPipe
@@ -117,7 +117,7 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 /// Sets what is printed.
 pub(crate) fn set(settings: Settings) {
-    // The command line is read once.
+    // The command line is parsed only once.
     let _ = SETTINGS.set(settings);
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn is_quiet() -> bool {
 /// Prints the first screen of a document, or all of it if the command line asks for the details.
 pub(crate) fn document(document: &Document) -> Result<(), Failure> {
     let text = text_of(document);
-    // The empty line before it sets it apart from the command line, which a pipe and a file lack.
+    // An empty line separates the output from the command line on a terminal. There is none in a pipe or a file.
     let is_apart = io::stdout().is_terminal();
     result(if is_apart { &text } else { text.trim_start_matches('\n') })
 }
@@ -162,7 +162,7 @@ pub(crate) fn document_or_json(
 ) -> Result<(), Failure> {
     if json != Some(Path::new("-")) {
         let document = document();
-        // A device or a pipe is not read again.
+        // A device or a pipe cannot be read again.
         let file = json.filter(|path| !fs::metadata(path).is_ok_and(|about| !about.is_file()));
         self::document(&match file {
             Some(file) => document.written_to(file),
@@ -213,7 +213,7 @@ pub(crate) fn note(text: &str) {
 
 /// Prints to stderr what must be read.
 pub(crate) fn on_stderr(text: &str) {
-    // If stderr is closed, the text is lost.
+    // If stderr is closed, the text is dropped.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -256,7 +256,7 @@ pub(crate) fn room() -> Option<Room> {
         return None;
     }
     let (width, height) = size(io::stderr());
-    // A letter in the last column, and a line below the last one, would move what is above.
+    // A character in the last column, or a line below the last one, would scroll the view.
     let style = Style { width: width.saturating_sub(1), colour: may_have_colour() };
     Some(Room { style, height: height.saturating_sub(1) })
 }

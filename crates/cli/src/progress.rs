@@ -1,7 +1,7 @@
 //! Progress on stderr: a view on a terminal, plain lines elsewhere, nothing with `--quiet`.
 //!
-//! A view is drawn by the thread that reports progress, and by no other: of a study and of a search, this thread also sends the load, so a
-//! view is drawn between two slices or trials and never while one is measured; of a load, it is the one that waits for the workers.
+//! Only the thread that reports progress draws a view. For a study and a search, this thread also sends the load, so a view is drawn
+//! between slices or trials, never during a measurement. For a load, it is the thread that waits for the workers.
 
 mod screen;
 
@@ -128,7 +128,7 @@ impl Shown {
                 self.draw(true);
             }
             (Update::Search(search), Some(view)) => view.draw(true, |room| live::search(search, room)),
-            // Its line follows.
+            // Its line is printed separately.
             (Update::Trial(_), _) => {}
             (update, view) => say_above(view, update),
         }
@@ -141,7 +141,7 @@ impl Shown {
         if let Some(lines) = &study.lines {
             lines.show(study.progress, matches!(update, Update::Event(Event::RoundBegan { .. })));
         }
-        // Slices follow each other fast. All other events are rare, and come before something that takes time.
+        // Slices are frequent. All other events are rare, and precede something that takes time.
         self.draw(!matches!(update, Update::Rounds(_) | Update::Event(Event::SliceEnded { .. })));
     }
 
@@ -197,7 +197,7 @@ impl LoadProgress {
     pub(crate) fn show(&mut self, line: &LiveLine) {
         if let Some(view) = &mut self.view {
             self.course.push(*line);
-            // They come twice a second.
+            // Called twice a second.
             view.draw(true, |room| live::load(&self.course, room));
         } else if self.said.elapsed() >= SILENCE {
             self.said = Instant::now();

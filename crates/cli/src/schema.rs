@@ -1,5 +1,5 @@
-//! The JSON Schemas of the files that hoptax reads and writes, by name: those of inputs, that of the API, and one of all outputs that state
-//! their `format`.
+//! The JSON Schemas of the files that hoptax reads and writes, by name: those of inputs, that of the API, and a common one for all outputs
+//! that state their `format`.
 
 use hoptax_predict::size::graph::GraphFile;
 use schemars::schema_for;

@@ -9,10 +9,10 @@ struct Form {
     configs: Vec<IgnoredAny>,
 }
 
-/// The dump in the answer of an admin interface with a status and a body.
+/// Reads the dump in an admin interface's answer, from its status and body.
 ///
 /// # Errors
-/// Why it is no dump. The body is not repeated, as it may be that of anything.
+/// The reason, when it is not a dump. The body is not quoted, because it may contain anything.
 pub fn dump_of(status: u16, body: Vec<u8>) -> Result<String, String> {
     if status != 200 {
         return Err(format!("it answered with status {status}"));

@@ -1,5 +1,5 @@
-//! The client of Kubernetes: reads a pod, and asks the admin interface of its proxy for a dump over a forwarded port; `agents` runs agents,
-//! `requests` sends single requests for whoever measures a mesh, and `prometheus` asks a Prometheus for them.
+//! The Kubernetes client: reads a pod, and gets a dump from the admin interface of its proxy over a forwarded port. `agents` runs agents,
+//! `requests` sends single requests for the measurement of a mesh, and `prometheus` queries a Prometheus.
 
 mod agents;
 mod connection;
@@ -33,20 +33,20 @@ pub use self::agents::{Coming, Removed, Running, remove_left, start_agents};
 pub use self::prometheus::Prometheus;
 pub use self::requests::{Cluster, remove_left_namespaces};
 
-/// Longest time without an answer, or a further part of one.
+/// Longest time without an answer or a further part of it.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Time for the node to say why it could not forward a port, once the forwarded connection has ended.
+/// Time for the node to report why it could not forward a port, after the forwarded connection has ended.
 const REASON: Duration = Duration::from_secs(2);
-/// Most bytes of a dump. A mesh of some thousand services has some hundred million.
+/// Maximum size of a dump, bytes. In a mesh of some thousand services, a dump has several hundred million.
 const MOST_BYTES: usize = 1 << 30;
-/// The question for the dump, with the endpoints of clusters.
+/// The request for the dump, including the endpoints of clusters.
 const DUMP: Question<'static> =
     Question { host: "localhost", path: "/config_dump?include_eds", most_bytes: MOST_BYTES };
 
 /// Takes the dump of the proxy in a pod.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason, when there is no dump.
 pub fn config_dump(source: &DumpSource<'_>) -> Result<Dump, Refused> {
     let runtime = runtime()?;
     let dump = runtime.block_on(async {
@@ -57,7 +57,7 @@ pub fn config_dump(source: &DumpSource<'_>) -> Result<Dump, Refused> {
         let text = session.dump(&admin).await?;
         Ok(Dump { text, admin })
     });
-    // A connection to the API server may still be open.
+    // Do not wait for connections to the API server that are still open.
     runtime.shutdown_background();
     dump
 }
@@ -84,7 +84,7 @@ impl Session<'_> {
         }
     }
 
-    /// Why there is no pod of the name. The API server answers alike if there is no namespace.
+    /// The error for a missing pod or a missing namespace, for which the API server gives the same answer.
     async fn missing(&self) -> Refused {
         let (pod, context) = (self.source.pod.clone(), self.connection.context.clone());
         let there = self.connection.names(&format!("/api/v1/namespaces/{}/pods", pod.namespace())).await;
@@ -96,7 +96,7 @@ impl Session<'_> {
         Refused::NoPod { context, pod, there }
     }
 
-    /// The dump that the admin interface answers with.
+    /// Gets the dump from the admin interface.
     async fn dump(&self, admin: &Admin) -> Result<String, Refused> {
         let pod = self.source.pod;
         let none = |why: String| {
@@ -112,14 +112,14 @@ impl Session<'_> {
         match answer {
             Ok((status, body)) => dump_of(status, body).map_err(none),
             Err(why) => {
-                // The connection ends before the node says why.
+                // The connection ends before the node reports the reason.
                 let reason = timeout(REASON, reason).await.ok().flatten();
                 Err(none(reason.map_or(why, |reason| short(&reason))))
             }
         }
     }
 
-    /// The reason of a request that failed.
+    /// Converts a failed request to a refusal.
     fn refused(&self, failed: Failed, request: Request) -> Refused {
         let (pod, context) = (self.source.pod.clone(), self.connection.context.clone());
         match failed {
@@ -130,14 +130,14 @@ impl Session<'_> {
     }
 }
 
-/// A port of a pod that the API server forwards.
+/// A port of a pod, forwarded by the API server.
 struct Forwarded {
     stream: DuplexStream,
-    /// The reason of the node why it cannot forward it; None once the connection has ended without one.
+    /// The node's reason why it cannot forward the port; None if the connection has ended without one.
     reason: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
 }
 
-/// The reason why no port is forwarded.
+/// The reason why a port is not forwarded.
 enum NotForwarded {
     /// The API server refuses it.
     Failed(Failed),
@@ -145,7 +145,7 @@ enum NotForwarded {
     Other(String),
 }
 
-/// Has the API server forward a port of a pod. Forwarding ends when the stream is dropped.
+/// Makes the API server forward a port of a pod. Forwarding ends when the stream is dropped.
 async fn open_port(
     connection: &Connection,
     namespace: &str,
@@ -162,22 +162,22 @@ async fn open_port(
     }
 }
 
-/// A question to a server of HTTP.
+/// An HTTP request.
 struct Question<'a> {
-    /// The name by which it is asked.
+    /// The value of its Host header.
     host: &'a str,
     path: &'a str,
-    /// The longest answer, bytes.
+    /// Maximum size of the answer, bytes.
     most_bytes: usize,
 }
 
-/// Asks a server, such as an admin interface, over a connection to it: the status and the body of its answer.
+/// Sends a request over a connection to a server, such as an admin interface. Returns the status and the body of the answer.
 async fn ask<S>(stream: S, question: &Question<'_>) -> Result<(u16, Vec<u8>), String>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (mut sender, connection) = within(handshake::<_, Empty<Bytes>>(TokioIo::new(stream))).await?;
-    // It ends with the connection; what it fails with, the request fails with, too.
+    // The task ends with the connection. Its errors are also errors of the request.
     let connection = tokio::spawn(connection);
     let answer = answered(&mut sender, question).await;
     connection.abort();
@@ -207,7 +207,7 @@ async fn answered(
     Ok((status, bytes))
 }
 
-/// The output of a step of a request, which may not be silent.
+/// Waits for a step of a request, with a time limit.
 async fn within<T, E: Error>(step: impl Future<Output = Result<T, E>>) -> Result<T, String> {
     timeout(SILENCE, step).await.map_err(|_| silent())?.map_err(|error| causes(&error))
 }

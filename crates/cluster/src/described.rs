@@ -1,4 +1,4 @@
-//! A pod as the API of Kubernetes describes it, as far as it is needed.
+//! The needed fields of a pod in the Kubernetes API.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub(crate) struct Container {
 #[serde(default)]
 pub(crate) struct Variable {
     pub(crate) name: String,
-    /// None if it comes from elsewhere, such as a secret.
+    /// None for a value from elsewhere, such as a secret.
     pub(crate) value: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Condition {
 #[serde(default)]
 pub(crate) struct ContainerStatus {
     pub(crate) name: String,
-    /// Its id, behind the name of its runtime.
+    /// Its id, with the name of its runtime as prefix.
     #[serde(rename = "containerID")]
     pub(crate) id: String,
     pub(crate) state: ContainerState,
@@ -102,7 +102,7 @@ pub(crate) struct ContainerState {
     pub(crate) terminated: Option<Why>,
 }
 
-/// Why a container does not run. Texts that are not stated are empty.
+/// Why a container is not running. Missing texts are empty.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Why {
@@ -111,23 +111,23 @@ pub(crate) struct Why {
     pub(crate) exit_code: i64,
 }
 
-/// The event that a container waits for.
+/// The event that a container is waiting for.
 pub(crate) enum WaitsFor {
-    /// It is on the way.
+    /// It is starting.
     Start,
-    /// Its image. The node tries again after the first failure, which may have been that of a busy registry.
+    /// Its image. The node retries after a first failure, which may be due to a busy registry.
     Image { is_certain: bool },
-    /// Anything else, which may not come.
+    /// Something else, which may never happen.
     Other,
 }
 
 impl Status {
-    /// The message about a pod that has ended, as the end of a sentence; empty without one.
+    /// The message about a pod that has ended, worded to end a sentence; empty if there is none.
     pub(crate) fn said(&self) -> String {
         self.message.as_deref().map(|message| format!(": {}", short(message))).unwrap_or_default()
     }
 
-    /// The message of the scheduler about a pod that no node takes.
+    /// The scheduler's message about a pod that fits on no node.
     pub(crate) fn unscheduled(&self) -> Option<String> {
         let is_refused = |condition: &&Condition| {
             condition.kind == "PodScheduled"
@@ -139,7 +139,7 @@ impl Status {
 }
 
 impl Why {
-    /// The event that a container with this reason waits for.
+    /// The event that a container with this reason is waiting for.
     pub(crate) fn waits_for(&self) -> WaitsFor {
         match self.reason.as_str() {
             "" | "ContainerCreating" | "PodInitializing" => WaitsFor::Start,
@@ -153,7 +153,7 @@ impl Why {
         }
     }
 
-    /// The reason of a container that waits, with its message.
+    /// The reason of a waiting container, with its message.
     pub(crate) fn in_full(&self) -> String {
         let Self { reason, message, .. } = self;
         if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) }

@@ -1,7 +1,7 @@
-//! A Job of agents in a cluster: what is asked for, and its manifests.
+//! A Job of agents in a cluster: its settings and its manifests.
 //!
-//! The Job is the only object that a load makes by itself: the Secret with the token of its agents belongs to it, as its pods do, so whoever
-//! removes the Job removes all. A Job that nobody removes ends by its deadline, and the cluster removes it a minute later.
+//! The Job is the only object that a load creates directly. The Secret with the token of its agents belongs to it, like its pods, so
+//! deleting the Job deletes everything. A Job that nobody deletes ends at its deadline, and the cluster deletes it a minute later.
 
 mod dress;
 pub mod pods;
@@ -21,30 +21,30 @@ use crate::rights::rule_of_agents;
 pub use dress::Dress;
 pub use readers::Readers;
 
-/// The time in which an agent has to come: a node may have to take its pod and to pull its image.
+/// Time limit for an agent to start: a node may have to accept its pod and pull its image.
 pub const ARRIVAL: Duration = Duration::from_mins(2);
-/// The usual port of an agent or a reader, on the loopback of its pod.
+/// The default port of an agent or a reader, on the loopback of its pod.
 pub const PORT: u16 = 8420;
-/// The labels of all that hoptax makes in a cluster. Others may have one of them, and not both.
+/// The labels of everything that hoptax creates in a cluster. Objects of others may have one of the labels, but not both.
 pub const LABELS: [(&str, &str); 2] =
     [("app.kubernetes.io/name", "hoptax-agent"), ("app.kubernetes.io/managed-by", "hoptax")];
 /// The labels of namespaces in which the cost of a mesh is measured.
 pub const MESH_LABELS: [(&str, &str); 2] =
     [("app.kubernetes.io/name", "hoptax-mesh"), ("app.kubernetes.io/managed-by", "hoptax")];
-/// The container of an agent. A mesh may put others beside it.
+/// The container of an agent. A mesh may add others to the pod.
 pub const CONTAINER: &str = "agent";
-/// The container of an origin, in which hoptax is the server of a measured mesh.
+/// The container of an origin, the server that hoptax runs in a measured mesh.
 pub const ORIGIN: &str = "origin";
 /// The container of a reader of CPU times.
 pub const READER: &str = "reader";
 
 /// The time between the end of a Job and its removal by the cluster, seconds.
 const REMOVED_AFTER_S: u64 = 60;
-/// The time that the cluster has to end pods, beside the deadline of their agents.
+/// Time for the cluster to end pods, in addition to the deadline of their agents.
 const ENDING: Duration = Duration::from_secs(30);
-/// The user and the group of the agent: the numbers that images without a root often have.
+/// The user and group id of the agent, which rootless images commonly use.
 const USER: u32 = 65_532;
-/// The label by which nodes are told apart.
+/// The label that identifies a node.
 const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The folder of the token in a pod.
 const TOKEN_FOLDER: &str = "/run/hoptax";
@@ -52,16 +52,16 @@ const TOKEN_FOLDER: &str = "/run/hoptax";
 /// When a node pulls the image of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pull {
-    /// Always.
+    /// Always pull it.
     Always,
-    /// If it does not have it.
+    /// Pull it if the node does not have it.
     IfNotPresent,
-    /// Never.
+    /// Never pull it.
     Never,
 }
 
 impl Pull {
-    /// The word that Kubernetes has for it.
+    /// Kubernetes' word for the policy.
     pub fn word(self) -> &'static str {
         match self {
             Self::Always => "Always",
@@ -71,7 +71,7 @@ impl Pull {
     }
 }
 
-/// The pods that agents keep off, if there is another node.
+/// Pods whose nodes agents avoid, if there is another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Avoided {
     /// Their namespace.
@@ -83,9 +83,9 @@ pub struct Avoided {
 /// A Job of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentJob {
-    /// Its name, of at most 50 letters: see [`new_name`].
+    /// Its name, at most 50 characters: see [`new_name`].
     pub name: String,
-    /// Its namespace, which exists.
+    /// Its namespace, which must exist.
     pub namespace: Namespace,
     /// The number of agents.
     pub agents: u32,
@@ -93,25 +93,25 @@ pub struct AgentJob {
     pub image: String,
     /// When nodes pull it.
     pub pull: Pull,
-    /// The port of an agent, on the loopback of its pod. On the network of a node, others may have the usual one.
+    /// The port of an agent, on the loopback of its pod. On the network of a node, the default port may be in use.
     pub port: u16,
     /// The targets that agents may send to, `HOST:PORT`.
     pub targets: Vec<String>,
-    /// The time after which an agent ends, whatever it does.
+    /// The time after which an agent ends in any case.
     pub deadline: Duration,
-    /// The processors of an agent, thousandths.
+    /// The processors of an agent, in thousandths.
     pub cpu_millis: u32,
     /// The memory of an agent, MiB.
     pub memory_mib: u32,
-    /// The pods that agents keep off, as far as targets are known.
+    /// The pods whose nodes agents avoid, as far as targets are known.
     pub avoided: Vec<Avoided>,
-    /// The additions to its pods.
+    /// Additions to its pods.
     pub dress: Dress,
 }
 
 /// A name that no other Job has.
 pub fn new_name() -> String {
-    // Its keys are random, and so is the hash of anything: 40 bits of it.
+    // The hasher has random keys, so any hash is random. 40 bits of it are used.
     format!("hoptax-load-{:010x}", RandomState::new().hash_one(0) >> 24)
 }
 
@@ -129,7 +129,7 @@ impl AgentJob {
                 "completions": self.agents,
                 "parallelism": self.agents,
                 "completionMode": "Indexed",
-                // An agent that is lost is not replaced, and the others go on. With `backoffLimit`, the end of one would end all.
+                // A lost agent is not replaced, and the others continue. With `backoffLimit`, the failure of one would end all.
                 "backoffLimitPerIndex": 0,
                 "activeDeadlineSeconds": (ARRIVAL + self.deadline + ENDING).as_secs(),
                 "ttlSecondsAfterFinished": REMOVED_AFTER_S,
@@ -155,12 +155,12 @@ impl AgentJob {
         })
     }
 
-    /// The reference of whatever belongs to the Job with this id, and is removed with it.
+    /// The owner reference for objects that belong to the Job with this id and are deleted with it.
     pub fn owner(&self, uid: &str) -> Value {
         json!({"apiVersion": "batch/v1", "kind": "Job", "name": self.name, "uid": uid})
     }
 
-    /// The manifests as YAML, with the rule that grants what they need, for people who read them before. Id and token are shown as words.
+    /// The manifests as YAML, with the rule that grants the needed rights, for review. Id and token are placeholders.
     pub fn shown(&self) -> String {
         let made = [self.manifest(), self.secret("UID-OF-THE-JOB", "TOKEN-OF-THE-AGENTS")];
         format!("{}{}", rule_of_agents(&self.namespace, None), made.iter().map(document).collect::<String>())
@@ -180,7 +180,7 @@ impl AgentJob {
                 "fsGroup": USER,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            // Agents on one node share its processors and its network.
+            // Spread agents, because agents on one node share its processors and its network.
             "topologySpreadConstraints": [{
                 "maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": agents,
             }],
@@ -194,7 +194,7 @@ impl AgentJob {
         };
         let terms: Vec<Value> = self.avoided.iter().map(off).collect();
         if !terms.is_empty() {
-            // A cluster of one node has no other place.
+            // Only preferred, because a cluster with a single node has no other place.
             let wanted = json!({"preferredDuringSchedulingIgnoredDuringExecution": terms});
             pod["affinity"] = json!({"podAntiAffinity": wanted});
         }
@@ -204,14 +204,16 @@ impl AgentJob {
     fn container(&self) -> Value {
         let listen = format!("127.0.0.1:{}", self.port);
         let (token, deadline) = (format!("{TOKEN_FOLDER}/token"), format!("{}s", self.deadline.as_secs()));
-        // Quiet: the group of the pod reads its token, about which a note would be among its last words.
+        // Quiet, because the agent would note that its token is readable by the pod's group, and its last log lines become the termination
+        // message.
         let mut arguments: Vec<&str> = vec!["lab", "agent", "--quiet", "--listen", &listen];
         arguments.extend(["--token-file", &token, "--deadline", &deadline]);
         for target in &self.targets {
             arguments.extend(["--allow-target", target.as_str()]);
         }
         let memory = format!("{}Mi", self.memory_mib);
-        // Alike, so that the pod is guaranteed: with whole processors, nodes with a static policy give it processors of its own.
+        // Requests equal limits, so that the pod is in the Guaranteed class: with whole processors, nodes with a static CPU policy then
+        // assign exclusive processors.
         let guaranteed = json!({"cpu": cpus(self.cpu_millis), "memory": memory});
         let resources = if self.dress.shares_processors {
             shared_resources(self.memory_mib)
@@ -226,21 +228,21 @@ impl AgentJob {
             "args": arguments,
             "resources": resources,
             "securityContext": container_security(),
-            // The last words of an agent are then part of the state of its pod.
+            // Makes the last log lines of an agent part of the state of its pod.
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [{"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": true}],
         })
     }
 }
 
-/// The resources of a container that shares processors with others: it has no limit of them, and asks for little.
+/// The resources of a container that shares processors: a small request and no limit.
 pub fn shared_resources(memory_mib: u32) -> Value {
     let memory = format!("{memory_mib}Mi");
     json!({"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": memory}})
 }
 
-/// The security of a pod of hoptax without files that belong to its group. With that of its container, it is that of the
-/// profile `restricted` of Pod Security.
+/// The security context of a hoptax pod without files that belong to its group. Together with that of its container, it meets the
+/// `restricted` Pod Security profile.
 pub fn pod_security() -> Value {
     json!({
         "runAsNonRoot": true,
@@ -250,7 +252,7 @@ pub fn pod_security() -> Value {
     })
 }
 
-/// The security of a container of hoptax.
+/// The security context of a hoptax container.
 pub fn container_security() -> Value {
     json!({
         "allowPrivilegeEscalation": false,
@@ -259,7 +261,7 @@ pub fn container_security() -> Value {
     })
 }
 
-/// A further document of YAML.
+/// An additional YAML document.
 pub fn document(manifest: &Value) -> String {
     format!("---\n{}", written(manifest).text)
 }
@@ -269,7 +271,7 @@ fn labels() -> Value {
     LABELS.into_iter().collect()
 }
 
-/// The annotations of pods. A load that is moved is lost: those who pack nodes, the cluster autoscaler and Karpenter, leave it.
+/// The annotations of pods. A load whose pod is evicted is lost, so they tell the cluster autoscaler and Karpenter not to evict it.
 fn annotations() -> Value {
     json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"})
 }
@@ -279,8 +281,8 @@ fn cpus(millis: u32) -> String {
     if millis.is_multiple_of(1_000) { (millis / 1_000).to_string() } else { format!("{millis}m") }
 }
 
-/// The namespace and the name of the service that a host is the name of, for a load from a namespace: `NAME`, `NAME.NAMESPACE`, and these with
-/// `.svc` and the domain of the cluster. None for what is surely no service.
+/// The namespace and the name of the service that a host refers to, for a load from namespace `from`: `NAME`, `NAME.NAMESPACE`, or either
+/// followed by `.svc` and the cluster domain. None for a host that is certainly not a service.
 pub fn service_of<'a>(host: &'a str, from: &'a Namespace) -> Option<(&'a str, &'a str)> {
     let mut words = host.trim_end_matches('.').split('.');
     let name = words.next().filter(|name| !name.is_empty() && name.parse::<u8>().is_err())?;
@@ -291,8 +293,8 @@ pub fn service_of<'a>(host: &'a str, from: &'a Namespace) -> Option<(&'a str, &'
     (is_service && namespace_is_name && name_is_name).then_some((namespace, name))
 }
 
-/// The affinity to these nodes alone, by their names: the label of a node with its host's name may have another one.
-/// Kubernetes takes one name in a term, and any of the terms.
+/// The affinity to exactly these nodes, by their names, because the value of a node's hostname label may differ from its name. Kubernetes
+/// accepts one name per term, and matches any of the terms.
 fn on_nodes(nodes: &[String]) -> Value {
     let term = |name: &String| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]});
     json!({"nodeSelectorTerms": nodes.iter().map(term).collect::<Vec<_>>()})

@@ -1,14 +1,14 @@
-//! Takes the dump of an Envoy that runs in a pod of a Kubernetes cluster, and runs agents in pods, through the API of the cluster.
+//! Takes dumps of Envoys in pods of a Kubernetes cluster, and runs agents in pods, through the API of the cluster.
 //!
-//! [`config_dump`] reads the pod, finds the port of Envoy's admin interface ([`pod`]), has the API server forward it, and asks for
-//! `/config_dump`. Forwarding reaches an interface that listens on the loopback of the pod, and runs nothing in it.
+//! [`config_dump`] reads the pod, finds the port of Envoy's admin interface ([`pod`]), makes the API server forward it, and requests
+//! `/config_dump`. Forwarding reaches an interface on the loopback of the pod without running anything in the pod.
 //!
 //! [`job`] has the manifests of agents, and reads the states of their pods; `client` makes their Job, forwards their ports, and removes it.
 //! For the cost of a mesh, [`seen`] reads its pods, [`usage`] the CPU time of their containers in the metrics of kubelets, and [`prometheus`]
 //! that in the answers of a Prometheus, which is behind a [`service`] or at a URL.
 //!
-//! Only `client` knows the client of Kubernetes, and opens sockets. It is behind the feature `client`; without it, [`config_dump`] says
-//! how to get a program that has it.
+//! Only `client` depends on the Kubernetes client library and opens sockets. It is behind the feature `client`; without it, [`config_dump`]
+//! reports how to get a program that has it.
 
 mod admin;
 mod answer;
@@ -39,29 +39,29 @@ pub use described::Pod;
 pub use name::{Namespace, PodName};
 pub use refused::Refused;
 
-/// The proxy whose dump is taken: its pod, and what the user says about it.
+/// The proxy to dump: its pod, and further settings of the user.
 #[derive(Clone, Copy, Debug)]
 pub struct DumpSource<'a> {
     /// The pod.
     pub pod: &'a PodName,
     /// The context of the kubeconfig; none for the current one.
     pub context: Option<&'a str>,
-    /// The container of the proxy; none for one that is known by its name.
+    /// The container of the proxy; none to recognise it by its name.
     pub container: Option<&'a str>,
-    /// The port of Envoy's admin interface; none for the one that the pod shows.
+    /// The port of Envoy's admin interface; none for the one stated in the pod.
     pub admin_port: Option<u16>,
 }
 
 /// The dump of a proxy in a pod.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dump {
-    /// The answer of `/config_dump?include_eds`, as Envoy wrote it. Envoy masks private keys and passwords in it, and no other secret.
+    /// The answer of `/config_dump?include_eds`, unchanged. Envoy masks private keys and passwords in it, but no other secrets.
     pub text: String,
     /// The admin interface that answered.
     pub admin: Admin,
 }
 
-/// Shows the length of the dump, which may hold secrets, and none of it.
+/// Shows only the length of the dump, which may contain secrets.
 impl fmt::Debug for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { text, admin } = self;
@@ -72,7 +72,7 @@ impl fmt::Debug for Dump {
 /// Takes the dump of the proxy in a pod.
 ///
 /// # Errors
-/// Always: this build has no client of Kubernetes.
+/// Always: this build has no Kubernetes client.
 #[cfg(not(feature = "client"))]
 pub fn config_dump(source: &DumpSource<'_>) -> Result<Dump, Refused> {
     Err(Refused::NotBuilt { context: source.context.map(str::to_owned), pod: source.pod.clone() })

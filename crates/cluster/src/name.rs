@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Most letters of the name of a namespace, a label of DNS (RFC 1123).
+/// Maximum length of a namespace's name, a DNS label (RFC 1123).
 const MOST_OF_NAMESPACE: usize = 63;
-/// Most letters of the name of a pod, a name of DNS (RFC 1123).
+/// Maximum length of a pod's name, a DNS name (RFC 1123).
 const MOST_OF_POD: usize = 253;
-/// A pod, as an error shows one.
+/// An example of a pod in errors.
 const EXAMPLE: &str = "`shop/cart-5f7d9`";
 
-/// The name of a namespace. It has letters, digits and `-` alone, so it may be part of a path.
+/// The name of a namespace. It has only letters, digits and `-`, so it can be part of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace(String);
 
@@ -41,7 +41,7 @@ impl fmt::Display for Namespace {
     }
 }
 
-/// The name of a pod, with its namespace. Both have letters, digits, `-` and `.` alone, so they may be parts of a path.
+/// The name of a pod with its namespace. Both have only letters, digits, `-` and `.`, so they can be parts of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodName {
     namespace: String,

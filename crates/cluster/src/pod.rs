@@ -1,4 +1,4 @@
-//! The admin interface of the proxy in a pod, by what the pod says of itself.
+//! The admin interface of the proxy in a pod, from the pod's description.
 
 mod port;
 
@@ -8,7 +8,7 @@ use crate::described::{Container, ContainerState, ContainerStatus, Pod, Status};
 use crate::name::PodName;
 use crate::refused::Refused;
 
-/// The proxy of a container if it is known to be no Envoy. The container of ztunnel has the name of a sidecar of Istio.
+/// The proxy in a container that is known not to be Envoy. The container of ztunnel has the same name as an Istio sidecar.
 fn other_proxy(container: &Container) -> Option<&'static str> {
     if container.name == "linkerd-proxy" {
         return Some("that of Linkerd");
@@ -18,7 +18,7 @@ fn other_proxy(container: &Container) -> Option<&'static str> {
 }
 
 impl Pod {
-    /// The containers that run beside each other: sidecars may be init containers that are always restarted.
+    /// The containers that run at the same time: a sidecar may be an init container that is always restarted.
     fn beside(&self) -> impl Iterator<Item = &Container> {
         let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
         self.spec.containers.iter().chain(self.spec.init_containers.iter().filter(is_sidecar))
@@ -27,7 +27,7 @@ impl Pod {
     /// The admin interface of its proxy. The user may state the container and the port.
     ///
     /// # Errors
-    /// When the pod has no such container, none or several of known proxies, a proxy that is no Envoy, or shows no port.
+    /// When the pod has no such container, none or several known proxies, a proxy other than Envoy, or no known port.
     pub fn admin(&self, pod: &PodName, container: Option<&str>, port: Option<u16>) -> Result<Admin, Refused> {
         let names = || self.beside().map(|container| container.name.clone()).collect::<Vec<_>>();
         let found = match container {
@@ -67,7 +67,7 @@ impl Pod {
         }
     }
 
-    /// The only container of a known proxy; none if there is none.
+    /// The only container with a known proxy; none if there is none.
     fn only_known(&self, pod: &PodName) -> Result<Option<(&Container, Option<&'static Known>)>, Refused> {
         let found = self.beside().filter_map(|container| Some((container, known(&container.name)?)));
         let found: Vec<_> = found.collect();
@@ -81,10 +81,10 @@ impl Pod {
         }
     }
 
-    /// Checks that the container of the proxy runs, or, without one, the pod. `context` is that of the kubeconfig.
+    /// Checks that the container of the proxy is running or, if it is unknown, the pod. `context` is a context of the kubeconfig.
     ///
     /// # Errors
-    /// When it does not, with the reason that the cluster states.
+    /// When it is not running, with the cluster's reason.
     pub fn check_running(
         &self,
         context: &str,
@@ -98,7 +98,7 @@ impl Pod {
         let waits = |status: &ContainerStatus| {
             let ContainerState { running, waiting, terminated } = &status.state;
             let reason = &waiting.as_ref().or(terminated.as_ref())?.reason;
-            // An init container that has ended well is no reason.
+            // A successfully completed init container is not a reason.
             let is_one = running.is_none() && !["", "Completed"].contains(&reason.as_str());
             is_one.then(|| format!("`{}`: {reason}", status.name))
         };

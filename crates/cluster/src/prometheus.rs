@@ -1,7 +1,7 @@
-//! A Prometheus as a source of CPU times of containers: its address, the questions to it, and its answers.
+//! A Prometheus as a source of containers' CPU times: its address, queries and answers.
 //!
-//! It has the metrics of the kubelets ([`usage`](crate::usage)) as often as it asks for them, usually every 10 to 60 seconds. A question for a
-//! range of time is answered with what it has stored, each value with its time, and with nothing in between.
+//! It scrapes the metrics of the kubelets ([`usage`](crate::usage)), usually every 10 to 60 seconds. A range query is answered with the
+//! stored values and their times, without interpolation.
 //!
 //! Source: <https://prometheus.io/docs/prometheus/latest/querying/api/>.
 
@@ -17,7 +17,7 @@ use crate::usage::{CPU_TIME, PERIODS, THROTTLED, THROTTLED_S};
 
 pub use self::answer::{has_series, readings};
 
-/// The time of which all that is stored is asked for. It is longer than the time between two values.
+/// The time range of queries. It is longer than the time between two stored values.
 const RANGE: &str = "2m";
 /// The containers of pods: without the sums of pods, which name none, without what holds their namespaces, and without single processors.
 const OF_CONTAINERS: &str = "container!=\"\",container!=\"POD\",pod!=\"\",cpu=~\"total|\"";
@@ -34,13 +34,13 @@ pub enum Address {
         /// Its port.
         port: u16,
     },
-    /// A server that this machine reaches by HTTP.
+    /// A server that this machine reaches over HTTP.
     Url {
-        /// Its name or address, the latter in brackets if it is one of IPv6.
+        /// Its name or address. An IPv6 address is in brackets.
         host: String,
         /// Its port.
         port: u16,
-        /// The beginning of its paths: empty, or with a slash before it and none behind it.
+        /// The prefix of its paths: empty, or with a leading and without a trailing slash.
         prefix: String,
     },
 }
@@ -76,7 +76,7 @@ impl fmt::Display for Address {
 fn of_service(text: &str) -> Option<Address> {
     let (service, port) = text.rsplit_once(':')?;
     let (namespace, name) = service.split_once('/')?;
-    // Both are labels of DNS, which may be parts of a path.
+    // Both are DNS labels, which can be parts of a path.
     let label = |text: &str| text.parse::<Namespace>().ok().map(|label| label.as_str().to_owned());
     Some(Address::Service { namespace: label(namespace)?, name: label(name)?, port: number(port)? })
 }
@@ -103,21 +103,21 @@ fn number(port: &str) -> Option<u16> {
     port.parse().ok().filter(|port| *port > 0)
 }
 
-/// The question whether there are CPU times of containers. The answer is a number, and not all of them.
+/// The query that checks for CPU times of containers. The answer is a count.
 pub fn any() -> String {
     format!("count({CPU_TIME}{{{OF_CONTAINERS}}})")
 }
 
-/// The question for the CPU times and the limits of the containers of these namespaces.
+/// The query for the CPU times and limits of the containers in these namespaces.
 pub fn of_namespaces<'a>(namespaces: impl IntoIterator<Item = &'a str>) -> String {
-    // A template may state what is no name of a namespace; such a namespace has no containers.
+    // A template may contain an invalid namespace name; such a namespace has no containers.
     let named = namespaces.into_iter().filter(|name| name.parse::<Namespace>().is_ok());
     let namespaces = named.collect::<Vec<_>>().join("|");
     let metrics = [CPU_TIME, PERIODS, THROTTLED, THROTTLED_S].join("|");
     format!("{{__name__=~\"{metrics}\",namespace=~\"{namespaces}\",{OF_CONTAINERS}}}[{RANGE}]")
 }
 
-/// The path of a question.
+/// The path of a query.
 pub fn path(prefix: &str, query: &str) -> String {
     let query: String = byte_serialize(query.as_bytes()).collect();
     format!("{prefix}/api/v1/query?query={query}")

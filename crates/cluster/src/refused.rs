@@ -1,4 +1,4 @@
-//! Reasons why there is no dump, or no agents in pods, each with what to do.
+//! Reasons why there is no dump, or no agents in pods, each with advice.
 
 use hoptax_text::nearest::{hint, nearest, suggestion};
 
@@ -6,13 +6,13 @@ use crate::admin::Admin;
 use crate::name::{Namespace, PodName};
 use crate::rights::{Made, Missing, Request, rule, rule_of_agents, rule_of_mesh};
 
-/// Most names that an error lists.
+/// Maximum number of names in an error.
 const MOST_LISTED: usize = 12;
 
 /// Reason why there is no dump of a pod, or why there are no agents in pods.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The program has no client of Kubernetes.
+    /// The program has no Kubernetes client.
     #[error(
         "this hoptax was built without a client of Kubernetes, which --pod needs: build it with `make build`, or with `cargo build --release \
          --package hoptax --features cluster`; or save the dump with `{}`, and price that file",
@@ -24,7 +24,7 @@ pub enum Refused {
         /// The pod.
         pod: PodName,
     },
-    /// The program has no client of Kubernetes, which agents in pods need.
+    /// The program has no Kubernetes client, which agents in pods need.
     #[error(
         "this hoptax was built without a client of Kubernetes, which {option} needs: build it with `make build`, or with `cargo build \
          --release --package hoptax --features cluster`; a load may have agents that are started by other means: --agents"
@@ -33,7 +33,7 @@ pub enum Refused {
         /// The option that needs it.
         option: &'static str,
     },
-    /// The user lacks a right that agents in pods need, or the cluster does not admit them.
+    /// The user lacks a right that agents in pods need, or the cluster rejects the objects.
     #[error("{}", forbidden_agents(context, namespace, doing, said))]
     ForbiddenAgents {
         /// The context.
@@ -60,7 +60,7 @@ pub enum Refused {
         /// The answer.
         said: String,
     },
-    /// The user lacks a right that the measurement of a mesh needs, or the cluster does not admit what it makes.
+    /// The user lacks a right that the measurement of a mesh needs, or the cluster rejects the objects.
     #[error("{}", forbidden_mesh(context, doing, said, made))]
     ForbiddenMesh {
         /// The context.
@@ -69,10 +69,10 @@ pub enum Refused {
         doing: String,
         /// The message of the API server.
         said: String,
-        /// All that templates make, which the rule is to grant.
+        /// All objects of templates, which the rule must grant.
         made: Vec<Made>,
     },
-    /// The API server refuses a request of the measurement of a mesh for another reason, or another server answers.
+    /// The API server refuses a request of a mesh measurement for another reason, or another server answers.
     #[error("the API server of context `{context}` does not {doing}: {said}")]
     ApiOfMesh {
         /// The context.
@@ -82,7 +82,7 @@ pub enum Refused {
         /// The answer.
         said: String,
     },
-    /// A Prometheus gives no CPU times of containers.
+    /// A Prometheus does not provide CPU times of containers.
     #[error("Prometheus `{address}` gives no CPU times: {why}")]
     NoPrometheus {
         /// Its address.
@@ -127,7 +127,7 @@ pub enum Refused {
         /// The contexts of the kubeconfig.
         there: Vec<String>,
     },
-    /// The cluster does not know the user.
+    /// The cluster does not accept the user's credentials.
     #[error(
         "the cluster of context `{context}` does not accept the credentials of the kubeconfig: {why}; they may have expired: log in again, \
          and try `kubectl --context {context} auth whoami`"
@@ -187,7 +187,7 @@ pub enum Refused {
     NoNamespace {
         /// The context.
         context: String,
-        /// The namespace of the user.
+        /// The requested namespace.
         wanted: String,
         /// The namespaces that the user may list.
         there: Vec<String>,
@@ -202,17 +202,17 @@ pub enum Refused {
         /// The pods of its namespace that the user may list.
         there: Vec<String>,
     },
-    /// The pod or its proxy does not run.
+    /// The pod or its proxy is not running.
     #[error("pod `{pod}` does not run: {why}; `{} describe pod {}` says more", kubectl(Some(context.as_str()), pod.namespace()), pod.name())]
     NotRunning {
         /// The context.
         context: String,
         /// The pod.
         pod: PodName,
-        /// The state that the cluster states.
+        /// The state that the cluster reports.
         why: String,
     },
-    /// No container is that of a known proxy.
+    /// No container has a known proxy.
     #[error(
         "pod `{pod}` has no container of a known proxy, such as `istio-proxy`, `consul-dataplane` or `envoy`; it has {}: name that of Envoy \
          with --container, and the port of its admin interface with --admin-port",
@@ -224,7 +224,7 @@ pub enum Refused {
         /// Its containers.
         there: Vec<String>,
     },
-    /// Several containers are those of known proxies.
+    /// Several containers have known proxies.
     #[error("pod `{pod}` has several proxies, {}: name one with --container", listed(there))]
     SeveralProxies {
         /// The pod.
@@ -241,12 +241,12 @@ pub enum Refused {
     NoContainer {
         /// The pod.
         pod: PodName,
-        /// The container of the user.
+        /// The requested container.
         wanted: String,
-        /// Its containers that run beside each other.
+        /// Its containers that run at the same time.
         there: Vec<String>,
     },
-    /// The container shows no port of an admin interface.
+    /// No port of an admin interface is stated for the container.
     #[error(
         "container `{container}` of pod `{pod}` shows no port of an admin interface: name it with --admin-port; it is in `admin` of the \
          bootstrap of its Envoy"
@@ -257,7 +257,7 @@ pub enum Refused {
         /// The container.
         container: String,
     },
-    /// The proxy of the pod is no Envoy.
+    /// The proxy of the pod is not Envoy.
     #[error(
         "the proxy of pod `{pod}` is {proxy}, which is no Envoy and has no dump of one; measure it where it runs, as an arm with a `url`"
     )]
@@ -267,7 +267,7 @@ pub enum Refused {
         /// The proxy.
         proxy: &'static str,
     },
-    /// The admin interface does not answer with a dump.
+    /// The admin interface does not return a dump.
     #[error("{}", no_dump(context, pod, admin, why))]
     NoDump {
         /// The context.
@@ -291,12 +291,12 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// The refusal of a client whose thread panicked.
+    /// The error for a client whose thread panicked.
     pub fn broken_thread() -> Self {
         Self::Machine { why: "its thread broke, which is a bug in hoptax".to_owned() }
     }
 
-    /// True if another command line would do; otherwise the cluster, its rights or this machine must change.
+    /// True if a different command line would help; otherwise the cluster, its rights or this machine must change.
     pub fn is_of_input(&self) -> bool {
         match self {
             Self::NoContext { .. }
@@ -328,13 +328,13 @@ impl Refused {
     }
 }
 
-/// The beginning of a command line of kubectl, in a namespace. None for the current context.
+/// The start of a kubectl command line in a namespace. None for the current context.
 fn kubectl(context: Option<&str>, namespace: &str) -> String {
     let context = context.map(|context| format!(" --context {context}")).unwrap_or_default();
     format!("kubectl{context} -n {namespace}")
 }
 
-/// The command lines that save a dump without hoptax. None for the port of Istio, as an example.
+/// The command lines that save a dump without hoptax. None for the port uses that of Istio as an example.
 fn by_hand(context: Option<&str>, pod: &PodName, port: Option<u16>) -> String {
     let (kubectl, name, port) = (kubectl(context, pod.namespace()), pod.name(), port.unwrap_or(15000));
     format!(
@@ -363,7 +363,7 @@ fn forbidden(context: &str, pod: &PodName, request: Request, said: &str) -> Stri
     ungranted(&missing, (context, pod.namespace()), &format!("the dump of pod `{pod}` needs"), said, &rule)
 }
 
-/// The right that is missing; without one, the admission that was refused, such as for a quota.
+/// The message about a missing right, or else about a refused admission, for example because of a quota.
 fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &str) -> String {
     match Missing::stated(said) {
         Some(missing) => {
@@ -377,7 +377,7 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
     }
 }
 
-/// The right that is missing; without one, the admission that was refused.
+/// The message about a missing right, or else about a refused admission.
 fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[Made]) -> String {
     let Some(Missing { user, verb, group, resource }) = Missing::stated(said) else {
         return format!(
@@ -387,7 +387,7 @@ fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[Made]) -> Stri
     };
     let mut made = made.to_vec();
     if verb == "create" {
-        // Its name in the message is certain.
+        // The name of the resource in the message is authoritative.
         made.push(Made { group, resource: resource.clone() });
     }
     let rule = rule_of_mesh(user.as_deref(), &made);
@@ -431,7 +431,7 @@ fn doing(request: Request, pod: &PodName) -> String {
     }
 }
 
-/// The pods that may be meant: those whose names begin so, as a workload gives its pods its own name, then the most similar ones.
+/// The pods that the user may have meant: first those with this prefix, because a workload names its pods after itself, then similar names.
 fn pods(context: &str, pod: &PodName, there: &[String]) -> String {
     let all = || there.iter().map(String::as_str);
     let mut meant: Vec<&str> = all().filter(|other| other.starts_with(pod.name())).collect();
@@ -456,7 +456,7 @@ fn no_dump(context: &str, pod: &PodName, Admin { container, port, source }: &Adm
     )
 }
 
-/// Names in backquotes; of many, the first and how many more there are.
+/// Names in backticks. If there are too many, the first of them and the number of the others.
 fn listed(names: &[String]) -> String {
     let (shown, more) = names.split_at(names.len().min(MOST_LISTED));
     let quoted: Vec<String> = shown.iter().map(|name| format!("`{name}`")).collect();

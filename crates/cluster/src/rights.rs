@@ -1,4 +1,4 @@
-//! The rights that taking a dump and running agents need, and the rules that grant them.
+//! The rights that dumps and agents need, and the rules that grant them.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -14,10 +14,10 @@ pub enum Request {
     Forward,
 }
 
-/// A kind of objects that a template makes.
+/// A kind of objects in a template.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Made {
-    /// The group of its API, such as `security.istio.io`; empty for that of Kubernetes' core.
+    /// Its API group, such as `security.istio.io`; empty for the core group.
     pub group: String,
     /// Its name in paths, such as `authorizationpolicies`.
     pub resource: String,
@@ -30,17 +30,17 @@ pub struct Missing {
     pub user: Option<String>,
     /// The verb, such as `get`.
     pub verb: String,
-    /// The group of the resource's API; empty for that of Kubernetes' core, and if the message names none.
+    /// The API group of the resource; empty for the core group, and if the message names none.
     pub group: String,
     /// The resource, such as `pods/portforward`.
     pub resource: String,
 }
 
 impl Missing {
-    /// The right that a refused request lacked, by the message of the API server; what it leaves out, by the request.
+    /// The right that a refused request lacked, from the API server's message. Parts that the message lacks are taken from the request.
     ///
-    /// Its authorizer of rules writes: `User "USER" cannot VERB resource "RESOURCE" in API group "" in the namespace "NAMESPACE"`.
-    /// Other reasons to forbid, such as an admission plugin, have other forms.
+    /// The RBAC authorizer writes: `User "USER" cannot VERB resource "RESOURCE" in API group "" in the namespace "NAMESPACE"`. Other
+    /// refusals, such as those of an admission plugin, have other forms.
     pub fn from_message(message: &str, request: Request) -> Self {
         let resource = match request {
             Request::Read => "pods",
@@ -54,7 +54,7 @@ impl Missing {
         }
     }
 
-    /// The right that a message of the authorizer of rules names; none for another reason to forbid, such as a quota.
+    /// The right in a message of the RBAC authorizer; none for other refusals, such as a quota.
     pub fn stated(message: &str) -> Option<Self> {
         Some(Self {
             user: user_of(message),
@@ -86,7 +86,7 @@ fn resource_of(message: &str) -> Option<String> {
     quoted(message, "resource \"")
 }
 
-/// The rules for agents in pods. A service is read to keep agents off the nodes of its pods; without that right, nothing else fails.
+/// The rules for agents in pods. The right to read services keeps agents off the nodes of their pods; nothing else fails without it.
 const OF_AGENTS: [&str; 6] = [
     "{apiGroups: [batch], resources: [jobs], verbs: [create, list, delete]}",
     "{apiGroups: [\"\"], resources: [secrets], verbs: [create]}",
@@ -96,9 +96,9 @@ const OF_AGENTS: [&str; 6] = [
     "{apiGroups: [\"\"], resources: [services], verbs: [get]}",
 ];
 
-/// The rules for the measurement of a mesh, in the whole cluster: its namespaces are new, so nobody can have been given rights in them. The
-/// CPU time of containers is in the metrics of kubelets, behind `nodes/proxy`, in control groups, which pods of `daemonsets` read, and in a
-/// Prometheus, behind a port of a pod of its service: one of them suffices.
+/// The cluster-wide rules for the measurement of a mesh: its namespaces are new, so nobody can have rights in them yet. The CPU time of
+/// containers is in the metrics of kubelets behind `nodes/proxy`, in control groups, which pods of `daemonsets` read, and in a Prometheus
+/// behind a port of a pod of its service. One of these suffices.
 const OF_MESH: [&str; 9] = [
     "{apiGroups: [\"\"], resources: [namespaces], verbs: [create, list, delete]}",
     "{apiGroups: [\"\"], resources: [nodes, nodes/proxy], verbs: [get]}",
@@ -111,9 +111,10 @@ const OF_MESH: [&str; 9] = [
     "{apiGroups: [apps], resources: [daemonsets], verbs: [create, delete]}",
 ];
 
-/// The rule that grants a user all that a dump of a pod needs, as YAML: reading pods and forwarding their ports, in its namespace alone.
+/// The rule that grants a user everything that a dump of a pod needs, as YAML: reading pods and forwarding their ports, only in its
+/// namespace.
 ///
-/// A forwarding over web sockets is a request to `get`; Kubernetes 1.35 and later also asks for `create`.
+/// Forwarding over web sockets is a `get` request; Kubernetes 1.35 and later also requires `create`.
 pub fn rule(pod: &PodName, user: Option<&str>) -> String {
     let rules = [
         "{apiGroups: [\"\"], resources: [pods], verbs: [get]}",
@@ -122,15 +123,15 @@ pub fn rule(pod: &PodName, user: Option<&str>) -> String {
     granted("hoptax-price", Some(pod.namespace()), rules, user)
 }
 
-/// The rule that grants a user all that agents in pods need, as YAML, in one namespace alone: making a Job and the Secret with its token,
-/// watching the pods and events of the Job, forwarding ports of the pods, and removing the Job. No Secret can be read by it.
+/// The rule that grants a user everything that agents in pods need, as YAML, only in one namespace: creating a Job and the Secret with its
+/// token, watching the pods and events of the Job, forwarding ports of the pods, and deleting the Job. It does not grant reading Secrets.
 pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
     granted("hoptax-load", Some(namespace.as_str()), OF_AGENTS, user)
 }
 
-/// The rule that grants a user all that the measurement of a mesh needs, as YAML, in the whole cluster: making and removing namespaces, in
-/// them pods, Jobs, `DaemonSet`s, Secrets and services, forwarding ports of pods, reading nodes and the metrics of their kubelets, and creating
-/// the objects of templates.
+/// The rule that grants a user everything that the measurement of a mesh needs, as YAML, cluster-wide: creating and deleting namespaces,
+/// and in them pods, Jobs, `DaemonSet`s, Secrets and services, forwarding ports of pods, reading nodes and the metrics of their kubelets,
+/// and creating the objects of templates.
 pub fn rule_of_mesh(user: Option<&str>, made: &[Made]) -> String {
     let is_granted = |one: &&Made| {
         OF_MESH.iter().any(|rule| {
@@ -146,7 +147,7 @@ pub fn rule_of_mesh(user: Option<&str>, made: &[Made]) -> String {
     granted("hoptax-mesh", None, OF_MESH.into_iter().map(str::to_owned).chain(of_made), user)
 }
 
-/// The words of a list in a rule.
+/// The items of a list in a rule.
 fn listed<'a>(rule: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
     let list = rule.split_once(&format!("{key}: [")).and_then(|(_, rest)| rest.split_once(']'));
     list.map_or("", |(list, _)| list).split(", ").map(|word| word.trim_matches('"'))
@@ -163,7 +164,7 @@ fn subject(user: Option<&str>) -> String {
     }
 }
 
-/// A role and its binding to a user, as YAML: in a namespace, or without one in the whole cluster.
+/// A role and its binding to a user, as YAML: in a namespace, or cluster-wide without one.
 fn granted(
     name: &str,
     namespace: Option<&str>,
@@ -193,7 +194,7 @@ subjects:
     )
 }
 
-/// A text as a scalar of YAML: all of JSON is YAML.
+/// A text as a YAML scalar. JSON strings are valid YAML.
 fn scalar(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,9 +1,10 @@
-//! Messages of others, as far as an error repeats them.
+//! Messages of other programs, shortened for errors.
 
-/// Most letters of a message of a server or a program that an error repeats: a proxy before an API server answers with whole pages.
+/// Maximum length of a server's or program's message in an error, in characters: a proxy in front of an API server may answer with a whole
+/// page.
 const MOST_LETTERS: usize = 500;
 
-/// A message of somebody else, as far as an error repeats it: no controls of a terminal, and not all of a page.
+/// A message of another program, shortened and without terminal control characters.
 pub(crate) fn short(message: &str) -> String {
     let words = message.split(|letter: char| letter.is_whitespace() || letter.is_control());
     let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

@@ -1,14 +1,14 @@
-//! A pod of a measurement as the cluster shows it: its address, its containers, and why it does not come.
+//! A pod of a measurement as the cluster shows it: its address, its containers, and why it does not start.
 
 use crate::described::{Condition, ContainerStatus, Pod, Status, WaitsFor};
 use crate::job::{CONTAINER, ORIGIN, READER};
 
-/// A reason why a pod does not come.
+/// A reason why a pod does not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodTrouble {
-    /// The cause with the next step, as the end of a sentence about the pod.
+    /// The cause with the next step, worded to end a sentence about the pod.
     pub why: String,
-    /// True if waiting does not help; otherwise the cluster may still mend it.
+    /// True if waiting does not help; otherwise the cluster may still recover.
     pub is_certain: bool,
 }
 
@@ -28,18 +28,18 @@ impl Pod {
         self.status.address.as_deref()
     }
 
-    /// True if it is ready: so are all its containers.
+    /// True if it is ready, and thereby all its containers.
     pub fn is_ready(&self) -> bool {
         let is_ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
         self.status.conditions.iter().any(is_ready)
     }
 
-    /// True if none of its containers runs any more, nor will again.
+    /// True if none of its containers is running or will run again.
     pub fn has_ended(&self) -> bool {
         ["Failed", "Succeeded"].contains(&self.status.phase.as_str())
     }
 
-    /// The image of a container, also of one that begins before the others; none if it has no such container.
+    /// The image of a container, including init containers; none if there is no such container.
     pub fn image(&self, container: &str) -> Option<&str> {
         let mut all = self.spec.containers.iter().chain(&self.spec.init_containers);
         all.find(|one| one.name == container).map(|one| one.image.as_str())
@@ -51,15 +51,15 @@ impl Pod {
         all.map(|one| one.name.as_str()).collect()
     }
 
-    /// The id of a container, as its runtime has it; none before it has begun.
+    /// The id of a container, as its runtime states it; none before it has started.
     pub fn container_id(&self, container: &str) -> Option<&str> {
         let Status { container_statuses, init_container_statuses, .. } = &self.status;
         let mut all = container_statuses.iter().chain(init_container_statuses);
-        // The name of the runtime stands before it.
+        // Remove the prefix with the name of the runtime.
         all.find(|one| one.name == container)?.id.split_once("://").map(|(_, id)| id)
     }
 
-    /// The reason why it does not come; none while it is on the way, and once it is ready.
+    /// The reason why it does not start; none while it is starting, and once it is ready.
     pub fn trouble(&self) -> Option<PodTrouble> {
         let Status { container_statuses, init_container_statuses, .. } = &self.status;
         let mut of_containers = init_container_statuses.iter().chain(container_statuses);
@@ -70,7 +70,7 @@ impl Pod {
             return Some(PodTrouble { why: format!("has ended{}", self.status.said()), is_certain: true });
         }
         let said = self.status.unscheduled()?;
-        // A cluster may add a node.
+        // The cluster may add a node.
         let why = format!("fits on no node: {said}; free a node for it, or add one");
         Some(PodTrouble { why, is_certain: false })
     }
@@ -101,7 +101,7 @@ impl ContainerStatus {
         } else {
             "it is of the mesh or of its template; its log says more"
         };
-        // A container that prepares the pod ends well.
+        // An init container ends successfully.
         (ended.exit_code != 0).then(|| PodTrouble {
             why: format!(
                 "has a container `{name}` that ended with code {} ({}); {advice}",

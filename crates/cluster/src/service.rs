@@ -1,4 +1,4 @@
-//! A service as the API of Kubernetes describes it, as far as it is needed, and the pod behind a port of it.
+//! The needed fields of a service in the Kubernetes API, and the pod behind one of its ports.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ struct ServicePort {
     target_port: Option<PodPort>,
 }
 
-/// The port of a pod: its number, or the name that a container gives it.
+/// The port of a pod: its number, or the name that a container defines.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum PodPort {
@@ -37,11 +37,11 @@ enum PodPort {
 }
 
 impl Service {
-    /// The pod behind a port of the service, by its name, with the port of the pod: of several that are ready, the first by name, so that it is
-    /// the same one each time.
+    /// The pod behind a port of the service, by its name, with the port of the pod. Among several ready pods, the first by name, so that
+    /// repeated calls return the same one.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason, when there is none.
     pub fn pod(&self, pods: &[Pod], port: u16) -> Result<(String, u16), String> {
         let ServiceSpec { selector, ports } = &self.spec;
         if selector.is_empty() {
@@ -69,7 +69,7 @@ impl Service {
     }
 }
 
-/// The port of a pod with a name.
+/// The port of a pod with this name.
 fn named(pod: &Pod, name: &str) -> Option<u16> {
     let mut all = pod.spec.containers.iter().flat_map(|container| &container.ports);
     all.find(|port: &&Port| port.name == name).map(|port| port.container_port)

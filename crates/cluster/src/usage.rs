@@ -1,7 +1,7 @@
-//! CPU time of containers, by the metrics that the kubelet of a node has from its control groups (`/metrics/cadvisor`).
+//! CPU time of containers, from the metrics that a node's kubelet takes from control groups (`/metrics/cadvisor`).
 //!
-//! The node reads them every ten seconds or so, at another moment for each container, and states the time of each reading. Two readings
-//! with their times are exact; what happened between them is not known.
+//! The node reads them about every ten seconds, at a different time for each container, and states the time of each reading. Two readings
+//! with their times are exact, but nothing is known about the time between them.
 //!
 //! Source: <https://kubernetes.io/docs/reference/instrumentation/cri-pod-container-metrics/>,
 //! <https://github.com/google/cadvisor/blob/master/docs/storage/prometheus.md>.
@@ -12,7 +12,7 @@ use hoptax_result::LimitPeriods;
 
 /// The metric of CPU time, a counter.
 pub(crate) const CPU_TIME: &str = "container_cpu_usage_seconds_total";
-/// The metrics of the limit of a container, which only a container with a limit has.
+/// The metrics of a container's CPU limit, which exist only if it has a limit.
 pub(crate) const PERIODS: &str = "container_cpu_cfs_periods_total";
 pub(crate) const THROTTLED: &str = "container_cpu_cfs_throttled_periods_total";
 pub(crate) const THROTTLED_S: &str = "container_cpu_cfs_throttled_seconds_total";
@@ -28,18 +28,18 @@ pub struct Container {
     pub name: String,
 }
 
-/// A reading of the counter of a container.
+/// A reading of a container's counter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// The control group of the container, which is another one after it was restarted: its counter then began again.
+    /// The control group of the container. It changes when the container restarts, which resets the counter.
     pub group: String,
-    /// Its time by a clock of the node, whose zero may be anywhere, us.
+    /// Its time on the node's clock, which may have any zero, us.
     pub at_us: i64,
     /// CPU time of the container since its start, seconds.
     pub cpu_s: f64,
-    /// Periods of its CPU limit since its start; none where they are not known, and of a container without a limit.
+    /// Periods of its CPU limit since its start; none if they are unknown, and for a container without a limit.
     pub limit: Option<LimitPeriods>,
-    /// Periods of the limit of its pod, which kubelets do not tell.
+    /// Periods of the limit of its pod, which kubelets do not report.
     pub limit_of_pod: Option<LimitPeriods>,
 }
 
@@ -61,7 +61,7 @@ const OF_LIMITS: [(&str, Set); 3] = [
     (THROTTLED_S, |limit, value| limit.throttled_s = value),
 ];
 
-/// The last reading of each container of a node. Lines without a time, of whole pods and of single processors are left out.
+/// The latest reading of each container of a node. Leaves out lines without a time, of whole pods and of single processors.
 pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
     newest(|metric| metrics.lines().filter_map(move |text| line(text, metric)))
 }
@@ -106,7 +106,7 @@ fn line(text: &str, metric: &str) -> Option<Line> {
     is_whole.then_some(Line { container, group, value, at_us: at_ms.saturating_mul(1_000) })
 }
 
-/// Calls `on_label` with each label of a line, from the first on, and returns what stands after them. None if they do not end.
+/// Calls `on_label` with each label at the start of a text, and returns the text after them. None if the labels are not terminated.
 fn labels(text: &str, mut on_label: impl FnMut(&str, String)) -> Option<&str> {
     let mut rest = text.trim_start_matches([',', ' ']);
     while !rest.starts_with('}') {

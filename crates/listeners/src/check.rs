@@ -1,6 +1,6 @@
-//! Promises of the listeners of a plan: how each is tried, and how the observations are judged. This module sends nothing itself.
+//! Promises of the listeners in a plan: how each is tried, and how the observations are judged. This module sends nothing itself.
 //!
-//! The promises come from the plan and not from the rendered configuration, so that a fault of the rendering breaks a promise.
+//! The promises come from the plan, not from the rendered configuration, so that a fault in rendering breaks a promise.
 
 mod lab;
 mod procedure;
@@ -21,12 +21,12 @@ pub use procedure::{Answer, Crowd, Procedure, Retries, Series};
 use seen::response_in_words;
 pub use seen::{Arrival, Ejected, Judged, Limited, Seen};
 
-/// The header by which a server of the lab knows a request.
+/// The header by which a server of the lab identifies a request.
 pub const MARK: &str = "x-hoptax-probe";
-/// The name of the cluster of the service that decides about limits.
+/// The name of the rate limit service's cluster.
 pub const LIMITS: &str = RATELIMIT;
 
-/// A route of a listener, with a request that takes it.
+/// A route of a listener, with a request that matches it.
 #[derive(Debug)]
 pub struct Course {
     /// The name of the listener.
@@ -41,29 +41,29 @@ pub struct Course {
     pub path: String,
     /// The cluster that it goes to.
     pub cluster: String,
-    /// The share of such requests that goes there, percent: several are sent until one arrives.
+    /// The percentage of such requests that are routed there. Below 100, several are sent until one arrives.
     pub share: u8,
-    /// Clusters that may get it instead, because a `host_regex` may match its host.
+    /// Clusters that may receive it instead, because a `host_regex` may match its host.
     pub(crate) rivals: Vec<String>,
     /// True if functions of the catalogue may answer it.
     pub(crate) has_functions: bool,
-    /// The promises of the file about it.
+    /// The promises of the file about such requests.
     pub promises: Vec<Promise>,
 }
 
 /// A promise of the file about requests.
 #[derive(Debug)]
 pub struct Promise {
-    /// The subject of the promise.
+    /// The kind of the promise.
     pub about: PromiseKind,
-    /// The statement of the file, in words.
+    /// The statement of the file, as text.
     pub said: String,
     /// Its trial, or the reason why it cannot be tried.
     pub trial: Result<Box<dyn Trial>, String>,
 }
 
 impl Promise {
-    /// A promise with its trial; without one if an obstacle is in its way.
+    /// A promise with its trial, or with the obstacle that prevents one.
     fn new(about: PromiseKind, said: String, obstacle: Option<String>, trial: impl Trial + 'static) -> Self {
         let trial: Result<Box<dyn Trial>, String> = match obstacle {
             Some(why) => Err(why),
@@ -77,11 +77,11 @@ impl Promise {
 pub trait Trial: fmt::Debug + Send + Sync {
     /// Returns the procedure that tries the promise.
     fn procedure(&self) -> Procedure;
-    /// Judges the promise by the observations. They are known to have no request at a rival.
+    /// Judges the promise from the observations, in which no request reached a rival.
     fn judge(&self, course: &Course, seen: &Seen) -> Judged;
 }
 
-/// Judges a promise by the observations of its trial.
+/// Judges a promise from the observations of its trial.
 pub fn judge(course: &Course, trial: &dyn Trial, seen: &Seen) -> Judged {
     match seen.arrivals.iter().find(|arrival| course.rivals.contains(&arrival.cluster)) {
         Some(rival) => {
@@ -91,7 +91,7 @@ pub fn judge(course: &Course, trial: &dyn Trial, seen: &Seen) -> Judged {
     }
 }
 
-/// The name that each encrypted cluster wants in the certificate of its server.
+/// The name that each encrypted cluster expects in the certificate of its server.
 pub fn certificate_names(plan: &Plan) -> BTreeMap<String, String> {
     let encrypted = plan.clusters.iter().filter(|cluster| cluster.upstream.encryption);
     let name = |cluster: &Cluster| {
@@ -110,7 +110,7 @@ pub fn courses(plan: &Plan) -> Vec<Course> {
         for (index, route) in listener.routes.iter().enumerate() {
             let Some(cluster) = clusters.get(route.cluster.as_str()) else { continue };
             let share = share(listener, &route.matches);
-            // The last route is that of all other requests.
+            // The last route matches all remaining requests.
             let is_of_listener = index + 1 == listener.routes.len();
             let (is_of_cluster, is_of_retries) = (false, false);
             subjects.push(Subject {
@@ -125,7 +125,7 @@ pub fn courses(plan: &Plan) -> Vec<Course> {
             });
         }
     }
-    // A promise of a cluster is tried once, by the route that leaves most time for it.
+    // A promise of a cluster is tried once, on the route that leaves the most time for it.
     for index in best(&subjects, |_| true) {
         if let Some(subject) = subjects.get_mut(index) {
             subject.is_of_cluster = true;
@@ -139,8 +139,8 @@ pub fn courses(plan: &Plan) -> Vec<Course> {
     subjects.iter().map(course).collect()
 }
 
-/// Returns for each cluster the route, of those for which `does` is true, that gets most of its requests and then leaves most time for
-/// them.
+/// Returns, for each cluster, the best of the routes for which `does` is true: the one that gets most of its requests and, among equals,
+/// leaves the most time for them.
 fn best(subjects: &[Subject<'_>], does: impl Fn(&Subject<'_>) -> bool) -> Vec<usize> {
     let mut best: BTreeMap<&str, (usize, (u8, u64))> = BTreeMap::new();
     for (index, subject) in subjects.iter().enumerate().filter(|(_, subject)| does(subject)) {
@@ -183,7 +183,7 @@ fn course(subject: &Subject<'_>) -> Course {
     }
 }
 
-/// The percentage of its requests that a route gets.
+/// The percentage of its matching requests that a route gets.
 fn share(listener: &Listener, matches: &Matches) -> u8 {
     let split = listener.routes.iter().find_map(|route| match route.matches {
         Matches::Share(percent) => Some(percent),

@@ -1,4 +1,5 @@
-//! The file: its keys, with their types. The schema for editors is that of these types, and the reader checks a text against it.
+//! The listeners file: its keys and their types. The schema for editors is generated from these types, and the reader validates texts
+//! against it.
 
 mod words;
 
@@ -18,7 +19,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// States that mappings with known keys have no others: serde cannot deny unknown keys beside keys that several sections share.
+/// Marks mappings with known keys as closed: serde cannot deny unknown keys in structs with flattened fields.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {

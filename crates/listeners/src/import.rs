@@ -1,6 +1,6 @@
-//! A bootstrap of Envoy as a listeners file, as far as that can express it, and the parts that it cannot express.
+//! Converts an Envoy bootstrap to a listeners file, and lists the parts that the file cannot express.
 //!
-//! The rest is not guessed: the file is rendered, and every part of the bootstrap that the result lacks, or has otherwise, is named.
+//! The list is not guessed: the file is rendered, and every part of the bootstrap that is missing or different in the result is named.
 
 mod differences;
 mod listener;
@@ -20,7 +20,7 @@ use crate::render::{Rendered, render};
 pub struct Imported {
     /// The file, YAML.
     pub text: String,
-    /// The parts that it does not express, a line each.
+    /// The parts that it does not express, one line each.
     pub left: Vec<String>,
 }
 
@@ -78,8 +78,8 @@ pub fn import(bootstrap: &Value) -> Imported {
     Imported { text, left }
 }
 
-/// A file without the sections that have problems, and its rendering; none if no section is left. Of sections with the same port, or with
-/// different options of the same connections, the first stays.
+/// A file without the sections that have problems, with its rendering; none if no section remains. Of sections with the same port, or with
+/// different options for the same connections, the first one is kept.
 fn accepted(file: &mut Keys, mut sections: Vec<Keys>, left: &mut Vec<String>) -> (String, Option<Rendered>) {
     while !sections.is_empty() {
         let all = sections.iter().cloned().map(Value::Object);

@@ -1,8 +1,8 @@
-//! A short list of listeners as an Envoy configuration, and back; it opens no file and starts nothing.
+//! Converts a short list of listeners to an Envoy configuration, and back. It opens no file and starts no process.
 //!
-//! [`read`] turns a text into a [`Plan`]: every name is resolved, every default stated. All problems of a text are reported at once, each
-//! with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] says in which files; [`import()`] goes the other
-//! way. [`check`] lists the promises of a plan, and judges them by observations.
+//! [`read`] turns a text into a [`Plan`], with every name resolved and every default stated. All problems of a text are reported at once,
+//! each with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] determines the files; [`import()`] is the
+//! reverse conversion. [`check`] lists the promises of a plan, and judges them from observations.
 
 pub mod check;
 mod file;
@@ -15,7 +15,7 @@ mod render;
 mod shape;
 mod tree;
 
-// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+// Tests of the public API run in the program of the unit tests, because each additional program links all libraries again.
 #[cfg(test)]
 extern crate self as hoptax_listeners;
 #[cfg(test)]

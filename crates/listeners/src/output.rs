@@ -1,4 +1,4 @@
-//! The files that Envoy's messages are written to: one bootstrap, files that Envoy watches, or objects of Kubernetes.
+//! The files with Envoy's messages: one bootstrap, files that Envoy watches, or Kubernetes objects.
 
 use hoptax_text::yaml::envoy::{Node, first};
 use hoptax_text::yaml::write::{self, written};
@@ -55,7 +55,7 @@ pub struct Output {
     pub text: String,
 }
 
-/// The lines of a listeners file that the messages of its bootstrap are from.
+/// The lines of a listeners file from which the messages of its bootstrap come.
 #[derive(Clone, Debug)]
 pub struct Lines {
     listeners: Vec<u64>,
@@ -63,7 +63,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The line for a pointer of the bootstrap; the first for a node without a line of its own.
+    /// The line for a pointer into the bootstrap; the first line for a node without its own line.
     pub fn line(&self, pointer: &str) -> u64 {
         let of_resource = || {
             let (kind, rest) = pointer.strip_prefix("/static_resources/")?.split_once('/')?;
@@ -140,7 +140,7 @@ impl Rendered {
         }
     }
 
-    /// The bootstrap, with the lines of the listeners file that its messages are from.
+    /// The bootstrap, with the lines of the listeners file from which its messages come.
     pub fn traced(self) -> (Value, Lines) {
         let of = |all: &[Resource]| all.iter().map(|one| one.line).collect();
         let lines = Lines { listeners: of(&self.listeners), clusters: of(&self.clusters) };
@@ -159,9 +159,9 @@ fn typed(of: &str, all: &[Resource]) -> Value {
     all.iter().map(message).collect()
 }
 
-/// Returns true if a text is a listeners file, rather than a configuration of Envoy.
+/// Returns true if a text is a listeners file, not an Envoy configuration.
 pub fn is_listeners(text: &str) -> bool {
-    // Large configurations are not parsed a second time.
+    // Avoid parsing large configurations twice.
     if text.contains("static_resources") {
         return false;
     }
@@ -173,6 +173,6 @@ pub fn is_listeners(text: &str) -> bool {
     }
     let Some(Node::Sequence(items)) = of("listeners") else { return false };
     let Some(Node::Mapping(keys)) = items.first().map(|item| &item.node) else { return false };
-    // A listener of Envoy has none of these.
+    // An Envoy listener has none of these keys.
     keys.iter().any(|(key, _)| ["port", "timeout", "upstream", "service"].contains(&key.text.as_str()))
 }

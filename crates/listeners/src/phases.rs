@@ -1,13 +1,13 @@
-//! Histograms of the phases of requests by upstream, in microseconds, which a rendered configuration gets when `hoptax listeners run` starts
-//! it: Envoy's own histograms of times count whole milliseconds.
+//! Histograms of request phases by upstream, in microseconds. `hoptax listeners run` adds them to the rendered configuration, because
+//! Envoy's own histograms of times have a resolution of milliseconds.
 
 use serde_json::{Value, json};
 
 use crate::render::Rendered;
 
-/// The beginning of the names of these histograms.
+/// Prefix of the names of these histograms.
 pub const PREFIX: &str = "hoptax_phases";
-/// Separator between the name of a phase and that of an upstream.
+/// Separator between the phase and the upstream in a name.
 const TAG: &str = "upstream";
 
 /// A phase of a request.
@@ -17,12 +17,12 @@ pub enum Phase {
     Wait,
     /// From the last byte for the upstream to the first byte of its response.
     FirstByte,
-    /// From there to the last byte for the client.
+    /// From the first byte of the response to the last byte for the client.
     Rest,
 }
 
 impl Phase {
-    /// All of them, in their order.
+    /// All phases, in order.
     pub const ALL: [Self; 3] = [Self::Wait, Self::FirstByte, Self::Rest];
 
     /// Its name.
@@ -34,7 +34,7 @@ impl Phase {
         }
     }
 
-    /// Returns the command operator of Envoy for it: the time between two of its time points.
+    /// Returns Envoy's command operator for the phase: the time between two of its time points.
     fn duration(self) -> &'static str {
         match self {
             Self::Wait => "%COMMON_DURATION(DS_RX_BEG:US_TX_BEG:us)%",
@@ -62,7 +62,7 @@ pub fn add(rendered: &mut Rendered) {
         },
     });
     for listener in &mut rendered.listeners {
-        // A listener of ours has one chain, whose last filter is the connection manager.
+        // A rendered listener has one chain, whose last filter is the connection manager.
         let filters = listener.message.pointer_mut("/filter_chains/0/filters");
         let manager = filters.and_then(Value::as_array_mut).and_then(|filters| filters.last_mut());
         let loggers = manager.and_then(|manager| manager.pointer_mut("/typed_config/access_log"));
@@ -72,7 +72,7 @@ pub fn add(rendered: &mut Rendered) {
     }
 }
 
-/// The phase and the upstream of a histogram; none if it is another one.
+/// The phase and the upstream in a histogram's name; none for other histograms.
 pub fn of_name(name: &str) -> Option<(Phase, &str)> {
     let (_, name) = name.split_once(PREFIX)?;
     let (phase, rest) = name.strip_prefix('.')?.split_once('.')?;

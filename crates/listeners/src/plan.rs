@@ -1,4 +1,4 @@
-//! The listeners with every name resolved and every default stated, or all problems of the file.
+//! The listeners with all names resolved and all defaults stated, or all problems of the file.
 
 mod addresses;
 mod cluster;
@@ -30,21 +30,21 @@ pub(crate) use cluster::{Cluster, DEFAULT_CA, Options, Upstream, usual_name};
 pub use restart::Restart;
 pub(crate) use retry::Retry;
 
-/// The cluster of the collector of spans.
+/// The cluster of the trace collector.
 pub(crate) const TRACING: &str = "tracing_collector";
-/// The cluster of the service that decides about limits.
+/// The cluster of the rate limit service.
 pub(crate) const RATELIMIT: &str = "ratelimit_service";
 
-/// The time without a byte after which Envoy ends a request by default, microseconds.
+/// Envoy's default idle timeout of a request, microseconds.
 pub(crate) const STREAM_IDLE_US: u64 = 300_000_000;
 
-/// The number of problems up to which unknown services get a suggestion.
+/// Maximum number of problems up to which unknown services get a suggestion.
 const SUGGESTED: usize = 20;
 
-/// Keys of Envoy's configurations and dumps.
+/// Top-level keys of Envoy configurations and dumps.
 const OF_ENVOY: [&str; 4] = ["static_resources", "dynamic_resources", "resources", "configs"];
 
-/// The domain of services in files of Wikimedia, which do not state it.
+/// The domain of services in Wikimedia's files, which do not state it.
 const DOMAIN_OF_WIKIMEDIA: &str = "discovery.wmnet";
 
 /// A text, with the name of its file for problems.
@@ -56,7 +56,7 @@ pub struct Source<'t> {
     pub text: &'t str,
 }
 
-/// Configuration of Envoy with every name resolved.
+/// A configuration of Envoy with all names resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) listeners: Vec<Listener>,
@@ -92,28 +92,28 @@ pub(crate) struct Listener {
     pub(crate) retry: Option<Retry>,
     pub(crate) ratelimit: Option<RateLimitSection>,
     pub(crate) is_traced: bool,
-    /// Functions of the catalogue, as the file states them.
+    /// Catalogue functions, as the file states them.
     pub(crate) functions: Vec<String>,
     /// The configuration that they add.
     pub(crate) fragment: Option<Fragment>,
-    /// Its place, without a message.
+    /// Its position, without a message.
     pub(crate) place: Problem,
 }
 
 impl Listener {
-    /// Returns true if it serves clients of other machines, rather than the applications of this one.
+    /// Returns true if it serves clients on other machines, not the applications on this one.
     pub(crate) fn is_ingress(&self) -> bool {
         self.tls.is_some() || self.listen.iter().any(|address| !address.is_loopback())
     }
 
-    /// The time without a byte after which a request of a route ends; none if it is Envoy's own. It does not end before the request does,
-    /// unless the file says so.
+    /// The idle timeout of a route's requests; none for Envoy's own. It is at least as long as the request timeout, unless the file states
+    /// a shorter one.
     pub(crate) fn stream_idle(&self, route: &Route) -> Option<Duration> {
         self.idle_timeout.or((route.timeout.us > STREAM_IDLE_US).then_some(route.timeout))
     }
 }
 
-/// Requests that go to a cluster.
+/// Requests that are routed to a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) matches: Matches,
@@ -122,31 +122,31 @@ pub(crate) struct Route {
     pub(crate) host: HostHeader,
 }
 
-/// Requests that a route is for.
+/// The requests that a route matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Matches {
     /// All requests.
     All,
-    /// Hosts, all if empty, and the beginning of paths.
+    /// Hosts (all if empty) and a path prefix.
     Place { hosts: Vec<String>, prefix: String },
-    /// Hosts by a regular expression.
+    /// Hosts matching a regular expression.
     Host(String),
-    /// A share of the requests, percent.
+    /// A percentage of the requests.
     Share(u8),
 }
 
 /// The Host header of requests to an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostHeader {
-    /// The header of the client.
+    /// The client's header.
     Kept,
     /// The name of the upstream.
     OfUpstream,
-    /// This one.
+    /// This name.
     Literal(String),
 }
 
-/// Reads a file, and the services of another one.
+/// Reads a file, with the services of another file.
 ///
 /// # Errors
 /// All problems of the files.
@@ -226,8 +226,8 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
     })
 }
 
-/// Removes listeners with problems from a file, because further problems of them may follow from these. Returns the indexes of those that
-/// stay.
+/// Removes listeners with problems from a file, because further problems may only follow from these. Returns the indexes of the remaining
+/// listeners.
 fn keep_sound(document: &Document<'_>, file: &mut Value, problems: &[Problem]) -> Vec<usize> {
     let place = |problem: &Problem| (problem.line, problem.column);
     let own = problems.iter().filter(|problem| problem.file == document.name);
@@ -247,7 +247,7 @@ fn keep_sound(document: &Document<'_>, file: &mut Value, problems: &[Problem]) -
     indexes
 }
 
-/// The services of a file: below `services`, or the whole file.
+/// The services in a file: below `services`, or the whole file.
 fn read_services(
     source: Source<'_>,
     schema: &Value,
@@ -271,11 +271,11 @@ fn read_services(
     read.map_err(|error| vec![document.problem(&document.root.bytes, format!("cannot be read: {error}"))])
 }
 
-/// State of resolving: its inputs, and the problems that it found.
+/// State of name resolution: its inputs, and the problems found.
 struct Resolver<'t> {
     document: &'t Document<'t>,
     services: BTreeMap<String, ServiceSection>,
-    /// Services of the other file; those of the file itself come first.
+    /// Services of the other file. Those of the file itself take precedence.
     other: BTreeMap<String, ServiceSection>,
     domain: Option<String>,
     problems: Vec<Problem>,
@@ -385,7 +385,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Names and addresses are there once.
+    /// Checks that names and addresses are unique.
     fn check_unique(&mut self, listeners: &[Listener], admin_port: u16) {
         let mut names: BTreeMap<&str, u64> = BTreeMap::new();
         let mut ports: BTreeMap<u16, Vec<(IpAddr, &Listener)>> = BTreeMap::new();
@@ -428,9 +428,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the reason why there is no such service.
+    /// Returns the message about an unknown service.
     fn unknown_service(&self, name: &str) -> String {
-        // A search among ten thousand services for each of ten thousand wrong names would take hours.
+        // Limit the search: for ten thousand wrong names among ten thousand services, it would take hours.
         let is_shown = self.problems.len() < SUGGESTED;
         let hint = if is_shown { hint(name, self.services()) } else { String::new() };
         let hint = if hint.is_empty() && self.services().next().is_none() {

@@ -11,7 +11,7 @@ pub struct Problem {
     pub line: u64,
     /// The column, from 1; 0 if only the line is known.
     pub column: u64,
-    /// The fault, and how to correct it.
+    /// The problem, and how to correct it.
     pub message: String,
 }
 
@@ -25,11 +25,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong, by position.
+/// All problems, by position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problems(pub Vec<Problem>);
 
-/// Most problems that are reported; who generates a file with thousands reads a few of them.
+/// Maximum number of reported problems. For a generated file with thousands, a few suffice.
 const MOST: usize = 100;
 
 impl Problems {

@@ -1,4 +1,4 @@
-//! A plan as Envoy's messages: listeners, clusters, and the other fields of the bootstrap.
+//! Renders a plan as Envoy's messages: listeners, clusters, and the other fields of the bootstrap.
 
 mod cluster;
 mod listener;
@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 use crate::plan::{Plan, RATELIMIT, TRACING};
 use crate::problem::{Problem, Problems};
 
-/// A message, with the line of the file that it is from.
+/// A message, with the line of the file from which it comes.
 #[derive(Clone, Debug)]
 pub struct Resource {
     /// The message.
     pub message: Value,
-    /// The line, from 1; 0 for a node without a line of its own.
+    /// The line, from 1; 0 for a node without its own line.
     pub line: u64,
 }
 
@@ -66,15 +66,15 @@ pub fn render(plan: &Plan) -> Result<Rendered, Problems> {
     Ok(Rendered { listeners, clusters, rest: rest(plan) })
 }
 
-/// Returns the fields of the bootstrap besides listeners and clusters.
+/// Returns the fields of the bootstrap other than listeners and clusters.
 fn rest(plan: &Plan) -> Map<String, Value> {
     let rest = json!({
         "admin": {
             "address": {"socket_address": {"address": "127.0.0.1", "port_value": plan.admin_port}},
-            // It must be reachable when a limit of the runtime is reached.
+            // The admin interface must stay reachable when the runtime's connection limit is reached.
             "ignore_global_conn_limit": true,
         },
-        // Changes of the admin interface last until the end of the process.
+        // An admin layer allows changes through the admin interface, which last until the process ends.
         "layered_runtime": {"layers": [{"name": "base", "static_layer": {}}, {"name": "admin", "admin_layer": {}}]},
         "overload_manager": {"resource_monitors": [{
             "name": "envoy.resource_monitors.global_downstream_max_connections",

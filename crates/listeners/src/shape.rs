@@ -1,4 +1,4 @@
-//! Checks a tree against the schema of the file, with a problem at each node that does not fit.
+//! Validates a tree against the schema of the file, and reports a problem for each node that does not fit.
 
 use hoptax_text::nearest::hint;
 use hoptax_text::yaml::envoy::{Key, Node, Tree};
@@ -8,7 +8,7 @@ use crate::file::check_of;
 use crate::problem::Problem;
 use crate::tree::{Document, shortened, shown};
 
-/// Everything of a tree that does not fit a schema, and its equal keys.
+/// All nodes of a tree that do not fit a schema, and its duplicate keys.
 pub(crate) fn problems(document: &Document<'_>, schema: &Value) -> Vec<Problem> {
     let mut check = Check { document, schema, found: document.problems.clone() };
     check.node(schema, &document.root, "the file");
@@ -17,7 +17,7 @@ pub(crate) fn problems(document: &Document<'_>, schema: &Value) -> Vec<Problem> 
 
 struct Check<'t> {
     document: &'t Document<'t>,
-    /// The whole schema, to which references lead.
+    /// The root schema, which contains the targets of references.
     schema: &'t Value,
     found: Vec<Problem>,
 }
@@ -27,7 +27,7 @@ impl<'t> Check<'t> {
         self.found.push(self.document.problem(&tree.bytes, message));
     }
 
-    /// The schema that a reference leads to.
+    /// The schema that a reference points to.
     fn resolved(&self, schema: &'t Value) -> &'t Value {
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'));
         target.and_then(|path| self.schema.pointer(path)).unwrap_or(schema)
@@ -56,7 +56,7 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// Reports a node of another type: a value that people see as a number may be a text, or too large.
+    /// Reports a node with the wrong type. An apparent number may be a text, or too large.
     fn misfit(&mut self, schema: &Value, tree: &Tree, what: &str) {
         let message = match &tree.node {
             Node::Scalar(Value::String(text), _)
@@ -79,7 +79,7 @@ impl<'t> Check<'t> {
         self.add(tree, message);
     }
 
-    /// Selects the alternative whose kind the node has.
+    /// Selects the alternative for the node's kind.
     fn one_of(&mut self, alternatives: &'t [Value], tree: &Tree, what: &str) {
         let possible = alternatives.iter().map(|one| self.resolved(one));
         let possible: Vec<&Value> =
@@ -170,7 +170,7 @@ impl<'t> Check<'t> {
     }
 }
 
-/// The least and the largest number that a schema admits. Envoy reads larger ones of YAML as texts.
+/// The smallest and the largest number that a schema allows. Envoy reads larger numbers in YAML as texts.
 fn range(schema: &Value) -> (i128, i128) {
     let stated = |key: &str| schema.get(key).and_then(Value::as_i64).map(i128::from);
     (stated("minimum").unwrap_or_default(), stated("maximum").unwrap_or(i128::from(i32::MAX)))
@@ -186,12 +186,12 @@ fn unknown_key(key: &str, known: &[&str]) -> String {
     }
 }
 
-/// The words that a text must be one of.
+/// The allowed words of a text.
 fn words(schema: &Value) -> Option<Vec<&str>> {
     schema.get("enum")?.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// The types that a schema admits, without null.
+/// The types that a schema allows, without null.
 fn types(schema: &Value) -> Vec<&str> {
     let types = match schema.get("type") {
         Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
@@ -216,7 +216,7 @@ fn fits(schema: &Value, node: &Node) -> bool {
     types.is_empty() || types.iter().any(|one| own.contains(one))
 }
 
-/// Returns in words the type of value that a schema accepts.
+/// Returns the type that a schema accepts, as text.
 fn kind(schema: &Value) -> String {
     let is_word = schema.get("const").is_some() || schema.get("enum").is_some();
     let of = |one: &&str| match *one {

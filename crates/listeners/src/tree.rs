@@ -1,7 +1,7 @@
-//! The text as a tree with positions, in which every key is there once.
+//! Parses a text to a tree with positions, in which all keys are unique.
 //!
-//! It is read as Envoy reads YAML, in bounded time: aliases that stand for a million nodes and 500 collections inside of each other are
-//! refused. Merge keys (`<<`), which Envoy does not know, are resolved here, because tools that write such files use them.
+//! YAML is read as Envoy reads it, and in bounded time: aliases that expand to a million nodes, and 500 nested collections, are refused.
+//! Merge keys (`<<`), which Envoy does not support, are resolved here, because tools that write such files use them.
 
 mod foreign;
 
@@ -22,12 +22,12 @@ pub(crate) struct Document<'t> {
     /// The name of the file.
     pub(crate) name: &'t str,
     text: &'t str,
-    /// The byte at which each line begins.
+    /// The byte offset of each line.
     lines: Vec<usize>,
     pub(crate) root: Tree,
-    /// True if it is a file of Wikimedia, which has other defaults.
+    /// True for a Wikimedia file, which has other defaults.
     pub(crate) is_foreign: bool,
-    /// Keys that are there twice, and merges of nodes that are no mappings. The tree has the first of equal keys.
+    /// Duplicate keys, and merges of nodes that are not mappings. The tree has the first of duplicate keys.
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -35,7 +35,7 @@ impl<'t> Document<'t> {
     /// Reads a text.
     ///
     /// # Errors
-    /// The problems that keep it from being a tree.
+    /// The problems that prevent parsing.
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Self, Vec<Problem>> {
         let at_line =
             |line, message: String| vec![Problem { file: name.to_owned(), line, column: 0, message }];
@@ -73,7 +73,7 @@ impl<'t> Document<'t> {
         Ok(document)
     }
 
-    /// A problem at some bytes.
+    /// A problem at a range of bytes.
     pub(crate) fn problem(&self, bytes: &Range<usize>, message: impl Into<String>) -> Problem {
         let line = self.lines.partition_point(|start| *start <= bytes.start).max(1);
         let start = self.lines.get(line - 1).copied().unwrap_or_default();
@@ -82,7 +82,7 @@ impl<'t> Document<'t> {
         Problem { file: self.name.to_owned(), line: line as u64, column, message: message.into() }
     }
 
-    /// A problem with the node at a path such as `/listeners/3/port`: at its key, or at the node around it if it is not there.
+    /// A problem with the node at a path such as `/listeners/3/port`: at its key, or at its parent if it does not exist.
     pub(crate) fn problem_at(&self, path: &str, message: impl Into<String>) -> Problem {
         self.problem(&find(&self.root, path), message)
     }
@@ -92,7 +92,7 @@ impl<'t> Document<'t> {
         matches!(&self.root.node, Node::Mapping(entries) if entries.iter().any(|(own, _)| own.text == key))
     }
 
-    /// The bytes of an item of a list of the file.
+    /// The bytes of an item in a list of the file.
     pub(crate) fn item(&self, list: &str, index: usize) -> Option<Range<usize>> {
         let Node::Mapping(entries) = &self.root.node else { return None };
         let (_, list) = entries.iter().find(|(key, _)| key.text == list)?;
@@ -102,7 +102,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// The tree with merge keys resolved; equal keys are problems.
+    /// The tree with merge keys resolved. Duplicate keys are reported as problems.
     fn resolved(&self, tree: Tree, problems: &mut Vec<Problem>) -> Tree {
         let node = match tree.node {
             scalar @ Node::Scalar(..) => scalar,
@@ -111,7 +111,7 @@ impl<'t> Document<'t> {
             }
             Node::Mapping(entries) => {
                 let mut own: Vec<(Key, Tree)> = Vec::with_capacity(entries.len());
-                // A file may have many thousands of services.
+                // Use a map, because a file may have many thousands of services.
                 let mut places: BTreeMap<String, u64> = BTreeMap::new();
                 let mut merged = Vec::new();
                 for (key, value) in entries {
@@ -156,7 +156,7 @@ fn empty() -> Tree {
     Tree { line: 1, bytes: 0..0, anchor: 0, node: Node::Mapping(Vec::new()) }
 }
 
-/// The reason why a text cannot be read. Tabs are named, because people do not see them.
+/// The reason why a text is invalid. Names tabs, because they are invisible.
 fn unreadable(text: &str, error: &hoptax_text::yaml::envoy::Error) -> String {
     let line = text.lines().nth((error.line as usize).saturating_sub(1)).unwrap_or_default();
     let indent: String = line.chars().take_while(|letter| letter.is_whitespace()).collect();
@@ -168,7 +168,7 @@ fn unreadable(text: &str, error: &hoptax_text::yaml::envoy::Error) -> String {
     format!("not YAML: {}{hint}", error.message)
 }
 
-/// The bytes of the key at a path, or of the item, or of the nearest node around it.
+/// The bytes of the key or item at a path, or of the nearest existing ancestor.
 fn find(root: &Tree, path: &str) -> Range<usize> {
     let (mut node, mut bytes) = (root, root.bytes.clone());
     for step in path.split('/').skip(1) {
@@ -189,7 +189,7 @@ fn find(root: &Tree, path: &str) -> Range<usize> {
     bytes
 }
 
-/// Returns a scalar as a message shows it.
+/// Returns a scalar as shown in messages.
 pub(crate) fn shown(tree: &Tree) -> String {
     match &tree.node {
         Node::Sequence(_) => "a list".to_owned(),
@@ -200,7 +200,7 @@ pub(crate) fn shown(tree: &Tree) -> String {
     }
 }
 
-/// A text of the user in a message, in one line.
+/// A text of the user, shortened to one line for a message.
 pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
     let line: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();

@@ -1,4 +1,4 @@
-//! From measured slices to a result: that of a study whose arms are the rungs.
+//! Converts measured slices to a result: that of a study whose arms are the steps from bare network to meshes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub const LOAD: &str = "in-use";
 pub const STUDY: &str = "mesh";
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
-/// Ticks of Linux's account of a processor.
+/// Ticks per second in Linux's CPU accounting.
 const TICKS_PER_SECOND: f64 = 100.0;
 /// The share of unanswered requests above which the numbers of an arm are withheld.
 const MAX_ERROR_SHARE: f64 = 0.001;
@@ -132,7 +132,7 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
 }
 
 fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
-    // The time that the hypervisor below the node of callers took, in ticks of a processor.
+    // The time that the hypervisor stole from the node of the callers, in ticks of one processor.
     let ticks = |of: fn(&Generator) -> f64| {
         let all = round.slices.iter().map(|slice| of(&slice.load.generator) * TICKS_PER_SECOND);
         all.sum::<f64>().round() as u64
@@ -177,9 +177,9 @@ fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>
     let load = &slice.load;
     let (answered, seconds) = (load.book.answered as f64, load.recorded_s);
     let rate = (answered > 0.0 && seconds > 0.0).then(|| answered / seconds);
-    // Of a share of a processor, the part of one request.
+    // Converts a share of a processor to us per request.
     let us = |share: f64| rate.map(|rate| share * 1e6 / rate);
-    // Without proxies it is zero.
+    // Zero without proxies.
     let share: Option<f64> = slice.proxies.iter().try_fold(0.0, |sum, used| Some(sum + used.as_ref()?.share));
     let (proxies, origin) = (share.and_then(us), slice.origin.and_then(|used| us(used.share)));
     let generator = &load.generator;

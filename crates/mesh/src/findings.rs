@@ -1,4 +1,4 @@
-//! Findings about the source of CPU times, and about the places of the pods.
+//! Findings about the source of CPU times, and about the placement of the pods.
 
 use hoptax_result::{
     CpuTimeSource, Finding, LimitPeriods, Measure, Measured as Value, Severity, count, counted, grouped,
@@ -9,7 +9,7 @@ use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan};
 use crate::source::{scrape_share, tick_share};
 
-/// All of them.
+/// All findings.
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let mut found = unknown(plan, measured);
     found.extend(throttled(plan, measured));
@@ -46,7 +46,7 @@ fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     plan.arms.iter().enumerate().filter_map(of_arm).collect()
 }
 
-/// A CPU limit, such as one that a namespace has for all pods, may stop the caller and the origin, too.
+/// Throttling by a CPU limit, such as a default of the namespace, which may also affect the caller and the origin.
 fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |(index, arm): (usize, &Arm)| {
         let slices = slices(measured, index);
@@ -138,7 +138,7 @@ fn idle(measured: &Measured) -> Vec<Finding> {
     measured.source.idle.iter().map(of).collect()
 }
 
-/// The idle use of sidecars is in their cost, and that of shared proxies is not, so a table of both needs it.
+/// The idle use of sidecars is part of their cost, but that of shared proxies is not, so a table with both needs this note.
 fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of = |(index, share): (&usize, &f64)| {
         let arm = &plan.arms[*index];
@@ -152,18 +152,18 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let advice = "it is in the costs: at a higher rate, it is less of each request";
         let finding =
             Finding::new("idle-proxies", Severity::Info, Value::percent(*share, 0.0), message, advice);
-        // Without an arm in its scope, so that each is listed: those of several arms would be one with the first number.
+        // No arm in the scope, so that each is listed: findings about several arms would be merged, with the first number.
         Finding { measures: vec![Measure::Cpu], ..finding }
     };
     measured.source.idle_of_own.iter().map(of).collect()
 }
 
-/// A proxy reads and writes each request and each response, which alone takes longer than this.
+/// Reading and writing each request and response alone takes a proxy longer than this.
 const LEAST_US: f64 = 2.0;
-/// The use of proxies without load differs by this share of it from time to time: two sidecars of Istio took 0.42 to 0.51 % of a processor.
+/// Relative variation over time of the CPU use of proxies without load: two Istio sidecars used 0.42 to 0.51 % of a processor.
 const IDLE_DIFFERS: f64 = 0.1;
 
-/// A mesh that takes no CPU time for requests is not on their way: the pods are not enrolled, or the port is excepted.
+/// A mesh that uses no CPU time for requests is not in their path: the pods are not enrolled, or the port is excluded.
 fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |index: &usize| {
         let arm = &plan.arms[*index];
@@ -174,7 +174,7 @@ fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let idle = measured.source.idle_of_own.get(index).copied().unwrap_or_default();
         let of_request = |share: f64| share * 1e6 / plan.asked.rate;
         let (us, limit_us) = (of_request(share - idle), LEAST_US + of_request(idle * IDLE_DIFFERS));
-        // Without a slice it is no number.
+        // NaN without a slice.
         if us.is_nan() || us >= limit_us {
             return None;
         }

@@ -1,12 +1,12 @@
-//! The cost of a mesh in a cluster of Kubernetes that the user already has.
+//! The cost of a mesh in an existing Kubernetes cluster.
 //!
-//! Arms are rungs: the network of nodes, that of pods, each mesh, and functions of meshes. Each has a namespace of its own, with an origin
-//! and a caller, which is an agent of `hoptax load`. In each round all have new pods, and one slice of the same open loop each, in an order of
-//! its own. CPU time is that of the containers of proxies, as readers on their nodes read it from control groups, as the kubelets of the
-//! nodes do, or as a Prometheus has it from these. The result is that of a study.
+//! The arms build on each other: the network of nodes, the pod network, each mesh, and functions of meshes. Each arm has its own namespace
+//! with an origin and a caller, which is an agent of `hoptax load`. In each round, all arms have new pods and one slice of the same open
+//! loop, in an order drawn for the round. CPU time is that of the proxies' containers, read from control groups by readers on their nodes,
+//! from the kubelets of the nodes, or from a Prometheus that scrapes these. The result is that of a study.
 //!
-//! [`template`], [`plan`], [`source`], [`manifests`], [`used`], [`measured`], [`evidence`] and [`findings`] decide; `run`, behind the feature
-//! `client`, sends.
+//! [`template`], [`plan`], [`source`], [`manifests`], [`used`], [`measured`], [`evidence`] and [`findings`] decide; `run`, behind the
+//! feature `client`, communicates with the cluster.
 
 pub mod evidence;
 pub mod findings;

@@ -16,24 +16,24 @@ use crate::template::Side;
 
 /// The memory of an origin and of a caller, MiB.
 const MEMORY_MIB: u32 = 256;
-/// The processors that a caller may use, thousandths: those of a worker, and one for all else.
+/// The processors that a caller may use, in thousandths: one for its worker, and one for everything else.
 const CALLER_MILLIS: u32 = 2_000;
 
 impl Arm {
     /// The manifest of its namespace.
     pub fn namespace_manifest(&self) -> Value {
         let marks = &self.template.namespace;
-        // A network of a node and what most meshes put into a pod are not for pods that are restricted.
+        // Host networking and the containers that most meshes inject violate the restricted profile.
         let mut labels = BTreeMap::from([("pod-security.kubernetes.io/enforce", "privileged")]);
         labels.extend(marks.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        // By these, `hoptax runs cleanup` finds what a killed measurement left, whatever the template says.
+        // `hoptax runs cleanup` finds what a killed measurement left by these labels, so the template cannot override them.
         labels.extend(MESH_LABELS);
         let metadata =
             json!({"name": self.namespace.as_str(), "labels": labels, "annotations": marks.annotations});
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     }
 
-    /// The manifest of the pod of its origin in a round, which ends by itself after some time.
+    /// The manifest of the pod of its origin in a round. It ends by itself at the deadline.
     pub fn origin(&self, asked: &Asked, round: u32, deadline: Duration) -> Value {
         let listen = format!("0.0.0.0:{}", self.port);
         let container = json!({
@@ -75,7 +75,7 @@ impl Arm {
             agents: 1,
             image: asked.image.clone(),
             pull: asked.pull,
-            // On the network of a node, the caller of another measurement may have the usual port.
+            // On the network of a node, the caller of another measurement may occupy the default port.
             port: if self.has_host_network { self.port + 1 } else { job::PORT },
             targets: vec![target],
             deadline,
@@ -102,15 +102,16 @@ impl Arm {
 }
 
 impl Plan {
-    /// The readers of CPU times of a round, on these nodes: in the namespace of the first arm, which has no mesh and permits privileged pods.
+    /// The readers of CPU times on these nodes in a round. They are in the namespace of the first arm, which has no mesh and permits
+    /// privileged pods.
     pub fn readers(&self, round: u32, nodes: Vec<String>) -> Readers {
         let Asked { image, pull, .. } = &self.asked;
-        // There are always the arms without a mesh.
+        // The arms without a mesh always exist.
         let namespace = self.arms[0].namespace.clone();
         Readers { name: format!("readers-{round}"), namespace, image: image.clone(), pull: *pull, nodes }
     }
 
-    /// The rights and the manifests of a round as YAML, for people who read them before. Addresses and the token are shown as words.
+    /// The rights and the manifests of a round as YAML, for review. Addresses and the token are placeholders.
     pub fn shown(&self) -> String {
         let mut text = self.preface();
         text.push_str(&rule_of_mesh(None, &self.made()));
@@ -133,7 +134,7 @@ impl Plan {
         text
     }
 
-    /// Answers to the first questions of the owner of the cluster, as comments.
+    /// Answers to the first questions of a cluster's owner, as comments.
     fn preface(&self) -> String {
         let Asked { rate, connections, rounds, cpu_time, .. } = &self.asked;
         let readers = if cpu_time.has_readers() {
@@ -162,7 +163,7 @@ impl Plan {
 }
 
 impl Arm {
-    /// An object of the template in the namespace of the arm.
+    /// An object of the template, placed in the arm's namespace.
     pub fn owned(&self, object: &Value) -> Value {
         let mut object = object.clone();
         object["metadata"]["namespace"] = json!(self.namespace.as_str());

@@ -1,4 +1,4 @@
-//! The measurement itself: slices in rounds, the proxies that they went through, and the source of CPU times.
+//! The measurement: slices in rounds, the proxies in their path, and the source of CPU times.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,36 @@ use hoptax_result::{CpuTimeSource, Environment, LoadResult};
 
 use crate::used::Used;
 
-/// The source of CPU times, and the slices that it needs.
+/// The source of CPU times, and the slices that it requires.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {
-    /// Their reader.
+    /// Who reads them.
     pub from: CpuTimeSource,
-    /// The reason why they are from there; none if nothing is against the first choice.
+    /// Why this source is used; none if the first choice was possible.
     pub why: Option<String>,
     /// The longest time between two readings of a container before the first slice, seconds.
     pub gap_s: f64,
-    /// True if the times of readings are those at which a Prometheus asked for them.
+    /// True if the times of readings are those of Prometheus' scrapes.
     pub has_times_of_scrapes: bool,
     /// The length of a slice, seconds.
     pub slice_s: f64,
-    /// The shortest time between the two readings that a CPU time is from, seconds; none without any.
+    /// The shortest time between the two readings behind a CPU time, seconds; none if there is none.
     pub shortest_s: Option<f64>,
-    /// The share of a processor that shared proxies used without load, by their name, which is subtracted; the mean over rounds.
+    /// The share of a processor that shared proxies used without load, by name, as the mean over rounds. It is subtracted from the costs.
     pub idle: BTreeMap<String, f64>,
-    /// The share of a processor that the proxies of the pods of an arm used before the first load, by the index of the arm. It is in the costs.
+    /// The share of a processor that the proxies in an arm's pods used before the first load, by the index of the arm. It is part of the
+    /// costs.
     pub idle_of_own: BTreeMap<usize, f64>,
 }
 
-/// A proxy on the way of a request, or one that several pods share.
+/// A proxy in the path of a request, including proxies that several pods share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxy {
-    /// Its position: `client`, `server`, or the name of what is shared.
+    /// Its position: `client`, `server`, or the name of the shared proxy.
     pub name: String,
     /// Its container.
     pub container: String,
-    /// Its image; none if it is not known.
+    /// Its image; none if it is unknown.
     pub image: Option<String>,
 }
 
@@ -43,11 +44,11 @@ pub struct Proxy {
 pub struct Slice {
     /// The arm, by its index in the plan.
     pub arm: usize,
-    /// Its start, seconds since that of the measurement.
+    /// Its start, seconds since the start of the measurement.
     pub began_s: f64,
     /// The result of the caller.
     pub load: LoadResult,
-    /// The use of each proxy, in the order of the proxies of the arm; none where it is not known.
+    /// The use of each proxy, in the order of the arm's proxies; none if unknown.
     pub proxies: Vec<Option<Used>>,
     /// The use of the origin.
     pub origin: Option<Used>,
@@ -64,7 +65,7 @@ pub struct Round {
     pub slices: Vec<Slice>,
 }
 
-/// All that was measured.
+/// Everything that was measured.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The complete rounds.
@@ -75,7 +76,7 @@ pub struct Measured {
     pub source: Source,
     /// Duration, seconds.
     pub wall_s: f64,
-    /// Where it was measured.
+    /// The machine and cluster of the measurement.
     pub environment: Environment,
     /// Reason why it ended before its last round.
     pub ended_early: Option<String>,

@@ -15,17 +15,17 @@ use rand::seq::SliceRandom;
 use crate::source::CpuTime;
 use crate::template::Template;
 
-/// The id of the arm on the network of nodes, and of that on the network of pods.
+/// The id of the arm on the network of nodes.
 pub const HOST_NETWORK: &str = "host-network";
-/// See [`HOST_NETWORK`].
+/// The id of the arm on the pod network.
 pub const POD_NETWORK: &str = "pod-network";
-/// The port of the origin in a network of pods.
+/// The port of the origin on a pod network.
 pub const PORT: u16 = 8080;
 
-/// The measurement that is asked for.
+/// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The meshes and functions of them, in their order.
+    /// The meshes and their functions, in order.
     pub meshes: Vec<Template>,
     /// The image of callers and origins, with this program at `/hoptax`.
     pub image: String,
@@ -37,52 +37,52 @@ pub struct Asked {
     pub connections: u32,
     /// Rounds, each with new pods.
     pub rounds: u32,
-    /// The length of a slice; none for the shortest that the source of CPU times allows.
+    /// The length of a slice; none for the minimum of the source of CPU times.
     pub slice: Option<Duration>,
     /// The warm-up before each slice.
     pub warmup: Duration,
     /// The seed of the order of slices and of arrivals.
     pub seed: u64,
-    /// The node of the origins, and that of the callers; none for the choice of the cluster in the first round.
+    /// The nodes of the origins and of the callers; none for the node that the cluster chooses in the first round.
     pub nodes: [Option<String>; 2],
     /// The source of CPU times.
     pub cpu_time: CpuTime,
-    /// The Prometheus that may be it; none without one.
+    /// The Prometheus that may be the source; none without one.
     pub prometheus: Option<Address>,
 }
 
 /// The plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The measurement that is asked for.
+    /// The settings.
     pub asked: Asked,
     /// The arms, in the order of results.
     pub arms: Vec<Arm>,
 }
 
-/// One rung.
+/// One step of the comparison.
 #[derive(Clone, Debug)]
 pub struct Arm {
     /// Its id.
     pub id: String,
     /// The arm that it is compared with.
     pub compared_with: Option<String>,
-    /// Its namespace, which is made for it.
+    /// Its namespace, which is created for it.
     pub namespace: Namespace,
     /// The port of its origin.
     pub port: u16,
-    /// True if its pods have the network of their nodes.
+    /// True if its pods use the network of their nodes.
     pub has_host_network: bool,
-    /// The needs of its namespace and its pods.
+    /// The requirements of its namespace and its pods.
     pub template: Template,
 }
 
 impl Plan {
-    /// The plan of a measurement with namespaces that nobody has.
+    /// The plan of a measurement, with unused namespaces.
     ///
     /// # Errors
-    /// When two arms have the same name, a template does not fit into a name, the source of CPU times is a Prometheus without an address, or one
-    /// has an address and is never the source.
+    /// When two arms have the same name, when a template's name is too long, when the source of CPU times is a Prometheus without an
+    /// address, or when there is an address of a Prometheus that is never the source.
     pub fn new(asked: Asked) -> Result<Self, String> {
         match &asked.prometheus {
             None if asked.cpu_time == CpuTime::Prometheus => {
@@ -99,7 +99,7 @@ impl Plan {
         Self::with(asked, RandomState::new().hash_one(0))
     }
 
-    /// The plan with names from a random number.
+    /// The plan with names derived from a random number.
     fn with(asked: Asked, random: u64) -> Result<Self, String> {
         let bare = |name: &str, summary: &str, port: u16| Template {
             name: name.to_owned(),
@@ -107,7 +107,7 @@ impl Plan {
             url: format!("http://{{{{ address }}}}:{port}/"),
             ..Template::default()
         };
-        // On the network of a node, another server may have the usual port. The next one is that of the caller.
+        // On the network of a node, another server may occupy the default port. The next port is that of the caller.
         let of_host = 20_000 + u16::try_from(random % 5_000 * 2).unwrap_or_default();
         let bare_arms = [
             (bare(HOST_NETWORK, "no container network and no mesh", of_host), of_host, None),
@@ -117,7 +117,7 @@ impl Plan {
                 Some(HOST_NETWORK.to_owned()),
             ),
         ];
-        // A function costs what it adds to its mesh, if that is measured, too.
+        // A function is compared with its mesh, if that is measured, too.
         let is_measured = |name: &String| asked.meshes.iter().any(|mesh| mesh.name == *name);
         let meshes = asked.meshes.iter().map(|template| {
             let base = template.bases().into_iter().find(is_measured);
@@ -143,12 +143,12 @@ impl Plan {
         Ok(Self { asked, arms })
     }
 
-    /// The kinds of objects that its templates make, which need rights of their own.
+    /// The kinds of objects in its templates, which need additional rights.
     pub fn made(&self) -> Vec<Made> {
         self.arms.iter().flat_map(|arm| arm.template.made()).collect()
     }
 
-    /// The arms of a round, by their indices, in the order in which they are measured.
+    /// The arms of a round, by index, in the order in which they are measured.
     pub fn order(&self, round: u32) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.arms.len()).collect();
         let seed = self.asked.seed.wrapping_mul(1_000_003).wrapping_add(round.into());

@@ -1,4 +1,4 @@
-//! Measures a plan in a cluster: makes namespaces, has pods come in each round, sends the load, reads CPU times, and removes all.
+//! Measures a plan in a cluster: creates namespaces, starts pods in each round, sends the load, reads CPU times, and deletes everything.
 
 mod kubelets;
 mod lab;
@@ -38,10 +38,10 @@ use prometheus::Prometheus;
 use readers::{Readers, Unread};
 use sending::{answers, send};
 
-/// The time between two looks at an interrupt.
+/// Polling interval of an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The cluster, the interrupt and the listener, which each step needs.
+/// The cluster, the interrupt and the callback, which all steps need.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     cluster: &'a Cluster,
@@ -54,7 +54,7 @@ impl Context<'_> {
         (self.say)(Update::Note(text));
     }
 
-    /// Waits for so long; an interrupt ends it with a failure.
+    /// Waits for this time. An interrupt ends it with a failure.
     fn wait(&self, time: Duration) -> Result<(), Failure> {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -65,11 +65,11 @@ impl Context<'_> {
     }
 }
 
-/// Measures a plan in the cluster of a context; none for the current one.
+/// Measures a plan in the cluster of a context; none for the current context.
 ///
 /// # Errors
-/// When the cluster refuses something, pods do not come, a mesh puts no proxy into them, an arm does not answer, or it is interrupted before
-/// the end of its first round. Nothing is left in the cluster then.
+/// When the cluster refuses a request, pods do not start, a mesh injects no proxy, an arm does not answer, or when it is interrupted before
+/// the end of its first round. Nothing remains in the cluster then.
 pub fn measure(
     plan: &Plan,
     context: Option<&str>,
@@ -171,7 +171,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
     Ok(())
 }
 
-/// Whoever is asked in a round. The source is chosen in the first one; readers of control groups come in each.
+/// The source of a round's readings. It is chosen in the first round; readers of control groups are started in each round.
 fn poller(
     plan: &Plan,
     number: u32,
@@ -189,7 +189,7 @@ fn poller(
     if number == 0 && wanted != CpuTime::Auto {
         source.why = Some("as --cpu-time asks".to_owned());
     }
-    // The reasons against what would be rather.
+    // The reasons against preferred sources.
     let mut against = Vec::new();
     if wanted.has_readers() {
         let made = plan.readers(number, nodes.to_owned());
@@ -234,7 +234,7 @@ fn coarse_poller(
     (Poller::Prometheus(Prometheus::new(address, plan)), why)
 }
 
-/// The containers that are shared, once each node has them: without that of one, the sum would lack it.
+/// The shared containers, once each node has them: if one were missing, its use would be missing from the sum.
 fn shared_on(plan: &Plan, nodes: &[String], context: Context<'_>) -> Result<Vec<Container>, Failure> {
     let mut trouble = Trouble::default();
     loop {
@@ -250,7 +250,7 @@ fn shared_on(plan: &Plan, nodes: &[String], context: Context<'_>) -> Result<Vec<
     }
 }
 
-/// Readings without load. In the first round, the time between two of them sets the length of slices.
+/// Readings without load. In the first round, the time between readings determines the length of slices.
 fn first_readings(
     plan: &Plan,
     number: u32,
@@ -317,7 +317,7 @@ fn first_readings(
     Ok(polls)
 }
 
-/// The failure of a source that does not read.
+/// The failure of a source without readings.
 fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
     let listed: Vec<String> = containers.iter().map(|one| format!("`{}/{}`", one.pod, one.name)).collect();
     let (who, needs) = match source {
@@ -342,7 +342,7 @@ fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
     ))
 }
 
-/// The failure of a mesh whose shared proxies are not on each node.
+/// The failure of a mesh whose shared proxies are missing on a node.
 fn no_shared(absent: &Shared, node: &str) -> Failure {
     let Shared { namespace, pods, container } = absent;
     Failure::environment(format!(
@@ -351,7 +351,7 @@ fn no_shared(absent: &Shared, node: &str) -> Failure {
     ))
 }
 
-/// Describes where it is measured.
+/// Describes the environment of the measurement.
 fn describe(
     environment: &mut Environment,
     plan: &Plan,

@@ -1,26 +1,26 @@
-//! The source of CPU times, and the lengths of slices and of quiet times that it needs.
+//! The source of CPU times, and the lengths of slices and quiet times that it requires.
 
 use std::time::Duration;
 
 use hoptax_agents::reader::TICK_S;
 use hoptax_result::CpuTimeSource;
 
-/// The source, as it is asked for.
+/// The requested source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuTime {
-    /// Control groups, if readers come and find the containers; otherwise the kubelets, or, where those do not answer, a Prometheus if one is
+    /// Control groups, if readers start and find the containers. Otherwise the kubelets or, if those do not answer, a Prometheus if one is
     /// named.
     #[default]
     Auto,
-    /// Control groups alone.
+    /// Only control groups.
     Cgroup,
-    /// The kubelets alone.
+    /// Only the kubelets.
     Kubelet,
-    /// A Prometheus alone.
+    /// Only a Prometheus.
     Prometheus,
 }
 
-/// The word for each.
+/// The name of each source.
 pub const WORDS: [(&str, CpuTime); 4] = [
     ("auto", CpuTime::Auto),
     ("cgroup", CpuTime::Cgroup),
@@ -29,19 +29,19 @@ pub const WORDS: [(&str, CpuTime); 4] = [
 ];
 
 impl CpuTime {
-    /// True if control groups are read where they can be.
+    /// True if control groups are read where possible.
     pub fn has_readers(self) -> bool {
         matches!(self, Self::Auto | Self::Cgroup)
     }
 
-    /// True if it may be a Prometheus.
+    /// True if the source may be a Prometheus.
     pub fn has_prometheus(self) -> bool {
         matches!(self, Self::Auto | Self::Prometheus)
     }
 }
 
-/// Gaps between readings that a slice is as long as, at least: it has three readings if all are a gap apart, and if some are nearer, the first
-/// and the last one are still at least a gap apart.
+/// Minimum length of a slice, in gaps between readings. If readings are a full gap apart, the slice contains three; if some are closer, the
+/// first and the last are still at least a gap apart.
 const GAPS_OF_SLICE: f64 = 3.0;
 /// Gaps of the quiet time of a later round between readings of kubelets.
 const GAPS_OF_QUIET: f64 = 2.0;
@@ -52,16 +52,16 @@ const QUESTIONS_BESIDE: f64 = 3.0;
 /// The length of a slice that nobody asks for, and of the quiet time, between readings of control groups, at least, seconds: what proxies and
 /// control planes do every 10 to 30 s, such as probes, scrapes of metrics and the push of a configuration, would be in a shorter one by chance.
 const USUAL_S: f64 = 30.0;
-/// The time before a quiet time: new pods still start, and proxies hear of them.
+/// The time before a quiet time, in which new pods are still starting and proxies are told about them.
 pub const SETTLING: Duration = Duration::from_secs(10);
 /// The longest slice that nobody asks for: the pods of the first round have a deadline before its length is known.
 pub const LONGEST_SLICE: Duration = Duration::from_mins(6);
 /// The longest time from a reading of a kubelet to the next one of the same container, seconds.
 const KUBELET_READS_WITHIN_S: f64 = 20.0;
-/// The share of a processor by which ticks of the kernel may make a CPU time from control groups wrong.
+/// Tolerated error of a CPU time from control groups due to kernel ticks, as a share of a processor.
 const TICK_SHARE: f64 = 0.002;
 
-/// The time between two questions. A kubelet is asked more often than it reads, so that it is known when it has read, and so is a Prometheus.
+/// Polling interval. Kubelets and a Prometheus are polled more often than they read, to know when they have read.
 pub fn every(source: CpuTimeSource) -> Duration {
     match source {
         CpuTimeSource::Cgroup => Duration::from_millis(250),
@@ -70,7 +70,7 @@ pub fn every(source: CpuTimeSource) -> Duration {
     }
 }
 
-/// The longest time in which three readings of each container come. A Prometheus may ask for them once a minute.
+/// Time limit for three readings of each container. A Prometheus may scrape only once a minute.
 pub fn longest_wait(source: CpuTimeSource) -> Duration {
     match source {
         CpuTimeSource::Cgroup | CpuTimeSource::Kubelet => Duration::from_mins(2),
@@ -90,7 +90,7 @@ fn gaps_s(source: CpuTimeSource, gaps: f64, gap_s: f64) -> f64 {
     (gaps + late) * gap_s + QUESTIONS_BESIDE * every(source).as_secs_f64()
 }
 
-/// The length of the shortest slice, by the longest time between two readings, seconds.
+/// The length of the shortest slice for a maximum time between readings of `gap_s`, seconds.
 pub fn slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
     let slice_s = match source {
         // Each of two counters lacks at most a tick, so their difference is wrong by one at most.
@@ -100,7 +100,7 @@ pub fn slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
     slice_s.ceil()
 }
 
-/// The length of a slice that nobody asks for, seconds.
+/// The default length of a slice, seconds.
 pub fn usual_slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
     let shortest_s = slice_s(source, gap_s);
     match source {
@@ -109,22 +109,22 @@ pub fn usual_slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
     }
 }
 
-/// The most by which ticks of the kernel make a CPU time wrong, as a share of a processor, if it is from two readings this far apart.
+/// The maximum error due to kernel ticks of a CPU time from two readings this far apart, as a share of a processor.
 pub fn tick_share(apart_s: f64) -> f64 {
     TICK_S / apart_s
 }
 
-/// The most by which a CPU time is wrong, as a share of itself, if it is from two readings this far apart whose times are those of scrapes: a
-/// node may have taken either of them this long before.
+/// The maximum relative error of a CPU time from two readings this far apart whose times are those of scrapes: a node may have taken either
+/// of them up to its reading interval earlier.
 pub fn scrape_share(apart_s: f64) -> f64 {
     KUBELET_READS_WITHIN_S / apart_s
 }
 
-/// The time without load at the beginning of a round in which readings are needed, seconds. In the first round, the gap is then known, by three
-/// readings of each container.
+/// The time without load at the start of a round in which readings are needed, seconds. In the first round, it determines the gap, from
+/// three readings of each container.
 pub fn quiet_s(source: CpuTimeSource, gap_s: f64, round: u32, has_shared: bool) -> f64 {
     match source {
-        // Later only for what others use too; a kubelet has read often enough in the first round.
+        // In later rounds, only shared proxies need it; a kubelet has read often enough in the first round.
         _ if round > 0 && !has_shared => 0.0,
         CpuTimeSource::Kubelet if round == 0 => 0.0,
         // For another one than the first that came.

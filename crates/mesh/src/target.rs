@@ -1,6 +1,6 @@
-//! Where a load goes: the host and the port of a URL.
+//! The target of a load: the host and the port of a URL.
 
-/// The host and the port of a URL of HTTP; none if it is none.
+/// The host and the port of an HTTP URL; none for other texts.
 pub(crate) fn target(url: &str) -> Option<String> {
     let rest = url.strip_prefix("http://")?;
     let host = rest.split(['/', '?']).next().filter(|host| !host.is_empty())?;

@@ -1,5 +1,5 @@
-//! A mesh, or a function of one, as a template: what its namespace and its pods need, how a caller names the origin, and which containers are
-//! its proxies.
+//! The template of a mesh or one of its functions: what its namespace and its pods need, how a caller addresses the origin, and which
+//! containers are its proxies.
 
 mod built_in;
 mod objects;
@@ -25,7 +25,7 @@ use crate::target::target;
 pub struct Template {
     /// Its name, which becomes that of the arm.
     pub name: String,
-    /// The built-in template to which it adds; none if it has all itself.
+    /// The built-in template that it extends; none if it extends none.
     #[serde(default)]
     pub extends: Option<String>,
     /// The mesh in a few words.
@@ -34,36 +34,36 @@ pub struct Template {
     /// Labels and annotations of its namespace.
     #[serde(default)]
     pub namespace: Marks,
-    /// The additions to the pod of the origin.
+    /// Additions to the pod of the origin.
     #[serde(default)]
     pub origin: Side,
-    /// The additions to the pod of the caller.
+    /// Additions to the pod of the caller.
     #[serde(default)]
     pub caller: Side,
-    /// The URL of the origin, as the caller names it. `{{ address }}` stands for the address of its pod, `{{ namespace }}` for its namespace.
+    /// The URL of the origin for the caller. `{{ address }}` stands for the address of its pod, `{{ namespace }}` for its namespace.
     #[serde(default)]
     pub url: String,
-    /// Headers of the requests, with the same words.
+    /// Headers of the requests, with the same placeholders.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Proxies that other pods use too.
+    /// Proxies that other pods use, too.
     #[serde(default)]
     pub shared: Vec<Shared>,
-    /// Objects that its namespace has, such as a service.
+    /// Objects to create in its namespace, such as a service.
     #[serde(default)]
     pub objects: Vec<Value>,
-    /// How it shows that its function is there; none if no request shows it.
+    /// How to prove that its function is active; none if no request can.
     #[serde(default)]
     pub proof: Option<Proof>,
 }
 
-/// A request whose answer shows that a function is there.
+/// A request whose answer proves that a function is active.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// Its path.
     pub path: String,
-    /// The expected answer, in the words of `hoptax load --expect`.
+    /// The expected answer, in the syntax of `hoptax load --expect`.
     pub expect: String,
 }
 
@@ -85,7 +85,7 @@ pub struct Side {
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
-    /// More keys of its specification; lists are added to those that it has.
+    /// Additional keys of its specification; lists are appended to existing ones.
     pub spec: Map<String, Value>,
     /// The containers that are proxies of the mesh.
     pub proxies: Vec<String>,
@@ -97,19 +97,19 @@ pub struct Side {
 pub struct Shared {
     /// Their namespace.
     pub namespace: String,
-    /// The beginning of the names of their pods.
+    /// The prefix of their pods' names.
     pub pods: String,
     /// The name of the containers.
     pub container: String,
 }
 
 impl Template {
-    /// Reads a template, with what the one has that it extends, and its repeated messages.
+    /// Reads a template, including the content of the template that it extends and repeated messages.
     ///
     /// # Errors
-    /// When it is none, with the place.
+    /// When it is not a template, with the position.
     pub fn read(text: &str) -> Result<Self, String> {
-        // An error of it has a place, which that of a value has not.
+        // Parse the text first, because its errors have positions, unlike those of a merged value.
         let own = Self::own(text)?;
         let mut template: Self = match own.extends {
             None => own,
@@ -120,7 +120,7 @@ impl Template {
         Ok(template)
     }
 
-    /// The template of a text alone, without the one that it extends.
+    /// The template of a text, without the one that it extends.
     fn own(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str(text).map_err(|error| error.to_string())
     }
@@ -156,10 +156,10 @@ impl Template {
         std::iter::successors(self.extends.clone(), base).collect()
     }
 
-    /// Templates, and after them the functions of these that are built in.
+    /// The templates, followed by their built-in functions.
     ///
     /// # Errors
-    /// When a built-in template is none.
+    /// When a built-in template is invalid.
     pub fn with_functions(mut templates: Vec<Self>) -> Result<Vec<Self>, String> {
         for (_, text) in BUILT_IN {
             let template = Self::read(text)?;
@@ -171,23 +171,23 @@ impl Template {
         Ok(templates)
     }
 
-    /// The template with these in the place of `{{ namespace }}` and `{{ image }}`.
+    /// The template with the placeholders `{{ namespace }}` and `{{ image }}` replaced.
     ///
     /// # Errors
-    /// When it is none any more.
+    /// When it is no longer a template.
     pub fn filled(&self, namespace: &str, image: &str) -> Result<Self, String> {
         let words = [(NAMESPACE, namespace), (IMAGE, image)];
         let value = serde_json::to_value(self).map_err(|error| error.to_string())?;
         serde_json::from_value(whole::replaced(value, &words)).map_err(|error| error.to_string())
     }
 
-    /// The kinds of its objects, which a right to create them names.
+    /// The kinds of its objects, as named in the right to create them.
     pub fn made(&self) -> Vec<Made> {
         self.objects.iter().map(objects::made).collect()
     }
 
-    /// True if the URL is one of HTTP whose host is the origin or a service. Names of fewer words may be found outside, by a domain of the
-    /// nodes or as they are.
+    /// True if it is an HTTP URL whose host is the origin or a service. Shorter host names may resolve outside of the cluster, directly or
+    /// with a search domain of the nodes.
     fn is_aimed_inside(&self) -> bool {
         const ADDRESS: [&str; 4] = ["192", "0", "2", "1"];
         const OWN: &str = "hoptax-mesh";
@@ -204,7 +204,7 @@ impl Template {
                 ))
     }
 
-    /// The URL and the headers, with these words in place.
+    /// The URL and the headers, with placeholders replaced.
     pub fn request(&self, address: &str, namespace: &str) -> (String, Vec<(String, String)>) {
         let filled = |text: &str| text.replace("{{ address }}", address).replace(NAMESPACE, namespace);
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), filled(value)));
@@ -223,12 +223,12 @@ impl Proof {
     /// The expected answer.
     ///
     /// # Errors
-    /// When it is no expectation.
+    /// When it is not a valid expectation.
     pub fn expectation(&self) -> Result<Expectation, String> {
         self.expect.parse::<Expectation>().map_err(|error| format!("`expect` of `proof`: {error}"))
     }
 
-    /// Its URL, at the host of another one.
+    /// Its URL with the host of another URL.
     pub fn url(&self, url: &str) -> String {
         let rest = url.strip_prefix(SCHEME).unwrap_or_default();
         let host = rest.split(['/', '?']).next().unwrap_or_default();
@@ -237,10 +237,10 @@ impl Proof {
 }
 
 const SCHEME: &str = "http://";
-/// The word that stands for the image of callers and origins.
+/// The placeholder for the image of callers and origins.
 const IMAGE: &str = "{{ image }}";
 
-/// The most letters of a name: with the rest of its namespace, it has to be a label of DNS.
+/// Maximum length of a name: the namespace that contains it must be a DNS label.
 const LONGEST_NAME: usize = 30;
 
 #[cfg(test)]

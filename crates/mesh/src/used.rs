@@ -1,42 +1,42 @@
-//! CPU time of containers meanwhile, from readings that nodes take.
+//! CPU time of containers in a time span, from readings that nodes take.
 //!
-//! A kubelet reads the counter of a container every 10 to 20 seconds, a reader of control groups whenever it is asked. Between two readings
-//! that were taken while the load ran, the load was the same all the time, so their difference by their distance is what the container used
-//! of a processor under the load. The distance is by one clock, that of the node. Whether a reading was taken meanwhile is told by the clock
-//! of this machine alone: it was not there when the node was asked, and it was there when the node answered the next time.
+//! A kubelet reads the counter of a container every 10 to 20 seconds; a reader of control groups reads it whenever it is asked. Between two
+//! readings taken while the load ran, the load was constant, so their difference divided by their distance is the container's use of a
+//! processor under the load. The distance is by one clock, that of the node. This machine's clock alone decides if a reading was taken
+//! within the span: the reading was not there at one poll, and was there at the next.
 //!
-//! A Prometheus has the readings of the kubelets, but later: a reading that comes may have been taken before the question that it was not yet an
-//! answer to. It was taken after the one before was scraped, though, which was the newest then. So of the readings that come while the load
-//! runs, all but the first were taken meanwhile.
+//! A Prometheus has the readings of the kubelets, but later: a new reading may have been taken before the poll in which it was still
+//! missing. It was taken after the scrape of the reading before it, though, because that was the latest one then. So of the readings that
+//! arrive while the load runs, all except the first were taken while it ran.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_cluster::usage::{Container, Reading};
 use hoptax_result::LimitPeriods;
 
-/// The answers of all nodes to one question for their last readings.
+/// The answers of all nodes to one poll for their latest readings.
 #[derive(Clone, Debug, Default)]
 pub struct Poll {
     /// The time before the question, since 1970, seconds.
     pub asked_s: f64,
     /// The time after the answer.
     pub answered_s: f64,
-    /// The last readings.
+    /// The latest readings.
     pub readings: BTreeMap<Container, Reading>,
-    /// Containers that were there before, and surely are no more.
+    /// Containers that existed before and certainly no longer exist.
     pub gone: BTreeSet<Container>,
-    /// True if readings come some time after they were taken.
+    /// True if readings arrive some time after they were taken.
     pub is_late: bool,
 }
 
-/// The use of a processor by a container, or by several that are shared together, in some time.
+/// The processor use of a container, or of several shared ones together, over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
     /// The share of a processor.
     pub share: f64,
-    /// The distance of the readings that it is from, seconds; of several containers the shortest.
+    /// The time between the readings behind it, seconds; the shortest for several containers.
     pub seconds: f64,
-    /// Periods of its CPU limit, or of that of its pod, if that one stopped it more; none where they are not known, and without a limit.
+    /// Periods of its CPU limit, or of its pod's limit if that throttled it more; none if unknown, and without a limit.
     pub limit: Option<LimitPeriods>,
 }
 
@@ -54,8 +54,8 @@ impl Span {
     pub const ALL: Self = Self { from_s: 0.0, to_s: f64::INFINITY };
 }
 
-/// The use of a container between the first and the last reading that its node took in this span. None if it took fewer than two, and if the
-/// container ended or was restarted between them: its counter began again, though it may have passed its old value since.
+/// The use of a container between the first and the last reading that its node took in this span. None if there are fewer than two, or if
+/// the container ended or restarted between them: a restart resets its counter, which may since have passed the old value.
 pub fn used(polls: &[Poll], container: &Container, Span { from_s, to_s }: Span) -> Option<Used> {
     let is_within = |pair: &&[Poll]| pair[0].asked_s >= from_s && pair[1].answered_s <= to_s;
     let within: Vec<&[Poll]> = polls.windows(2).filter(is_within).collect();
@@ -78,8 +78,8 @@ pub fn used(polls: &[Poll], container: &Container, Span { from_s, to_s }: Span) 
     (seconds > 0.0).then(|| Used { share: cpu_s / seconds, seconds, limit: tighter(first, last) })
 }
 
-/// The periods between two readings of the limit that stopped a container in the larger share of them: its own, or that of its pod. Their sum
-/// would halve the share, since each counts the periods of the same time.
+/// The periods between two readings of the limit that throttled a container in the larger share of periods: its own, or that of its pod.
+/// Their sum would halve the share, because both count the same time.
 fn tighter(first: &Reading, last: &Reading) -> Option<LimitPeriods> {
     let between = |of: fn(&Reading) -> Option<LimitPeriods>| {
         of(last).zip(of(first)).and_then(|(last, first)| last.since(first))

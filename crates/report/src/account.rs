@@ -26,7 +26,7 @@ pub(crate) fn line(account: &ProcessAccount) -> String {
     )
 }
 
-/// The processors that the processes may use.
+/// The processors that the processes are allowed to use.
 pub(crate) fn processors(account: &ProcessAccount) -> String {
     let count = grouped(account.processors, usize::from(account.processors.fract() > 0.0));
     format!("{count} usable processor{}", if count == "1" { "" } else { "s" })

@@ -1,5 +1,5 @@
-//! The bill of a configuration: the cost of the whole, the most expensive part, a table with a row for each part, and whether
-//! the parts add up.
+//! The bill of a configuration: the cost of the whole, the most expensive part, a table with a row for each part, and a sentence on how
+//! well the parts add up.
 
 mod sums;
 
@@ -39,7 +39,7 @@ pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
     void.chain(differing).chain(costs.filter(|_| bill.verdict != Verdict::Void)).collect()
 }
 
-/// Returns the reason why the study does not support a bill; none if it does.
+/// Returns the reason why the study supports no bill; none if it supports one.
 fn void(bill: &BillResult) -> Option<String> {
     (bill.verdict == Verdict::Void).then(|| {
         let failed = bill.findings.iter().find(|finding| finding.severity == Severity::Fail);
@@ -68,7 +68,7 @@ fn whole(bill: &BillResult) -> String {
     format!("This proxy costs {} us of CPU time per request{}{cores}{money}", level(cpu), at(bill))
 }
 
-/// The load that all numbers hold for.
+/// The load at which all numbers were measured.
 fn at(bill: &BillResult) -> String {
     bill.rate.map_or_else(String::new, |rate| format!(" at {} requests/s", grouped(rate, 0)))
 }
@@ -103,10 +103,10 @@ fn named(part: &BilledPart) -> String {
 /// Text of an interval: [`level`] or [`difference`].
 type Text = fn(&Interval) -> String;
 
-/// As `text`, with up to four decimals: cores and money are often small.
+/// Like `text`, with up to four decimals, because cores and money are often small numbers.
 fn precise(interval: &Interval, text: Text) -> String {
     let half_width = interval.half_width();
-    // Anything above is printed as 0.100 with more decimals.
+    // Wider intervals would be printed as 0.100 with more decimals.
     if half_width >= 0.0995 {
         return text(interval);
     }
@@ -126,7 +126,7 @@ pub(crate) struct Column {
     number: Number,
 }
 
-/// Number of a charge that a column shows.
+/// The number of a charge that a column shows.
 #[derive(Clone, Copy)]
 enum Number {
     Of(CostMeasure),
@@ -135,7 +135,7 @@ enum Number {
 }
 
 impl Column {
-    /// The cell of a charge, by the text of its intervals; none if it has no number.
+    /// The cell of a charge; `text` formats its intervals. None if the charge has no number.
     fn cell(&self, charge: &Charge, text: Text) -> Option<String> {
         let (measure, cell) = match self.number {
             Number::Of(measure) => {
@@ -192,7 +192,7 @@ pub(crate) fn has_value(table: &Table, columns: &[Column]) -> bool {
     columns.iter().any(|column| table.columns.iter().any(|other| other.heading == column.heading))
 }
 
-/// The parts, the most expensive first, then the rest, then the whole, with the columns of `columns`.
+/// A table with the given columns: the parts, the most expensive first, then the rest and the whole.
 pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> Table {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some());
     let mut charges: Vec<(String, [String; 2], &Charge, Text)> = parts
@@ -216,14 +216,14 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> Table {
     Table::of_words("cost of each part per request", headings, charges.iter().map(row)).with_words(&WORDS)
 }
 
-/// The columns with a value for any of the charges.
+/// The columns in which any charge has a value.
 fn columns_with_values<'c>(columns: &'c [Column], charges: &[(&Charge, Text)]) -> Vec<&'c Column> {
     let has_value =
         |column: &&Column| charges.iter().any(|(charge, text)| column.cell(charge, *text).is_some());
     columns.iter().filter(has_value).collect()
 }
 
-/// The changes that were measured, in their order, with the columns of `columns`; none if there are none.
+/// A table of the measured changes with the given columns; none if there are none.
 pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<Table> {
     let measured = bill.changes.iter().filter(|change| change.arm.is_some());
     let measured: Vec<_> = measured.collect();
@@ -253,8 +253,8 @@ pub(crate) fn activity(activity: &Activity) -> String {
     .to_owned()
 }
 
-/// Returns notes on the sum of the parts, the A/A arm, parts and changes without an effect or a proof of one, and those that were not
-/// measured.
+/// Returns notes on the sum of the parts, the A/A arm, parts and changes without an effect or without proof of an effect, and those that
+/// were not measured.
 pub(crate) fn notes(bill: &BillResult) -> Vec<String> {
     let idle = idle(bill).into_iter().map(|line| format!("not exercised: {line}"));
     let without_statistic = without_statistic(bill).into_iter().map(|line| format!("no statistic: {line}"));
@@ -276,7 +276,7 @@ pub(crate) fn adds_up(bill: &BillResult) -> Vec<String> {
     lines
 }
 
-/// Parts and changes that did nothing.
+/// Parts and changes that had no effect.
 pub(crate) fn idle(bill: &BillResult) -> Vec<String> {
     let parts = bill
         .parts
@@ -286,7 +286,7 @@ pub(crate) fn idle(bill: &BillResult) -> Vec<String> {
     parts.chain(changes).collect()
 }
 
-/// Parts for which no statistic proves that they acted, with the requests that exercise them.
+/// Parts for which no statistic proves that they acted, with the requests that would exercise them.
 pub(crate) fn without_statistic(bill: &BillResult) -> Vec<String> {
     let told = bill.parts.iter().filter_map(|part| {
         let Activity::Unknown { exercised_by: Some(by) } = &part.activity else { return None };
@@ -309,7 +309,7 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
         format!("{what}: this Envoy has no such extension, so no number contains it; `--envoy PATH` measures with one that has it")
     });
     let cannot_run = bill.replacements.iter().filter(|replacement| replacement.cannot_run);
-    // Each listener of a dump may have the same one.
+    // Several listeners of a dump may lack the same extension.
     let cannot_run: BTreeSet<String> = cannot_run
         .map(|replacement| format!("{}: no number contains it; {}", replacement.what, replacement.with))
         .collect();
@@ -334,7 +334,7 @@ fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
     ))
 }
 
-/// The definitions of the numbers, and their scope.
+/// The definitions of the numbers and what they are valid for.
 pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     let mut lines = vec![format!(
         "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \

@@ -9,7 +9,7 @@ use crate::table::{Cell, Table};
 /// A measure of an arm under a load.
 pub(crate) type Of = fn(&ArmLoad) -> Option<Interval>;
 
-/// CPU cost in percent of the CPU time of the arm compared with under the same load.
+/// CPU cost in percent of the CPU time of the reference arm under the same load.
 pub(crate) const CPU_SHARE: Of = |load| load.cost.cpu_share.as_ref().map(in_percent);
 /// Quantiles of response time.
 const RESPONSES: [CostMeasure; 4] = [
@@ -22,8 +22,8 @@ const RESPONSES: [CostMeasure; 4] = [
 /// A column: its heading, its load and its measure.
 type Column<'a> = (String, &'a LoadSpec, CostMeasure);
 
-/// CPU time added per request, as a share and in us: one row per arm and one column per load; none unless at least two
-/// loads have numbers.
+/// CPU time added per request, as a share and in us: a row for each arm and a column for each load. Empty unless at least two loads have
+/// numbers.
 pub(crate) fn cpu(result: &StudyResult) -> Vec<Table> {
     let table = |unit: &str, measure: CostMeasure| {
         let column = |load| (heading(result, load), load, measure);
@@ -35,8 +35,8 @@ pub(crate) fn cpu(result: &StudyResult) -> Vec<Table> {
     [shares, table("us", CostMeasure::CpuUs)].into_iter().flatten().collect()
 }
 
-/// Response time added, with a column for each open loop and quantile that half of the arms or more have; none with one
-/// open loop, whose costs are in the main table.
+/// Response time added, with a column for each open loop and quantile that at least half of the arms have. None for a study with one open
+/// loop, whose costs are in the main table.
 pub(crate) fn responses(result: &StudyResult) -> Option<Table> {
     let arms = proxied(result);
     let mut columns: Vec<Column<'_>> = Vec::new();
@@ -74,7 +74,7 @@ fn cost_under(arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Option<
     measure.interval(&arm.under(&load.name)?.cost)
 }
 
-/// The loads under which some arm has a cost: closed loops, then open ones by their rate or share.
+/// The loads under which any arm has a cost: closed loops, then open ones by their rate or share.
 fn loads_with(result: &StudyResult, measure: CostMeasure) -> Vec<&LoadSpec> {
     let arms = proxied(result);
     let has_value = |load: &&LoadSpec| arms.iter().any(|arm| cost_under(arm, load, measure).is_some());
@@ -89,7 +89,7 @@ fn proxied(result: &StudyResult) -> Vec<&ArmResult> {
     rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect()
 }
 
-/// The load with its rate, and how busy it kept the proxies.
+/// The load with its rate and how busy it kept the proxies.
 pub(crate) fn heading(result: &StudyResult, load: &LoadSpec) -> String {
     format!("{} ({})", load.name, rate(result, load))
 }

@@ -1,5 +1,4 @@
-//! Charts of a document as data, for outputs that draw: what is shown, in which unit, and in which words. Where and how it is drawn is
-//! for the page to decide.
+//! Charts of a document as data: the values, their units and their texts. The page decides where and how to draw them.
 
 mod costs;
 mod differences;
@@ -352,7 +351,7 @@ pub(crate) struct WaterfallTotal {
 }
 
 impl Chart {
-    /// Several charts for each name; none without a name.
+    /// Several charts for each name; none if there are no names.
     pub(crate) fn groups(groups: Vec<Group>) -> Option<Self> {
         (!groups.is_empty()).then_some(Self::Groups(groups))
     }
@@ -372,7 +371,7 @@ impl Axis {
 }
 
 impl Series {
-    /// Lines on two axes, and nothing beside them.
+    /// Lines on two axes, without any further elements.
     pub(crate) fn new(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
         let (marks, levels, bands) = (Vec::new(), Vec::new(), Vec::new());
         Self { title: title.into(), x, y, lines, marks, levels, bands }
@@ -380,7 +379,7 @@ impl Series {
 }
 
 impl Line {
-    /// Values in a sequence.
+    /// A line through values in sequence.
     pub(crate) fn joined(name: impl Into<String>, tone: Tone, points: Vec<Point>) -> Self {
         Self { name: name.into(), tone, form: LineForm::Joined, points }
     }
@@ -398,22 +397,22 @@ impl Point {
         Self { x: drawn(x), y: y.map(drawn), low: None, high: None, text: None }
     }
 
-    /// A point with an interval, and that in words.
+    /// A point with an interval, which `text` describes.
     pub(crate) fn with_interval(x: f64, value: &Interval, text: String) -> Self {
         let (low, high) = (Some(drawn(value.low)), Some(drawn(value.high)));
         Self { low, high, text: Some(text), ..Self::at(x, Some(value.estimate)) }
     }
 
-    /// A value of which only bounds are known: at least one of its ends.
+    /// A value with at least one known bound and no estimate.
     pub(crate) fn bounded(x: f64, low: Option<f64>, high: Option<f64>, text: String) -> Self {
         Self { low: low.map(drawn), high: high.map(drawn), text: Some(text), ..Self::at(x, None) }
     }
 }
 
-/// Digits of numbers that are only drawn: more than a screen can show.
+/// Digits of numbers that are only drawn, which exceed the resolution of a screen.
 const DIGITS: usize = 5;
 
-/// A number with as many digits as a drawing can show, since a page may hold a hundred thousand.
+/// A number rounded to the digits that a drawing can show, because a page may hold a hundred thousand of them.
 pub(crate) fn drawn(value: f64) -> f64 {
     format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value)
 }

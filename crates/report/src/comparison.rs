@@ -13,11 +13,11 @@ use crate::sittings::{scaled, unit};
 use crate::table::Table;
 use crate::words;
 
-/// Paths listed for a part, and for the rest.
+/// Number of paths listed for a part and for the rest.
 const PATHS: usize = 6;
 
-/// First which subjects do other work than the reference, then one sentence per subject: which one is cheaper, by how much, and the
-/// decision; those that differ come first, and A/A arms last.
+/// First the subjects that do other work than the reference. Then one sentence per subject: which one is cheaper, by how much, and the
+/// decision. Different subjects come first, A/A arms last.
 pub(crate) fn sentences(results: &[&ComparisonBody]) -> Vec<String> {
     let of = |is_same: bool| {
         let subjects = results.iter().flat_map(|result| result.subjects.iter().map(move |one| (result, one)));
@@ -40,7 +40,7 @@ fn quoted(subject: &SubjectName) -> String {
     format!("`{}`", subject.name)
 }
 
-/// The place of a subject among the sentences, by its decision.
+/// Sort key of a subject's sentence, from its decision.
 fn order(subject: &ComparedSubject) -> u8 {
     match subject.measures.iter().find(|one| one.measure == CostMeasure::CpuUs).map(|cpu| cpu.decision) {
         Some(Decision::Different) => 0,
@@ -50,7 +50,7 @@ fn order(subject: &ComparedSubject) -> u8 {
     }
 }
 
-/// Returns the explanations of short names, a line each, without those that explain themselves.
+/// Returns the explanations of short names, one line each, without names that need none.
 pub(crate) fn legend(results: &[&ComparisonBody]) -> Vec<String> {
     let of = |result: &&ComparisonBody| -> Vec<SubjectName> {
         let others = result.subjects.iter().filter(|one| !one.is_same).map(|one| &one.subject);
@@ -64,7 +64,7 @@ pub(crate) fn legend(results: &[&ComparisonBody]) -> Vec<String> {
     all.map(|one| format!("{}: {}", one.name, one.given)).collect()
 }
 
-/// The measures that no subject has, in words; none if there are none. CPU time has sentences of its own.
+/// The measures in which no subject has a number, as text; none if there are none. CPU time is left out, because it has its own sentences.
 pub(crate) fn missing(results: &[&ComparisonBody]) -> Option<String> {
     let has = |measure: CostMeasure| {
         let mut subjects = results.iter().flat_map(|result| &result.subjects);
@@ -77,8 +77,8 @@ pub(crate) fn missing(results: &[&ComparisonBody]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("not compared: {}; {reason}", missing.join(", ")))
 }
 
-/// Returns the differences between the reference and each subject, in the words of study files and in their configurations: a heading, then
-/// a line for each difference.
+/// Returns the differences between the reference and each subject, first in the keys of study files and then in their configurations: a
+/// heading, and a line for each difference.
 pub(crate) fn differences(result: &ComparisonBody) -> Vec<(String, Vec<String>)> {
     let reference = &quoted(&result.reference);
     let of = |subject: &ComparedSubject| {
@@ -168,7 +168,7 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
     }
 }
 
-/// The interval that decided, if it is not the one that is printed.
+/// The interval that decided, if it differs from the printed one.
 fn narrower(cpu: &ComparedMeasure, result: &ComparisonBody) -> String {
     let Interval { low, high, .. } = cpu.difference_share;
     if low >= -result.margin_share && high <= result.margin_share {
@@ -177,7 +177,7 @@ fn narrower(cpu: &ComparedMeasure, result: &ComparisonBody) -> String {
     format!("; its {} interval is within", percent(2.0 * result.confidence - 1.0, 0))
 }
 
-/// The size of a difference in words: `7.10 ±0.90 % less`.
+/// The size of a difference as text: `7.10 ±0.90 % less`.
 fn less_or_more(cpu: &ComparedMeasure) -> String {
     let share = cpu.difference_share;
     let size = percent_difference(&Interval::around(share.estimate.abs(), share.half_width()));
@@ -219,7 +219,7 @@ fn margin(result: &ComparisonBody) -> String {
 /// All measures of all subjects.
 pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
     let mut subjects: Vec<&ComparedSubject> = results.iter().flat_map(|result| &result.subjects).collect();
-    // A/A arms come last, as in the sentences.
+    // A/A arms come last, in the same order as the sentences.
     subjects.sort_by_key(|subject| subject.is_same);
     let rows = subjects.into_iter().flat_map(|subject| {
         subject.measures.iter().map(|one| {
@@ -251,7 +251,7 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
     Table::of_words(title, headings, rows).with_words(&["measure", "decision"])
 }
 
-/// The decisions of several comparisons of one study, a row for each arm and a column for each measure that one of them has.
+/// The decisions of several comparisons of one study: a row for each arm, and a column for each measure of any comparison.
 pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
     let subjects = || {
         comparisons.iter().flat_map(|one| one.subjects.iter().map(move |subject| (&one.reference, subject)))
@@ -270,12 +270,12 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
         let cells = measures.iter().map(|measure| or_dash(of(measure).map(cell)));
         (subject.subject.name.clone(), std::iter::once(reference.name.clone()).chain(cells).collect())
     };
-    // The unit is that of the level; differences are shares of it.
+    // Do not show the unit: it is that of the level, and differences are shares.
     let headings = ["arm", "compared with"].into_iter().chain(measures.iter().map(|one| one.name()));
     Table::of_words("decisions", headings, subjects().map(row)).with_words(&["compared with"])
 }
 
-/// The method of decisions, and their scope.
+/// How decisions are made, and what they are valid for.
 pub(crate) fn method(result: &ComparisonBody) -> String {
     let confidence = 100.0 * result.confidence;
     format!(

@@ -14,20 +14,20 @@ use crate::table::Cell;
 
 /// A measure of slices that is drawn slice by slice.
 struct Drawn {
-    /// Its name in samples.
+    /// Its name in samples of slices.
     id: &'static str,
-    /// Its name in words with its unit.
+    /// Its name with its unit, as the label of an axis.
     axis: &'static str,
     unit: &'static str,
-    /// The headings of the costs that it leads to.
+    /// The headings of the costs that are computed from it.
     headings: &'static [&'static str],
-    /// The measure of the first of these.
+    /// The measure of the first of these headings.
     measure: Measure,
-    /// The kind of loads under which arms are compared in it; none for all.
+    /// The kind of loads under which arms are compared in this measure; none for all.
     loop_: Option<Loop>,
-    /// True if arms without a proxy have it, too.
+    /// True if arms without a proxy have a value, too.
     is_of_callers: bool,
-    /// True if a slice is only set aside in it by what changes CPU time: a proxy that waits for its processor is charged nothing meanwhile.
+    /// True if only disturbances that change CPU time set a slice aside: a proxy that waits for its processor accrues no CPU time.
     is_cpu_time: bool,
 }
 
@@ -62,11 +62,11 @@ const RATE: Drawn = Drawn {
     is_cpu_time: false,
 };
 
-/// Most slices of a page, which takes about 40 bytes for each. Those behind the main table are always there.
+/// Maximum number of slices on a page, at about 40 bytes each. Slices behind the main table are always included.
 const MOST_SLICES: usize = 40_000;
 
-/// The measures whose costs are drawn as shares of the arm compared with, too, with the headings of these views and their words. CPU time
-/// has a share that is measured as such.
+/// The measures whose costs are also drawn as shares of the reference arm, with the headings and the texts of these views. CPU time is not
+/// in the list, because its share is measured directly.
 const SHARES: [(CostMeasure, &str, &str); 4] = [
     (CostMeasure::ResponseP50Us, "p50 %", "p50 of response time"),
     (CostMeasure::ResponseP99Us, "p99 %", "p99 of response time"),
@@ -90,7 +90,7 @@ pub(crate) fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Option<Costs> {
     (!views.is_empty()).then(|| Costs { arms: rows.iter().map(arm).collect(), views, slices })
 }
 
-/// The first part of the id of the arm's function.
+/// The family of the arm's function: the first part of its id.
 fn family(arm: &ArmResult) -> String {
     let id = arm.function.as_ref().unwrap_or(&arm.id);
     id.split(['/', '{']).next().unwrap_or_default().to_owned()
@@ -121,11 +121,12 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
     views
 }
 
-/// The costs in a measure as shares; none in a measure that has no such view, and without a share and a reason why a cost has none.
+/// The costs in a measure as shares. None if the measure has no such view, or if it would contain neither a share nor a reason why one is
+/// missing.
 fn shares(result: &StudyResult, rows: &[Row<'_>], measure: CostMeasure) -> Option<CostView> {
     let (_, heading, words) = SHARES.into_iter().find(|(one, ..)| *one == measure)?;
     let cells: Vec<Cell> = rows.iter().map(|row| share(result, row, measure)).collect();
-    // All shares may lack the same level: the view then has nothing but the reason.
+    // If the level is missing for all shares, the view has only the reason.
     let says = |(row, cell): (&Row<'_>, &Cell)| has_interval(row.cost(measure)) && *cell != Cell::Empty;
     if !rows.iter().zip(&cells).any(says) {
         return None;
@@ -135,8 +136,8 @@ fn shares(result: &StudyResult, rows: &[Row<'_>], measure: CostMeasure) -> Optio
     Some(CostView { axis, ..view(result, measure, heading, load, cells) })
 }
 
-/// The cost of an arm as a share of the level of the arm compared with. If the cost or that level is withheld, it is unknown for the same
-/// reason. Empty if only bounds of the cost are known, and if the level was not measured.
+/// The cost of an arm as a share of the level of its reference arm. If the cost or the level is withheld, the share is unknown for the same
+/// reason. Empty if only bounds of the cost are known, or if the level was not measured.
 fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
     let Cell::Quantity(cost) = row.cost(measure) else { return Cell::Empty };
     if matches!(cost.basis, Basis::Unknown(_)) {
@@ -157,7 +158,7 @@ fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
     }
 }
 
-/// The reason why the level that the cost of an arm is a difference from is withheld; none if it was not measured.
+/// The reason why the level of the reference arm is withheld; none if it was not measured.
 fn why_withheld(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Option<String> {
     let other = compared_with(result, arm)?;
     let bounds = match result.load_beside(arm, other, measure) {
@@ -174,7 +175,7 @@ fn why_withheld(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> 
     checks(withholding.chain(bounding).map(String::as_str)).or(bound.map(|_| bounded.to_owned()))
 }
 
-/// A view, unless no arm has a number in it.
+/// The view if any arm has a number in it.
 fn numbered(view: CostView) -> Option<CostView> {
     view.cells.iter().any(has_interval).then_some(view)
 }
@@ -201,13 +202,13 @@ fn view(
     }
 }
 
-/// The slices behind the main table, then those of the maximum rate and of other loads as long as there is room.
+/// The slices behind the main table, then those of the maximum rate and of other loads, up to the maximum number.
 fn slices(result: &StudyResult) -> Vec<Slices> {
     let is_usual = |drawn: &Drawn, load: &LoadSpec| {
         let usual = |arm: &ArmResult| result.plan.usual_load_of(&arm.id, drawn.measure) == Some(load);
         result.arms.iter().any(usual)
     };
-    // Arms may have a load of their own.
+    // Arms may have their own load.
     let of = |drawn: &Drawn, usual: bool| -> Vec<Slices> {
         let loads = result.plan.loads.iter().filter(|load| is_usual(drawn, load) == usual);
         loads.filter_map(|load| of_load(result, drawn, load)).collect()
@@ -225,12 +226,12 @@ fn slices(result: &StudyResult) -> Vec<Slices> {
     slices
 }
 
-/// The slices of all arms in a measure under a load; none without any.
+/// The slices of all arms in a measure under a load; none if there are none.
 fn of_load(result: &StudyResult, drawn: &Drawn, load: &LoadSpec) -> Option<Slices> {
     if drawn.loop_.is_some_and(|loop_| loop_ != load.loop_) {
         return None;
     }
-    // The generator's own rate, and no CPU time of a proxy.
+    // Without a proxy, the rate is that of the generator, and there is no CPU time of a proxy.
     let has_value = |arm: &&ArmResult| arm.kind != ArmKind::Direct || drawn.is_of_callers;
     let arms = result
         .arms

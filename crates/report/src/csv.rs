@@ -3,7 +3,7 @@
 use crate::numbers::ungrouped;
 use crate::tables::{Table, Values};
 
-/// A line with the names of the columns, and one for each row. Values that are missing are empty.
+/// A line with the names of the columns, and a line for each row. Missing values are empty.
 pub fn text(table: &Table) -> String {
     let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     let mut text = names.join(",") + "\n";
@@ -31,7 +31,7 @@ fn at<T>(values: &[Option<T>], row: usize) -> Option<&T> {
     values.get(row)?.as_ref()
 }
 
-/// Quotes a text, as one with commas needs it: ids have them between knobs.
+/// Quotes a text for CSV, because ids have commas between their knobs.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }

@@ -1,7 +1,7 @@
-//! The one model of reports: each result becomes a [`Document`] in one file of `documents`, and each output is one renderer of
-//! documents in `render`, which knows no result.
+//! The common model of all reports. Each result becomes a [`Document`] in one file of `documents`. Each output is one renderer of documents
+//! in `render`, which does not know the results.
 //!
-//! The first screen is the answer, one table, the limits of the verdict, and the next command. Sections hold the rest.
+//! The first screen has the answer, one table, the findings that limit the verdict, and the next command. Sections hold the rest.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ pub(crate) use crate::next::Next;
 use crate::table::Table;
 use crate::words::capitalised;
 
-/// The place of what a first screen leaves out, as an answer or a note names it. A terminal names the option or the command instead that
-/// prints it.
+/// A phrase in answers and notes for the place of content that the first screen leaves out. A terminal replaces it with the option or the
+/// command that prints this content.
 pub(crate) const IN_DETAILS: &str = "in the details";
 
 /// A report, independent of the result that it is made from and of the output that it is rendered to.
@@ -132,39 +132,39 @@ pub(crate) enum Block {
 }
 
 impl Document {
-    /// A document with an answer and nothing else.
+    /// A document with only an answer.
     pub(crate) fn new(subject: impl Into<String>, title: impl Into<String>, answer: Vec<String>) -> Self {
         Self { subject: subject.into(), title: title.into(), answer, ..Self::default() }
     }
 
-    /// The document with the page that shows all its details.
+    /// Adds the page that shows all details.
     #[must_use]
     pub fn with_page(mut self, page: impl Into<String>) -> Self {
         self.page = Some(page.into());
         self
     }
 
-    /// The document with the path or the run of the store that `hoptax runs show` prints it from.
+    /// Adds the path or the run of the store that `hoptax runs show` prints the document from.
     #[must_use]
     pub fn shown_by(mut self, run: impl std::fmt::Display) -> Self {
         self.details = Some(format!("hoptax runs show {} --details", word(run)));
         self
     }
 
-    /// The document with the command of these words as its next step, unless it has one of its own.
+    /// Adds a command as the next step, unless the document has its own.
     #[must_use]
     pub fn or_next(mut self, words: &[&str], purpose: &str) -> Self {
         self.next.get_or_insert_with(|| Next::new(command_line::words(words), purpose));
         self
     }
 
-    /// The document of a result that is written to this file, too: its command for the details, unless it has one.
+    /// Adds the file of the result. The command for the details reads it, unless the document has its own command.
     #[must_use]
     pub fn written_to(self, file: &Path) -> Self {
         if self.details.is_some() { self } else { self.shown_by(file.display()) }
     }
 
-    /// The document whose commands about runs read the store in this file, if the command line names one.
+    /// Makes the commands about runs read the store in this file, if the command line names one.
     #[must_use]
     pub fn in_store(mut self, file: Option<&Path>) -> Self {
         let Some(file) = file else { return self };
@@ -180,13 +180,13 @@ impl Document {
         self
     }
 
-    /// The document of a run folder, whose page has this name.
+    /// Adds the run folder of the document, with the name of its page.
     #[must_use]
     pub fn in_folder(self, folder: &Path, page: &str) -> Self {
         self.with_page(folder.join(page).display().to_string()).shown_by(folder.display())
     }
 
-    /// The document with a page for each row of its table: `base` and the name of the row.
+    /// Links each row of its table to a page: `base` followed by the name of the row.
     #[must_use]
     pub fn with_pages_of_rows(mut self, base: &str) -> Self {
         for row in self.table.iter_mut().flat_map(|table| &mut table.rows) {
@@ -200,7 +200,7 @@ impl Document {
         self.details.as_deref().unwrap_or("--details")
     }
 
-    /// All tables, that of the first screen first, each with the title of its section.
+    /// All tables, each with the title of its section. The table of the first screen comes first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
         let in_sections = self.sections.iter().flat_map(|section| &section.blocks);
         let in_sections = in_sections.filter_map(Block::table);
@@ -214,7 +214,7 @@ impl Block {
         Self::Chart(Box::new(chart))
     }
 
-    /// The part for outputs of text alone, if a page `has` it otherwise.
+    /// Marks the part as text-only, if a page `has` the same content in another form.
     #[must_use]
     pub(crate) fn unless_page(self, has: bool) -> Self {
         if has { Self::TextOnly(Box::new(self)) } else { self }
@@ -257,7 +257,7 @@ impl Section {
         (!lines.is_empty()).then(|| Self::new(title, vec![Block::Lines(lines)]))
     }
 
-    /// As [`Self::of_lines`], of sentences that begin with a word of theirs and not with a name.
+    /// Like [`Self::of_lines`], but capitalises the sentences, which must not begin with a name.
     pub(crate) fn of_sentences(title: &str, lines: &[String]) -> Option<Self> {
         Self::of_lines(title, lines.iter().map(|line| capitalised(line)).collect())
     }
@@ -267,12 +267,12 @@ impl Section {
         Self::new(capitalised(&table.title), vec![Block::Table(table)])
     }
 
-    /// As [`Self::of_table`], for readers who look for it.
+    /// Like [`Self::of_table`], collapsed until a reader opens it.
     pub(crate) fn folded(table: Table) -> Self {
         Self::of_table(table).fold()
     }
 
-    /// The section for readers who look for it.
+    /// The section, collapsed until a reader opens it.
     #[must_use]
     pub(crate) fn fold(self) -> Self {
         Self { folded: true, ..self }
@@ -280,8 +280,8 @@ impl Section {
 }
 
 impl CheckText {
-    /// The checks of results of this kind that have no finding. A check finds nothing where its evidence is missing, too. None of them if
-    /// another program judged the result, since it may have had other checks.
+    /// The checks of this kind of result that found nothing. A check also finds nothing if its evidence is missing. Empty if another
+    /// version of the program judged the result, because it may have had other checks.
     pub(crate) fn without_finding(
         judges: &'static str,
         program: &Program,
@@ -299,7 +299,7 @@ impl CheckText {
 }
 
 impl FindingText {
-    /// The findings of a result, one for each group.
+    /// The findings of a result, one per group.
     pub(crate) fn all(findings: &[Finding]) -> Vec<Self> {
         findings::groups(findings).iter().map(Self::new).collect()
     }
@@ -317,7 +317,7 @@ impl FindingText {
         }
     }
 
-    /// The mistake that the check with this id protects from; none if there is no such check.
+    /// The mistake that the check with this id prevents; none if there is no such check.
     fn protects_from(id: &str) -> Option<&'static str> {
         about::all().into_iter().find(|about| about.id == id).map(|about| about.protects_from)
     }

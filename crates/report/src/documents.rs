@@ -1,4 +1,4 @@
-//! The document of each kind of result, one file each, and the list of all kinds; and that of several results beside each other.
+//! The document of each kind of result, one file each, and the list of all kinds. Another document shows several results beside each other.
 
 mod bill;
 mod calibration;
@@ -58,7 +58,7 @@ pub use study::{
     TextTable, at_load, costs_so_far, mesh_of, sittings, so_far, study, study_in_folder, study_of,
 };
 
-/// The kind of the results with a body, and the function that makes their documents.
+/// Defines a kind from the body of its results and the function that makes their documents.
 macro_rules! kind {
     ($body:ty, $document:expr) => {
         Kind::with_body::<$body>(|text| kind::document::<$body>(text, $document))
@@ -90,10 +90,10 @@ pub const KINDS: &[Kind] = &[
     kind!(LintBody, lint),
 ];
 
-/// The kind of a result file, of any version of its format that is read.
+/// The kind of a result file, in any readable version of its format.
 ///
 /// # Errors
-/// The reason why the text is no result, or one of a version that is not read, and what to do then.
+/// The reason why the text is not a result, or why its version cannot be read, and what to do.
 pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
     /// Fields that all result files have.
     #[derive(Deserialize)]
@@ -118,7 +118,7 @@ pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
 /// The document of a result file of any kind.
 ///
 /// # Errors
-/// The reason why the text is no result.
+/// The reason why the text is not a result.
 pub fn of_text(text: &str) -> Result<Document, String> {
     (kind_of_text(text)?.document)(text).map_err(|error| error.to_string())
 }

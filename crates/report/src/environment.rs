@@ -1,4 +1,4 @@
-//! The machine that a result was measured on, line by line, for those who compare results or doubt one.
+//! The machine that a result was measured on, line by line, for readers who compare or question results.
 
 pub(crate) mod differences;
 
@@ -8,10 +8,10 @@ use crate::document::{Block, Section};
 use crate::numbers::{counted, grouped};
 use crate::rows::MIB;
 
-/// Letters that tell a commit from another.
+/// Number of letters that identify a commit.
 const LETTERS: usize = 8;
 
-/// The machine and the programs, shown when asked for; none if nothing is known of the machine, as for results of other tools.
+/// The machine and the programs, collapsed; none if the machine is unknown, as for results of other tools.
 pub(crate) fn section(environment: &Environment, program: &Program) -> Option<Section> {
     let is_known = !environment.cpu_model.is_empty();
     is_known.then(|| Section {
@@ -67,7 +67,7 @@ fn lines(environment: &Environment, program: &Program) -> Vec<String> {
     lines
 }
 
-/// The cluster, its nodes and the images of proxies, each on a line.
+/// The cluster, its nodes and the proxy images, one line each.
 fn of_cluster(cluster: &ClusterEnvironment) -> Vec<String> {
     let node = |node: &ClusterNode| {
         let parts =
@@ -81,7 +81,7 @@ fn of_cluster(cluster: &ClusterEnvironment) -> Vec<String> {
     all.chain(source).collect()
 }
 
-/// The first letters of the commit of a program, in parentheses, with what stands behind it; empty if it is not known.
+/// The abbreviated commit of a program, in parentheses and with a suffix; empty if it is unknown.
 fn commit(program: &Program) -> String {
     let Some(commit) = &program.commit else { return String::new() };
     let (letters, dirty) = commit.split_at(commit.find('-').unwrap_or(commit.len()));
@@ -89,7 +89,7 @@ fn commit(program: &Program) -> String {
     format!(" ({first}{dirty})")
 }
 
-/// The memory; empty if it is not known.
+/// The memory; empty if it is unknown.
 fn memory(environment: &Environment) -> String {
     let mib = environment.memory_bytes as f64 / MIB;
     if environment.memory_bytes > 0 { format!("{} MiB", grouped(mib, 0)) } else { String::new() }
@@ -101,7 +101,7 @@ fn numbers(cpus: &[u32]) -> String {
     cpus.join(", ")
 }
 
-/// The parts that say something, in one line.
+/// Joins the nonempty parts on one line.
 fn listed(parts: &[String]) -> String {
     let said: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     said.join(", ")

@@ -1,4 +1,4 @@
-//! Findings for human readers: one group per check that fired, with the numbers it withholds.
+//! Findings for human readers: one group per check that fired, with the numbers that the check withholds.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -8,10 +8,10 @@ use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
 
 use crate::numbers::{Piece, counted, grouped, pieces};
 
-/// Findings of one check and severity, reported once, since a check that fires on every arm would bury the others.
+/// Findings of one check and severity, reported together: a check that fires on every arm would bury the others.
 #[derive(Clone, Debug)]
 pub(crate) struct FindingGroup<'a> {
-    /// The first finding, whose text is used.
+    /// The first finding, whose text represents the group.
     pub(crate) finding: &'a Finding,
     /// The arms in their scope; empty for all.
     arms: Vec<&'a str>,
@@ -23,11 +23,11 @@ pub(crate) struct FindingGroup<'a> {
     all: Vec<&'a Finding>,
 }
 
-/// Number of arms that are named before the rest is only counted.
+/// Maximum number of named arms; further ones are only counted.
 const NAMED: usize = 3;
 
-/// Groups findings by check, severity and the numbers that they withhold, in their order: those about arms, and
-/// those of several sittings about the same.
+/// Groups findings that have the same check, severity and withheld numbers, in their order: findings about arms, and findings of several
+/// sittings about the same subject.
 pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     for finding in findings {
@@ -59,7 +59,7 @@ pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     groups
 }
 
-/// Adds an item that the list does not have yet.
+/// Adds an item unless the list already contains it.
 fn extend<T: PartialEq>(list: &mut Vec<T>, item: Option<T>) {
     list.extend(item.filter(|item| !list.contains(item)));
 }
@@ -86,8 +86,8 @@ impl FindingGroup<'_> {
         if parts.is_empty() { String::new() } else { format!(" [{}]", parts.join(", ")) }
     }
 
-    /// Their message, with each number as a range: `4,320 to 8,640 responses`. If the messages differ in words, the
-    /// message of the first, after the name of its arm.
+    /// Their message, with each number as a range: `4,320 to 8,640 responses`. If the messages differ in more than numbers, the message of
+    /// the first finding, after the name of its arm.
     pub(crate) fn message(&self) -> String {
         let first = pieces(&self.finding.message);
         let others: Vec<Vec<Piece<'_>>> = self.all.iter().map(|finding| pieces(&finding.message)).collect();
@@ -119,8 +119,8 @@ impl FindingGroup<'_> {
         }
     }
 
-    /// Value and limit: `212 us, limit 200 us`, the values as a range. A number that every message states is left
-    /// out: `limit 200 us`. None if the messages state both, or the value and the limit is zero.
+    /// Value and limit: `212 us, limit 200 us`, with values as a range. A number that every message already states is left out:
+    /// `limit 200 us`. None if the messages state both, or if value and limit are zero.
     pub(crate) fn measured(&self) -> Option<String> {
         let finding = self.finding;
         let all_state = |number: fn(&Finding) -> f64| self.all.iter().all(|one| states(one, number(one)));
@@ -146,8 +146,8 @@ impl FindingGroup<'_> {
         Some(if states_value { limit } else { format!("{values}{unit}, {limit}") })
     }
 
-    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing. A number that one sitting
-    /// lacks is combined from the others.
+    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing. A number that is missing in
+    /// one sitting is combined from the others.
     pub(crate) fn withheld(&self) -> Option<String> {
         let finding = self.finding;
         if !finding.withholds {
@@ -174,7 +174,7 @@ fn states(finding: &Finding, number: f64) -> bool {
     };
     pieces(&finding.message).into_iter().any(|piece| match piece {
         Piece::Number(value, decimals) => is_it(value, decimals),
-        // With a minus, a number is part of a word.
+        // A number after a hyphen is part of a word.
         Piece::Text(text) => text.strip_prefix('-').is_some_and(|text| {
             let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             text.replace(',', "").parse().is_ok_and(|value| is_it(value, decimals))
@@ -200,7 +200,7 @@ pub(crate) fn listed<T: Borrow<str> + Display>(words: &[T]) -> String {
     }
 }
 
-/// The checks with these ids as words, each once; none without a check.
+/// The checks with these ids as text, each once; none if there are none.
 pub(crate) fn checks<'c>(ids: impl Iterator<Item = &'c str>) -> Option<String> {
     let ids: BTreeSet<&str> = ids.collect();
     (!ids.is_empty()).then(|| listed(&Vec::from_iter(ids)))
@@ -223,7 +223,7 @@ fn range(values: impl Iterator<Item = Rounded>) -> String {
     if least == greatest { least } else { format!("{least} to {greatest}") }
 }
 
-/// Returns the time and the reason of an end before the last round; none if the study is complete.
+/// Returns when and why the study ended before its last round; none if it is complete.
 pub(crate) fn cut(result: &StudyResult) -> Option<String> {
     let plan = &result.plan;
     let rounds = if is_open_ended(plan) {
@@ -246,7 +246,7 @@ pub(crate) fn failed(result: &StudyResult) -> Vec<FindingGroup<'_>> {
     if failed.is_empty() { pick(|finding| finding.withholds) } else { failed }
 }
 
-/// Returns true if the study ends by something other than a number of rounds.
+/// Returns true if the study ends by a condition other than the number of rounds.
 pub(crate) fn is_open_ended(plan: &StudyPlan) -> bool {
     plan.budget_s.is_some() || plan.sequential.is_some()
 }

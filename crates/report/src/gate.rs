@@ -1,4 +1,4 @@
-//! A gate: one sentence for its outcome and one for each limit that did not pass, and a table of all limits.
+//! A gate: a sentence for its outcome, a sentence for each limit that did not pass, and a table of all limits.
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference, Verdict};
 
@@ -7,7 +7,7 @@ use crate::numbers::{counted, decimals, grouped, or_dash, percent, percent_diffe
 use crate::sittings::{scaled, unit};
 use crate::table::Table;
 
-/// Time between the starts of two runs, below which they may share the level of the machine.
+/// Minimum time between the starts of two runs, seconds. Below it, they may share the same level of the machine.
 const SITTING_SECONDS: f64 = 3_600.0;
 
 /// The outcome of the gate in one sentence.
@@ -47,7 +47,7 @@ pub(crate) fn outcome(result: &GateResult) -> String {
             if all == 1 { "the limit".to_owned() } else { format!("all {all} limits") }
         )
     } else {
-        // A void study ends the command with another code.
+        // A void study makes the command exit with a different code.
         let passes = if result.verdict == Verdict::Void {
             ""
         } else {
@@ -143,7 +143,7 @@ pub(crate) fn table(result: &GateResult) -> Table {
     Table::of_words(title, headings, own.chain(same)).with_words(&["limit", "measure", "outcome"])
 }
 
-/// The method of judging limits, and the arms that were left out.
+/// How limits are judged, and which arms were left out.
 pub(crate) fn method(result: &GateResult) -> Vec<String> {
     let mut lines = vec![format!(
         "failed: the whole interval lies beyond the limit; passed: within it; undecided: neither. All intervals hold together \

@@ -15,8 +15,7 @@ const COLUMNS: [Column; 3] = [
     ("resumed handshakes/s", |load| load.resumed_handshakes_per_second),
 ];
 
-/// New connections and handshakes of every arm under one load; none if the load keeps its connections, and if nothing
-/// was measured.
+/// New connections and handshakes of every arm under one load; none if the load keeps its connections open, or if nothing was measured.
 pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<Table> {
     load.requests_per_connection?;
     let of = |arm| under(arm, load);
@@ -45,7 +44,7 @@ fn under<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<(&'a ArmResult, &'a 
     Some((arm, arm.under(&load.name)?))
 }
 
-/// A rate with its interval, `withheld` if a finding withheld it, `-` if there is none.
+/// A rate with its interval, `withheld` if a finding withheld it, or `-` if there is none.
 fn rate(result: &StudyResult, arm: &ArmResult, under: &ArmLoad, rate: Option<Interval>) -> String {
     if let Some(rate) = rate {
         return level(&rate);

@@ -1,4 +1,4 @@
-//! The few numbers of a result that a page shows in a row under its answer.
+//! The few numbers of a result that a page shows in a row below its answer.
 
 use hoptax_result::Verdict;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::table::Cell;
 pub(crate) struct Headline {
     /// Its name, without the unit: `p99 of the response time`.
     pub(crate) name: String,
-    // Without words in the schema, so that the page has one type of cells. Never empty: a number that is not known has its reason.
+    // Without a description in the schema, so that the page has one type for cells. Never empty: an unknown number has a reason.
     pub(crate) value: Cell,
     /// Words below it: the load or the part that it is of; none if the name says all.
     pub(crate) note: Option<String>,
@@ -23,12 +23,12 @@ impl Headline {
         Self { name: name.into(), value, note }
     }
 
-    /// A number with its interval or its bounds, or the reason why it is not known.
+    /// A number with its interval or its bounds, or the reason why it is unknown.
     pub(crate) fn number(name: impl Into<String>, number: Quantity, note: Option<String>) -> Self {
         Self::new(name, Cell::Quantity(number), note)
     }
 
-    /// The headline of a void result, without its number, which is not to be used.
+    /// The headline of a void result. Its number must not be used and is left out.
     fn withheld(self, why: &str) -> Self {
         let unit = match &self.value {
             Cell::Quantity(quantity) => quantity.unit,
@@ -38,7 +38,7 @@ impl Headline {
     }
 }
 
-/// The headlines of a result with this verdict, each without its number if that is void.
+/// The headlines of a result with this verdict. If it is void, their numbers are left out.
 pub(crate) fn unless_void(
     verdict: Verdict,
     all: Vec<Headline>,
@@ -57,7 +57,7 @@ pub(crate) mod tests {
     use crate::document::Document;
     use crate::quantity::{Basis, Form};
 
-    /// The headlines of a document as text: the name, the number with its unit or the reason why it is not known, and the note.
+    /// The headlines of a document as text: the name, the number with its unit or the reason why it is unknown, and the note.
     pub(crate) fn texts(document: &Document) -> Vec<String> {
         let text = |one: &Headline| {
             let value = match &one.value {

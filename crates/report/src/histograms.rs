@@ -1,4 +1,4 @@
-//! Response times of every arm under every open loop as bins with counts, plain and cumulative, for pictures and comparisons.
+//! Response times of every arm under every open loop as bins with counts, also cumulative, for pictures and comparisons.
 
 mod bins;
 mod page;
@@ -12,7 +12,7 @@ use bins::{CountedBin, bins, end_us};
 pub use page::document;
 pub(crate) use page::{binned, quantile_ns};
 
-/// The recorded times of a histogram of a result with their counts, ascending; none without one.
+/// The recorded times in a result's histogram with their counts, ascending; empty without a histogram.
 pub(crate) fn recorded(histogram: Option<&Histogram>) -> Vec<CountedTime> {
     let times = histogram.and_then(encoded::decode::<u64>);
     times
@@ -37,9 +37,8 @@ impl Row<'_> {
     }
 }
 
-/// A row for each bin from the first to the last with a response. `count` and `share` are those of the bin,
-/// `cumulative_count` and `cumulative_share` those of all responses up to its end. Bins are open at their start and closed at
-/// their end, microseconds.
+/// A row for each bin from the first to the last with a response. `count` and `share` describe the bin, `cumulative_count` and
+/// `cumulative_share` all responses up to its end. Bins are open at their start and closed at their end, in microseconds.
 pub fn table(all: &[ResponseHistogram]) -> Table {
     let mut rows = Vec::new();
     for histogram in all {

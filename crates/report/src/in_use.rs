@@ -1,4 +1,4 @@
-//! Pictures of a function by load: how its CPU time, as a share and per request, and its response time change with the load.
+//! Charts of a function by load: its CPU time, as a share and per request, and its response time.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
 
@@ -10,15 +10,15 @@ use crate::rows::{self, rows};
 /// The horizontal axis of the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
-    /// Busy share of the proxy, for loads that are a share of each arm's capacity. The planned share is another:
-    /// a request costs more CPU time the less a proxy has to do.
+    /// Busy share of the proxy, for loads that are a share of each arm's capacity. It differs from the planned share, because a request
+    /// costs more CPU time when the proxy is less busy.
     Busy,
     /// Requests per second.
     Rate,
 }
 
 impl Axis {
-    /// The axis of a study: the rate, unless at least two loads are a share of each arm's capacity.
+    /// The axis of a study: the busy share if at least two loads are shares of each arm's capacity, otherwise the rate.
     fn new(result: &StudyResult) -> Self {
         let shares = result.plan.loads.iter().filter(|load| load.utilisation.is_some());
         if shares.count() > 1 { Self::Busy } else { Self::Rate }
@@ -34,7 +34,7 @@ impl Axis {
         }
     }
 
-    /// A place in words.
+    /// A position as text.
     fn words(self, place: f64) -> String {
         match self {
             Self::Busy => format!("{} % busy", grouped(place, 0)),
@@ -42,7 +42,7 @@ impl Axis {
         }
     }
 
-    /// The axis of a chart, and the place of a load on it.
+    /// The axis of a chart.
     fn drawn(self) -> ChartAxis {
         match self {
             Self::Busy => ChartAxis::linear("how busy the proxy was, %", "%"),
@@ -58,7 +58,7 @@ struct Plotted {
     unit: &'static str,
     /// Its value for an arm under a load.
     value: by_load::Of,
-    /// True for a value of the arm itself, which the arm compared with has, too; false for a difference between the two.
+    /// True for a value of the arm itself, which the reference arm has as well; false for a difference between the two.
     is_level: bool,
 }
 
@@ -70,7 +70,7 @@ const CPU: Plotted = Plotted {
     value: |load| load.cpu_us_per_request,
     is_level: true,
 };
-/// Response time at the highest quantile that the loads have.
+/// Response time at the highest quantile that the loads provide.
 const RESPONSES: [Plotted; 4] = [
     Plotted { title: "quiet p99, us", unit: "us", value: |load| load.response_us.quiet_p99, is_level: true },
     Plotted { title: "p99, us", unit: "us", value: |load| load.response_us.p99, is_level: true },

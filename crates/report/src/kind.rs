@@ -8,12 +8,12 @@ use serde_json::Result;
 
 use crate::document::Document;
 
-/// A kind of result file, for programs that read one without knowing its kind.
+/// A kind of result file, for programs that read a file without knowing its kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Name and version of its format.
     pub format: &'static str,
-    /// Name of the kind: that of its format without the version.
+    /// Name of the kind: the format without its version.
     pub name: &'static str,
     /// The JSON Schema of its files.
     pub schema: fn() -> Schema,
@@ -29,12 +29,12 @@ pub struct Kind {
     pub document: fn(&str) -> Result<Document>,
 }
 
-/// Fields that every result file has, whatever its kind.
+/// Fields that result files of all kinds have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
     /// The name of its kind.
     pub kind: &'static str,
-    /// The program that made it.
+    /// The name of the kind.
     pub program: Program,
     /// Its verdict.
     pub verdict: Verdict,
@@ -45,7 +45,7 @@ pub struct Head {
 }
 
 impl Kind {
-    /// The kind of the results with this body, of whose files `document` makes documents.
+    /// The kind of results with the body `T`. `document` makes a document from a file.
     pub(crate) const fn with_body<T: Body>(document: fn(&str) -> Result<Document>) -> Self {
         Self {
             format: T::FORMAT,
@@ -78,7 +78,7 @@ fn head<T: Body>(text: &str) -> Result<Head> {
 pub(crate) fn document<T: Body>(text: &str, of: impl FnOnce(&Report<T>) -> Document) -> Result<Document> {
     let report = T::from_text(text)?;
     let mut document = of(&report);
-    // The first screen has no findings that only inform, and who reads the file must know that there is more in it.
+    // The first screen does not show informational findings, but a reader must know that the file contains more.
     let is_of_newer = |finding: &&Finding| finding.id == Finding::NEWER_FILE;
     document.notes.extend(report.findings.iter().filter(is_of_newer).map(|finding| finding.message.clone()));
     Ok(document)

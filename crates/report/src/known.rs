@@ -21,8 +21,7 @@ fn response_time(arm: &ArmResult) -> Option<String> {
     Some(format!("{}: p50 {seen}, expected {expected}", arm.id))
 }
 
-/// The arm that burns CPU time is compared with the arm of the same function that burns none, since the function's own
-/// cost is not known.
+/// The arm that burns CPU time is compared with the same function without burning, because the function's own cost is unknown.
 fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let known_us = |arm: &ArmResult| arm.known_answer?.cpu_us;
     let expected_us = known_us(arm).filter(|us| *us > 0.0)?;
@@ -32,7 +31,7 @@ fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let empty = result.arms.iter().find(is_empty)?;
     let both = arm.cost.cpu_us_per_request.zip(result.cost_beside(arm, empty, CostMeasure::CpuUs));
     let seen = both.map(|(full, empty)| {
-        // The errors of the two arms are treated as independent.
+        // Treat the errors of the two arms as independent.
         let (estimate, half) = (full.estimate - empty.estimate, full.half_width().hypot(empty.half_width()));
         Interval::around(estimate, half)
     });

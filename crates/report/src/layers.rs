@@ -13,7 +13,7 @@ use crate::table::Table;
 pub(crate) use bars::bars;
 pub(crate) use flame::flame;
 
-/// A table for each arm with layers: CPU time per request, its share, and the difference from the arm compared with.
+/// A table for each arm with layers: CPU time per request, its share, and the difference from the reference arm.
 pub(crate) fn tables(result: &StudyResult) -> Vec<Table> {
     result.arms.iter().filter_map(table).collect()
 }

@@ -10,7 +10,7 @@ use crate::table::Table;
 /// A column: its heading and its measure.
 type Column = (&'static str, CostMeasure);
 
-/// The columns of measures of slices; those of rounds follow.
+/// The columns of slice measures; those of round measures follow.
 const OF_SLICES: [Column; 6] = [
     ("CPU us", CostMeasure::CpuUs),
     ("max rate/s", CostMeasure::MaxRate),
@@ -23,7 +23,7 @@ const OF_SLICES: [Column; 6] = [
 /// A baseline in the table.
 struct Row<'r> {
     arm: &'r ArmResult,
-    /// A load that arms compared with it have of their own; none for the load of its own numbers.
+    /// The load of arms that are compared with this baseline under their own load; none for the load of its own numbers.
     load: Option<&'r LoadSpec>,
 }
 
@@ -35,8 +35,8 @@ impl Row<'_> {
         }
     }
 
-    /// Its level in a measure, in the unit of tables. Under a load that is no usual one of the baseline, only in the measures whose costs
-    /// are taken from that load.
+    /// Its level in a measure, in the unit of tables. Under a load that the baseline does not normally have, only in the measures whose
+    /// costs are taken from that load.
     fn level(&self, result: &StudyResult, measure: CostMeasure) -> Option<Interval> {
         let Some(load) = self.load else { return arm_level(self.arm, measure) };
         let usual = |arm: &ArmResult| result.plan.usual_load_of(&arm.id, measure.measure());
@@ -46,7 +46,7 @@ impl Row<'_> {
     }
 }
 
-/// The arms that are compared with a baseline and have a load of their own.
+/// The arms that are compared with a baseline under their own load.
 fn users<'r>(
     result: &'r StudyResult,
     baseline: &'r ArmResult,
@@ -56,8 +56,8 @@ fn users<'r>(
     compared.filter(move |arm| own_load(result, arm) == Some(load))
 }
 
-/// The levels of all baselines, the main one first, each followed by those under the loads that arms compared with it have of their own:
-/// costs of these arms are shares of them. None if none of their numbers is left.
+/// The levels of all baselines, the main one first. Each is followed by its levels under the own loads of arms that are compared with it,
+/// because the costs of these arms are shares of those levels. None if no number remains.
 pub(crate) fn levels(result: &StudyResult) -> Option<Table> {
     let arms = baselines(result);
     let of_rounds = RoundMeasure::compared()
@@ -91,8 +91,8 @@ pub(crate) fn levels(result: &StudyResult) -> Option<Table> {
     (!columns.is_empty()).then(|| Table::of_words(format!("{what}, per request{at}"), headings, rows))
 }
 
-/// One line per baseline other than the main one with the arms compared with it, and the arms whose numbers are
-/// means of copies.
+/// A line for each baseline other than the main one, with the arms compared with it, and a line with the arms whose numbers are means over
+/// copies.
 pub(crate) fn notes(result: &StudyResult) -> Vec<String> {
     let of = |arm: &ArmResult| {
         let compared = result

@@ -1,7 +1,7 @@
-//! The outputs of a result: pure functions from results to text, or to bytes.
+//! The outputs of a result: pure functions from results to text or bytes.
 //!
-//! Each result becomes a [`document::Document`] in one file of [`documents`]; each output of documents is one file of [`render`]. Data
-//! for programs (CSV, Parquet, `OpenMetrics`, `JUnit`, SARIF) has files of its own.
+//! Each result becomes a [`document::Document`] in one file of [`documents`]; each output of documents is one file of [`render`]. Formats
+//! for programs (CSV, Parquet, `OpenMetrics`, `JUnit`, SARIF) have their own files.
 
 mod account;
 mod bill;
@@ -53,7 +53,7 @@ mod words;
 #[cfg(test)]
 mod fixture;
 
-// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+// Tests of the public API run in the program of the unit tests, because each additional program links all libraries again.
 #[cfg(test)]
 extern crate self as hoptax_report;
 #[cfg(test)]

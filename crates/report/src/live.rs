@@ -1,9 +1,9 @@
-//! Views of what still runs, for the lines of a terminal that are printed again and again: functions from a state to cells.
+//! Views of running work, for the lines of a terminal that are redrawn: functions from a state to cells.
 //!
-//! Of ratatui, this uses the buffers and texts, and no backend. Its inline viewport asks the terminal for the position of the
-//! cursor: Crossterm writes the question to stdout, where a result may go to a file, and reads the answer from the keyboard in raw mode
-//! (<https://github.com/crossterm-rs/crossterm/issues/919>, <https://github.com/ratatui/ratatui/issues/2640>). The program prints the lines
-//! with moves relative to the cursor instead, so it needs no keyboard, and leaves nothing to restore.
+//! This uses only the buffers and texts of ratatui, without a backend. Ratatui's inline viewport asks the terminal for the cursor position:
+//! Crossterm writes the query to stdout, which may be redirected to a file for a result, and reads the answer from the keyboard in raw mode
+//! (<https://github.com/crossterm-rs/crossterm/issues/919>, <https://github.com/ratatui/ratatui/issues/2640>). Instead, the program prints
+//! the lines with relative cursor movements, so it needs no keyboard and leaves nothing to restore.
 
 mod load;
 mod search;
@@ -28,26 +28,26 @@ const END: &str = "\u{1b}[0m";
 /// The shortest bar that still shows something.
 const SHORTEST_BAR: usize = 8;
 
-/// Room for a view.
+/// The space for a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The width of its lines, and whether they may have colour.
+    /// The width of its lines, and if they may have colours.
     pub style: Style,
-    /// The most lines.
+    /// Maximum number of lines.
     pub height: u16,
 }
 
-/// A load that runs, as lines: rate, response times and send lag with their course, failed requests, time left.
+/// The lines of a running load: rate, response times and send lag with their course, failed requests, remaining time.
 pub fn load(course: &LoadCourse, room: Room) -> Vec<String> {
     text(&load::view(course, room), room.style.colour)
 }
 
-/// A search that runs, as lines: the trials so far, the one that runs, and between which rates each one that is looked for lies.
+/// The lines of a running search: the number of trials, the current step, and the bounds of each searched rate.
 pub fn search(search: &Search, room: Room) -> Vec<String> {
     text(&search::view(search, room), room.style.colour)
 }
 
-/// A study that measures, as lines: round, time left, and the costs so far.
+/// The lines of a running study: round, remaining time, and the costs so far.
 pub fn study(study: &Study<'_>, room: Room) -> Vec<String> {
     text(&study::view(study, room), room.style.colour)
 }
@@ -59,10 +59,10 @@ pub fn step(step: &str, room: Room) -> Vec<String> {
     text(&sheet.finished(), room.style.colour)
 }
 
-/// A view that is filled from its top.
+/// A view that is filled from the top.
 struct Sheet {
     buffer: Buffer,
-    /// The number of lines that are filled.
+    /// Number of filled lines.
     filled: u16,
 }
 
@@ -80,19 +80,19 @@ impl Sheet {
         })
     }
 
-    /// Adds a line, cut to the width. Without room, it is left out.
+    /// Adds a line, truncated to the width. Leaves it out if the view is full.
     fn line(&mut self, line: &Line<'_>) {
         if let Some(row) = self.row() {
             self.buffer.set_line(row.x, row.y, line, row.width);
         }
     }
 
-    /// The lines that are left.
+    /// Number of remaining lines.
     fn left(&self) -> u16 {
         self.buffer.area.height - self.filled
     }
 
-    /// The view, as high as it is filled.
+    /// The view, truncated to its filled lines.
     fn finished(mut self) -> Buffer {
         let area = self.buffer.area;
         self.buffer.resize(Rect { height: self.filled, ..area });
@@ -100,7 +100,7 @@ impl Sheet {
     }
 }
 
-/// A line of progress: its name, a bar of the share that is done if there is room for one, the share, and what is left, if that is known.
+/// A line of progress: its name, a bar of the completed share if there is room, the share, and the remaining time if known.
 fn progress_line(now: &str, done_share: f64, left: Option<&str>, width: u16) -> Line<'static> {
     let share = done_share.clamp(0.0, 1.0);
     let behind = left.map_or_else(String::new, |left| format!("  {left}"));
@@ -126,15 +126,14 @@ fn faint() -> CellStyle {
     CellStyle::new().add_modifier(Modifier::DIM)
 }
 
-/// The lines of a view, without what is empty at their end. With colour, cells that differ from the usual have escape sequences
-/// (ECMA-48, SGR).
+/// The lines of a view, without trailing blanks. With colour, styled cells have escape sequences (ECMA-48, SGR).
 fn text(view: &Buffer, has_colour: bool) -> Vec<String> {
     let area = view.area;
     (area.top()..area.bottom())
         .map(|y| {
             let (mut line, mut current, mut skip) = (String::new(), String::new(), 0);
             for cell in (area.left()..area.right()).filter_map(|x| view.cell((x, y))) {
-                // A wide letter covers the cells behind it.
+                // A wide character covers the following cells.
                 if skip > 0 {
                     skip -= 1;
                     continue;
@@ -142,7 +141,7 @@ fn text(view: &Buffer, has_colour: bool) -> Vec<String> {
                 skip = Span::raw(cell.symbol()).width().saturating_sub(1);
                 let codes = if has_colour { codes(cell.fg, cell.modifier) } else { String::new() };
                 if codes != current {
-                    // The zero ends what was before.
+                    // The zero resets earlier styles.
                     line += &format!("\u{1b}[0{codes}m");
                     current = codes;
                 }
@@ -155,7 +154,7 @@ fn text(view: &Buffer, has_colour: bool) -> Vec<String> {
         .collect()
 }
 
-/// The codes of a colour and of emphasis, each behind a semicolon.
+/// The codes of a colour and of modifiers, each after a semicolon.
 fn codes(colour: Color, modifier: Modifier) -> String {
     let colour = match colour {
         Color::Red => ";31",

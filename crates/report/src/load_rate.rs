@@ -1,4 +1,4 @@
-//! The rate of a load of a study in words, and how busy it kept the proxies.
+//! The rate of a study's load as text, and how busy it kept the proxies.
 
 use hoptax_result::{ArmResult, LoadSpec, StudyResult};
 use hoptax_stats::median;

@@ -1,16 +1,16 @@
-//! The number of further rounds that would decide undecided measures, and their duration.
+//! The number of rounds that would decide undecided measures, and their duration.
 
 use crate::numbers::duration;
 
-/// Most rounds that a study can be asked to have.
+/// Maximum number of rounds of a study.
 pub(crate) const MOST: u32 = 1_000;
 
-/// The rounds that decide, if a study can have as many.
+/// The number of rounds needed for a decision, if a study can have this many.
 pub(crate) fn within_reach(needed: Option<u32>) -> Option<u32> {
     needed.filter(|rounds| *rounds <= MOST)
 }
 
-/// The time that the missing rounds take, if each takes as long as those that were measured in `wall_seconds`.
+/// The time for the missing rounds, if each takes as long as the `measured` ones, which took `wall_seconds`.
 pub(crate) fn time(needed: u32, measured: u32, wall_seconds: f64) -> String {
     let more_s = f64::from(needed.saturating_sub(measured)) * wall_seconds / f64::from(measured.max(1));
     duration(more_s)

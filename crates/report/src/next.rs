@@ -1,4 +1,4 @@
-//! The step that a document proposes.
+//! The next step that a document proposes.
 
 use hoptax_text::command_line::word;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ impl Next {
         Self { command: command.into(), purpose: purpose.into() }
     }
 
-    /// Another sitting of a study whose file is not known, but its name.
+    /// Another sitting of a study with a known name and an unknown file.
     pub(crate) fn sitting(study: &str, purpose: &str) -> Self {
         Self::new(format!("hoptax study {} --again", word(study)), purpose)
     }

@@ -4,15 +4,15 @@ use hoptax_result::Interval;
 
 pub(crate) use hoptax_result::{count, counted, grouped, percent, signed, ungrouped};
 
-/// The mark of a difference whose sign is not supported.
+/// The mark of a difference whose sign is uncertain.
 pub const UNCERTAIN_SIGN: &str = " ?";
 
 /// A part of a sentence: a number, or the text between numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece<'a> {
-    /// Words, or digits that are part of one: `p99`, `1.40.0`, `127.0.0.1:80`.
+    /// Words, including words that contain digits: `p99`, `1.40.0`, `127.0.0.1:80`.
     Text(&'a str),
-    /// A separate number, with its decimals.
+    /// A separate number, with its number of decimals.
     Number(f64, usize),
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Bytes of the number with commas between its thousands that a text begins with, up to its decimals; 0 without one.
+/// Length of a number with thousands separators at the start of a text, up to its decimals, in bytes; 0 without one.
 fn thousands(text: &str) -> usize {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let sign = usize::from(text.starts_with('-'));
@@ -67,7 +67,7 @@ pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))
 }
 
-/// A number with at most two decimals, without those at its end that are zero.
+/// A number with at most two decimals, without trailing zeros.
 pub(crate) fn short(value: f64) -> String {
     let text = grouped(value, 2);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -86,8 +86,7 @@ pub(crate) fn us(us: f64) -> String {
     grouped(us, usize::from(us.abs() < 1000.0))
 }
 
-/// Number of decimals that an interval of this half-width supports: two digits of the half-width, at most two
-/// decimals.
+/// Number of decimals that an interval with this half-width supports: two significant digits of the half-width, at most two decimals.
 pub(crate) fn decimals(half_width: f64) -> usize {
     match half_width {
         wide if wide >= 10.0 => 0,
@@ -96,10 +95,10 @@ pub(crate) fn decimals(half_width: f64) -> usize {
     }
 }
 
-/// Share of the estimate below which the width of an interval is not shown.
+/// Relative width, as a share of the estimate, below which an interval is not shown.
 const LEAST_WIDTH: f64 = 1e-2;
 
-/// Decimals for two digits of half the width, and for at most four of the estimate.
+/// Decimals for two significant digits of the half-width, and for at most four of the estimate.
 pub(crate) fn all_decimals(interval: &Interval) -> usize {
     let width = interval.half_width().max(LEAST_WIDTH * interval.estimate.abs());
     if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 }
@@ -133,7 +132,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     grouped(seconds, usize::from(seconds.fract() > 0.0))
 }
 
-/// A text, or a dash where there is nothing to state.
+/// A text, or a dash if there is none.
 pub(crate) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }

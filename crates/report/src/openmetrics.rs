@@ -88,7 +88,7 @@ pub fn load(result: &LoadResult) -> String {
 
 struct Text(String);
 
-/// A percentile and its time, us; None if it is not known.
+/// A percentile and its time, us; None if it is unknown.
 type TimeAt = (f64, Option<f64>);
 
 impl Text {
@@ -96,7 +96,7 @@ impl Text {
         let _ = writeln!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}");
     }
 
-    /// Writes one sample; nothing if the value is unknown.
+    /// Writes one sample, unless the value is unknown.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let labels: Vec<String> =
@@ -126,10 +126,10 @@ impl Text {
         ];
         quantiles.extend(more);
         quantiles.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        // A standard percentile that was also requested appears only once.
+        // Drop duplicates: a requested percentile may also be a standard one.
         quantiles.dedup_by(|(a, _), (b, _)| (*a - *b).abs() < 1e-9);
         for (percentile, us) in quantiles {
-            // Rounded as a decimal: 99.9 becomes 0.999, not 0.9990000000000001.
+            // Rounded to decimal digits: 99.9 becomes 0.999, not 0.9990000000000001.
             let quantile = (percentile * 1e7).round() / 1e9;
             self.sample(name, &[("quantile", &quantile.to_string())], seconds(us));
         }

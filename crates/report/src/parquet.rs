@@ -1,4 +1,4 @@
-//! A table as a Parquet file. Its columns are strings, integers of 64 bits and doubles, any of which may be null.
+//! A table as a Parquet file. Its columns are nullable strings, 64-bit integers and doubles.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use parquet::schema::types::Type;
 
 use crate::tables::{Column, Table, Values};
 
-/// The file, with all rows in one group and without compression; without a group if there are no rows. Numbers are not rounded.
+/// The file, with all rows in one row group (none if there are no rows), uncompressed. Numbers are not rounded.
 ///
 /// # Errors
 /// When the library refuses the table.
@@ -52,7 +52,7 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// Writes the values that there are, and the definition level of each row: 1 with a value, 0 without one.
+/// Writes the existing values, and the definition level of each row: 1 with a value, 0 without one.
 fn write<T: DataType, V>(
     column: &mut SerializedColumnWriter<'_>,
     values: &[Option<V>],

@@ -18,8 +18,8 @@ const COLUMNS: [Column; 6] = [
     ("page faults", |parts| parts.minor_faults),
 ];
 
-/// Activity of the proxies per request: the levels of the baselines, and the difference of each other arm. Under the
-/// load that costs in CPU time are taken from; none if the kernel reports nothing.
+/// Activity of the proxies per request: the levels of the baselines, and the differences of the other arms, under the load from which costs
+/// in CPU time are taken. None if the kernel reports nothing.
 pub(crate) fn table(result: &StudyResult) -> Option<Table> {
     let load = &result.plan.cpu_load()?.name;
     let of = |arm: &ArmResult| -> Option<(String, Vec<String>)> {

@@ -8,7 +8,7 @@ use crate::numbers::{counted, decimals, difference, ends, grouped, level, or_das
 use crate::rows::in_percent;
 use crate::table::Table;
 
-/// The source of the prices, how they were carried, and their errors.
+/// The source of the prices, how they were converted, and their errors.
 pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
     let mut lines = vec![format!("listed: study `{}` on {}", result.study, machine(&result.listed))];
     let Some(here) = &result.here else { return lines };
@@ -39,7 +39,7 @@ fn machine(machine: &PricedMachine) -> String {
     )
 }
 
-/// Errors of carried prices where the truth is known.
+/// Errors of converted prices for functions whose true price is known.
 fn error(error: &CarryError) -> String {
     format!(
         "{} functions carried between {} known machines were off by {} at the median; the intervals here are a factor of {} both ways \
@@ -78,14 +78,15 @@ pub(crate) fn table(result: &PricesResult) -> Table {
     Table::of_words(title, columns.iter().copied(), rows).with_words(&["source"])
 }
 
-/// The functions that have a price here before those that have none.
+/// The functions with a price here, followed by those without one.
 pub(crate) fn priced_first(result: &PricesResult) -> Vec<&Price> {
     let mut all: Vec<&Price> = result.prices.iter().collect();
     all.sort_by_key(|price| result.here.is_some() && price.here_us.is_none());
     all
 }
 
-/// How many functions have no price here, and the most frequent reason, with their number if there are others; none if all have one.
+/// The number of functions without a price here and the most frequent reason, with its count if there are other reasons; none if all have
+/// one.
 pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     let without = result.prices.iter().filter(|price| price.here_us.is_none());
@@ -140,7 +141,7 @@ pub(crate) mod fixture {
         }
     }
 
-    /// A carried list.
+    /// A price list that was converted to another machine.
     pub(crate) fn carried() -> PricesResult {
         let error =
             CarryError { functions: 10, machines: 3, median_share: 0.09, factor: 1.5, confidence: 0.9 };

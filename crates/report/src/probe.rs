@@ -1,4 +1,4 @@
-//! The probe of the machine in words.
+//! The probe of the machine as text.
 
 use hoptax_result::{MachineProbe, WakeUps};
 
@@ -10,17 +10,17 @@ fn slowest_us(wake_ups: &[WakeUps]) -> Option<f64> {
     all.map(|lateness| lateness.p50_us).reduce(f64::max)
 }
 
-/// Median wake-ups above this are mentioned, us; it is about the CPU time of a request.
+/// Median wake-up time above which wake-ups are mentioned, us. It is about the CPU time of a request.
 const SLOW_US: f64 = 15.0;
 
-/// The slowest medians of wake-ups with and without halting, us.
+/// The slowest median wake-up times with and without halting, us.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shortened {
     pub(crate) halting_us: f64,
     pub(crate) never_halted_us: f64,
 }
 
-/// Wake-up times with and without halting, if wake-ups are slow and the latter at least halves them.
+/// Wake-up times with and without halting, if they are slow with halting and at most half as long without.
 pub(crate) fn slow_wake_ups_shortened(machine: &MachineProbe) -> Option<Shortened> {
     let halting_us = slowest_us(&machine.halting)?;
     let never_halted_us = slowest_us(machine.never_halted.as_ref()?)?;
@@ -28,12 +28,11 @@ pub(crate) fn slow_wake_ups_shortened(machine: &MachineProbe) -> Option<Shortene
         .then_some(Shortened { halting_us, never_halted_us })
 }
 
-/// The result of the probe, and a note if the processors were kept from being halted; none if there is nothing
-/// to report.
+/// The result of the probe, and a note if the processors were kept from halting; none if there is nothing to report.
 pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Option<String> {
     let kept = if never_halted { "processors kept from halting" } else { "processors halt when idle" };
     let Some(probe) = probe else {
-        // Results without a probe state it only if the processors were kept from being halted.
+        // Without a probe, only report if the processors were kept from halting.
         return never_halted.then(|| kept.to_owned());
     };
     let mut parts = Vec::new();

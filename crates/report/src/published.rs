@@ -1,4 +1,4 @@
-//! Numbers that others published beside those of a study.
+//! Published numbers of others beside those of a study.
 
 use hoptax_result::{Interval, PublishedNumber, StudyResult};
 
@@ -6,17 +6,17 @@ use crate::document::{Block, Section};
 use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 
-/// How to read the table.
+/// Explanation of the table.
 const NOTE: &str = "A published number is rounded, so it stands for all numbers up to half a unit of its last digit away; zeros at its end \
                     are no digits. Excluded: all of these lie above or below the measured interval. Not excluded: some lie in it, which \
                     is no agreement, since a wide interval excludes little. Unknown: some lie in it, and it reaches further than \
                     a quarter of the measured number to each side. Published numbers come from other hardware, so compare directions and \
                     ratios.";
-/// The largest half-width of a measured number, as a share of it, within which a published one is called not excluded. A wider interval has
-/// room for numbers of which one is over 1.6 times the other, so that it excludes too little to be worth a word.
+/// Maximum half-width of a measured number, as a share of it, for a published number to be called not excluded. A wider interval contains
+/// numbers that differ by a factor of over 1.6, so it excludes too little to be informative.
 const WIDEST_SHARE: f64 = 0.25;
 
-/// The table of published numbers, below it their sources; none for a study file that states none.
+/// The table of published numbers with their sources; none for a study file without any.
 pub(crate) fn section(result: &StudyResult) -> Option<Section> {
     if result.published.is_empty() {
         return None;
@@ -47,10 +47,10 @@ fn row(result: &StudyResult, published: &PublishedNumber) -> Row {
     Row::new(&published.arm, cells)
 }
 
-/// The place of a published number, given by the numbers that round to it, relative to the measured interval.
+/// Where a published number lies relative to the measured interval. The published number stands for all numbers that round to it.
 ///
-/// Most published numbers have no other interval, so this says nothing about a difference of two measurements: a number just outside may
-/// agree if the interval that it lacks is wide. No word claims agreement: an interval that is wide enough excludes nothing.
+/// Most published numbers have no other interval, so this is not a statement about the difference of two measurements: a number just
+/// outside may agree if its unknown interval is wide. No word claims agreement, because a wide enough interval excludes nothing.
 fn agreement(published: &Interval, measured: &Interval) -> &'static str {
     if published.low > measured.high {
         "excluded (above)"
@@ -63,7 +63,7 @@ fn agreement(published: &Interval, measured: &Interval) -> &'static str {
     }
 }
 
-/// A published number with its own digits, which no interval of it limits.
+/// A published number with its original digits, because it has no interval that limits them.
 fn as_published(value: f64) -> String {
     let decimals = value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
     grouped(value, decimals)

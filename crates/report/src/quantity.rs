@@ -1,4 +1,4 @@
-//! A number with its interval, its unit and its basis, and its text with as many decimals as the interval supports.
+//! A number with its interval, unit and basis, and its text with as many decimals as the interval supports.
 
 use std::borrow::Cow;
 
@@ -37,9 +37,9 @@ pub(crate) enum Form {
 pub(crate) struct Quantity {
     /// The estimate; none if only bounds are known.
     pub(crate) estimate: Option<f64>,
-    /// The lower end; none if there is none.
+    /// The lower end; none if it is unknown.
     pub(crate) low: Option<f64>,
-    /// The upper end; none if there is none.
+    /// The upper end; none if it is unknown.
     pub(crate) high: Option<f64>,
     /// The unit: `us`, `%`, `requests/s`.
     pub(crate) unit: &'static str,
@@ -47,7 +47,7 @@ pub(crate) struct Quantity {
     pub(crate) form: Form,
     /// Its basis.
     pub(crate) basis: Basis,
-    /// True if it is a difference whose sign is not supported once all of its column are judged together.
+    /// True for a difference whose sign is uncertain when all numbers of its column are judged together.
     pub(crate) has_uncertain_sign: bool,
 }
 
@@ -144,23 +144,23 @@ impl Quantity {
         Self { low, high, ..Self::empty(unit, form, Basis::Bounded) }
     }
 
-    /// A number that is not known.
+    /// An unknown number, with the reason.
     pub(crate) fn unknown(why: impl Into<String>, unit: &'static str) -> Self {
         Self::empty(unit, Form::Level, Basis::Unknown(why.into()))
     }
 
-    /// A number without an estimate and ends.
+    /// A number without an estimate or ends.
     pub(crate) fn empty(unit: &'static str, form: Form, basis: Basis) -> Self {
         Self { estimate: None, low: None, high: None, unit, form, basis, has_uncertain_sign: false }
     }
 
-    /// The difference with the mark of a sign that is not supported, if it `is_uncertain`.
+    /// Marks the sign of the difference as uncertain, if it `is_uncertain`.
     #[must_use]
     pub(crate) fn with_sign(self, is_uncertain: bool) -> Self {
         Self { has_uncertain_sign: is_uncertain, ..self }
     }
 
-    /// The quantity as computed from other measurements.
+    /// Marks the quantity as computed from other measurements.
     #[must_use]
     pub(crate) fn predicted(self) -> Self {
         Self { basis: Basis::Predicted, ..self }
@@ -192,16 +192,16 @@ impl Quantity {
         format!("{} to {}", self.number(low, decimals), self.number(high, decimals))
     }
 
-    /// An end as it is printed. The end of a bound is rounded away from the number, so that the printed bound holds for the number.
+    /// An end for printing. A bound is rounded outward, so that the printed bound is still valid.
     fn outward(&self, end: f64, decimals: usize, round: fn(f64) -> f64) -> f64 {
         let scale = 10_f64.powi(decimals as i32);
         let scaled = end * scale;
-        // A product that is a whole number but for its last digits stays.
+        // Undo floating-point noise of a product that is a whole number.
         let is_whole = (scaled - scaled.round()).abs() < 1e-6;
         if self.basis == Basis::Bounded && !is_whole { round(scaled) / scale } else { end }
     }
 
-    /// Decimals that the interval supports. Cores and pure numbers are often far below one.
+    /// Number of decimals that the interval supports. Cores and dimensionless numbers are often far below one.
     fn decimals(&self, interval: &Interval) -> usize {
         if matches!(self.unit, "cores" | "") {
             all_decimals(interval)
@@ -218,12 +218,12 @@ impl Quantity {
     }
 
     fn with_interval(&self, interval: &Interval) -> String {
-        // An interval that is far from even around its estimate is given by its ends, too.
+        // Also state the ends of an interval that is far from symmetric around its estimate.
         let (below, above) = (interval.estimate - interval.low, interval.high - interval.estimate);
         let is_even = below.max(above) <= 1.5 * below.min(above) || interval.half_width() <= f64::EPSILON;
         let decimals = self.decimals(interval);
         if !is_even {
-            // The estimate tells it from a bound.
+            // The estimate distinguishes it from a bound.
             return format!("{} ({})", self.number(interval.estimate, decimals), self.ends());
         }
         format!("{} ±{}", self.number(interval.estimate, decimals), grouped(interval.half_width(), decimals))
@@ -240,7 +240,7 @@ impl Quantity {
     }
 }
 
-/// Decimals of three significant digits.
+/// Number of decimals for three significant digits.
 fn digits(value: f64) -> usize {
     match value.abs() {
         large if large >= 100.0 => 0,

@@ -1,4 +1,4 @@
-//! The renderers of documents, and the list of those whose output is a file. None knows the result behind a document.
+//! The renderers of documents, and the list of those that write files. None knows the result behind a document.
 
 pub mod csv;
 pub mod html;
@@ -8,21 +8,21 @@ pub mod terminal;
 
 use crate::document::Document;
 
-/// An output of every document that is a file.
+/// A file format for all documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
-    /// The ending of the names of its files.
+    /// The extension of its files.
     pub extension: &'static str,
     /// The media type of its files.
     pub media_type: &'static str,
     /// Renders a document.
     ///
     /// # Errors
-    /// When the document cannot be rendered so.
+    /// When the document cannot be rendered in this format.
     pub text: fn(&Document) -> Result<String, String>,
 }
 
-/// All outputs that are files. A study writes each as `report.EXTENSION`.
+/// All file formats. A study writes each as `report.EXTENSION`.
 pub const OUTPUTS: &[Output] = &[
     Output {
         extension: "md",

@@ -15,7 +15,7 @@ pub(crate) const MIB: f64 = 1_048_576.0;
 /// One percent as a share.
 const PERCENT: f64 = 0.01;
 
-/// The measures of slices in the order of tables, with their headings and the order in which narrow outputs drop them.
+/// The slice measures in the order of tables, with their headings and the priority by which narrow outputs drop them.
 pub(crate) const OF_SLICES: [(CostMeasure, &str, u8); 7] = [
     (CostMeasure::CpuShare, "CPU %", 0),
     (CostMeasure::CpuUs, "CPU us", 1),
@@ -31,9 +31,9 @@ pub(crate) const OF_SLICES: [(CostMeasure, &str, u8); 7] = [
 pub(crate) struct Row<'a> {
     pub(crate) arm: &'a ArmResult,
     pub(crate) name: String,
-    /// The rate of its load in parentheses, after the name, if that is not the load of the study's costs.
+    /// The rate of its load in parentheses, after the name, if that load is not the one of the study's costs.
     pub(crate) mark: String,
-    /// Its costs in the measures of slices, and then in the main measures that arms have once per round, in the order of tables.
+    /// Its costs in the slice measures, followed by the main round measures, in the order of tables.
     pub(crate) costs: Vec<(CostMeasure, Cell)>,
 }
 
@@ -50,10 +50,10 @@ impl Row<'_> {
     }
 }
 
-/// The rows in descending order of cost, followed by arms without a CPU cost, and last the controls. Costs are in order of their shares,
-/// if all of them have one, and otherwise in order of their CPU time.
+/// The rows in descending order of cost, followed by arms without a CPU cost, and finally the controls. Costs are ordered by share if all
+/// have one, otherwise by CPU time.
 pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
-    // In a timeline, no arm is compared with another.
+    // A timeline compares no arms.
     let compared = result.arms.iter().filter(|_| result.plan.timeline.is_none());
     let mut rows: Vec<Row<'_>> =
         compared.filter(|arm| arm.kind != ArmKind::Baseline).map(|arm| row(result, arm)).collect();
@@ -69,7 +69,7 @@ pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
     rows
 }
 
-/// The arms that others are compared with, the main one first.
+/// The reference arms, the main one first.
 pub(crate) fn baselines(result: &StudyResult) -> Vec<&ArmResult> {
     let mut baselines: Vec<&ArmResult> =
         result.arms.iter().filter(|arm| arm.kind == ArmKind::Baseline).collect();
@@ -77,30 +77,30 @@ pub(crate) fn baselines(result: &StudyResult) -> Vec<&ArmResult> {
     baselines
 }
 
-/// The arm that `arm` is compared with.
+/// The reference arm of `arm`.
 pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Option<&'a ArmResult> {
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
-/// Returns the load that the costs of an arm are taken from, if those of the study are taken from another one.
+/// Returns the load from which the costs of an arm are taken, if it differs from the load of the study's costs.
 pub(crate) fn own_load<'a>(result: &'a StudyResult, arm: &ArmResult) -> Option<&'a LoadSpec> {
     let plan = &result.plan;
     let of_cpu = plan.cpu_load_of(&arm.id).filter(|own| plan.cpu_load() != Some(*own));
     of_cpu.or_else(|| plan.response_load_of(&arm.id).filter(|own| plan.response_load() != Some(*own)))
 }
 
-/// The mark of an arm in tables that have arms of several loads: the rate of its load, if that is not the load of the table's title.
+/// The mark of an arm in tables with several loads: the rate of its load, if it differs from the load in the table's title.
 pub(crate) fn mark(result: &StudyResult, arm: &ArmResult) -> String {
     let mark = own_load(result, arm).map(|load| format!(" ({})", load_rate::rate(result, load)));
     mark.unwrap_or_default()
 }
 
-/// Returns the level of an arm in a measure ([`ArmResult::level`]), in the unit of tables; of a share, the level that it is a share of.
+/// Returns the level of an arm in a measure ([`ArmResult::level`]), in the unit of tables; for a share, the level that it is a share of.
 pub(crate) fn arm_level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
     Some(in_units_of_tables(arm.level(measure)?, measure))
 }
 
-/// Returns the level of the arm that an arm is compared with, under the load of the arm's cost, in the unit of tables.
+/// Returns the level of the reference arm of an arm, under the load of the arm's cost, in the unit of tables.
 pub(crate) fn reference_level(
     result: &StudyResult,
     arm: &ArmResult,
@@ -117,7 +117,7 @@ fn in_units_of_tables(level: Interval, measure: CostMeasure) -> Interval {
     }
 }
 
-/// Returns the value of one proxy in a measure of rounds, in the unit of tables.
+/// Returns the value of one proxy in a round measure, in the unit of tables.
 pub(crate) fn hop_level(hop: &HopUse, measure: RoundMeasure) -> Option<Interval> {
     hop.of_rounds.get(measure).map(|number| in_units(&number, measure.definition().unit))
 }
@@ -133,9 +133,9 @@ pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
 
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     let baseline = compared_with(result, arm);
-    // Without a proxy there is neither its CPU time nor its rate to measure.
+    // Without a proxy, there is neither CPU time nor a rate of a proxy.
     let has_proxy = !arm.hops.is_empty();
-    // Response times require an open loop.
+    // Response times need an open loop.
     let response_load = result.plan.response_load_of(&arm.id);
     let has_schedule = response_load.is_some();
     let is_measurable = |measure: CostMeasure| match measure {
@@ -165,24 +165,24 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     }
 }
 
-/// Returns true if an arm has quiet slices under the load that response times are taken from.
+/// Returns true if an arm has quiet slices under the load from which response times are taken.
 fn has_quiet(arm: &ArmResult, load: Option<&LoadSpec>) -> bool {
     let under = load.and_then(|load| arm.under(&load.name));
     under.is_some_and(|under| under.quiet_share.is_some())
 }
 
-/// The number that a cell is asked for.
+/// The number to show in a cell.
 pub(crate) struct Asked<'a> {
     /// Its measure.
     pub(crate) measure: CostMeasure,
-    /// Its load; none for the usual one of the measure.
+    /// Its load; none for the default load of the measure.
     pub(crate) load: Option<&'a LoadSpec>,
     /// True if it can be measured at all.
     pub(crate) is_measurable: bool,
 }
 
-/// A cost, in the unit of tables: with its interval, or with its bounds, or unknown by the checks that withheld it. Empty if it was not
-/// measured.
+/// The cell of a cost, in the unit of tables: with its interval, with its bounds, or unknown because of the checks that withheld it. Empty
+/// if it was not measured.
 pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cost: Option<Interval>) -> Cell {
     let (scale, unit) = (sittings::unit(asked.measure), unit_name(asked.measure));
     let under = asked.load.map(|load| arm.under(&load.name));

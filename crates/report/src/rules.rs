@@ -1,4 +1,4 @@
-//! The table of the cost of one more firewall rule.
+//! The table of the cost of an additional firewall rule.
 
 use hoptax_result::{RuleCost, StudyResult};
 

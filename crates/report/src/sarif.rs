@@ -1,12 +1,11 @@
-//! SARIF 2.1.0 (OASIS), which code scanning shows as annotations; of a gate, one result for each limit that did not pass.
+//! SARIF 2.1.0 (OASIS), which code scanning shows as annotations. A gate has one result for each limit that did not pass.
 
 use hoptax_result::{GateOutcome, GateResult};
 use serde_json::{Value, json};
 
 use crate::gate::sentence;
 
-/// The gate as SARIF. `file` is the study file that annotations point to. An exceeded limit is an error, an undecided or unknown
-/// one a note.
+/// The gate as SARIF. Annotations point to `file`, the study file. An exceeded limit is an error, an undecided or unknown limit a note.
 pub fn gate(result: &GateResult, file: &str) -> Value {
     let mut rules: Vec<&str> = result.limits.iter().map(|limit| limit.limit.as_str()).collect();
     rules.sort_unstable();

@@ -18,8 +18,8 @@ pub fn outputs(others: impl IntoIterator<Item = Schema>) -> Result<Value, String
     joined(results.chain([schema_for!(LoadInterval)]).chain(others))
 }
 
-/// One schema of several outputs, which their `format` tells apart. Each is a definition by the name of its format, beside those that it
-/// refers to: one that several share stands there once.
+/// Combines the schemas of several outputs, which differ in their `format`. Each becomes a definition named after its format. Definitions
+/// that several of them share appear once.
 ///
 /// # Errors
 /// When an output does not state its format, or two have different definitions of one name.
@@ -29,7 +29,7 @@ fn joined(outputs: impl IntoIterator<Item = Schema>) -> Result<Value, String> {
     for mut output in outputs {
         let shared =
             if let Some(Value::Object(shared)) = output.remove("$defs") { shared } else { Map::new() };
-        // The root of the one schema states it.
+        // The root of the combined schema states it.
         output.remove("$schema");
         let format = output.pointer("/properties/format/const").and_then(Value::as_str);
         let name = format.and_then(|format| format.strip_prefix("hoptax.")?.split('/').next());

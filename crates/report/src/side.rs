@@ -11,7 +11,7 @@ use crate::rows::{arm_level, hop_level, in_units, mark};
 use crate::table::Table;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
-/// The secondary tables of a study: the costs of its functions that are not in the main table.
+/// The secondary tables of a study: costs of its functions that are not in the main table.
 pub(crate) fn side_tables(result: &StudyResult) -> Vec<Table> {
     let mut tables = timeline::tables(result);
     tables.extend(by_load::responses(result));
@@ -33,7 +33,7 @@ pub(crate) fn side_tables(result: &StudyResult) -> Vec<Table> {
     tables
 }
 
-/// Every arm under each load, if the main table has not nearly the same.
+/// Every arm under each load, unless the main table has nearly the same content.
 pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<Table> {
     let has_network = result.arms.iter().any(|arm| arm.network().is_some());
     if result.plan.link.is_none() && !has_network && open_loops(result) < 2 {
@@ -43,7 +43,7 @@ pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<Table> {
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-/// Returns tables of the work of proxies per request and once per round, for example at their start, and of the intervals of a timeline.
+/// Returns tables of the proxies' work per request and once per round, for example at their start, and of the intervals of a timeline.
 pub(crate) fn work(result: &StudyResult) -> Vec<Table> {
     let of_rounds = RoundMeasure::ALL.into_iter().filter_map(|measure| own(result, measure));
     parts::table(result).into_iter().chain(of_rounds).chain(timeline::courses(result)).collect()
@@ -81,7 +81,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> Table {
     let of = |arm: &ArmResult| arm.under(&load.name).cloned();
     let arms: Vec<(&ArmResult, ArmLoad)> =
         result.arms.iter().filter_map(|arm| Some((arm, of(arm)?))).collect();
-    // In an open loop all rates are the same.
+    // In an open loop, all rates are the same.
     let is_shown = |column: &Column| {
         !(column.0 == "rate ratio" && load.loop_ == Loop::Open)
             && arms.iter().any(|(_, load)| column.1(load).is_some())
@@ -93,7 +93,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> Table {
     Table::of_words(title, headings, arms.iter().map(|(arm, load)| (arm.id.clone(), cells(load))))
 }
 
-/// The responses of every arm under one load, by status; none if it expects a single status.
+/// The responses of every arm under one load, by status; empty if the load expects a single status.
 fn statuses(result: &StudyResult, load: &LoadSpec) -> Table {
     let mut rows = Vec::new();
     for arm in &result.arms {
@@ -117,7 +117,7 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> Table {
     Table::of_words(title, ["arm", "status", "per second", "p50 us", "p99 us", "admitted/expected"], rows)
 }
 
-/// The costs of functions that call a companion: the proxy's part and the companion's.
+/// The costs of functions that call a companion, divided between the proxy and the companion.
 fn companion(result: &StudyResult) -> Table {
     let row = |arm: &ArmResult| {
         let companion = arm.companion_cpu_us_per_request?;
@@ -132,8 +132,7 @@ fn companion(result: &StudyResult) -> Table {
     Table::of_words(title, headings, result.arms.iter().filter_map(row))
 }
 
-/// The table of a measure of rounds that has one of its own: the value of the proxies of an arm, and the cost of the function. None
-/// without numbers.
+/// The separate table of a round measure: the value of an arm's proxies, and the cost of the function. None without numbers.
 fn own(result: &StudyResult, measure: RoundMeasure) -> Option<Table> {
     let definition = measure.definition();
     let row = |arm: &ArmResult| {
@@ -148,8 +147,8 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// Returns the value of an arm in a measure of rounds, over all its proxies. The values of several proxies per request that each handles do
-/// not add up, because a clone handles only a part of the requests. So the total of each round is taken; a result without rounds has none.
+/// Returns the value of an arm in a round measure, over all its proxies. Values per handled request do not add up over several proxies,
+/// because each clone handles only a part of the requests. So the total of each round is used; a result without rounds has none.
 fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
     let sum_of_hops = arm_level(arm, CostMeasure::OfRounds(measure))?;
     if arm.hops.len() < 2 || measure.definition().is_of_first_proxy {
@@ -180,7 +179,7 @@ fn hops(result: &StudyResult) -> Table {
 /// Minimum number of A/A arms for the null table.
 const NULL_ARMS: usize = 5;
 
-/// The measures of the null study, with their names.
+/// The measures in the null table, with their names.
 fn null_measures() -> Vec<(&'static str, CostMeasure)> {
     let of_slices = [
         ("CPU time", CostMeasure::CpuUs),
@@ -196,8 +195,7 @@ fn null_measures() -> Vec<(&'static str, CostMeasure)> {
     of_slices.into_iter().chain(of_rounds).collect()
 }
 
-/// Summary of many A/A arms as a test of the setup: how many of their intervals cover zero, and where their
-/// estimates lie.
+/// Summary of many A/A arms as a test of the setup: how many of their intervals contain zero, and how their estimates are distributed.
 fn null(result: &StudyResult) -> Option<Table> {
     let same: Vec<&ArmResult> = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same).collect();
     if same.len() < NULL_ARMS {

@@ -11,8 +11,8 @@ pub(crate) const HEADING: &str = "Variation between sittings";
 /// The measures of the tables by sitting.
 pub(crate) const CPU: [CostMeasure; 2] = [CostMeasure::CpuShare, CostMeasure::CpuUs];
 
-/// A table for each of `measures` that any arm has a cost in: one row per arm, one column per sitting, then the
-/// combined cost. `one` are all sittings as one study, whose costs are judged together.
+/// A table for each of `measures` in which any arm has a cost: a row for each arm, a column for each sitting, and the combined cost. `one`
+/// has all sittings as one study, whose costs are judged together.
 pub(crate) fn tables(
     result: &SittingsResult,
     one: Option<&StudyResult>,
@@ -43,13 +43,13 @@ fn table(result: &SittingsResult, one: Option<&StudyResult>, measure: CostMeasur
     Table::of_words(measure.words(), headings.chain(combined.iter().map(ToString::to_string)), rows)
 }
 
-/// A cost, with the mark of a sign that is not supported if it `is_uncertain`.
+/// A cost, marked if its sign `is_uncertain`.
 fn marked(cost: &Interval, measure: CostMeasure, is_uncertain: bool) -> String {
     difference(&scaled(*cost, measure)) + if is_uncertain { UNCERTAIN_SIGN } else { "" }
 }
 
-/// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings. Its own interval decides
-/// about its sign if nothing has judged all costs together.
+/// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings. If costs have not been
+/// judged together, the cost's own interval decides about its sign.
 fn combined_cells(cost: &SittingCost, is_uncertain: Option<bool>) -> [String; 3] {
     let unknown = |why: &str| [why.to_owned(), "-".to_owned(), "-".to_owned()];
     let Some(combined) = cost.combined else { return unknown("withheld") };

@@ -52,8 +52,9 @@ impl Style {
         }
     }
 
-    /// Text of many lines, such as a list, with long lines wrapped and without what commands a terminal. The rest of a line begins below its last column: after the last gap of
-    /// two spaces or more in its first half, or after its indent.
+    /// Wraps the long lines of a text such as a list, and removes text that would control the terminal. Continuation lines are indented to
+    /// its last column, which begins after the last gap of at least two spaces in the first half of the line, or otherwise by the line's
+    /// own indent.
     pub fn wrap_lines(self, text: &str) -> String {
         let width = usize::from(self.width);
         let mut wrapped = String::new();
@@ -81,7 +82,7 @@ impl Style {
         wrapped
     }
 
-    /// The text on one line of the terminal, cut at its end, without what commands a terminal.
+    /// The text on one line of the terminal, truncated, without text that would control the terminal.
     pub(crate) fn cut(self, text: &str) -> String {
         let (text, width) = (written_out(text), usize::from(self.width));
         if text.chars().count() <= width {
@@ -91,8 +92,8 @@ impl Style {
         format!("{}...", kept.trim_end())
     }
 
-    /// Wraps text to the terminal's width, with lines after the first indented by `indent`. A number stays beside its half-width and its
-    /// unit. Nothing of the text commands the terminal.
+    /// Wraps text to the terminal's width, with lines after the first indented by `indent`. Keeps a number on one line with its half-width
+    /// and its unit. Removes text that would control the terminal.
     pub(crate) fn wrap(self, text: &str, indent: usize) -> String {
         let mut lines = vec![String::new()];
         for word in unbroken(&written_out(text)) {
@@ -111,7 +112,7 @@ impl Style {
     }
 }
 
-/// The words of a text, a number with its half-width and its unit as one.
+/// The words of a text, with a number, its half-width and its unit as one word.
 fn unbroken(text: &str) -> Vec<String> {
     const UNITS: [&str; 9] = ["%", "ns", "us", "ms", "s", "min", "kB", "MiB", "GiB"];
     let mut words: Vec<String> = Vec::new();
@@ -131,7 +132,7 @@ fn unbroken(text: &str) -> Vec<String> {
     words
 }
 
-/// The column at which the rest of a wrapped line begins, at most `most`.
+/// The indent of continuation lines, at most `most`.
 fn indent_of_rest(line: &str, most: usize) -> usize {
     let own = line.chars().take_while(|character| *character == ' ').count();
     let (mut indent, mut spaces) = (own, 0);

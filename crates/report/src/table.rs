@@ -7,12 +7,12 @@ use serde::Serialize;
 use crate::numbers::UNCERTAIN_SIGN;
 use crate::quantity::{Basis, Form, Quantity};
 
-/// Longest name that is never shortened, in characters.
+/// Maximum length of a name that is not shortened, in characters.
 pub(crate) const LONGEST_NAME: usize = 44;
-/// The end of a longer one that stays.
+/// Number of characters to keep at the end of a shortened name.
 const KEPT_END: usize = 12;
 
-/// A name without its middle, if it is long.
+/// Removes the middle of a long name.
 pub(crate) fn short_name(name: &str) -> String {
     let length = name.chars().count();
     if length <= LONGEST_NAME {
@@ -79,12 +79,12 @@ impl Cell {
         Self::Text(words.into())
     }
 
-    /// A measured amount; nothing without one.
+    /// A measured amount; empty without one.
     pub(crate) fn level(interval: Option<&Interval>, unit: &'static str) -> Self {
         interval.map(|interval| Quantity::level(interval, unit)).into()
     }
 
-    /// A number without an interval; nothing without one.
+    /// A number without an interval; empty without one.
     pub(crate) fn point(value: Option<f64>, unit: &'static str) -> Self {
         value.map(|value| Quantity::point(value, unit, Form::Level)).into()
     }
@@ -112,7 +112,7 @@ impl Cell {
         matches!(self, Self::Quantity(Quantity { has_uncertain_sign: true, .. }))
     }
 
-    /// Returns true if it is drawn in grey: a number that is only bounded or not known.
+    /// Returns true if it is drawn in grey: a number that is unknown or has only bounds.
     pub(crate) fn is_faint(&self) -> bool {
         matches!(self, Self::Quantity(Quantity { basis: Basis::Bounded | Basis::Unknown(_), .. }))
     }
@@ -155,7 +155,7 @@ impl Row {
 }
 
 impl Table {
-    /// A table with these columns beside that of the names.
+    /// A table with these columns in addition to that of the names.
     pub(crate) fn new(
         title: impl Into<String>,
         names: impl Into<String>,
@@ -170,7 +170,7 @@ impl Table {
         }
     }
 
-    /// A table of words. The first heading is that of the names; a narrow output drops the last of the other columns first.
+    /// A table of words. The first heading is that of the names. A narrow output drops columns from the last to the second.
     pub(crate) fn of_words<H: Into<String>>(
         title: impl Into<String>,
         headings: impl IntoIterator<Item = H>,
@@ -186,7 +186,7 @@ impl Table {
         Self::new(title, names, headings.enumerate().map(column), rows.into_iter().map(row))
     }
 
-    /// The table without columns in which no row states anything.
+    /// Removes the columns in which no row has a value.
     #[must_use]
     pub(crate) fn without_empty_columns(mut self) -> Self {
         let is_stated =
@@ -196,7 +196,7 @@ impl Table {
         self
     }
 
-    /// The table with these columns as words.
+    /// Marks these columns as words.
     #[must_use]
     pub(crate) fn with_words(mut self, headings: &[&str]) -> Self {
         for column in &mut self.columns {
@@ -205,7 +205,7 @@ impl Table {
         self
     }
 
-    /// The table with this priority of a column.
+    /// Sets the priority of a column.
     #[must_use]
     pub(crate) fn with_priority(mut self, heading: &str, priority: u8) -> Self {
         for column in self.columns.iter_mut().filter(|column| column.heading == heading) {
@@ -214,13 +214,13 @@ impl Table {
         self
     }
 
-    /// Returns the explanation of the mark of its numbers, if any has one.
+    /// Returns the explanation of the mark of its numbers, if any number has it.
     pub(crate) fn meaning_of_mark(&self) -> Option<String> {
         let has_mark = self.rows.iter().flat_map(|row| &row.cells).any(Cell::has_mark);
         has_mark.then(|| format!("{}: may be zero, or of the other sign", UNCERTAIN_SIGN.trim()))
     }
 
-    /// Keeps the columns that `kept` marks.
+    /// Keeps the columns for which `kept` is true.
     pub(crate) fn keep(&mut self, kept: &[bool]) {
         let mut marks = kept.iter();
         self.columns.retain(|_| marks.next().is_some_and(|kept| *kept));
@@ -233,7 +233,7 @@ impl Table {
 
 #[cfg(test)]
 impl Table {
-    /// Its headings, that of the names first.
+    /// Its headings, beginning with that of the names.
     pub(crate) fn headings(&self) -> Vec<&str> {
         let columns = self.columns.iter().map(|column| column.heading.as_str());
         std::iter::once(self.names.as_str()).chain(columns).collect()

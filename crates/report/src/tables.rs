@@ -1,5 +1,4 @@
-//! The tables of a study for further computation: columns with types and values, which [`csv`](crate::csv) and
-//! [`parquet`](crate::parquet) write.
+//! The tables of a study for further computation: typed columns, which [`csv`](crate::csv) and [`parquet`](crate::parquet) write.
 
 use std::collections::BTreeSet;
 
@@ -18,17 +17,16 @@ pub(crate) struct Column {
     pub(crate) values: Values,
 }
 
-/// The values of a column; none where nothing was measured or nothing applies.
+/// The values of a column; none where nothing was measured or the column does not apply.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Values {
-    /// Names of users, which may contain commas.
+    /// Names given by users, which may contain commas.
     Ids(Vec<Option<String>>),
-    /// Words of hoptax, which contain none.
+    /// Words of hoptax, which contain no commas.
     Words(Vec<Option<String>>),
     /// Counts and ordinal numbers.
     Integers(Vec<Option<i64>>),
-    /// Quantities. `decimals` is the number of digits after the point in a text; none stands for the shortest text that parses
-    /// as the same number.
+    /// Quantities. `decimals` is the number of decimals in text; none for the shortest text that parses as the same number.
     Doubles { values: Vec<Option<f64>>, decimals: Option<usize> },
 }
 
@@ -58,7 +56,7 @@ fn words(name: &str, values: impl Iterator<Item = Option<String>>) -> Column {
     Column { name: name.to_owned(), values: Values::Words(values.collect()) }
 }
 
-/// Values above the range of `i64`, which no measurement reaches, become its end.
+/// Values above the range of `i64`, which no measurement reaches, are clamped to its end.
 pub(crate) fn integers(name: &str, values: impl Iterator<Item = Option<u64>>) -> Column {
     let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     Column {
@@ -76,11 +74,11 @@ pub(crate) fn rounded(name: &str, decimals: usize, values: impl Iterator<Item = 
     Column { name: name.to_owned(), values: Values::Doubles { values, decimals: Some(decimals) } }
 }
 
-/// A row for each number of each arm, with its interval: [`StudyResult::named_numbers`]. The prefix `cost_` marks a difference from
-/// the arm that it is compared with. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the whole
-/// slice have none. `load` is null for numbers that belong to no load or come from the default one. `proxy` names the proxy that the
-/// number describes, and is null for all proxies together. `sign_supported` is true if a cost is still above or below zero once all
-/// costs of its measure are judged together; it is null for numbers that are no costs.
+/// A row for each number of each arm, with its interval: [`StudyResult::named_numbers`]. The prefix `cost_` marks a difference from the
+/// reference arm. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the whole slice have no suffix.
+/// `load` is null for numbers that belong to no load or come from the default one. `proxy` names the proxy that the number describes, and
+/// is null for all proxies together. `sign_supported` is true if a cost is still above or below zero when all costs of its measure are
+/// judged together; it is null for numbers that are not costs.
 pub fn numbers(result: &StudyResult) -> Table {
     let all = result.named_numbers();
     let columns = vec![
@@ -128,10 +126,10 @@ impl Slice<'_> {
     }
 }
 
-/// A row for each slice of the complete rounds, in chronological order; none if there are none. The columns of every slice are
-/// followed by one for each measure of the study, with its unit in its name. `set_aside` is null for a slice that counts, and
-/// otherwise lists its disturbances, joined by `+`. `slowdown` is the factor by which the machine was slower than usual; costs in
-/// CPU time are differences of values divided by it. Values that were not measured are null.
+/// A row for each slice of the complete rounds, in chronological order; none if there are none. The columns of every slice are followed by
+/// one for each measure of the study, with its unit in its name. `set_aside` is null for a slice that counts; otherwise it lists the
+/// slice's disturbances, joined by `+`. `slowdown` is the factor by which the machine was slower than usual; costs in CPU time are
+/// differences of values divided by it. Values that were not measured are null.
 pub fn slices(result: &StudyResult) -> Table {
     let mut rows: Vec<Slice> = Vec::new();
     for round in &result.rounds {
@@ -162,8 +160,8 @@ pub fn slices(result: &StudyResult) -> Table {
     Table { columns }
 }
 
-/// A row for each interval of each slice of a timeline, in chronological order. `until_s` is the end of the interval since the
-/// start of its slice. Times are null if nothing was answered.
+/// A row for each interval of each slice of a timeline, in chronological order. `until_s` is the end of the interval relative to the start
+/// of its slice. Times are null if nothing was answered.
 pub fn timeline(result: &StudyResult) -> Table {
     let courses =
         result.rounds.iter().flat_map(|round| round.courses.iter().map(|course| (round.round, course)));

@@ -1,4 +1,4 @@
-//! Responses over time as callers see them: tables of the phases and of the intervals, and a picture for each arm.
+//! Responses over time as callers see them: tables of phases and intervals, and charts for each arm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::table::Table;
 const US_PER_MS: f64 = 1_000.0;
 const PERCENT: f64 = 100.0;
 
-/// A column of a phase: its heading, and its text; none without a number.
+/// A column of a phase: its heading and its text; none without a number.
 type Column = (&'static str, fn(&Phase) -> Option<String>);
 
 const COLUMNS: [Column; 9] = [
@@ -29,7 +29,7 @@ const COLUMNS: [Column; 9] = [
     ("failures", |phase| (!phase.failures.is_empty()).then(|| failures(phase))),
 ];
 
-/// An estimate with the ends of its interval, which need not lie symmetrically: `0 (0 to 369)`.
+/// An estimate with the ends of its interval, which may be asymmetric: `0 (0 to 369)`.
 fn with_ends(interval: &Interval, decimals: usize) -> String {
     let text = |value: f64| grouped(value, decimals);
     format!("{} ({} to {})", text(interval.estimate), text(interval.low), text(interval.high))
@@ -43,7 +43,7 @@ fn failures(phase: &Phase) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The numbers of each arm over the whole slice, and by phase if there are several.
+/// The numbers of each arm over the whole slice, and by phase if there are several phases.
 pub(crate) fn tables(result: &StudyResult) -> Vec<Table> {
     let whole = result.timelines.iter().map(|timeline| PhaseRow {
         arm: name(result, timeline),
@@ -79,7 +79,7 @@ fn workers(result: &StudyResult) -> Option<Table> {
     })
 }
 
-/// A row for each timeline with both times, ms; none without any.
+/// A row for each timeline with two times, ms; none if there are none.
 fn of_two(
     result: &StudyResult,
     title: &str,
@@ -94,7 +94,7 @@ fn of_two(
     (!rows.is_empty()).then(|| Table::of_words(title, std::iter::once("arm").chain(names), rows))
 }
 
-/// The arm of a timeline, with its load if the study has several.
+/// The arm of a timeline, with its load if the study has several loads.
 fn name(result: &StudyResult, timeline: &Timeline) -> String {
     if result.plan.loads.len() > 1 {
         format!("{}, {}", timeline.arm, timeline.load)
@@ -111,14 +111,14 @@ fn title(phase: &Phase) -> String {
 
 /// A row of a table of phases.
 struct PhaseRow<'a> {
-    /// Empty in all rows of an arm but its first.
+    /// Empty in all rows of an arm except the first.
     arm: String,
-    /// Empty if the phase is all of the slice.
+    /// Empty if the phase is the whole slice.
     title: String,
     phase: &'a Phase,
 }
 
-/// A table of phases, with those columns that have a number; none without any.
+/// A table of phases with the columns that have a number; none if there are no columns.
 fn table(title: String, rows: &[PhaseRow<'_>]) -> Option<Table> {
     let columns: Vec<&Column> =
         COLUMNS.iter().filter(|column| rows.iter().any(|row| column.1(row.phase).is_some())).collect();
@@ -171,7 +171,7 @@ pub(crate) fn courses(result: &StudyResult) -> Vec<Table> {
     result.timelines.iter().map(of).collect()
 }
 
-/// The proxies or workers over which the statistics that should be even are spread.
+/// The proxies or workers over which statistics should be spread evenly.
 fn shared(timeline: &Timeline) -> BTreeSet<&String> {
     timeline.points.iter().flat_map(|point| point.shares.keys()).collect()
 }
@@ -246,8 +246,8 @@ fn charts_of(timeline: &Timeline) -> Vec<Chart> {
     usual.into_iter().chain((!shares.is_empty()).then_some(("share of each", "%", shares))).collect()
 }
 
-/// Charts of each arm: its requests per second by outcome, its response times, and, if the study has a `spread`, shares. All arms have
-/// the same axes.
+/// Charts of each arm: its requests per second by outcome, its response times, and, if the study has a `spread`, shares. All arms have the
+/// same axes.
 pub(crate) fn charts(result: &StudyResult) -> Vec<Group> {
     let all: Vec<_> = result.timelines.iter().map(|timeline| (timeline, charts_of(timeline))).collect();
     let mut highest: BTreeMap<&str, f64> = BTreeMap::new();

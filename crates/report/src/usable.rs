@@ -1,4 +1,4 @@
-//! Use that a verdict permits: the measures of a result whose numbers may be used, and those that have a warning, only bounds, or nothing.
+//! The use that a verdict permits: the measures whose numbers are sound, and those that have a warning, only bounds, or no numbers.
 
 use hoptax_result::{
     BillResult, BilledPart, ComparedSubject, ComparisonBody, CostMeasure, Finding, GateResult, Place,
@@ -20,7 +20,7 @@ pub(crate) fn of_study(result: &StudyResult) -> String {
     })
 }
 
-/// The sentence for comparisons with a reference, by the findings of their study.
+/// The sentence for comparisons with a reference, from the findings of their study.
 pub(crate) fn of_comparisons<'c>(
     verdict: Verdict,
     findings: &[Finding],
@@ -38,7 +38,7 @@ pub(crate) fn of_comparisons<'c>(
     of_numbers(verdict, "the study is void, so nothing can be decided", findings, numbers)
 }
 
-/// The sentence for a gate, by the measures of its limits.
+/// The sentence for a gate, from the measures of its limits.
 pub(crate) fn of_gate(result: &GateResult) -> String {
     let numbers = |measure: CostMeasure| -> Vec<Number<'_>> {
         let limits = result.limits.iter().filter(|limit| limit.measure == measure);
@@ -48,14 +48,14 @@ pub(crate) fn of_gate(result: &GateResult) -> String {
                 known: if limit.change_share.is_some() { Known::Stated } else { Known::Withheld },
             })
             .collect();
-        // An arm with several limits on one measure has one number.
+        // Several limits of an arm on one measure are about the same number.
         numbers.dedup_by(|one, other| one.place == other.place);
         numbers
     };
     of_numbers(result.verdict, "the study is void: nothing can be judged", &result.findings, numbers)
 }
 
-/// The sentence for a bill, by the costs of its parts.
+/// The sentence for a bill, from the costs of its parts.
 pub(crate) fn of_bill<'b>(result: &'b BillResult) -> String {
     let numbers = |measure: CostMeasure| -> Vec<Number<'b>> {
         let number = |part: &'b BilledPart| {
@@ -72,7 +72,7 @@ pub(crate) fn of_bill<'b>(result: &'b BillResult) -> String {
     of_numbers(result.verdict, void, &result.findings, numbers)
 }
 
-/// The sentence for a result that is judged as a whole. `what` names its numbers in the sentence.
+/// The sentence for a result that is judged as a whole. `what` names its numbers.
 pub(crate) fn of_whole(what: &str, verdict: Verdict, findings: &[Finding]) -> String {
     let warnings = findings.iter().filter(|finding| finding.severity > Severity::Info).count();
     match verdict {
@@ -94,7 +94,7 @@ struct Number<'a> {
     known: Known,
 }
 
-/// Knowledge of a number.
+/// How well a number is known.
 #[derive(Clone, Copy)]
 enum Known {
     Stated,
@@ -106,8 +106,8 @@ fn place<'a>(arm: &'a str, compared_with: Option<&'a str>, measure: CostMeasure)
     Place { arm, compared_with, load: None, measure: measure.measure() }
 }
 
-/// The measures of a result, each with its `numbers`. A measure that no arm has a number or a bound in was not asked for. A share
-/// stands as the same measure in us.
+/// The standing of each measure, from its `numbers`. A measure in which no arm has a number or a bound was not requested. A share counts as
+/// the same measure in us.
 fn of_numbers<'a>(
     verdict: Verdict,
     void: &str,
@@ -137,7 +137,7 @@ fn of_numbers<'a>(
     in_words(&standings).unwrap_or_else(|| "no number is known".to_owned())
 }
 
-/// Returns true if a finding warns about the number at a place, under any load. A warning about the whole study names no measure.
+/// Returns true if a finding warns about the number at a place, under any load. A warning about the whole study does not name a measure.
 fn doubts(finding: &Finding, place: &Place<'_>) -> bool {
     let anywhere = Place { load: finding.load.as_deref(), ..*place };
     finding.severity > Severity::Info && !finding.measures.is_empty() && finding.concerns(&anywhere)

@@ -1,4 +1,4 @@
-//! Sentences shared by all outputs of a study.
+//! Sentences that all outputs of a study share.
 
 use hoptax_result::{
     ArmKind, ArmResult, CostMeasure, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult,
@@ -19,7 +19,7 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
     Some(format!("A/A arm (identical to the baseline): {}; {verdict}", percent_difference(&share)))
 }
 
-/// A warning that a subject does other work than its reference; none if they answer alike.
+/// A warning that a subject does other work than its reference; none if both give the same answers.
 pub(crate) fn other_work(subject: &str, reference: &str, differences: &[String]) -> Option<String> {
     (!differences.is_empty()).then(|| {
         format!(
@@ -72,7 +72,7 @@ pub(crate) fn method(result: &StudyResult) -> String {
     )
 }
 
-/// The time budget or target precision of a study, if it has one.
+/// The time budget or target precision of a study, if any.
 fn until(result: &StudyResult) -> String {
     let plan = &result.plan;
     let budget = plan
@@ -93,7 +93,7 @@ fn until(result: &StudyResult) -> String {
     )
 }
 
-/// Returns the release of the requests of a load, in words.
+/// Returns how a load releases its requests, as text.
 pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
     match (load.loop_, load.rate) {
         (Loop::Open, rate) => {
@@ -112,15 +112,15 @@ pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
     }
 }
 
-/// Half-width of a narrow interval, as a share of plain proxying.
+/// Maximum half-width of a narrow interval, as a share of plain proxying.
 const NARROW: f64 = 0.01;
 
-/// The meaning of the intervals, a sentence each.
+/// The meaning of the intervals, one sentence each.
 pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     let level_of = |arm: &ArmResult| {
         result.level_of_reference(arm, result.arm(arm.compared_with.as_ref()?)?, CostMeasure::CpuUs)
     };
-    // Half-width as a share of the arm compared with.
+    // Half-width as a share of the reference arm.
     let half = |arm: &ArmResult| {
         let cost = arm.cost.cpu_us_per_request?;
         Some((cost.high - cost.low) / 2.0 / level_of(arm)?.estimate)
@@ -162,7 +162,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
             weight = grouped(weight, 2)
         ));
     }
-    // With many intervals, some are likely to miss the truth.
+    // Among many intervals, some probably miss the truth.
     let missing = (costs as f64 * (1.0 - result.plan.confidence)).round();
     if missing >= 1.0 {
         sentences.push(format!(
@@ -174,7 +174,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     sentences
 }
 
-/// Explains the quiet p99, with the shares of the responses that it rests on; none without one.
+/// Explains the quiet p99, with the share of responses that it is based on; none without one.
 pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     let rule = result.plan.quiet_rule?;
     let of_arm = |arm: &ArmResult| {
@@ -195,7 +195,7 @@ pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     ))
 }
 
-/// Numbers of slices that count and that do not, and the rule, a sentence each; and explanations of the numbers of a timeline.
+/// Numbers of slices that count and that do not, with the rule, one sentence each; and explanations of the numbers of a timeline.
 pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
     if let Some(sentences) = timeline::sentences(result) {
         return sentences;
@@ -296,7 +296,7 @@ pub(crate) fn capitalised(text: &str) -> String {
     first.chain(characters).collect()
 }
 
-/// The thresholds that were loosened, a line each.
+/// The loosened thresholds, one line each.
 pub(crate) fn loosened(all: &[Loosened]) -> Vec<String> {
     let line = |one: &Loosened| {
         format!("with a loosened threshold: {} {} instead of {}", one.name, one.value, one.default)

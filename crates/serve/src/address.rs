@@ -1,4 +1,4 @@
-//! Values in the address of a request. One that cannot be read is answered as every other error is.
+//! Values in the address of a request. An invalid value is answered like every other error.
 
 use std::str::FromStr;
 
@@ -22,7 +22,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Segment
     }
 }
 
-/// The number of a run or a job in an address; none for any other text, so that no address names a file.
+/// The number of a run or a job in an address; none for any other text, so that an address can never name a file.
 pub(crate) fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -30,17 +30,17 @@ pub(crate) fn number<T: FromStr>(text: &str) -> Option<T> {
 /// The number of a run in a path.
 ///
 /// # Errors
-/// When it is none, as of a run that does not exist.
+/// When the text is not a number: the same error as for a run that does not exist.
 pub(crate) fn run_of(text: &str) -> Result<i64, Problem> {
     number(text).ok_or_else(|| Problem::not_found("a run is named by its number"))
 }
 
-/// A value that the query of an address states.
+/// A value that is read from the query of an address.
 pub(crate) trait OfQuery: Sized {
     /// Reads it.
     ///
     /// # Errors
-    /// When a parameter is not known, or its value is not valid.
+    /// When a parameter is unknown or its value is invalid.
     fn of_query(query: &str) -> Result<Self, String>;
 }
 
@@ -59,9 +59,9 @@ impl<S: Send + Sync, T: OfQuery + Send> FromRequestParts<S> for Query<T> {
 /// A part of the list of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// The most runs.
+    /// Maximum number of runs.
     pub(crate) limit: u32,
-    /// The run that comes before the first; None for the latest runs.
+    /// The run that precedes the first one in the list; None for the latest runs.
     pub(crate) before: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! The settings of a run as the address of the form that starts the same again.
+//! The settings of a run, as the address of the form that starts the same measurement again.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use form_urlencoded::Serializer;
 use hoptax_report::documents;
 use hoptax_result::{Body, FindBody, FindResult, LoadBody, LoadPlan, LoadResult};
 
-/// A field that is empty. One that is absent is as it is in a new form.
+/// The value of an empty field. An absent field has the default of a new form.
 const EMPTY: &str = " ";
 
-/// The fields of a form with what is in them.
+/// The fields of a form with their values.
 type Fields = Vec<(&'static str, String)>;
 
-/// Returns the fields of the form as the page of the history has them in its address, from the text of a result that a server measured. None of
-/// other kinds than loads and searches, whose results do not state all that started them.
+/// Returns the form's fields for an address of the history page, from the text of a result that a server measured. None for kinds other
+/// than loads and searches, whose results do not state all of their settings.
 pub(crate) fn address(result: &str) -> Option<String> {
     let kind = documents::kind_of_text(result).ok()?.name;
     let fields = if kind == LoadResult::KIND {
@@ -42,13 +42,13 @@ fn of_load(result: &LoadResult) -> Option<Fields> {
 }
 
 fn of_find(result: &FindResult) -> Option<Fields> {
-    // With several goals, a form would have to know which objectives go together.
+    // With several goals, the form would need to know which objectives belong together.
     let [goal] = result.goals.as_slice() else { return None };
     let mut fields = of_plan(&result.plan);
     fields.push(("objectives", goal.objectives.join(", ")));
     fields.push(("preset", result.evidence.preset.clone()));
     fields.push(("budget", time(result.budget_s)?));
-    // A range that the search chose was right for the server of then.
+    // A range that the search chose itself was suited to the server at that time.
     let is_near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other.abs();
     if !is_near(result.max_rate, 2.0 * result.closed_loop_rate) {
         fields.push(("max_rate", result.max_rate.to_string()));
@@ -59,7 +59,7 @@ fn of_find(result: &FindResult) -> Option<Fields> {
     Some(fields)
 }
 
-/// The fields that both forms have. The protocol is that which was agreed on.
+/// The fields that both forms have. The protocol is the negotiated one.
 fn of_plan(plan: &LoadPlan) -> Fields {
     vec![
         ("target", plan.url.clone()),
@@ -68,7 +68,7 @@ fn of_plan(plan: &LoadPlan) -> Fields {
     ]
 }
 
-/// A length of time as forms have it: `1m 30s`.
+/// A duration as forms write it: `1m 30s`.
 fn time(seconds: f64) -> Option<String> {
     let length = Duration::try_from_secs_f64(seconds).ok()?;
     Some(humantime::format_duration(length).to_string())

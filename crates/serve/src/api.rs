@@ -1,4 +1,4 @@
-//! The REST API. Its operations are one list, which the router and the OpenAPI document are both made of.
+//! The REST API. Its operations are one list, from which both the router and the OpenAPI document are generated.
 
 mod bills;
 mod compare;
@@ -20,10 +20,10 @@ use crate::app::App;
 
 pub(crate) use operation::{Answer, Operation, Place};
 
-/// The path that all of its paths begin with.
+/// The common prefix of all API paths.
 pub(crate) const BASE: &str = "/api/v1";
 
-/// The operations of each kind of thing, one line for each.
+/// The operations, one line for each kind of resource.
 const ALL: [&[Operation]; 8] = [
     runs::OPERATIONS,
     labels::OPERATIONS,

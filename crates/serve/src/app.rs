@@ -13,9 +13,9 @@ use crate::jobs::Jobs;
 use crate::metrics::{Metrics, Now};
 use crate::problem::Problem;
 
-/// The most event streams at a time. Each keeps a connection open.
+/// Maximum number of simultaneous event streams. Each keeps a connection open.
 pub(crate) const MAX_STREAMS: usize = 64;
-/// The most configurations that are received, or wait to be read, at a time. Each is in memory meanwhile.
+/// Maximum number of configurations that are being received or wait to be read. Each is in memory in the meantime.
 pub(crate) const MAX_UPLOADS: usize = 4;
 
 /// The state of a server.
@@ -26,13 +26,13 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) jobs: Jobs,
     pub(crate) metrics: Metrics,
-    /// True if configurations may be sent to be priced.
+    /// True if clients may send configurations to be priced.
     pub(crate) allows_bills: bool,
-    /// True if no Envoy is fetched.
+    /// True if Envoys must not be downloaded.
     pub(crate) is_offline: bool,
-    /// The most connections of a load that the limit on open files leaves.
+    /// Maximum number of connections of a load within the limit on open files.
     pub(crate) most_connections: u32,
-    /// Places of connections to this server.
+    /// Permits for connections to this server.
     pub(crate) places: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     uploads: Arc<Semaphore>,
@@ -40,7 +40,7 @@ pub(crate) struct App {
     comparisons: Arc<Semaphore>,
 }
 
-/// The turn of a request, until it is dropped. Requests wait for it in the order in which they came.
+/// The turn of a request, released when dropped. Requests get turns in the order of their arrival.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _permit: Option<OwnedSemaphorePermit>,
@@ -48,7 +48,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     async fn take(turns: &Arc<Semaphore>) -> Self {
-        // Nobody closes them.
+        // The semaphore is never closed.
         Self { _permit: Arc::clone(turns).acquire_owned().await.ok() }
     }
 }
@@ -80,23 +80,23 @@ impl App {
         }
     }
 
-    /// The right to one event stream, until it is dropped; none if there are too many.
+    /// A permit for one event stream, released when dropped; none if there are too many.
     pub(crate) fn stream(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
-    /// The right to send a configuration, until it is dropped; none if there are too many.
+    /// A permit to send a configuration, released when dropped; none if there are too many.
     pub(crate) fn upload(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.uploads).try_acquire_owned().ok()
     }
 
-    /// The turn to look names up, to read a configuration, and to begin a job. One request has it at a time: a slow resolver or a large
-    /// configuration would keep the threads that the history needs, and a reading would disturb a job that begins meanwhile.
+    /// The turn to look up names, to read a configuration, and to begin a job. Only one request has it at a time: a slow resolver or a
+    /// large configuration would occupy the threads that the history needs, and reading would disturb a job that begins in the meantime.
     pub(crate) async fn turn(&self) -> Turn {
         Turn::take(&self.turns).await
     }
 
-    /// The turn to compare runs. One request has it at a time, because the results of all of its runs are in memory.
+    /// The turn to compare runs. Only one request has it at a time, because the results of all of its runs are in memory.
     pub(crate) async fn comparison(&self) -> Turn {
         Turn::take(&self.comparisons).await
     }
@@ -109,12 +109,12 @@ impl App {
     }
 }
 
-/// The time, RFC 3339 in UTC.
+/// The current time, RFC 3339 in UTC.
 pub(crate) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Does work that waits for a disk or for names, beside the thread that serves.
+/// Runs work that waits for a disk or for name resolution outside the serving thread.
 ///
 /// # Errors
 /// When the work fails.

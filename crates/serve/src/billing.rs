@@ -1,6 +1,6 @@
-//! Prices the configuration of a job, and keeps its bill. The configuration is somebody else's: it is read alone, which refuses files of this
-//! machine and code as far as they are known, and price leads every address in it to this machine. That is no sandbox, so bills are off
-//! unless the owner of the server allows them.
+//! Prices the configuration of a job, and stores its bill. The configuration is untrusted: it is read alone, which refuses local files and
+//! code as far as hoptax recognises them, and all addresses in it are replaced by addresses of this machine. This is not a sandbox, so
+//! bills are off unless the owner of the server allows them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,30 +16,30 @@ use crate::folder::Folder;
 use crate::job::Outcome;
 use crate::working::{OfJob, Teller};
 
-/// The name of the configuration in its folder.
+/// The file name of the configuration in its folder.
 const FILE: &str = "configuration.yaml";
 
-/// Most parts of a listener. Each is tried as a proxy of its own.
+/// Maximum number of parts of a listener. Each of them is tried with a separate proxy.
 const MOST_PARTS: usize = 100;
-/// The time in which the last try has to begin, in budgets of the bill. Tries of most configurations take a small part of one.
+/// Time limit for the start of the last try, in budgets of the bill. For most configurations, tries take a small part of one budget.
 const MOST_BUDGETS_OF_TRIES: u32 = 2;
 
-/// The configuration and the request of a bill, within its bounds.
+/// The validated configuration and request of a bill.
 #[derive(Clone, Debug)]
 pub(crate) struct Priced {
-    /// Its name for people. It stands in places of the result, so it has no letters that JSON would escape.
+    /// Its display name. It is part of places in the result, so it has no characters that JSON would escape.
     pub(crate) name: String,
-    /// Its listener, by its name or a beginning; none for the first that forwards a request.
+    /// Its listener, by its name or a prefix; none for the first that forwards a request.
     pub(crate) listener: Option<String>,
-    /// The request; none for one that is derived from the routes.
+    /// The request; none to derive it from the routes.
     pub(crate) request: Option<RequestLine>,
     /// Requests per second to the proxy; none for a share of its capacity.
     pub(crate) rate: Option<f64>,
-    /// The time of the bill.
+    /// The time limit of the bill.
     pub(crate) budget: Duration,
 }
 
-/// A configuration in a folder of its own, which was looked at.
+/// A configuration that was written to its own folder and checked.
 pub(crate) struct Dropped {
     folder: Folder,
     file: PathBuf,
@@ -47,10 +47,10 @@ pub(crate) struct Dropped {
 }
 
 impl Dropped {
-    /// Writes the text of a configuration to a folder, and looks at all of it. Nothing starts.
+    /// Writes the text of a configuration to a folder, and checks all of it. Starts no process.
     ///
     /// # Errors
-    /// When it is no configuration, names a file or brings code; and when the folder cannot be written.
+    /// When it is not a configuration, names a file or contains code, and when the folder cannot be written.
     pub(crate) fn new(text: &str, priced: Priced) -> Result<Self, Failure> {
         let folder = Folder::create()?;
         let file = folder.path().join(FILE);
@@ -70,7 +70,7 @@ impl Dropped {
         Ok(dropped)
     }
 
-    /// A text in which the name of the configuration stands for its path.
+    /// A text with the path of the configuration replaced by its display name.
     fn shown(&self, text: &str) -> String {
         text.replace(&self.file.display().to_string(), &self.priced.name)
     }
@@ -108,7 +108,8 @@ impl Dropped {
         configuration.measure(&tries, &studies, interrupt, say)
     }
 
-    /// Keeps the bill of the first study if the second did not end, else the rounds of the first; none without a complete round.
+    /// Stores the bill of the first study if the second one did not end, or else the rounds of the first study; none without a complete
+    /// round.
     fn rest(&self, of_job: &OfJob, run: &Path) -> Result<Option<Outcome>, Failure> {
         if let Some(text) = price::written(run) {
             let bill = BillBody::from_text(&text).map_err(Failure::environment)?;
@@ -122,7 +123,7 @@ impl Dropped {
 /// Prices the configuration.
 ///
 /// # Errors
-/// When the bill cannot be kept.
+/// When the bill cannot be stored.
 pub(crate) fn priced(of_job: &OfJob, dropped: &Dropped, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     let run = dropped.folder.run();
     let hidden = [

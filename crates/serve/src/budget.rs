@@ -1,16 +1,16 @@
-//! The time that a job may take, as the API states it.
+//! The time limit of a job, as the API states it.
 
 use std::time::Duration;
 
-/// The shortest time. A study measures at least two rounds whatever its time is.
+/// The minimum. A study always measures at least two rounds.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The longest time. Nobody may be left to stop what takes longer.
+/// The maximum. For a longer job, there may be nobody left to stop it.
 const LONGEST: Duration = Duration::from_hours(12);
 
-/// The time in a field `budget`; none if the field is absent.
+/// The time limit in a field `budget`; none if the field is absent.
 ///
 /// # Errors
-/// When it is no length of time, or out of its bounds, with the name of the field.
+/// When it is not a duration or is out of range, with the name of the field.
 pub(crate) fn budget(text: Option<&str>) -> Result<Option<Duration>, String> {
     let Some(text) = text else { return Ok(None) };
     let length = humantime::parse_duration(text)

@@ -1,4 +1,4 @@
-//! Runs that an address chooses to be shown beside each other.
+//! The runs that an address selects for a comparison.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use crate::address::{OfQuery, number};
 use crate::history::{History, not_readable};
 use crate::problem::Problem;
 
-/// The fewest runs that are beside each other.
+/// Minimum number of compared runs.
 pub(crate) const FEWEST: usize = 2;
-/// The most bytes of the results of the runs together. All of them are in memory at a time, in a form that takes several times as much.
+/// Maximum total size of the results of the runs, bytes. All of them are in memory at a time, in a form that is several times as large.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// Runs of the store, the reference first: the numbers of `runs` in a query.
+/// Runs of the store, the reference first, from the parameter `runs` of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen(Vec<i64>);
 
 impl OfQuery for Chosen {
-    /// Reads `runs`: from two to [`MOST_OVERLAID`] different numbers, and no other parameter.
+    /// Reads `runs`: two to [`MOST_OVERLAID`] different numbers. No other parameter is allowed.
     fn of_query(query: &str) -> Result<Self, String> {
         let asked =
             || format!("`runs`: name {FEWEST} to {MOST_OVERLAID} different runs, such as `runs=9,12`");
@@ -43,11 +43,12 @@ impl Chosen {
         &self.0
     }
 
-    /// Their document.
+    /// The document that compares them.
     ///
     /// # Errors
     /// When one of them does not exist or has no result, or is of a version of hoptax that is not read; and when the results are too
-    /// large.
+    /// When one of them does not exist, has no result or was written by a version of hoptax that cannot be read, and when the results are
+    /// too large.
     pub(crate) fn document(&self, history: &History) -> Result<Document, Problem> {
         history.check_size(&self.0, MAX_BYTES)?;
         let read =

@@ -1,5 +1,5 @@
-//! Connections: how many are open, and how long each may take to say what it wants. This holds before a request is known, so it holds
-//! for those who have no token.
+//! Limits the number of open connections, and the time that each may take to send a request. This applies before any request is read, so it
+//! also limits clients without a token.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time;
 
-/// The most connections at a time. Others wait in the queue of the system.
+/// Maximum number of connections. Further ones wait in the kernel's accept queue.
 pub(crate) const MAX_CONNECTIONS: usize = 256;
-/// The time in which the head of a request has to come, from the begin of the connection or from the end of the request before.
+/// Time limit for the head of a request, from the start of the connection or from the end of the previous request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// The most bytes of a connection that are read ahead, which bounds the head of a request.
+/// Maximum size of the read buffer of a connection, which bounds the head of a request, bytes.
 const MAX_BUFFER_BYTES: usize = 32 * 1024;
-/// The pause after a connection could not be accepted. The process may have no more files until another connection ends.
+/// Pause after a failed accept. The process may be out of files until another connection ends.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves connections, each while it has one of the places, until `end`. No connection begins then, and those that are open end after
-/// the response that they receive.
+/// Serves connections, each while it holds a permit, until `end`. Then no connection is accepted any more, and open ones end after their
+/// current response.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -42,7 +42,7 @@ pub(crate) async fn serve(
         let service = TowerToHyperService::new(router.clone());
         let connection = open.watch(http.serve_connection(TokioIo::new(socket), service));
         tokio::spawn(async move {
-            // An error is one of the client, or of the way to it.
+            // An error is due to the client or to the network.
             let _ = connection.await;
             drop(place);
         });
@@ -51,10 +51,10 @@ pub(crate) async fn serve(
     open.shutdown().await;
 }
 
-/// The next connection, with its place.
+/// The next connection, with its permit.
 async fn accepted(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
     let Ok(place) = Arc::clone(places).acquire_owned().await else {
-        // Nobody takes all places away.
+        // The semaphore is never closed.
         return future::pending().await;
     };
     loop {

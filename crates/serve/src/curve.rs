@@ -1,12 +1,12 @@
-//! The trials of a search so far: for each objective the value that it limits, by rate.
+//! The trials of a search so far: the value that each objective limits, by rate.
 
 use hoptax_result::FindTrial;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The most objectives of a job that have a curve, the first ones: as many as a page draws.
+/// Maximum number of objectives of a job that have a curve, the first ones: as many as a page draws.
 const MAX_CURVES: usize = 4;
-/// The most trials of a job that are kept, the latest ones: all of a job is in each of its events.
+/// Maximum number of trials of a job to keep, the latest ones. All of them are part of each event.
 const MAX_TRIALS: usize = 150;
 
 /// The trials of a search by one objective.
@@ -35,7 +35,7 @@ pub(crate) struct CurveTrial {
     pub(crate) counts: bool,
 }
 
-/// Adds a trial that has ended to the curves of its search.
+/// Adds a completed trial to the curves of its search.
 pub(crate) fn add(curves: &mut Vec<Curve>, trial: &FindTrial) {
     for tried in trial.objectives.iter().take(MAX_CURVES) {
         let place = curves.iter().position(|curve| curve.objective == tried.objective);

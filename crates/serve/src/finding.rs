@@ -1,4 +1,4 @@
-//! Searches for the highest rate of the server of a job, and keeps its result.
+//! Searches for the highest rate of a job's server, and stores the result.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update, thresholds};
 use crate::job::Outcome;
 use crate::working::{OfJob, Teller};
 
-/// A search within its bounds, whose target is admitted.
+/// A validated search whose target has been admitted.
 pub(crate) struct Search {
     /// Requests, servers and connections; the rate is searched for.
     pub(crate) load: Load,
@@ -22,16 +22,16 @@ pub(crate) struct Search {
     pub(crate) preset: Preset,
     /// The lowest rate, requests per second; none for a share of the highest.
     pub(crate) min_rate: Option<f64>,
-    /// The highest rate, requests per second; none for a multiple of that of a closed loop.
+    /// The highest rate, requests per second; none for a multiple of the rate of a closed loop.
     pub(crate) max_rate: Option<f64>,
-    /// The limit of its time; none for that of the preset.
+    /// Time limit; none for that of the preset.
     pub(crate) budget: Option<Duration>,
 }
 
-/// Searches.
+/// Runs the search.
 ///
 /// # Errors
-/// When the search cannot begin or its result cannot be kept, and when it is interrupted before anything is known.
+/// When the search cannot begin or its result cannot be stored, and when it is interrupted before it has a result.
 pub(crate) fn found(of_job: &OfJob, search: &Search, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     let teller = Teller::new(of_job, &[]);
     let say = |update: Update<'_>| teller.say(update);
@@ -46,7 +46,7 @@ pub(crate) fn found(of_job: &OfJob, search: &Search, interrupt: &Interrupt) -> R
         envoy: EnvoyChoice::default(),
         never_halt: NeverHalt::Auto,
     };
-    // The default of the command: independent callers.
+    // Independent arrivals, the default of the command.
     let server = Server {
         spec: search.load.unscheduled(&say)?,
         arrivals: Arrivals::Poisson,

@@ -1,18 +1,18 @@
-//! The folder of a job that starts processes. It is removed at the end of the job, once the store has what it keeps of a run folder.
+//! The folder of a job that starts processes. It is removed when the job ends, after the store has copied its part of the run folder.
 
 use std::path::{Path, PathBuf};
 
 use hoptax_session::Failure;
 use tempfile::TempDir;
 
-/// A folder that only the user of the server opens.
+/// A folder that only the server's user can open.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// The word that clients read for the run folder.
+    /// The placeholder that clients see for the path of the run folder.
     pub(crate) const SHOWN: &'static str = "FOLDER";
 
-    /// Creates it.
+    /// Creates the folder.
     ///
     /// # Errors
     /// When it cannot be created.
@@ -27,7 +27,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// The run folder in it, which the session creates.
+    /// The run folder inside it, which the session creates.
     pub(crate) fn run(&self) -> PathBuf {
         self.path().join("run")
     }

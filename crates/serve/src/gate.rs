@@ -1,5 +1,5 @@
-//! The first decision about a request, from its headers alone: it names this server, no other page sends it, no proxy forwards it to a
-//! server without a token, and it shows the token.
+//! The first decision about a request, from its headers alone: it must name this server, must not come from a page of another site, must
+//! not be forwarded by a proxy if the server has no token, and must present the token.
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Method, Uri};
@@ -7,24 +7,24 @@ use hoptax_session::token::Token;
 
 use crate::hosts::Hosts;
 
-/// Conditions that every request must meet.
+/// Conditions that all requests must meet.
 #[derive(Debug)]
 pub(crate) struct Gate {
     hosts: Hosts,
-    /// None if nobody but this machine can reach the server.
+    /// None if the server can be reached only from this machine.
     token: Option<Token>,
 }
 
 /// Reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It names another server.
+    /// The request names another server.
     Host,
-    /// A page of another server sends it.
+    /// A page of another server sent it.
     Origin,
-    /// A proxy forwards it, for anybody, and there is no token.
+    /// A proxy forwarded it, on behalf of anybody, and the server has no token.
     Proxy,
-    /// It does not show the token.
+    /// It does not present the token.
     Token,
 }
 
@@ -33,18 +33,18 @@ impl Gate {
         Self { hosts, token }
     }
 
-    /// Decides about a request.
+    /// Checks a request.
     ///
     /// # Errors
-    /// The first reason to refuse it.
+    /// The first reason for a refusal.
     pub(crate) fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = host_of(headers).ok_or(Refusal::Host)?;
-        // A request line may name a host, too, as those to a proxy do.
+        // The request line may also name a host, as in requests to a proxy.
         let is_same = uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(host));
         if !is_same || !self.hosts.accept(host) {
             return Err(Refusal::Host);
         }
-        // Browsers name the page in every request that is not GET or HEAD. Programs that are no browsers name none.
+        // Browsers send the origin with every request other than GET and HEAD. Other programs send none.
         let mut origins = headers.get_all(ORIGIN).iter();
         let is_own_page = origins.all(|origin| origin.to_str().is_ok_and(|one| is_own(one, host)));
         if !is_own_page || is_part_of_another_page(method, headers) {
@@ -60,19 +60,19 @@ impl Gate {
     }
 }
 
-/// The host that a request names, if it names one.
+/// The host in a request, if any.
 fn host_of(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(HOST).iter();
     let first = all.next()?.to_str().ok()?;
     all.next().is_none().then_some(first)
 }
 
-/// True if a browser says that a page of another site sends a request (Fetch Metadata, <https://www.w3.org/TR/fetch-metadata/>): images and
-/// event streams name no origin. Whoever follows a link from elsewhere is let in.
+/// True if a browser reports that a page of another site sent a request (Fetch Metadata, <https://www.w3.org/TR/fetch-metadata/>): images
+/// and event streams have no Origin header. A user who follows a link from another site is admitted.
 fn is_part_of_another_page(method: &Method, headers: &HeaderMap) -> bool {
     let is_from_elsewhere = has(headers, "sec-fetch-site", &["cross-site", "same-site"]);
     let is_read = [Method::GET, Method::HEAD].contains(method);
-    // Frames navigate, too, as many as their page has.
+    // Frames navigate, too, and a page can contain any number of them.
     let is_framed = has(headers, "sec-fetch-dest", &["iframe", "frame", "embed", "object", "fencedframe"]);
     let is_link = is_read && !is_framed && has(headers, "sec-fetch-mode", &["navigate"]);
     is_from_elsewhere && !is_link
@@ -83,12 +83,12 @@ fn has(headers: &HeaderMap, name: &str, values: &[&str]) -> bool {
     headers.get_all(name).iter().any(|value| values.iter().any(|one| value.as_bytes() == one.as_bytes()))
 }
 
-/// True if proxies add a header with this name.
+/// True for a header that proxies add.
 fn is_of_proxy(name: &HeaderName) -> bool {
     matches!(name.as_str(), "forwarded" | "via" | "x-real-ip") || name.as_str().starts_with("x-forwarded-")
 }
 
-/// True if an origin is the server itself, also behind a proxy that adds TLS.
+/// True if an origin is the server itself, even behind a proxy that terminates TLS.
 fn is_own(origin: &str, host: &str) -> bool {
     let of_origin = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     of_origin.is_some_and(|of_origin| of_origin.eq_ignore_ascii_case(host))

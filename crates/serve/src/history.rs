@@ -1,4 +1,4 @@
-//! Reads the runs of the store, keeps the results of jobs in it, and labels them.
+//! Reads the runs of the store, stores the results of jobs, and labels runs.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use crate::again;
 use crate::labels::LabelChange;
 use crate::problem::Problem;
 
-/// Tells whoever started the server what happens to the store.
+/// Reports events of the store to the operator of the server.
 pub type Tell = fn(Update<'_>);
 
-/// The most runs of a list. A page of more would open slowly; the API has the others on further pages, and `hoptax runs list` has all.
+/// Maximum number of runs in a list. A longer page would open slowly; the API returns further pages, and `hoptax runs list` shows all runs.
 pub(crate) const MAX_RUNS: u32 = 500;
 
-/// The source of runs that this server measured.
+/// The source of runs measured by this server.
 const SOURCE: &str = "hoptax serve";
 
 /// The runs of a store.
@@ -29,13 +29,13 @@ pub(crate) struct History {
     tell: Tell,
 }
 
-/// What the page of a run shows.
+/// The content of the page of a run.
 pub(crate) struct PageOfRun {
     /// The document of its result.
     pub(crate) document: Document,
-    /// The formats of other tools that the result has.
+    /// The formats of other tools that the result can be converted to.
     pub(crate) formats: Vec<Format>,
-    /// The address of the form with its settings, behind the hash; none if they are not known.
+    /// The URL fragment of the form with its settings; none if they are unknown.
     pub(crate) again: Option<String>,
 }
 
@@ -44,7 +44,8 @@ impl History {
         Self { store, tell }
     }
 
-    /// At most so many runs, the latest first, those before a run if one is named; and the number of all runs. None without a store.
+    /// At most `limit` runs, the latest first, and the total number of runs. With `before`, only runs that follow this run in the list.
+    /// None without a store.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -56,16 +57,16 @@ impl History {
     /// The result of a run, as it is stored.
     ///
     /// # Errors
-    /// When there is no such run, or it has none; and when the store cannot be read.
+    /// When there is no such run or it has no result, and when the store cannot be read.
     pub(crate) fn result(&self, run: i64) -> Result<String, Problem> {
         let found = self.read(|store| store.result(run))?;
         found.ok_or_else(|| Problem::not_found(format!("there is no run {run}, or it has no result")))
     }
 
-    /// Refuses runs whose results have more bytes together than this, before they are read. A run without a result has none.
+    /// Refuses runs whose results together exceed this size, before they are read. A run without a result has size zero.
     ///
     /// # Errors
-    /// When they have more; and when the store cannot be read.
+    /// When they exceed it, and when the store cannot be read.
     pub(crate) fn check_size(&self, runs: &[i64], most_bytes: u64) -> Result<(), Problem> {
         let sizes: Vec<Option<u64>> =
             self.read(|store| runs.iter().map(|run| store.result_bytes(*run)).collect())?;
@@ -84,18 +85,18 @@ impl History {
     /// The document of the result of a run.
     ///
     /// # Errors
-    /// As [`Self::result`], and when a version of hoptax wrote it that is not read.
+    /// As [`Self::result`], and when it was written by a version of hoptax that cannot be read.
     pub(crate) fn document(&self, run: i64) -> Result<Document, Problem> {
         Ok(document_of(run, &self.result(run)?)?.shown_by(run))
     }
 
-    /// What the page of a run shows.
+    /// The content of the page of a run.
     ///
     /// # Errors
     /// As [`Self::document`].
     pub(crate) fn page(&self, run: i64) -> Result<PageOfRun, Problem> {
         let result = self.result(run)?;
-        // The commands of others may have settings that their results do not state.
+        // Results of other commands may not state all of their settings.
         let is_own = self.read(|store| Ok(store.run(run)?.source == SOURCE))?;
         Ok(PageOfRun {
             document: document_of(run, &result)?.shown_by(run),
@@ -107,7 +108,7 @@ impl History {
     /// The result of a run in a format of other tools.
     ///
     /// # Errors
-    /// As [`Self::document`], and when the result has no such form.
+    /// As [`Self::document`], and when the result cannot be converted to this format.
     pub(crate) fn exported(&self, run: i64, format: Format) -> Result<String, Problem> {
         let result = self.result(run)?;
         documents::kind_of_text(&result).map_err(|why| not_readable(run, &why))?;
@@ -116,7 +117,7 @@ impl History {
         })
     }
 
-    /// Keeps a result that is in no file, and returns its run.
+    /// Stores a result that is not in a file, and returns its run.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -124,7 +125,7 @@ impl History {
         self.put(|store| store.put_result(result, SOURCE))
     }
 
-    /// Keeps what a run folder has: its result, or its complete rounds. Returns its run; none if the folder is that of no run.
+    /// Stores the content of a run folder: its result, or its complete rounds. Returns its run; none if the folder is not a run folder.
     ///
     /// # Errors
     /// When the folder cannot be read, or the store cannot be written.
@@ -177,7 +178,7 @@ impl History {
         })
     }
 
-    /// Reads the store; the default without one.
+    /// Reads the store; returns the default if there is no store.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -191,7 +192,7 @@ impl History {
         })
     }
 
-    /// Tells of a failure whoever started the server. It names files of this machine, which are no matter of clients.
+    /// Reports a failure to the operator of the server. It contains local paths, which clients must not see.
     fn tell_of(&self, failure: &Failure) {
         (self.tell)(Update::Problem(&failure.to_string()));
     }
@@ -200,12 +201,12 @@ impl History {
 /// The document of the text of a result.
 ///
 /// # Errors
-/// When a version of hoptax wrote it that is not read.
+/// When it was written by a version of hoptax that cannot be read.
 fn document_of(run: i64, text: &str) -> Result<Document, Problem> {
     documents::of_text(text).map_err(|why| not_readable(run, &why))
 }
 
-/// A run whose result is of a version of hoptax that is not read.
+/// The error for a run whose result was written by a version of hoptax that cannot be read.
 pub(crate) fn not_readable(run: i64, why: &str) -> Problem {
     Problem::not_readable(format!(
         "run {run} cannot be shown: {why}; the address `result` of it has it as it is"

@@ -1,12 +1,13 @@
-//! The hosts that a request may name. A page of a stranger whose name was made to resolve to this server (DNS rebinding) names another.
+//! The hosts that a request may name. With DNS rebinding, a page of an attacker makes its own name resolve to this server, but still sends
+//! that name.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use axum::http::uri::Authority;
 
-/// A name, or another address, by which a server is reached as its owner says: behind a proxy, by DNS, or through a network that
-/// translates addresses.
+/// An additional name or address of the server, stated by its owner: behind a proxy, in DNS, or through a network that translates
+/// addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedHost(String);
 
@@ -14,7 +15,7 @@ impl FromStr for AllowedHost {
     type Err = String;
 
     /// # Errors
-    /// When it is no host: a URL, a pattern, or a host with a port.
+    /// When it is not a host, but a URL, a pattern, or a host with a port.
     fn from_str(text: &str) -> Result<Self, String> {
         let invalid = || {
             format!(
@@ -35,7 +36,7 @@ impl FromStr for AllowedHost {
 }
 
 impl AllowedHost {
-    /// True if a host, without a port and without brackets, is this one.
+    /// True if a host, without port and brackets, equals this one.
     fn is(&self, host: &str) -> bool {
         match canonical(&self.0) {
             Some(own) => canonical(host) == Some(own),
@@ -44,13 +45,13 @@ impl AllowedHost {
     }
 }
 
-/// The address that a host is; none if it is a name.
+/// The address in a host; none if it is a name.
 fn canonical(host: &str) -> Option<IpAddr> {
     host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }
 
-/// The hosts by which a server is reached. Ports are not compared: whoever forwards a port to the server names the other one, and a
-/// stranger's page cannot name another host by its port.
+/// The hosts of a server. Ports are ignored: a user who forwards a port to the server sends the forwarded port, and an attacker's page
+/// cannot change the host name through its port.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     listen: IpAddr,
@@ -58,12 +59,12 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// The hosts of a server that listens on this address, and those that its owner allows.
+    /// The hosts of a server that listens on this address, and the hosts that its owner allows.
     pub(crate) fn new(listen: IpAddr, allowed: Vec<AllowedHost>) -> Self {
         Self { listen: listen.to_canonical(), allowed }
     }
 
-    /// True if the value of a `Host` header names this server. Addresses are no names that a stranger could have resolved.
+    /// True if the value of a `Host` header names this server. An attacker cannot rebind an IP address.
     pub(crate) fn accept(&self, host: &str) -> bool {
         let Some(authority) = host.parse::<Authority>().ok().filter(|_| !host.contains('@')) else {
             return false;
@@ -72,7 +73,7 @@ impl Hosts {
         self.allowed.iter().any(|allowed| allowed.is(host)) || self.is_of_listener(host)
     }
 
-    /// True if a host is the address that the server listens on, or a name of it that every machine has.
+    /// True if a host is the listening address, or a name that every machine has for it.
     fn is_of_listener(&self, host: &str) -> bool {
         match canonical(host) {
             Some(address) if self.listen.is_loopback() => address.is_loopback(),

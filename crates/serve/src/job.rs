@@ -1,4 +1,4 @@
-//! A job, which is a measurement, and the states that it passes through.
+//! A job, which is a measurement, and its states.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::curve::{self, Curve};
 
-/// The most notes of a job that are kept, the latest ones.
+/// Maximum number of notes of a job to keep, the latest ones.
 const MAX_NOTES: usize = 100;
-/// The most bytes of a note or a problem that are kept, before the mark of the cut. The list of a configuration with some
-/// twenty parts fits in.
+/// Maximum length of a note or a problem, without the mark of the cut, bytes. It suffices for the list of a configuration with about twenty
+/// parts.
 const MAX_TEXT_BYTES: usize = 4_096;
-/// The most rows of costs of a job, the first ones.
+/// Maximum number of cost rows of a job, the first ones.
 const MAX_ROWS: usize = 60;
 
 /// A job.
@@ -137,7 +137,7 @@ impl From<&LiveLine> for Progress {
 /// How a job ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// With a result, which is kept.
+    /// With a stored result.
     Kept {
         /// The run of the store.
         run: i64,
@@ -146,21 +146,21 @@ pub(crate) enum Outcome {
         /// True if an interrupt ended the record.
         is_interrupted: bool,
     },
-    /// Interrupted before anything was measured.
+    /// Interrupted before it had a result.
     Interrupted,
-    /// Without a result, and why.
+    /// Without a result, with the reason.
     Failed(String),
 }
 
 impl State {
-    /// True if nothing follows.
+    /// True for a final state.
     pub(crate) fn is_end(self) -> bool {
         matches!(self, Self::Done | Self::Interrupted | Self::Failed)
     }
 }
 
 impl Job {
-    /// A job that begins.
+    /// A job that has just begun.
     pub(crate) fn begun(job: u64, kind: Kind, name: String, started_at: String) -> Self {
         Self {
             job,
@@ -180,35 +180,35 @@ impl Job {
         }
     }
 
-    /// Takes note of progress, unless it has ended.
+    /// Records progress, unless the job has ended.
     pub(crate) fn progressed(&mut self, progress: Progress) {
         if !self.state.is_end() {
             self.progress = Some(progress);
         }
     }
 
-    /// Takes note of how far it is, unless it has ended; none when a study of it has.
+    /// Records the current step, unless the job has ended; none after the end of a study.
     pub(crate) fn stepped(&mut self, step: Option<Step>) {
         if !self.state.is_end() {
             self.step = step.map(|step| Step { line: written_out(&step.line), ..step });
         }
     }
 
-    /// Takes note of a trial of a search, unless it has ended.
+    /// Records a trial of a search, unless the job has ended.
     pub(crate) fn tried(&mut self, trial: &FindTrial) {
         if !self.state.is_end() {
             curve::add(&mut self.curves, trial);
         }
     }
 
-    /// Takes note of the costs so far, unless it has ended; none when another study begins.
+    /// Records the costs so far, unless the job has ended; none when another study begins.
     pub(crate) fn costed(&mut self, costs: Option<TextTable>) {
         if !self.state.is_end() {
             self.costs = costs.map(|costs| costs.first_rows(MAX_ROWS));
         }
     }
 
-    /// Takes note of what it said.
+    /// Records a note.
     pub(crate) fn noted(&mut self, text: &str) {
         if self.notes.len() == MAX_NOTES {
             self.notes.pop_front();
@@ -216,20 +216,20 @@ impl Job {
         self.notes.push_back(cut(text));
     }
 
-    /// Asks it to stop. One that has ended stays as it is.
+    /// Requests a stop, unless the job has ended.
     pub(crate) fn stopped(&mut self) {
         if !self.state.is_end() {
             self.state = State::Stopping;
         }
     }
 
-    /// Ends it; false if it had ended before.
+    /// Ends the job; false if it had ended before.
     pub(crate) fn ended(&mut self, outcome: Outcome, at: String) -> bool {
         if self.state.is_end() {
             return false;
         }
         self.ended_at = Some(at);
-        // Its result has them, judged.
+        // The result contains them, judged.
         (self.step, self.costs) = (None, None);
         self.state = match outcome {
             Outcome::Kept { run, verdict, is_interrupted } => {
@@ -246,8 +246,8 @@ impl Job {
     }
 }
 
-/// A text with what commands a terminal written out, since it may quote a stranger and the reader of the answer may print it, and without
-/// what is too much of it: all of a job is in each of its events.
+/// Escapes control characters, because the text may quote a client and the reader may print it on a terminal, and cuts long texts, because
+/// all texts of a job are part of each of its events.
 pub(crate) fn cut(text: &str) -> String {
     let text = written_out(text);
     let (kept, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));

@@ -1,7 +1,7 @@
-//! All jobs of a server: those that run, and the latest that have ended.
+//! All jobs of a server: the running ones, and the latest ones that have ended.
 //!
-//! One runs at a time, because two disturb each other. Only loads may run beside each other, if the owner of the server allows it: a search,
-//! a study and a bill decide by their numbers while they measure.
+//! Only one job runs at a time, because two would disturb each other. The owner of the server may allow several loads at once, but never
+//! searches, studies or bills, which make decisions from their numbers while they measure.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,17 +12,17 @@ use tokio::sync::watch;
 
 use crate::job::{Job, Kind, Outcome, State};
 
-/// The most jobs that are remembered. The results of the others are in the store.
+/// Maximum number of remembered jobs. The results of older ones are in the store.
 const MAX_JOBS: usize = 100;
 
-/// The most loads that may be allowed at once: fewer than the jobs that are remembered, so that one that runs never has to be forgotten.
+/// Maximum number of loads that may be allowed at once. It is less than the number of remembered jobs, so that no running job is forgotten.
 pub(crate) const MOST_LOADS_AT_ONCE: u32 = 16;
 
 /// The jobs.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     known: Mutex<Known>,
-    /// Loads that may run at the same time.
+    /// Number of loads that may run at the same time.
     loads_at_once: u32,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Jobs {
 struct Known {
     /// Number of jobs that have begun.
     begun: u64,
-    /// True if no more may begin, because the server ends.
+    /// True if no more jobs may begin, because the server is shutting down.
     is_closed: bool,
-    /// The latest last.
+    /// The remembered jobs, the latest last.
     latest: VecDeque<Remembered>,
 }
 
@@ -40,16 +40,16 @@ struct Known {
 struct Remembered {
     job: watch::Sender<Job>,
     interrupt: Interrupt,
-    /// Other jobs that have run beside it so far.
+    /// Number of other jobs that have run at the same time so far.
     beside: Arc<AtomicU32>,
 }
 
 /// Reason why a job may not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotBegun {
-    /// This job runs.
+    /// This job is running.
     Busy(u64),
-    /// The server ends.
+    /// The server is shutting down.
     Closed,
 }
 
@@ -60,7 +60,7 @@ impl Remembered {
 
     fn stop(&self) {
         if self.is_running() {
-            // As a signal does.
+            // The same effect as a signal.
             self.interrupt.flag().store(true, Ordering::Relaxed);
             self.job.send_modify(Job::stopped);
         }
@@ -88,7 +88,7 @@ impl Known {
         Err(NotBegun::Busy(first.job.borrow().job))
     }
 
-    /// Forgets the job that began first of those that have ended.
+    /// Forgets the oldest job that has ended.
     fn forget_one(&mut self) {
         if let Some(place) = self.latest.iter().position(|one| !one.is_running()) {
             self.latest.remove(place);
@@ -97,7 +97,7 @@ impl Known {
 }
 
 impl Jobs {
-    /// No jobs yet, of which so many loads may run at the same time.
+    /// No jobs, with a limit on simultaneous loads.
     pub(crate) fn new(loads_at_once: u32) -> Self {
         Self { known: Mutex::default(), loads_at_once }
     }
@@ -106,7 +106,7 @@ impl Jobs {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides whether a job of a kind may begin now. Another one may begin before it does.
+    /// Checks that a job of a kind may begin now. Another one may still begin first.
     ///
     /// # Errors
     /// As [`Self::begin`].
@@ -117,7 +117,7 @@ impl Jobs {
     /// Begins a job, and returns it with the interrupt that stops it.
     ///
     /// # Errors
-    /// When one runs that it may not run beside, or the server ends.
+    /// When a job is running that excludes it, or the server is shutting down.
     pub(crate) fn begin(&self, kind: Kind, name: String, at: String) -> Result<(Job, Interrupt), NotBegun> {
         let mut known = self.known();
         known.room(kind, self.loads_at_once)?;
@@ -135,23 +135,24 @@ impl Jobs {
         Ok((job, interrupt))
     }
 
-    /// The number of other loads that have run beside a job so far, which grows as they begin; none if one load runs at a time.
+    /// The number of other loads that have run at the same time as a job, which is updated as they begin; none if only one load runs at a
+    /// time.
     pub(crate) fn beside(&self, job: u64) -> Option<Arc<AtomicU32>> {
         let known = self.known();
         known.find(job).filter(|_| self.loads_at_once > 1).map(|one| Arc::clone(&one.beside))
     }
 
-    /// All jobs that are remembered, the latest first.
+    /// All remembered jobs, the latest first.
     pub(crate) fn all(&self) -> Vec<Job> {
         self.known().latest.iter().rev().map(|one| one.job.borrow().clone()).collect()
     }
 
-    /// A job; none if there is none with this number, or it is forgotten.
+    /// A job; none if there is no job with this number, or if it was forgotten.
     pub(crate) fn get(&self, job: u64) -> Option<Job> {
         self.known().find(job).map(|one| one.job.borrow().clone())
     }
 
-    /// A job, and what becomes of it.
+    /// A job with its later changes.
     pub(crate) fn follow(&self, job: u64) -> Option<watch::Receiver<Job>> {
         self.known().find(job).map(|one| one.job.subscribe())
     }
@@ -164,28 +165,28 @@ impl Jobs {
         })
     }
 
-    /// Ends a job, and returns the state that it ends in; none if it had ended before.
+    /// Ends a job, and returns its final state; none if it had ended before.
     pub(crate) fn ended(&self, job: u64, outcome: Outcome, at: String) -> Option<State> {
         let mut state = None;
         self.change(job, |job| state = job.ended(outcome, at).then_some(job.state));
         state
     }
 
-    /// Changes a job that is remembered, and tells whoever follows it.
+    /// Changes a remembered job, and notifies its followers.
     pub(crate) fn change(&self, job: u64, change: impl FnOnce(&mut Job)) {
         if let Some(one) = self.known().find(job) {
             one.job.send_modify(change);
         }
     }
 
-    /// Lets no more jobs begin, and stops those that run.
+    /// Prevents new jobs, and stops the running ones.
     pub(crate) fn close(&self) {
         let mut known = self.known();
         known.is_closed = true;
         known.latest.iter().for_each(Remembered::stop);
     }
 
-    /// Number of jobs that run.
+    /// Number of running jobs.
     pub(crate) fn running(&self) -> usize {
         self.known().running().count()
     }

@@ -1,15 +1,15 @@
-//! A change of the labels of a run, as the API states it.
+//! A change of a run's labels, as the API states it.
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The most labels that a request adds or removes.
+/// Maximum number of labels that a request adds or removes.
 const MAX_LABELS: usize = 20;
-/// The most labels that a run gets here. Each is in every list of runs.
+/// Maximum number of labels that a run can get through the API. All labels are part of every list of runs.
 const MAX_LABELS_OF_RUN: usize = 100;
-/// The most letters of a label.
+/// Maximum length of a label, in characters.
 const MAX_LETTERS: usize = 64;
 
 /// A change of the labels of a run.
@@ -29,10 +29,10 @@ pub(crate) struct LabelChange {
 }
 
 impl LabelChange {
-    /// The change, if all of its labels can be labels.
+    /// Checks that all added labels are valid.
     ///
     /// # Errors
-    /// The first that cannot be one, and why.
+    /// The first invalid label, with the reason.
     pub(crate) fn checked(self) -> Result<Self, String> {
         for (field, labels) in [("add", &self.add), ("remove", &self.remove)] {
             if labels.len() > MAX_LABELS {
@@ -45,10 +45,11 @@ impl LabelChange {
         Ok(self)
     }
 
-    /// Checks the number of labels that a run has after the change, if it has these before. A run with too many may lose some.
+    /// Checks the number of labels that a run with the labels `before` has after the change. A run with too many labels may still lose
+    /// some.
     ///
     /// # Errors
-    /// When there are more than a run may have.
+    /// When there are too many.
     pub(crate) fn check_number(&self, before: &[String]) -> Result<(), String> {
         let before: BTreeSet<&str> = before.iter().map(String::as_str).collect();
         let removed: BTreeSet<&str> = self.remove.iter().map(String::as_str).collect();
@@ -63,7 +64,7 @@ impl LabelChange {
     }
 }
 
-/// Why a text is no label, as `hoptax runs label` has it.
+/// The reason why a text is not a valid label, by the rules of `hoptax runs label`.
 fn why_not(label: &str) -> Option<&'static str> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if label.is_empty() || label.starts_with('.') || !label.chars().all(is_allowed) {

@@ -1,11 +1,11 @@
 //! `hoptax serve`: the history of the store as pages, and a REST API that runs loads, searches, studies and bills as jobs.
 //!
-//! A request passes the gate ([`mod@gate`]) before anything else: it names this server, no page of another server sends it, and it shows
-//! the token if there is one. A load goes to an allowed target ([`hoptax_session::targets`]) or not at all; a study is a built-in one, and a
-//! configuration is taken only if the owner of the server allows it, and checked ([`mod@billing`]). One job runs at a time, and several
-//! loads if the owner allows it ([`mod@jobs`]), each on a thread of its own ([`mod@working`]); its result is in the store when it has
-//! ended. Decisions are functions of values; I/O is in `history`, `sending`, `finding`, `studying`, `billing`, `server` and the handlers of
-//! `api`.
+//! Each request first passes the gate ([`mod@gate`]): it must name this server, must not come from a page of another server, and must
+//! present the token if there is one. Loads may go only to allowed targets ([`hoptax_session::targets`]). Studies must be built in.
+//! Configurations are accepted only if the owner of the server allows it, and are checked ([`mod@billing`]). One job runs at a time, or
+//! several loads if the owner allows it ([`mod@jobs`]), each on its own thread ([`mod@working`]); its result is in the store when the job
+//! has ended. Decisions are functions of values; I/O is in `history`, `sending`, `finding`, `studying`, `billing`, `server` and the
+//! handlers of `api`.
 
 mod address;
 mod again;

@@ -1,4 +1,4 @@
-//! Counters of the server, in the text format of Prometheus.
+//! Counters of the server, in the Prometheus text format.
 //!
 //! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>, version 0.0.4.
 
@@ -10,28 +10,28 @@ use crate::job::State;
 /// The media type of the text.
 pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Reason why something was refused.
+/// Reason for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The request named another server.
     Host,
-    /// A page of another server sent it.
+    /// A page of another server sent the request.
     Origin,
-    /// It did not show the token.
+    /// The request did not present the token.
     Token,
-    /// A load was to go to a target that is not allowed.
+    /// The target of a load was not allowed.
     Target,
-    /// A job was to begin while another ran.
+    /// A job was requested while another was running.
     Busy,
     /// There were too many event streams.
     Streams,
-    /// A proxy forwarded it to a server without a token.
+    /// A proxy forwarded the request to a server without a token.
     Proxy,
-    /// Too many configurations were received or waited to be read.
+    /// Too many configurations were being received or waited to be read.
     Uploads,
 }
 
-/// Every reason, in the order of its counter.
+/// All reasons, in the order of their counters.
 const REFUSED: [(Refused, &str); 8] = [
     (Refused::Host, "host"),
     (Refused::Origin, "origin"),
@@ -42,7 +42,7 @@ const REFUSED: [(Refused, &str); 8] = [
     (Refused::Proxy, "proxy"),
     (Refused::Uploads, "uploads"),
 ];
-/// The ends of jobs, in the order of their counters.
+/// The final states of jobs, in the order of their counters.
 const ENDS: [(State, &str); 3] =
     [(State::Done, "done"), (State::Interrupted, "interrupted"), (State::Failed, "failed")];
 
@@ -55,10 +55,10 @@ pub(crate) struct Metrics {
     streams: AtomicU64,
 }
 
-/// Numbers that others know.
+/// Numbers that come from other parts of the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
-    /// Jobs that run.
+    /// Running jobs.
     pub(crate) running: usize,
     /// Open event streams.
     pub(crate) streams: usize,
@@ -93,7 +93,7 @@ impl Metrics {
         add(&self.streams);
     }
 
-    /// All of them as text.
+    /// All counters as text.
     pub(crate) fn text(&self, now: Now) -> String {
         let mut text = String::new();
         family(&mut text, "requests_total", "counter", "Requests, refused ones included.");
@@ -127,7 +127,7 @@ fn read(counter: &AtomicU64) -> u64 {
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str) {
-    // A string can always be written to.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "# HELP hoptax_serve_{name} {help}\n# TYPE hoptax_serve_{name} {kind}");
 }
 

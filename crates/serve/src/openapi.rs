@@ -1,6 +1,6 @@
-//! The OpenAPI document of the API, made of its operations and the types that they read and write.
+//! The OpenAPI document of the API, generated from its operations and the types that they read and write.
 //!
-//! `schemars` makes the schemas, as it makes those of all results: OpenAPI 3.1 has the schemas of JSON Schema 2020-12.
+//! `schemars` generates the schemas, as for all results: OpenAPI 3.1 uses JSON Schema 2020-12.
 
 use hoptax_result::Program;
 use schemars::SchemaGenerator;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Answer, BASE, Operation, Place, operations};
 
-/// The place of schemas in the document.
+/// The path of schemas in the document.
 const SCHEMAS: &str = "/components/schemas";
 
 /// The OpenAPI document.
@@ -18,7 +18,7 @@ pub fn openapi() -> Value {
         settings.definitions_path = SCHEMAS.into();
         settings.meta_schema = None;
     });
-    // An absent field of a request has its default; a response has all of its fields.
+    // In a request, an absent field has its default; a response has all fields.
     let mut read = settings.clone().for_deserialize().into_generator();
     let mut written = settings.for_serialize().into_generator();
     let mut paths = Map::new();
@@ -41,7 +41,7 @@ pub fn openapi() -> Value {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        // Without a token if everybody who reaches the server is on this machine.
+        // The token is optional: a server that only this machine can reach may have none.
         "security": [{}, {"token": []}],
     })
 }
@@ -55,7 +55,7 @@ fn described(operation: &Operation, read: &mut SchemaGenerator, written: &mut Sc
             "description": parameter.description,
             "schema": (parameter.schema)(read),
         });
-        // A list is one value with commas, and not a parameter for each of its items.
+        // A list is a single comma-separated value, not one parameter per item.
         if described["schema"]["type"] == "array" {
             described["explode"] = json!(false);
         }
@@ -74,7 +74,7 @@ fn described(operation: &Operation, read: &mut SchemaGenerator, written: &mut Sc
         let types = answer.content.types(written).into_iter();
         let content: Map<String, Value> =
             types.map(|(media_type, schema)| (media_type.to_owned(), json!({"schema": schema}))).collect();
-        // An operation may say more of a status than all say.
+        // The description of an operation overrides the common description of a status.
         answers
             .entry(answer.status.to_string())
             .or_insert_with(|| json!({"description": answer.description, "content": content}));

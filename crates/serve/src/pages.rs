@@ -1,5 +1,5 @@
-//! Pages: the history, one for each run, and runs beside each other. They are those of `report.html`, with their document inside, and are
-//! told where the API is. A browser that asks for a page that there is not gets the history, which says why.
+//! Pages: the history, one for each run, and comparisons of runs. Each is `report.html` with its document and the address of the API. A
+//! browser that requests a page that does not exist gets the history with the reason.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::history::{MAX_RUNS, PageOfRun};
 use crate::policy;
 use crate::problem::{ErrorText, Problem};
 
-/// The place of the runs that the list of a page leaves out.
+/// How to see the runs that a page leaves out of its list.
 const REST: &str = "`hoptax runs list --details` prints all";
 
-/// A page, under a policy that lets it ask this server.
+/// A page with a policy that lets it send requests to this server.
 type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
-/// The facts that every page is told.
+/// The settings that all pages get.
 fn told(app: &App) -> Served<'static> {
     Served { api: BASE, allows_bills: app.allows_bills, run: None, exports: &[], again: None, compared: &[] }
 }
@@ -56,27 +56,27 @@ pub(crate) async fn run(
     blocking(page).await
 }
 
-/// The page of runs beside each other.
+/// The page that compares runs.
 pub(crate) async fn compare(
     State(app): State<Arc<App>>,
     Query(chosen): Query<Chosen>,
 ) -> Result<Page, Problem> {
     let turn = app.comparison().await;
     let page = move || {
-        // A client that leaves ends no comparison, so the next one waits for this, too.
+        // The comparison continues if the client disconnects, so the next one must wait for it.
         let _turn = turn;
         shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) })
     };
     blocking(page).await
 }
 
-/// Shows a browser the history and why there is no such page. Programs, and whoever asks below `/api`, get every error as JSON.
+/// Shows a browser the history with the error. Other programs, and all requests below `/api`, get errors as JSON.
 pub(crate) async fn for_people(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let is_of_people =
         request.method() == Method::GET && is_page(request.uri().path()) && wants_page(&request);
     let response = next.run(request).await;
     let status = response.status();
-    // A fault of the store would happen again.
+    // Not for a fault of the store, which the history would hit again.
     let is_shown = is_of_people && (status.is_client_error() || status == StatusCode::NOT_IMPLEMENTED);
     let Some(ErrorText(why)) = response.extensions().get::<ErrorText>().filter(|_| is_shown).cloned() else {
         return response;
@@ -96,7 +96,7 @@ fn is_page(path: &str) -> bool {
     path != "/api" && !path.starts_with("/api/")
 }
 
-/// True for a browser that opens an address; its scripts and other programs accept anything.
+/// True for a browser that navigates; its scripts and other programs accept any media type.
 fn wants_page(request: &Request) -> bool {
     let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|one| {

@@ -1,9 +1,9 @@
-//! The Content-Security-Policy of responses: the pages may ask this server, and nothing else may ask anybody.
+//! The Content-Security-Policy of responses: pages may send requests to this server, and all other responses to nobody.
 
 use axum::http::HeaderValue;
 use hoptax_report::render::html;
 
-/// The policy of the pages, which start loads and follow jobs.
+/// The policy of the pages, which start and follow jobs.
 pub(crate) fn of_pages() -> HeaderValue {
     with_frame(&html::served_policy())
 }

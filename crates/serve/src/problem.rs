@@ -1,4 +1,4 @@
-//! Errors of the API: a status, and one sentence for people in JSON.
+//! Errors of the API: a status, and a sentence in JSON for human readers.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The time after which somebody may ask again who was refused because there are too many, seconds.
+/// `Retry-After` for requests that were refused because there are too many, seconds.
 const RETRY_AFTER_S: &str = "5";
 
 /// An error.
@@ -27,7 +27,7 @@ pub(crate) struct ErrorBody {
     pub(crate) error: String,
 }
 
-/// The sentence of an error, beside the body of its response: a page for people states it, too.
+/// The sentence of an error, in addition to the body of its response, for pages that show it.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorText(pub(crate) String);
 
@@ -56,7 +56,7 @@ impl Problem {
         Self::new(StatusCode::NOT_IMPLEMENTED, error)
     }
 
-    /// A fault of this machine or of hoptax. Clients read it, so it has nothing of this machine in it, such as a path.
+    /// A fault of this machine or of hoptax. Clients read it, so it contains nothing about this machine, such as a path.
     pub(crate) fn internal(error: impl fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
     }

@@ -1,4 +1,4 @@
-//! The routes of the server, behind the gate and under the same headers.
+//! The routes of the server, behind the gate, with common headers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,13 +22,13 @@ use crate::pages;
 use crate::policy;
 use crate::problem::Problem;
 
-/// The largest body of a request, bytes. A load is stated in a few hundred.
+/// Maximum size of a request body, bytes. The settings of a load take a few hundred.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// The address of the OpenAPI document.
+/// The path of the OpenAPI document.
 const OPENAPI: &str = "/api/v1/openapi.json";
 
-/// The text of the document, which is made once.
+/// The text of the document, generated once.
 static OPENAPI_TEXT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
 
 /// All routes.
@@ -52,7 +52,7 @@ async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
     ([(CONTENT_TYPE, metrics::MEDIA_TYPE)], app.metrics_text())
 }
 
-/// Lets through what the gate accepts, and sets the headers of every response.
+/// Admits requests that pass the gate, and sets the headers of all responses.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     app.metrics.requested();
     let mut response = match app.gate.check(request.method(), request.uri(), request.headers()) {
@@ -86,7 +86,7 @@ fn refused(app: &App, refusal: Refusal) -> Response {
     };
     app.metrics.refused(why);
     let mut response = Problem::new(status, error).into_response();
-    // Nobody keeps a connection without the right to ask.
+    // Close the connection: a refused client must not keep one open.
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     if refusal == Refusal::Token {
         let basic = HeaderValue::from_static("Basic realm=\"hoptax\", charset=\"UTF-8\"");
@@ -95,7 +95,7 @@ fn refused(app: &App, refusal: Refusal) -> Response {
     response
 }
 
-/// Sets the headers that keep a browser from doing more with a response than showing it.
+/// Sets headers that keep a browser from doing anything with a response but show it.
 fn protect(headers: &mut HeaderMap) {
     let fixed = [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -107,6 +107,6 @@ fn protect(headers: &mut HeaderMap) {
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // Pages have their own.
+    // Pages have their own policy.
     headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(policy::of_others);
 }

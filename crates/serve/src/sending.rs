@@ -1,4 +1,4 @@
-//! Sends the load of a job, and keeps its result.
+//! Sends the load of a job, and stores its result.
 
 use hoptax_load::trial::LiveLine;
 use hoptax_result::EndedBy;
@@ -11,7 +11,7 @@ use crate::working::{OfJob, Teller};
 /// Sends a load.
 ///
 /// # Errors
-/// When it cannot be sent or kept, and when it is interrupted before its first request.
+/// When it cannot be sent or stored, and when it is interrupted before its first request.
 pub(crate) fn sent(of_job: &OfJob, sending: Sending<'_>, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     let sending = Sending { beside: of_job.beside(), ..sending };
     let teller = Teller::new(of_job, &[]);

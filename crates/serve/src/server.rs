@@ -1,4 +1,4 @@
-//! The server: where it listens, and its graceful end.
+//! The server: its listening address and its graceful shutdown.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -22,51 +22,52 @@ use crate::jobs::{Jobs, MOST_LOADS_AT_ONCE};
 use crate::router;
 use crate::wanted;
 
-/// The time between two looks at what ends the server.
+/// Polling interval of the flag that ends the server.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The time in which connections may receive the end of what they asked for, once the jobs have ended.
+/// Time for clients to receive the end of their responses after the jobs have ended.
 const GRACE: Duration = Duration::from_secs(5);
-/// Threads for work that waits: the store and names.
+/// Number of threads for blocking work: the store and name resolution.
 const BLOCKING_THREADS: usize = 4;
 /// The limits of each process of a job.
 const LIMITS: ChildLimits = ChildLimits {
-    // The output of a proxy is a file, and may have a line for each request.
+    // The output of a proxy is a file, which may contain a line for each request.
     file_bytes: 1 << 30,
-    // For more connections than a built-in study without root has, on both sides of a proxy.
+    // Enough for the connections of any built-in study without root, on both sides of a proxy.
     open_files: 16_384,
-    // An idle Envoy takes 75 MB; one that takes all of the memory has the kernel end whatever it chooses.
+    // An idle Envoy needs 75 MB. If one uses up all memory, the kernel may kill any process.
     memory_bytes: 4 << 30,
 };
 
-/// A server, as it is asked for.
+/// The requested options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The address that it listens on.
     pub listen: SocketAddr,
-    /// The token that requests show; none if everybody who reaches the server may use it.
+    /// The token that requests must present; none if everybody who can reach the server may use it.
     pub token: Option<Token>,
-    /// The targets that loads may go to, besides loopback if the server listens there.
+    /// The targets of loads, in addition to loopback if the server listens there.
     pub targets: Vec<AllowedTarget>,
-    /// The hosts that requests may name, besides the address that it listens on.
+    /// The hosts that requests may name, in addition to the listening address.
     pub hosts: Vec<AllowedHost>,
-    /// True if configurations may be sent to be priced. Whoever sends one can do what the user of the server can, should the checks of
-    /// configurations not know a way to it.
+    /// True if clients may send configurations to be priced. If the checks of configurations have a gap, such a client can do whatever the
+    /// user of the server can.
     pub allows_bills: bool,
-    /// True if no Envoy is fetched.
+    /// True if Envoys must not be downloaded.
     pub is_offline: bool,
-    /// Loads that may run at the same time, 1 to 16. More than one disturb each other, which their results say.
+    /// Number of loads that may run at the same time, 1 to 16. Simultaneous loads disturb each other, which their results state.
     pub loads_at_once: u32,
-    /// The store that the history is in.
+    /// The store with the history.
     pub store: PathBuf,
-    /// Tells what happens to the store.
+    /// Reports events of the store.
     pub tell: Tell,
 }
 
 impl Options {
-    /// Refuses options with which strangers could send load to others, or with which more loads would run than a server follows.
+    /// Refuses options with which strangers could send load to third parties, or with too many simultaneous loads.
     ///
     /// # Errors
-    /// When others reach the server, and it has no token, or no list of targets; and when no load, or too many, may run at once.
+    /// When other machines can reach the server and it has no token or no list of targets, and when the number of simultaneous loads is out
+    /// of range.
     fn check(&self) -> Result<(), Failure> {
         if !(1..=MOST_LOADS_AT_ONCE).contains(&self.loads_at_once) {
             let problem = format!("`--loads-at-once` must be 1 to {MOST_LOADS_AT_ONCE}");
@@ -91,8 +92,8 @@ impl Options {
         let targets = AllowedTargets::new(self.targets, self.listen);
         let history = History::new(self.store, self.tell);
         let loads = self.loads_at_once;
-        // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs. Each of the
-        // loads that run at once has its share.
+        // Raise the limit now: if each load raised it only for itself, the server would run out of files during the load. Each of the
+        // simultaneous loads has a share.
         let most = wanted::MAX_CONNECTIONS as usize * loads as usize + MAX_CONNECTIONS;
         let allowed = machine::most_connections(most).saturating_sub(MAX_CONNECTIONS);
         let most_connections = allowed as u32 / loads;
@@ -109,16 +110,16 @@ impl Options {
     }
 }
 
-/// The routes of a server, for whoever serves them otherwise.
+/// The routes of a server, for callers that serve them in another way.
 ///
 /// # Errors
-/// When the options are not safe.
+/// When the options are unsafe.
 pub fn routes(options: Options) -> Result<Router, Failure> {
     options.check()?;
     Ok(router::router(&options.app()))
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -127,33 +128,33 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and answers nobody yet.
+    /// Listens on the address without accepting connections.
     ///
     /// # Errors
-    /// When the options are not safe, or the address cannot be listened on.
+    /// When the options are unsafe, or it cannot listen on the address.
     pub fn bind(options: Options) -> Result<Self, Failure> {
         options.check()?;
         let failed = |error| Failure::cannot_listen(options.listen, error);
         let listener = TcpListener::bind(options.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        // The port may be one that the system has chosen.
+        // The system may have chosen the port.
         let app = Options { listen: address, ..options }.app();
         Ok(Self { listener, address, app })
     }
 
-    /// The address that it listens on.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until it is interrupted. No job begins then, those that run are stopped, and what they measured is kept.
+    /// Serves until it is interrupted. Then no more jobs begin, the running ones are stopped, and their measurements are stored.
     ///
     /// # Errors
-    /// When the system refuses what serving needs.
+    /// When the system refuses an operation.
     pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
         machine::limit_processes(LIMITS);
-        // One thread serves: loads have threads of their own, which should have the other processors.
+        // A single thread serves, because loads have their own threads, which should get the other processors.
         let runtime = Builder::new_current_thread()
             .enable_io()
             .enable_time()
@@ -161,7 +162,7 @@ impl Server {
             .build()
             .map_err(Failure::environment)?;
         let served = runtime.block_on(self.serve(interrupt.clone()));
-        // A lookup of a name may wait for longer than anybody who ends a server.
+        // Do not wait for name lookups, which may take very long.
         runtime.shutdown_background();
         served.map_err(Failure::environment)
     }
@@ -177,13 +178,13 @@ impl Server {
         while app.jobs.running() > 0 {
             time::sleep(LOOK_EVERY).await;
         }
-        // Event streams have ended with their jobs. Whoever reads slowly is cut off.
+        // Event streams have ended with their jobs. Slow readers are disconnected.
         let _ = time::timeout(GRACE, serving).await;
         Ok(())
     }
 }
 
-/// Waits for an interrupt, which a signal handler cannot tell of but by a flag.
+/// Waits for an interrupt. It polls, because a signal handler can only set a flag.
 async fn requested(interrupt: Interrupt) {
     while !interrupt.is_requested() {
         time::sleep(LOOK_EVERY).await;

@@ -1,4 +1,4 @@
-//! Measures the built-in study of a job, and keeps its rounds and its result.
+//! Measures the built-in study of a job, and stores its rounds and its result.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use crate::folder::Folder;
 use crate::job::Outcome;
 use crate::working::{OfJob, Teller};
 
-/// A study within its bounds.
+/// A validated study.
 pub(crate) struct BoundedStudy {
     /// The study.
     pub(crate) study: Study,
-    /// As many rounds as fit in this time.
+    /// Run as many rounds as fit into this time.
     pub(crate) budget: Duration,
 }
 
 /// Measures the study.
 ///
 /// # Errors
-/// When it cannot begin or cannot be kept.
+/// When it cannot begin or cannot be stored.
 pub(crate) fn measured(
     of_job: &OfJob,
     bounded: &BoundedStudy,

@@ -1,4 +1,4 @@
-//! Loads, searches, studies and bills as the API states them, with the names of the flags of their commands. This file has the load.
+//! Loads, searches, studies and bills as the API states them, with field names equal to the flags of the commands. This file has the load.
 
 mod bill;
 mod find;
@@ -17,13 +17,13 @@ pub(crate) use bill::{MAX_CONFIGURATION_BYTES, WantedBill};
 pub(crate) use find::WantedFind;
 pub(crate) use study::{BuiltInStudy, WantedStudy, startable};
 
-/// The most connections of a load. Each takes a file descriptor and memory of a machine that others use.
+/// Maximum number of connections of a load. Each needs a file descriptor and memory on a shared machine.
 pub(crate) const MAX_CONNECTIONS: u32 = 10_000;
-/// The longest load with its warm-up. Nobody may be left to stop a longer one.
+/// Maximum length of a load including its warm-up. For a longer one, there may be nobody left to stop it.
 const LONGEST: Duration = Duration::from_hours(1);
-/// The most characters of a target, which is in every event of a job.
+/// Maximum length of a target, in characters. It is part of every event of a job.
 const MAX_TARGET: usize = 2_048;
-/// The schemes of the protocols that a load may state. The others of `hoptax load` reach servers that speak no HTTP.
+/// The schemes that a load may use. The other schemes of `hoptax load` reach servers that do not speak HTTP.
 const SCHEMES: [&str; 4] = ["http", "https", "grpc", "grpcs"];
 
 /// A load to be sent.
@@ -46,10 +46,10 @@ pub(crate) struct WantedLoad {
     pub(crate) protocol: Option<String>,
 }
 
-/// `auto`, or a protocol that the URL of a load may have.
+/// `auto`, or a protocol for the URL's scheme.
 enum ProtocolName {}
 
-/// The word for the protocol that client and server agree on.
+/// The word for the negotiated protocol.
 const AUTO: &str = "auto";
 
 impl JsonSchema for ProtocolName {
@@ -65,13 +65,13 @@ impl JsonSchema for ProtocolName {
     }
 }
 
-/// The protocols of the schemes that a load may state.
+/// The protocols of the allowed schemes.
 fn protocols() -> impl Iterator<Item = Protocol> {
     let has_other_schemes = |protocol: &Protocol| matches!(protocol, Protocol::Tcp | Protocol::WebSocket);
     Protocol::ALL.iter().copied().filter(move |protocol| !has_other_schemes(protocol))
 }
 
-/// A load within its bounds, whose target is not admitted yet.
+/// A validated load whose target has not been admitted yet.
 #[derive(Debug)]
 pub(crate) struct BoundedLoad {
     target: GivenUrl,
@@ -81,10 +81,10 @@ pub(crate) struct BoundedLoad {
 }
 
 impl WantedLoad {
-    /// The load, if this machine allows so many connections.
+    /// Validates the load, and checks that this machine allows its number of connections.
     ///
     /// # Errors
-    /// All values that are out of their bounds.
+    /// All invalid values.
     pub(crate) fn bounded(self, most_connections: u32) -> Result<BoundedLoad, String> {
         let mut problems = Vec::new();
         let mut problem = |name: &str, why: String| problems.push(format!("`{name}`: {why}"));
@@ -122,7 +122,7 @@ impl WantedLoad {
         };
         let duration = time("duration", self.duration, Duration::from_nanos(1));
         let warmup = time("warmup", self.warmup, Duration::ZERO);
-        // Those that are absent are short.
+        // Absent values have short defaults.
         if duration.unwrap_or_default() + warmup.unwrap_or_default() > LONGEST {
             problem("duration", "it must be at most 1h together with `warmup`".to_owned());
         }
@@ -144,23 +144,23 @@ impl WantedLoad {
 }
 
 impl BoundedLoad {
-    /// The URL that it wants to go to.
+    /// The URL of its target.
     pub(crate) fn target(&self) -> &str {
         &self.target
     }
 
-    /// The target without its user information, for people.
+    /// The target without user information, for display.
     pub(crate) fn shown_target(&self) -> String {
         without_user(&self.target)
     }
 
-    /// The load, which connects to these addresses alone.
+    /// The load, restricted to these addresses.
     pub(crate) fn sending(self, addresses: Vec<StaticAddress>) -> Sending<'static> {
         let (load, schedule) = self.load(addresses);
         Sending { load, schedule, ..Sending::default() }
     }
 
-    /// Its requests, servers and connections, which are these addresses alone; and its schedule.
+    /// Its requests, connections and schedule, with its servers restricted to these addresses.
     fn load(self, addresses: Vec<StaticAddress>) -> (Load, Schedule) {
         let requests = Requests { urls: vec![self.target], protocol: self.protocol, ..Requests::default() };
         let servers = Servers { resolve: addresses, ..Servers::default() };
@@ -169,7 +169,7 @@ impl BoundedLoad {
     }
 }
 
-/// Words of the API in a sentence.
+/// Words of the API, joined for a sentence.
 fn listed(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }

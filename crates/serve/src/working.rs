@@ -1,4 +1,4 @@
-//! The thread of a job: what it measures, what it says meanwhile, and its end.
+//! The thread of a job: its measurement, its messages, and its end.
 
 use std::io;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::app::{App, now};
 use crate::history::History;
 use crate::job::{Job, Kind, Outcome, Step};
 
-/// The least time between two steps of a job, each of which is an event. A slice takes a fifth of a second.
+/// Minimum time between two steps of a job, each of which is an event. A slice takes a fifth of a second.
 const STEP_EVERY: Duration = Duration::from_millis(500);
 
-/// Begins the work of a job on a thread of its own. The job has ended when its result is kept.
+/// Starts the work of a job on its own thread. The job ends when its result is stored.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -47,39 +47,39 @@ fn outcome(worked: Result<Outcome, Failure>, interrupt: &Interrupt) -> Outcome {
     }
 }
 
-/// A job that its thread ends, even if it panics or never began: no other job could begin.
+/// A job that ends when this is dropped, even if its thread panics or never starts. Otherwise no other job could begin.
 pub(crate) struct OfJob {
     app: Arc<App>,
     job: u64,
 }
 
 impl OfJob {
-    /// The history, which keeps its result.
+    /// The history, which stores its result.
     pub(crate) fn history(&self) -> &History {
         &self.app.history
     }
 
-    /// The usual Envoy, fetched or not as the server allows.
+    /// The default Envoy, downloaded only if the server allows it.
     pub(crate) fn envoy(&self) -> EnvoyChoice<'static> {
         EnvoyChoice { named: None, is_offline: self.app.is_offline }
     }
 
-    /// The number of other loads that have run beside it so far; none if the server runs one at a time.
+    /// The number of other loads that have run at the same time so far; none if the server runs one at a time.
     pub(crate) fn beside(&self) -> Option<Arc<AtomicU32>> {
         self.app.jobs.beside(self.job)
     }
 
-    /// Changes it, and tells whoever follows it.
+    /// Changes the job, and notifies its followers.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Job)) {
         self.app.jobs.change(self.job, change);
     }
 
-    /// Takes note of what it says.
+    /// Records a note.
     pub(crate) fn note(&self, text: &str) {
         self.change(|job| job.noted(text));
     }
 
-    /// Keeps a result, and returns how the job ends with it.
+    /// Stores a result, and returns the outcome of the job.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -108,24 +108,24 @@ impl Drop for OfJob {
     }
 }
 
-/// Shows on a job what its session says: lines, and how far a study is. Clients read it, so it names no folder of this machine.
+/// Shows the messages of a session on its job: lines, and the progress of a study. Clients read them, so they contain no local paths.
 pub(crate) struct Teller<'a> {
     of_job: &'a OfJob,
-    /// Texts that are replaced, each with what stands for it.
+    /// Texts to hide, each with its replacement.
     hidden: Vec<(String, String)>,
     measuring: Mutex<Option<Measuring>>,
 }
 
-/// A study that measures.
+/// A running study.
 struct Measuring {
     course: Course,
-    /// Its work at the last step.
+    /// Its step when the last event was sent.
     told: String,
     told_at: Option<Instant>,
 }
 
 impl Measuring {
-    /// The step, if it is time for one: at once when something else begins.
+    /// The step, if an event is due: at once when another step begins.
     fn step(&mut self, at: Instant) -> Option<Step> {
         let doing = self.course.now();
         let is_due = |told_at: Instant| at.saturating_duration_since(told_at) >= STEP_EVERY;
@@ -139,7 +139,7 @@ impl Measuring {
 }
 
 impl<'a> Teller<'a> {
-    /// A teller that replaces the paths of these files, a file before the folder that it is in.
+    /// A teller that replaces these paths. A file must precede the folder that contains it.
     pub(crate) fn new(of_job: &'a OfJob, hidden: &[(&Path, &str)]) -> Self {
         let hidden = hidden.iter().map(|(path, with)| (path.display().to_string(), (*with).to_owned()));
         Self { of_job, hidden: hidden.collect(), measuring: Mutex::new(None) }
@@ -171,13 +171,13 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// A text without the paths that clients need not know.
+    /// Replaces the hidden paths in a text.
     pub(crate) fn shown(&self, text: &str) -> String {
         let hide = |text: String, (path, with): &(String, String)| text.replace(path, with);
         self.hidden.iter().fold(text.to_owned(), hide)
     }
 
-    /// A failure without these paths.
+    /// A failure with the hidden paths replaced.
     pub(crate) fn failure(&self, failure: &Failure) -> Outcome {
         Outcome::Failed(self.shown(&failure.to_string()))
     }

@@ -60,8 +60,8 @@ pub fn on(placement: &Placement, when: NeverHalt, say: Say<'_>) -> Result<Option
     wanted.then(|| start(placement)).transpose()
 }
 
-/// Like [`on`], for a load on these servers. A server on this machine would be measured under a setting that it does not have
-/// in use: `Auto` then lets the processors halt.
+/// Like [`on`], for a load on these servers. If one of them is on this machine, `Auto` lets the processors halt: keeping them awake would
+/// measure the server under a setting that it does not have in production.
 ///
 /// # Errors
 /// As [`on`], and when the allowed processors cannot be read.
@@ -85,7 +85,7 @@ fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Keeps processors from halting until the returned value is dropped, as a calibration asks for it.
+/// Keeps processors from halting until the returned value is dropped. A calibration calls this.
 ///
 /// # Errors
 /// When the kernel allows neither way.

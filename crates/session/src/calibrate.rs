@@ -26,7 +26,7 @@ pub fn calibrate(
     say: Say<'_>,
 ) -> Result<CalibrationResult, Failure> {
     let placement = placement()?;
-    // Let them halt again: the speeds are measured with and without halting, for which the calibration provides itself.
+    // Drop the guard at once, so that processors halt again: a calibration measures speeds in both modes, and switches by itself.
     let never_halted = awake::on(&placement, never_halt, say)?.is_some();
     let options = Options {
         placement: &placement,
@@ -40,7 +40,7 @@ pub fn calibrate(
         Err(CalibrateError::Interrupted) => return Err(Failure::interrupted()),
         found => found.map_err(Failure::environment)?,
     };
-    // A stored calibration judges later results, so one with disturbances is not stored.
+    // Do not store a calibration with disturbances: it would judge later results.
     let stored = if result.is_disturbed() { Ok(None) } else { environment::store_calibration(&result) };
     let note = |text: &str| say(Update::Note(text));
     match stored {

@@ -46,13 +46,14 @@ pub struct ComparisonSettings<'a> {
     pub margin_share: f64,
     /// The longest time to measure until the differences of CPU time are decided, instead of rounds.
     pub until_decided: Option<Duration>,
-    /// Number of rounds; none for those of the first study file, or of comparisons. Of one that continues, none for those that it has.
+    /// Number of rounds. None takes the number of the first study file or the default, or, if `is_resumed`, the number that the study
+    /// already has.
     pub rounds: Option<u32>,
-    /// The run folder; none for one that is named after the time.
+    /// The run folder; none for a new one, named after the time.
     pub folder: Option<&'a Path>,
-    /// True if the comparison of the folder continues.
+    /// True to continue the comparison in the folder.
     pub is_resumed: bool,
-    /// Options of the study, but for its length.
+    /// Options of the study, except its length.
     pub options: Options<'a>,
 }
 
@@ -104,7 +105,7 @@ pub fn compare(
             without.join(" and ")
         )));
     }
-    // Each difference is one from the first.
+    // All differences are relative to the first subject.
     let is_known = subjects.first().is_some_and(Subject::has_cpu_time)
         && subjects.iter().skip(1).any(Subject::has_cpu_time);
     if settings.until_decided.is_some() && !is_known {
@@ -132,7 +133,7 @@ fn without_cpu_time<'a>(given: &'a [String], subjects: &[Subject]) -> Vec<&'a st
     without
 }
 
-/// Measures a study for `rounds` unless something else is wanted, or continues the one that the folder has.
+/// Measures a new study, for `rounds` if the settings state no length, or continues the study in the folder.
 fn measure(
     study: Study,
     settings: &ComparisonSettings<'_>,
@@ -165,7 +166,7 @@ fn measure(
     })
 }
 
-/// Refuses a folder with a study of other subjects, whose rounds say nothing about these.
+/// Refuses a folder whose study has other subjects.
 fn check_same(study: &StudyFile, folder: &Path) -> Result<(), Failure> {
     if run_folder::study(folder)?.0.file == *study {
         return Ok(());
@@ -241,7 +242,7 @@ fn again() -> String {
     format!("{}-again", arm_name(0))
 }
 
-/// The study of these subjects, which the user gave in these words.
+/// The study of these subjects; `given` has them in the words of the user.
 fn made(given: &[String], subjects: &[Subject]) -> Result<Study, Failure> {
     let summary = format!("Do these subjects differ: {}?", given.join(", "));
     let file = StudyFile { summary, ..StudyFile::new(NAME, arms(subjects), loads()) };
@@ -249,7 +250,7 @@ fn made(given: &[String], subjects: &[Subject]) -> Result<Study, Failure> {
     Study::made(file, NAME, std::env::temp_dir())
 }
 
-/// The subjects as arms, each but the first compared with the first, and a second copy of the first.
+/// One arm for each subject, all but the first compared with the first, and a second copy of the first.
 fn arms(subjects: &[Subject]) -> Vec<ArmEntry> {
     let first = arm_name(0);
     let mut arms = vec![ArmEntry::Name(BASELINE.to_owned())];

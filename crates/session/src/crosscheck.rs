@@ -29,11 +29,11 @@ const TOOLS: &str = ".tools/bin";
 pub struct CrosscheckSettings<'a> {
     /// The user's server; none for origins with known response times.
     pub url: Option<&'a str>,
-    /// The names of these origins.
+    /// The names of these origins, if no URL is given.
     pub scenarios: &'a [String],
     /// The names of the load generators; none for all that are installed.
     pub tools: &'a [String],
-    /// The folder in which they are searched for first.
+    /// The folder that is searched first for load generators.
     pub tools_folder: Option<&'a Path>,
     /// Requests per second; none for a closed loop without a rate.
     pub rate: Option<f64>,
@@ -130,7 +130,8 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
 fn servers(settings: &CrosscheckSettings<'_>) -> Result<Vec<Server>, Failure> {
     if let Some(url) = settings.url {
         let target = http1_target(url)?;
-        // The relay in front of it accepts connections even if nobody listens there, and tools would report failures alone.
+        // Check that the server listens. The relay in front of it accepts connections in any case, and the tools would only report
+        // failures.
         TcpStream::connect_timeout(&target.address, REACHED_WITHIN).map_err(|error| {
             Failure::environment(format!(
                 "cannot connect to {}: {error}; is the server running, and is the port right?",

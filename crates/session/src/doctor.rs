@@ -21,12 +21,12 @@ use crate::placement::placement;
 use crate::probe::probe;
 use crate::requirements::{COUNTS_NO_CPU_TIME, may_sample_kernel};
 
-/// Connections that a measurement rarely exceeds: ports of one address to one server are 28,000 by default.
+/// Connections that a measurement rarely exceeds: by default, one address has 28,000 ports to connect to one server.
 const MANY_CONNECTIONS: u64 = 28_000;
-/// The governor with which processors keep their frequency.
+/// The governor that keeps the frequency of processors steady.
 const STEADY_GOVERNOR: &str = "performance";
 
-/// Everything that the machine is judged by.
+/// The facts that the diagnosis is made from.
 struct Facts {
     environment: Environment,
     machine: MachineProbe,
@@ -46,11 +46,11 @@ struct Facts {
 
 /// The Envoy that a study would start.
 enum FoundEnvoy {
-    /// There is one of this version.
+    /// An Envoy of this version is installed.
     Ready(String),
-    /// None is installed, and it is fetched if an index can be reached, which was not tried.
+    /// No Envoy is installed. A study fetches one if it can reach an index, which was not tried.
     Fetchable,
-    /// There is none, for this reason.
+    /// There is no Envoy, for this reason.
     Missing(String),
 }
 
@@ -81,7 +81,7 @@ fn facts() -> Result<Facts, Failure> {
         counts_cpu_time: counts_cpu_time().unwrap_or(false),
         connections: limits::most_connections(MANY_CONNECTIONS),
         envoy: envoy(in_search_path("envoy", &search_path).as_deref()),
-        // It is removed at once with its last handle.
+        // The network is removed when its last handle is dropped, here at once.
         no_network: Namespace::create().err().map(|error| error.to_string()),
         has_perf: has("perf"),
         samples_kernel: may_sample_kernel(),
@@ -89,7 +89,7 @@ fn facts() -> Result<Facts, Failure> {
     })
 }
 
-/// The Envoy that a study finds, as [`Envoy::find`] does, but without installing it.
+/// The Envoy that a study would find, as in [`Envoy::find`], but without installing it.
 fn envoy(on_path: Option<&Path>) -> FoundEnvoy {
     let releases = Releases::of_user(false);
     let installed = releases.as_ref().map(Releases::installed).unwrap_or_default();
@@ -182,7 +182,7 @@ fn cpu(facts: &Facts, no_proxy: &[LimitReason]) -> Vec<LimitReason> {
     reasons
 }
 
-/// The limits of every measurement: others on the processors, and the speed of these.
+/// The limits of every measurement: other processes on the processors, and the speed of the processors.
 fn of_host(facts: &Facts) -> Vec<LimitReason> {
     let machine = &facts.machine;
     let mut reasons = Vec::new();

@@ -7,8 +7,8 @@ use hoptax_host::processors::Placement;
 use hoptax_result::{Body, Calibrated, CalibrationBody, CalibrationResult, Environment};
 use hoptax_subject::envoy::release::Envoy;
 
-/// Path of the stored calibration (XDG Base Directory Specification); None without a home directory. Calibrations with
-/// processors kept from halting have their own file, because wake-ups are faster then.
+/// Path of the stored calibration (XDG Base Directory Specification); None without a home directory. A calibration whose processors were
+/// kept from halting has its own file, because its wake-ups are faster.
 fn path(never_halted: bool) -> Option<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;

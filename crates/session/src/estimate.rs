@@ -9,42 +9,41 @@ use hoptax_run::runner::PROFILE_LENGTH;
 use crate::failure::Failure;
 use crate::words::{duration, gigabytes};
 
-/// Time of a slice in addition to its length, seconds: 1.7 ms until all responses are in and the accounts are read, and 7.8 ms
-/// between two slices, 5 ms of it for the proxies to settle (medians of 260 slices of the study `quick`, on a virtual machine with
-/// two processors).
+/// Overhead of a slice beyond its length, seconds: 1.7 ms until all responses have arrived and the accounts are read, and 7.8 ms between
+/// two slices, of which proxies settle for 5 ms (medians of 260 slices of the study `quick`, on a virtual machine with two processors).
 pub(crate) const SLICE_OVERHEAD_S: f64 = 0.0095;
-/// Additional time of a slice whose connections are opened for it, seconds: half a second of requests before it.
+/// Overhead of a slice that opens its own connections, seconds: it sends requests for half a second before the recorded time.
 const OPENED_SLICE_S: f64 = 0.5;
-/// The same for each of these connections, seconds: 0.13 s for 1,000 and 1.7 s for 10,000 to open, to end their last responses and to
-/// close (medians of 130 slices of the study `container-network`, on a virtual machine with two processors).
+/// Additional overhead per connection of such a slice, seconds: 0.13 s for 1,000 and 1.7 s for 10,000 connections to open, to end their
+/// last responses and to close (medians of 130 slices of the study `container-network`, on a virtual machine with two processors).
 const OPENED_CONNECTION_S: f64 = 0.00017;
 /// Time per proxy and round to start, warm up and stop, seconds: 5.3 s in each of three rounds, for 25 proxies. The warm-up of all
 /// proxies together takes a tenth of a second.
 pub(crate) const PROXY_S: f64 = 0.21;
-/// Time per item of a configuration, each time an Envoy starts with it, seconds: its CPU time with 10,000 and with 1,000, less that of a plain
-/// one (round 1 of the study `configuration-size`). The time of a listener also grows with their number, for every listener is compared
-/// with all before it.
+/// Time per item of a configuration at each start of an Envoy, seconds: CPU time with 10,000 and with 1,000 items, minus that of a plain
+/// Envoy (round 1 of the study `configuration-size`). Listeners have a quadratic term, because Envoy compares every listener with all
+/// before it.
 const CLUSTER_S: f64 = 0.000_43;
 const LISTENER_S: f64 = 0.000_57;
 const PAIR_OF_LISTENERS_S: f64 = 7.3e-8;
 const ROUTE_S: f64 = 0.000_02;
-/// Memory of these items, bytes: the same comparison of their memory in use.
+/// Memory per item, bytes, from the same comparison of the memory in use.
 const CLUSTER_BYTES: u64 = 51_500;
 const LISTENER_BYTES: u64 = 36_200;
 const ROUTE_BYTES: u64 = 2_500;
-/// Time per profile in addition to its length, seconds: 1.4 s until perf has started, has ended and has printed its samples (10 rounds of
-/// the study `where-the-time-goes`).
+/// Overhead of a profile beyond its length, seconds: 1.4 s until perf has started, has ended and has printed its samples (10 rounds of the
+/// study `where-the-time-goes`).
 const PROFILED_S: f64 = 1.4;
-/// Time per network and round to make it, to bring up its origin and to remove it, seconds: 2.2 s for the eight of the study
+/// Time per network and round to create it, to start its origin and to remove it, seconds: 2.2 s for the eight networks of the study
 /// `container-network`.
 const NETWORK_S: f64 = 0.27;
 /// Private memory of a proxy, bytes: `RssAnon` of Envoy 1.40.0 with its connections open, the mean of 25 arms of the study `quick`
 /// (15.3 MiB after the start, 17.8 MiB after the first slices). All proxies share the 53 MB of the program.
 const PROXY_BYTES: u64 = 18_700_000;
-/// Memory of an origin after the first, bytes: 4.0 MB of its own, and 0.2 MB of page tables (100 origins of the study
+/// Memory of each origin after the first, bytes: 4.0 MB of private memory and 0.2 MB of page tables (100 origins of the study
 /// `front-proxy-clones`).
 const ORIGIN_BYTES: u64 = 4_200_000;
-/// All other memory, bytes: `MemAvailable` fell by 601 MB during `quick`; this is the part not due to its 25 proxies. It covers
+/// All other memory, bytes: the part of the 601 MB by which `MemAvailable` fell during `quick` that is not due to its 25 proxies. It covers
 /// hoptax, one origin, pages shared by all proxies, and kernel buffers.
 const OWN_BYTES: u64 = 134_000_000;
 
@@ -62,7 +61,7 @@ pub struct Estimate {
     pub memory_bytes: u64,
 }
 
-/// Time to open and close the connections of a slice that are not kept, seconds.
+/// Time to open and close the connections of a slice that opens its own, seconds.
 fn opening_s(plan: &Plan, arm: &Arm, load: &Load) -> f64 {
     if plan.keeps_connections(arm, load) {
         return 0.0;
@@ -70,7 +69,7 @@ fn opening_s(plan: &Plan, arm: &Arm, load: &Load) -> f64 {
     OPENED_SLICE_S + arm.connections(load) as f64 * OPENED_CONNECTION_S
 }
 
-/// Time and memory that the items of the configurations of an arm add to a plain start: seconds and bytes.
+/// Time and memory that the items in the configurations of an arm add to a plain start: seconds and bytes.
 fn of_items(arm: &Arm) -> (f64, u64) {
     let of_hop = |hop: &Hop| {
         let Items { clusters, listeners, routes } = hop.items();
@@ -93,7 +92,7 @@ fn profiles_s(plan: &Plan) -> f64 {
 fn capacities_s(plan: &Plan) -> f64 {
     let with_proxy = || plan.subjects().filter(|subject| subject.arm.has_proxy()).count();
     let sized = if plan.needs_capacities() { with_proxy() } else { 0 };
-    // A closed loop and an open one in each turn.
+    // Each turn has a closed loop and an open one.
     let loops = 2.0 * f64::from(plan.capacity_turns);
     sized as f64 * loops * (plan.capacity_loop.as_secs_f64() + SLICE_OVERHEAD_S)
 }
@@ -113,7 +112,7 @@ impl Estimate {
                 f64::from(load.blocks) * all_s
             })
             .sum();
-        // Each arm of a timeline has its processes to itself, once for each load, and requests before the slice.
+        // Each arm of a timeline runs alone, once for each load, with requests before the slice.
         let (starts, alive, before_s) = match &plan.timeline {
             None => (proxies, proxies, 0.0),
             Some(timeline) => {
@@ -122,7 +121,7 @@ impl Estimate {
                 (proxies * plan.loads.len(), most, courses as f64 * timeline.warm_up.as_secs_f64())
             }
         };
-        // To count items, configurations are rendered. Copies of an arm have the same.
+        // Configurations are rendered to count their items. Copies of an arm have equal configurations.
         let of_arms: Vec<(u32, (f64, u64))> =
             plan.arms.iter().map(|arm| (arm.copies, of_items(arm))).collect();
         let courses = if plan.timeline.is_some() { plan.loads.len() } else { 1 };
@@ -148,7 +147,7 @@ impl Estimate {
         if rounds == 0 { 0.0 } else { self.first_round_s + f64::from(rounds - 1) * self.round_s }
     }
 
-    /// Expected number of rounds; None if the study ends at a precision.
+    /// Expected number of rounds; None if the study continues until a precision.
     pub(crate) fn rounds_of(&self, length: &Length) -> Option<u32> {
         let fitting = |budget_s: f64| {
             let others = ((budget_s - self.first_round_s) / self.round_s).max(0.0) as u32;
@@ -158,7 +157,7 @@ impl Estimate {
         length.until.is_none().then_some(rounds)
     }
 
-    /// True if a study of this length takes less than a minute. One that ends at a precision may take longer.
+    /// True if a study of this length takes less than a minute. Never true for one that continues until a precision, which may take longer.
     pub(crate) fn is_short(&self, length: &Length) -> bool {
         self.rounds_of(length).is_some_and(|rounds| self.of_rounds_s(rounds) < SHORT_S)
     }
@@ -176,8 +175,7 @@ impl Estimate {
     }
 }
 
-/// Refuses a study that probably needs more memory than is available, unless `is_wanted` accepts the problem. `remedy` is advice for the
-/// user.
+/// Refuses a study that probably needs more memory than is available, unless `is_wanted` accepts this. `remedy` is advice for the user.
 ///
 /// # Errors
 /// When it is refused.

@@ -33,7 +33,7 @@ pub enum Converted {
     Binary(Vec<u8>),
 }
 
-/// Converts the result in a file; `table` is that of a study, for Parquet.
+/// Converts the result in a file. `table` selects the table of a study, for Parquet.
 ///
 /// # Errors
 /// When the file is no result, or one without numbers for the format.
@@ -58,13 +58,13 @@ pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, 
     export::text(to, &result).map(Converted::Text).map_err(failed)
 }
 
-/// The formats of text that a server has for download.
+/// The text formats that a server offers for download.
 pub const TEXT_FORMATS: &[Format] = &[Format::Fortio, Format::Hgrm, Format::Hlog, Format::Smp];
 
-/// The result of this text in one of [`TEXT_FORMATS`].
+/// Converts the text of a result to one of [`TEXT_FORMATS`].
 ///
 /// # Errors
-/// When the result has none: the reason.
+/// The reason, when the result cannot be converted to this format.
 pub fn text_in(to: Format, result: &str) -> Result<String, String> {
     let kind = documents::kind_of_text(result)?;
     match kind.format {
@@ -82,14 +82,14 @@ pub fn text_in(to: Format, result: &str) -> Result<String, String> {
     }
 }
 
-/// The formats among [`TEXT_FORMATS`] that the result of this text has. Little of the text is read.
+/// The formats among [`TEXT_FORMATS`] that the result in this text can be converted to. Parses only a few fields.
 pub fn text_formats_of(result: &str) -> Vec<Format> {
-    /// The fields of a load that its distributions are made of.
+    /// The fields of a load that its exported distributions are made of.
     #[derive(Deserialize)]
     struct Load {
         histograms: Option<IgnoredAny>,
     }
-    /// The fields of a study that its documents of SMP are made of.
+    /// The fields of a study that its SMP documents are made of.
     #[derive(Deserialize)]
     struct Study {
         arms: Vec<Arm>,
@@ -112,13 +112,13 @@ pub fn text_formats_of(result: &str) -> Vec<Format> {
     TEXT_FORMATS.iter().copied().filter(|one| has(*one)).collect()
 }
 
-/// The page of a result of any kind.
+/// The web page of a result of any kind.
 fn page(file: &Path) -> Result<String, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
     html::page(&documents::of_text(&text)?).map_err(|error| error.to_string())
 }
 
-/// The format that a file states. If it cannot be read, the error comes when it is read as a result.
+/// The format that a file states. None for an unreadable file: the error is reported when the file is read as a result.
 fn format_of(file: &Path) -> Option<String> {
     let value: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
     value.get("format")?.as_str().map(str::to_owned)
@@ -133,10 +133,10 @@ fn table_as_parquet(study: &StudyResult, table: StudyTable) -> Result<Converted,
     bytes.map(Converted::Binary).map_err(|error| format!("cannot convert the table `{name}`: {error}"))
 }
 
-/// Sends a request of OTLP to a collector. Names it without user information.
+/// Sends an OTLP request to a collector. Returns the URL of the collector without user information.
 ///
 /// # Errors
-/// When it cannot be reached, or does not take all of the metrics.
+/// When the collector cannot be reached, or does not accept all metrics.
 pub fn send(url: &str, request: &str) -> Result<String, Failure> {
     let shown = without_user(url);
     if !url.starts_with("http://") {
@@ -149,7 +149,7 @@ pub fn send(url: &str, request: &str) -> Result<String, Failure> {
         .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
         .proxy(None)
-        // A redirection could lead to a protocol that is not supported. It is told as an answer.
+        // Follow no redirect, which could lead to an unsupported protocol. It is reported as the answer.
         .max_redirects(0);
     let agent: ureq::Agent = config.build().into();
     let failed = |reason: String| {
@@ -167,7 +167,7 @@ pub fn send(url: &str, request: &str) -> Result<String, Failure> {
     Ok(shown)
 }
 
-/// Returns the reason why a receiver rejected a part of the metrics, which it states with a status of success; None if it took all.
+/// Returns the reason why a receiver rejected some of the metrics, which it states in a successful response; None if it accepted all.
 fn rejected(body: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(body).ok()?;
     let partial = answer.get("partialSuccess")?;

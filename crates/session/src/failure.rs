@@ -55,7 +55,7 @@ impl Failure {
         Self { kind: Kind::Interrupted, message: "interrupted".to_owned() }
     }
 
-    /// One failure that says all of these, in their order; none without any. It is about input if one of them is.
+    /// Combines failures into one with all their messages, in order; none if there are none. It is bad input if one of them is.
     pub(crate) fn of_all(failures: &[Self]) -> Option<Self> {
         let about_input = failures.iter().find(|one| one.kind == Kind::BadInput);
         let kind = about_input.or(failures.first())?.kind;
@@ -68,13 +68,13 @@ impl Failure {
         self.kind == Kind::Interrupted
     }
 
-    /// The same failure with more to say about it.
+    /// The same failure with more text.
     #[must_use]
     pub fn with(&self, more: impl fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{}{more}", self.message) }
     }
 
-    /// Keeps the logs of the processes in `folder` for the user, and names them.
+    /// Keeps the logs of the processes in `folder` for the user, and adds their path to the message.
     #[must_use]
     pub(crate) fn with_logs(&self, folder: TempDir) -> Self {
         self.with(format!("\nthe logs of all processes are in `{}`", folder.keep().display()))

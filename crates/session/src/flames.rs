@@ -21,8 +21,8 @@ pub(crate) fn add_to(result: &mut StudyResult, plan: &Plan, directory: &Path) {
     });
 }
 
-/// Writes `profiles/ARM.svg` for each arm with stacks, and `profiles/ARM-difference.svg` against the arm that it is compared with. Without
-/// profiles, nothing.
+/// Writes `profiles/ARM.svg` for each arm with stacks, and `profiles/ARM-difference.svg` for its difference from the arm that it is
+/// compared with. Writes nothing without profiles.
 pub(crate) fn write(plan: &Plan, directory: &Path, say: Say<'_>) {
     if !plan.profile {
         return;

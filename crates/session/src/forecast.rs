@@ -10,8 +10,8 @@ use crate::manifest::Manifest;
 use crate::words::percent;
 use crate::{length, sittings};
 
-/// Forecasts the widths of the intervals after `rounds` rounds, from the last sitting of the study beside `directory`, or else from
-/// machines like this one; None if neither is known.
+/// Forecasts the widths of the intervals after `rounds` rounds, from the last sitting of the study in `directory`'s parent folder, or else
+/// from studies on similar machines; None if there is neither.
 pub(crate) fn text(
     directory: &Path,
     manifest: &Manifest,
@@ -27,7 +27,7 @@ pub(crate) fn text(
     on_machines_like_this(&manifest.machine, manifest.never_halted, rounds?)
 }
 
-/// The same according to other studies on machines like this one.
+/// The same forecast from other studies on similar machines.
 pub(crate) fn on_machines_like_this(
     machine: &MachineProbe,
     never_halted: bool,

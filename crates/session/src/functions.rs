@@ -105,7 +105,7 @@ fn found<'a>(catalogue: &'a Catalogue, id: &str) -> Result<&'a Function, Failure
     Ok(function)
 }
 
-/// The price of an arm in words: what it adds to each request, with an interval; `withheld` where the list states no number.
+/// CPU time, as a share of the CPU time of plain proxying.
 pub(crate) struct Price {
     /// CPU time, as a share of plain proxying.
     pub(crate) cpu_share: String,
@@ -135,13 +135,13 @@ pub(crate) fn listed_arms<'a>(list: &'a StudyResult, id: &str) -> Vec<&'a ArmRes
     list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect()
 }
 
-/// The load of an arm, if that is not the load of most arms of the list: `at 2,000 requests/s`.
+/// The load of an arm, if it differs from that of most arms of the list: `at 2,000 requests/s`.
 pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> Option<String> {
     let own = list.plan.cpu_load_of(&arm.id).filter(|own| list.plan.cpu_load() != Some(*own));
     own.map(at_load)
 }
 
-/// The Envoy, the machine and the time of the list.
+/// The Envoy, the machine and the time at which the list was measured.
 pub(crate) fn circumstances(list: &StudyResult) -> String {
     let environment = &list.environment;
     let version = environment.proxy_version.as_deref().unwrap_or("?");
@@ -177,7 +177,7 @@ fn indented(fragment: &str) -> String {
     fragment.lines().map(|line| format!("  {}\n", truncated(line))).collect()
 }
 
-/// Truncates long words such as keys and tokens, and none as long as the name of a type of Envoy.
+/// Truncates words that are too long, such as keys and tokens. Names of Envoy's types are short enough to be kept.
 pub(crate) fn truncated(text: &str) -> String {
     const LONGEST: usize = 90;
     const KEPT: usize = 60;

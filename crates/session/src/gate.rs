@@ -1,4 +1,4 @@
-//! Judges by limits the changes that a candidate makes: measured side by side with its baseline, or against stored runs.
+//! Judges the changes that a candidate makes by limits: measured side by side with its baseline, or against stored runs.
 
 mod stored;
 
@@ -22,7 +22,7 @@ use crate::update::{Say, Update};
 const FILE: &str = "gate.json";
 /// The command that makes the study.
 const COMMAND: &str = "gate";
-/// Rounds if neither the caller nor the study file state them.
+/// Number of rounds if neither the caller nor the study file states one.
 const ROUNDS: u32 = 12;
 
 /// Settings of a gate: the study, the reference, and the limits.
@@ -34,26 +34,26 @@ pub struct GateSettings<'a> {
     pub against: Against<'a>,
     /// The changes that must not be exceeded.
     pub limits: &'a [Limit],
-    /// Number of rounds; none for that of the study file.
+    /// Number of rounds; none for the number of the study file.
     pub rounds: Option<u32>,
     /// The longest time to measure until the limits of CPU time are decided, instead of rounds.
     pub until_decided: Option<Duration>,
-    /// The run folder; none for one that is named after the study and the time.
+    /// The run folder; none for a new one, named after the study and the time.
     pub folder: Option<&'a Path>,
-    /// Options of the study, but for its length.
+    /// Options of the study, except its length.
     pub options: Options<'a>,
 }
 
 /// Reference that a study is judged against.
 #[derive(Clone, Copy, Debug)]
 pub enum Against<'a> {
-    /// Itself without this candidate.
+    /// The study without this candidate.
     Candidate(&'a Candidate),
-    /// Its stored runs.
+    /// Stored runs of the study.
     Stored {
         /// Their label.
         label: &'a str,
-        /// The store, which the new run is put into; none for the usual one.
+        /// The store, which also receives the new run; none for the default store.
         store: Option<&'a Path>,
     },
 }

@@ -11,19 +11,19 @@ use crate::failure::Failure;
 use crate::store;
 use crate::update::Say;
 
-/// Probability of a change that is found in a series without one. A store has many series.
+/// Probability of finding a change in a series that has none. It is low because a store has many series.
 const SIGNIFICANCE: f64 = 0.01;
 
-/// The number whose history is made, and the series of it that belong to that history.
+/// The number whose history is read, and which of its series to include.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryFilter<'a> {
     /// Its name.
     pub number: &'a str,
-    /// The study, or the URL of a load; none for all.
+    /// The study, or the URL of a load; none for all of them.
     pub study: Option<&'a str>,
     /// The arm; none for all.
     pub arm: Option<&'a str>,
-    /// The load; none for the usual one of the number.
+    /// The load; none for the default load of the number.
     pub load: Option<&'a str>,
 }
 
@@ -38,7 +38,7 @@ pub fn numbers(store: &Path, say: Say<'_>) -> Result<Vec<String>, Failure> {
 /// The history of a number.
 ///
 /// # Errors
-/// When no run states it, and when the store cannot be read.
+/// When no run has this number, and when the store cannot be read.
 pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<HistoryResult, Failure> {
     let names = numbers(path, say)?;
     let number = filter.number;
@@ -61,7 +61,8 @@ pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<
     Ok(HistoryResult::new((), HistoryBody { number: number.to_owned(), significance: SIGNIFICANCE, series }))
 }
 
-/// The series that pass the filter. A number of an arm that comes from a usual load is not repeated for that load.
+/// The series that pass the filter. If an arm has a series of its default load, the series of its other loads are left out unless the
+/// filter names a load.
 fn chosen(all: Vec<HistorySeries>, filter: &HistoryFilter<'_>) -> Vec<HistorySeries> {
     let fits = |wanted: Option<&str>, found: Option<&str>| wanted.is_none() || wanted == found;
     let arm = |series: &HistorySeries| Some((series.name.clone(), series.arm.clone()?));

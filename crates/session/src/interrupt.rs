@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 
-/// A request to end, which a signal sets. A command listens once, before its first phase, and hands this to all of its phases: a later
-/// listener would not know of a signal that came between two of them.
+/// A request to end, which a signal sets. A command installs the handler once, before its first phase, and passes this value to all phases:
+/// a handler installed later would miss a signal that arrives between two phases.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,
@@ -29,15 +29,15 @@ impl Interrupt {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Ends the command if the first signal has arrived. Each phase of a command begins with it.
+    /// Returns an error if the first signal has arrived. Each phase of a command begins with this check.
     ///
     /// # Errors
-    /// When it has.
+    /// When the first signal has arrived.
     pub fn check(&self) -> Result<(), Failure> {
         if self.is_requested() { Err(Failure::interrupted()) } else { Ok(()) }
     }
 
-    /// A temporary folder for a command, `hoptax-COMMAND-…`, which is removed on an immediate exit, too.
+    /// A temporary folder for a command, `hoptax-COMMAND-…`, which is also removed on an immediate exit.
     ///
     /// # Errors
     /// When it cannot be created.

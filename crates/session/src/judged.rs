@@ -1,4 +1,4 @@
-//! From the rounds of a study to its judged result: statistics of a study begin here.
+//! From the rounds of a study to its judged result. All statistics of a study start here.
 
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::{self, Limits};
@@ -24,7 +24,7 @@ pub(crate) fn judged_result(
         Ending::Failed(error) => Some(error.to_string()),
     };
     let conditions = Conditions {
-        // The start of the first round, even if the study was resumed later.
+        // The start of the first round, also for a resumed study.
         environment: Environment {
             started_at: manifest.started_at.clone(),
             proxy_sha256: Some(manifest.envoy_hash.clone()),
@@ -46,7 +46,7 @@ pub(crate) fn judged_result(
         Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
     };
     let mut result = summary::summarise(&Plan { rounds, ..plan.clone() }, &outcome.rounds, conditions);
-    // A session without a new round does not count as resumed.
+    // A session that measured no new round does not count as a resumption.
     let plan = &mut result.plan;
     plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
     plan.resumed_after_rounds.retain(|after| *after < plan.rounds_completed);

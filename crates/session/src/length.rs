@@ -17,26 +17,26 @@ use crate::manifest::Manifest;
 use crate::run_folder::CompleteRounds;
 use crate::words::{duration, percent, precision_text};
 
-/// Relative error of the estimated first round above which a corrected duration is printed.
+/// Relative error of the estimated duration of the first round, above which a corrected duration is printed.
 const DURATION_TOLERANCE: f64 = 0.2;
 
 /// Maximum number of rounds of a study that ends by time or precision.
 const MOST_ROUNDS: u32 = 1000;
 
-/// The length that is asked for. Without any, a study has the rounds of its file.
+/// The requested length. If it is empty, a study has the number of rounds of its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RequestedLength {
-    /// Number of rounds; with one of the others, the maximum.
+    /// Number of rounds; the maximum if another field is set.
     pub rounds: Option<u32>,
-    /// As many rounds as fit in this time.
+    /// Run as many rounds as fit into this time.
     pub budget: Option<Duration>,
-    /// Until nearly all intervals are this narrow.
+    /// Run until nearly all intervals are this narrow.
     pub until: Option<Precision>,
 }
 
 impl RequestedLength {
-    /// Until the intervals of CPU time decide: they reach at most this share of it to each side, or [`OF_COST`] of their own estimate.
-    /// For at most the budget.
+    /// Run until the intervals of CPU time are decisive, but no longer than the budget. An interval is decisive if it reaches at most this
+    /// share of the CPU time, or [`OF_COST`] of its own estimate, to each side.
     pub fn until_decided(half_width_share: f64, budget: Duration) -> Self {
         let precision = Precision { target_share: half_width_share, of_cost_share: OF_COST };
         Self { rounds: None, budget: Some(budget), until: Some(precision) }
@@ -70,7 +70,7 @@ fn more(requested: &RequestedLength, length: Length, complete: &CompleteRounds) 
             counted(measured.into(), "round")
         )));
     }
-    // A study with a precision has been examined before; otherwise, its rounds so far have not.
+    // If the study had a precision, earlier rounds have been examined already; otherwise they have not.
     let since_rounds = length.until.map_or(measured, |until| until.since_rounds);
     let until = match (requested.until, requested.rounds) {
         (Some(precision), _) => Some(Until { precision, since_rounds }),
@@ -85,7 +85,7 @@ fn more(requested: &RequestedLength, length: Length, complete: &CompleteRounds) 
     })
 }
 
-/// Maximum number of rounds; None if the arguments have no length.
+/// Maximum number of rounds; None if the arguments state no length.
 fn rounds(requested: &RequestedLength) -> Option<u32> {
     let is_bounded = requested.budget.is_some() || requested.until.is_some();
     requested.rounds.or(is_bounded.then_some(MOST_ROUNDS))
@@ -108,8 +108,8 @@ pub(crate) fn length_text(length: &Length) -> String {
     }
 }
 
-/// The [`Course`] of a running study with what `judge`, which neither reads a clock nor prints, leaves out: the time since the study began,
-/// the widths of intervals from a summary of the rounds so far, and notes that forecast precision and duration. The course decides.
+/// Runs the [`Course`] of a study, which makes the decisions. The course neither reads a clock nor prints, so this type supplies the time
+/// since the study began, the widths of intervals from a summary of the rounds so far, and notes that forecast precision and duration.
 pub(crate) struct ClockedCourse<'a> {
     plan: &'a Plan,
     course: Course,
@@ -123,7 +123,7 @@ pub(crate) struct ClockedCourse<'a> {
 }
 
 impl<'a> ClockedCourse<'a> {
-    /// Starts a session of a study that has the rounds `complete`.
+    /// Starts a session of a study; `complete` has the rounds measured so far.
     pub(crate) fn begin(
         plan: &'a Plan,
         length: Length,
@@ -152,7 +152,7 @@ impl<'a> ClockedCourse<'a> {
             self.course.round_ended(elapsed_s);
         }
         let interim = Conditions { sequential: self.course.sequential(), ..Conditions::default() };
-        // A summary takes some time, so it is computed on demand.
+        // A summary takes time, so compute it only on demand.
         let summarised = || summary::summarise(self.plan, rounds, interim.clone());
         let should_continue =
             self.course.should_continue(elapsed_s, |precision| half_widths(&summarised(), precision));
@@ -161,12 +161,12 @@ impl<'a> ClockedCourse<'a> {
         if !(should_continue && is_due) {
             return (should_continue, self.corrected_duration(elapsed_s).filter(|_| should_continue));
         }
-        // Forecasts change slowly: print the next one after twice as many rounds.
+        // Forecasts change slowly, so print the next one after twice as many rounds.
         self.next_forecast = (rounds.len() as u32).saturating_mul(2);
         (should_continue, forecast_text(&summarised(), self.course.expected_rounds()))
     }
 
-    /// After the first round, a corrected duration of the study if the estimate was wrong.
+    /// A corrected duration of the study after the first round, if the estimate was wrong.
     fn corrected_duration(&self, elapsed_s: f64) -> Option<String> {
         let expected_s = self.estimate.first_round_s;
         let is_accurate = (elapsed_s - expected_s).abs() <= DURATION_TOLERANCE * expected_s;
@@ -188,7 +188,7 @@ impl<'a> ClockedCourse<'a> {
     }
 }
 
-/// Forecast of the interval widths after `rounds` rounds, as text; the current widths if the number of rounds is unknown.
+/// Forecast of the interval widths after `rounds` rounds, as text. If the number of rounds is unknown, the current widths.
 pub(crate) fn forecast_text(result: &StudyResult, rounds: Option<u32>) -> Option<String> {
     let measured = result.plan.rounds_completed;
     let precise = |forecast: &Forecast| format!("±{}", percent(forecast.half_width_share));

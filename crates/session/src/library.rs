@@ -27,7 +27,7 @@ pub fn catalogue() -> Result<&'static Catalogue, Failure> {
     })
 }
 
-/// The built-in studies, and in a folder of them the graphs of services.
+/// The built-in studies, and the graphs of services in a subfolder.
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
 
 /// The names of the built-in graphs of services.
@@ -35,7 +35,7 @@ pub fn graph_names() -> Vec<String> {
     STUDIES.get_dir("graphs").map(names_in).unwrap_or_default()
 }
 
-/// The text of a built-in graph of services; none without one of this name.
+/// The text of a built-in graph of services; none if no graph has this name.
 pub(crate) fn graph(name: &str) -> Option<&'static str> {
     STUDIES.get_file(format!("graphs/{name}.yaml"))?.contents_utf8()
 }
@@ -56,10 +56,10 @@ pub(crate) fn study(name: &str) -> Result<&'static str, Failure> {
     })
 }
 
-/// The absolute path of the folder of a study file, at which relative paths in the file start.
+/// The absolute path of the folder of a study file. Relative paths in the file start there.
 pub fn folder(file_name: &str) -> PathBuf {
     let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
-    // A folder that does not exist any more is named as it is when a file in it cannot be read.
+    // If the folder no longer exists, keep its name as given: the error names it when a file in it is read.
     path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
@@ -75,7 +75,7 @@ fn listed(plans: &[(String, Plan)]) -> String {
     plans.iter().map(|(name, plan)| described(name, plan)).collect::<Vec<_>>().join("\n")
 }
 
-/// The plans of the built-in studies, each with its name. Only the first call plans them, which takes long.
+/// The plans of the built-in studies, each with its name. The first call computes them, which is slow; later calls reuse them.
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read, or a study has no plan.
@@ -133,7 +133,7 @@ pub(crate) fn expense(plan: &Plan) -> String {
     estimate + &rounds
 }
 
-/// A study in some lines.
+/// A study, described in a few lines.
 fn described(name: &str, plan: &Plan) -> String {
     let mut text = format!("{name}\n  {}\n  {}\n", plan.summary, expense(plan));
     let needs = plan.needs();
@@ -143,8 +143,8 @@ fn described(name: &str, plan: &Plan) -> String {
     text
 }
 
-/// Advice about a graph that cannot be predicted: the built-in study that measures most of what it needs, if results lack it.
-/// A line that follows the reason, or nothing.
+/// Advice about a graph that cannot be predicted because results lack functions: the built-in study that measures most of them. Either a
+/// line to append to the reason, or empty.
 pub fn advice(why: &NoSize, graph: &Graph) -> String {
     let functions: BTreeSet<&str> = graph.functions().collect();
     let is_missing = matches!(why, NoSize::Missing { .. });
@@ -155,7 +155,7 @@ pub fn advice(why: &NoSize, graph: &Graph) -> String {
     })
 }
 
-/// The built-in study from which most of these functions can be predicted, the first of `plans`, and how many it has; none without any.
+/// The first of `plans` from which most of these functions can be predicted, and how many it covers; none if none covers any.
 fn with_most_of<'a>(functions: &BTreeSet<&str>, plans: &'a [(String, Plan)]) -> Option<(&'a str, usize)> {
     let found = |(name, plan): &'a (String, Plan)| {
         // Predictions need loads at which all arms are equally busy.
@@ -178,10 +178,10 @@ fn names_in(folder: &Dir<'_>) -> Vec<String> {
     names
 }
 
-/// The path of this program, which starts itself as the origin.
+/// The path of this program, which starts itself again as the origin.
 ///
 /// # Errors
-/// When the system does not tell it.
+/// When the system does not report the path.
 pub fn program() -> Result<PathBuf, Failure> {
     env::current_exe().map_err(|error| Failure::environment(format!("cannot find this program: {error}")))
 }

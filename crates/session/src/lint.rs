@@ -21,22 +21,22 @@ use crate::listeners::{ListenersFile, is_listeners_file, listeners_file};
 use crate::results::read_run;
 use crate::update::{Say, Update};
 
-/// Settings of an examination of files.
+/// Settings for linting files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Examination<'a> {
     /// The ids of the rules; empty for all.
     pub only: &'a [String],
     /// A study result with the costs of functions.
     pub prices: Option<&'a Path>,
-    /// A file of findings that are allowed.
+    /// A file that lists allowed findings.
     pub allow: Option<&'a Path>,
     /// A file of services that listeners files name.
     pub services: Option<&'a Path>,
-    /// True if faults that need no decision are mended first.
+    /// True to first fix the faults that need no decision.
     pub mends: bool,
 }
 
-/// Files with their findings.
+/// The findings of the examined files.
 #[derive(Debug)]
 pub struct Examined {
     /// The findings in the files that could be read, at least one.
@@ -75,7 +75,7 @@ pub fn rule(id: &str) -> Result<&'static Rule, Failure> {
     })
 }
 
-/// Mends the faults that need no decision if `how` says so, and then finds the faults of the files.
+/// Fixes the faults that need no decision if `how` asks for it, and then finds the faults of the files.
 ///
 /// # Errors
 /// When a rule is unknown, when none of `paths` can be read, when a file that `how` names cannot be read, and when a file cannot be
@@ -85,7 +85,7 @@ pub fn lint(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<Ex
     let is_mended = how.mends && mend(paths, how, say)?;
     let mut examined = examine(paths, how)?;
     if is_mended {
-        // The first pass refused these fixes, and a second one would refuse them again.
+        // Clear the fixes that are left: the first pass refused them, and a second one would refuse them again.
         let is_left = |finding: &&mut LintFinding| finding.is_mendable(!how.only.is_empty());
         let findings = examined.result.files.iter_mut().flat_map(|file| &mut file.findings);
         findings.filter(is_left).for_each(|finding| finding.fix.clear());
@@ -117,7 +117,7 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
     }
     match (!failures.is_empty()).then(|| Failure::bad_input(failures.join("\n"))) {
         Some(failure) if files.is_empty() => Err(failure),
-        // An entry may be for a file that could not be read.
+        // Do not report unused entries of the allow file: one may be for a file that could not be read.
         Some(failure) => Ok(Examined::new(files, how, Some(failure))),
         None => {
             if let Some((path, allowances)) = how.allow.zip(allowances) {
@@ -153,7 +153,7 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
         let plain = plain.map_or_else(String::new, |us| {
             format!(", beside {} us of plain proxying", grouped(us.estimate, 1))
         });
-        // A function costs more or less by how busy the proxy is.
+        // The cost of a function depends on how busy the proxy is.
         let load = study.plan.cpu_load_of(&price.id);
         let load = load.map_or_else(String::new, |load| format!(" {}", at_load(load)));
         let cost = format!(
@@ -215,8 +215,8 @@ fn keep_meant(linted: &mut Linted, only: &[String]) {
     linted.allowed.retain(|(finding, _)| is_meant(finding));
 }
 
-/// Mends faults that need no decision, in files and in those that they name. Nothing is mended if one of the files cannot be read: a
-/// user who corrects its name wants all of them mended at once. A listeners file stays as it is, with a note. True if all could be read.
+/// Fixes faults that need no decision, in files and in the files that they name. Changes nothing if one of the files cannot be read: a user
+/// who corrects its name wants all of them fixed at once. A listeners file stays unchanged, with a note. True if all could be read.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -240,7 +240,7 @@ fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<bool, 
     Ok(true)
 }
 
-/// Mends a file, and those that it names. Each configuration of a file is read again after a change of the one before it.
+/// Fixes a file and the files that it names. Reads each configuration of a file again after the one before it has changed.
 fn mend_one(
     path: &Path,
     only: &[String],
@@ -257,7 +257,7 @@ fn mend_one(
             allowances.sort_out(&mut linted);
         }
         keep_meant(&mut linted, only);
-        // A configuration can be right in spite of an info: an info is mended only if the user names its rule.
+        // An info may be about a correct configuration, so it is fixed only if the user names its rule.
         let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
         let findings: Vec<&Finding> =
             linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).filter(is_meant).collect();
@@ -268,7 +268,7 @@ fn mend_one(
         }
         for text in mended {
             let Some(old) = read.configuration.texts().nth(text.text) else { continue };
-            // A configuration inside a value of another file has the name of its place, which is not a path.
+            // The name of a configuration embedded in a value of another file is its place, not a path.
             let file = PathBuf::from(old.name);
             let outer = fs::read_to_string(&file).ok();
             let Some(new) = outer.and_then(|outer| in_file(&outer, &old, &text.changed)) else {

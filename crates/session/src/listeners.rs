@@ -1,4 +1,4 @@
-//! Reads the files of listeners that a user names, and checks that Envoy does what they say ([`check`]).
+//! Reads listeners files, and checks that Envoy does what they say ([`check`]).
 
 mod acceptor;
 mod bench;
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 pub(crate) struct ListenersFile {
     /// The text of the file.
     pub(crate) text: String,
-    /// The bootstrap that it stands for.
+    /// The bootstrap rendered from it.
     pub(crate) bootstrap: Value,
     /// The line of the file that each node of the bootstrap comes from.
     pub(crate) lines: Lines,
@@ -39,7 +39,7 @@ pub fn is_listeners_file(path: &Path) -> bool {
 /// # Errors
 /// All problems of the files.
 pub(crate) fn listeners_file(path: &Path, services: Option<&Path>) -> Result<Option<ListenersFile>, Failure> {
-    // The caller reads other files, and reports their problems.
+    // Ignore a file that cannot be read: the caller reads it, too, and reports the problem.
     let Ok(text) = file::configuration(path) else { return Ok(None) };
     if !is_listeners(&text) {
         return Ok(None);
@@ -49,7 +49,7 @@ pub(crate) fn listeners_file(path: &Path, services: Option<&Path>) -> Result<Opt
     Ok(Some(ListenersFile { text, bootstrap, lines }))
 }
 
-/// Returns the plan of a file, with the services of another one.
+/// Returns the plan of a listeners file, with the services of another file.
 ///
 /// # Errors
 /// When a file cannot be read, and for all problems of the files.
@@ -61,7 +61,7 @@ pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
     read(Source { name: &name, text: &text }, other).map_err(Failure::bad_input)
 }
 
-/// The listeners file that an Envoy configuration becomes, and what it does not express.
+/// The listeners file made from an Envoy configuration, and the parts that it cannot express.
 ///
 /// # Errors
 /// When the file cannot be read, is a listeners file already, holds several configurations, or has nothing that listeners can express.

@@ -1,4 +1,4 @@
-//! A load as a user states it: its requests, its servers, its connections and its schedule. It becomes a trial, which is sent and judged.
+//! A load as a user states it: its requests, servers, connections and schedule. It becomes a trial, which is sent and judged.
 
 mod build_traffic;
 mod data;
@@ -67,13 +67,13 @@ impl Default for Load {
 pub struct Requests {
     /// The targets, in turn.
     pub urls: Vec<GivenUrl>,
-    /// The relative frequency of each URL; none for all alike.
+    /// The relative frequency of each URL; empty if all are equally frequent.
     pub weights: Vec<f64>,
-    /// A file of requests, whose paths are requested from the host of the only URL.
+    /// A file of requests; their paths are resolved against the host of the only URL.
     pub file: Option<PathBuf>,
     /// Rows that fill in fields of the requests; None for requests without fields.
     pub data: Option<Data>,
-    /// The protocol; none for that of the scheme, which the server chooses with `https`.
+    /// The protocol; none for the default of the URL's scheme. With `https`, the server chooses it.
     pub protocol: Option<Protocol>,
     /// The method.
     pub method: String,
@@ -83,17 +83,17 @@ pub struct Requests {
     pub body: Body,
     /// True if connections keep the cookies that responses set.
     pub keeps_cookies: bool,
-    /// Size of a response of TCP, bytes.
+    /// Size of a TCP response, bytes.
     pub response_bytes: u64,
     /// Source of the definition of the gRPC service; None if the body is the encoded message.
     pub services: Option<ServiceSource>,
     /// Messages of a gRPC call.
     pub messages: u32,
-    /// Messages of gRPC calls that are timed; None for none.
+    /// The gRPC messages to time; None to time none.
     pub timed: Option<TimedMessages>,
     /// Time limit of a request.
     pub timeout: Duration,
-    /// Conditions of a response; requests whose response fails one count as failed.
+    /// Conditions on responses. A request whose response violates one counts as failed.
     pub expect: Vec<Expectation>,
 }
 
@@ -146,14 +146,14 @@ impl fmt::Debug for GivenUrl {
 /// The body of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Body {
-    /// None.
+    /// No body.
     #[default]
     Empty,
     /// A text.
     Text(String),
     /// The content of a file.
     File(PathBuf),
-    /// So many bytes.
+    /// A body of this many bytes.
     Bytes(u32),
 }
 
@@ -198,13 +198,13 @@ pub enum TimedMessages {
 /// Addresses of the servers of a load, and the network path to them.
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
-    /// Addresses of names that are not looked up.
+    /// Fixed addresses of host names, which are not looked up.
     pub resolve: Vec<StaticAddress>,
-    /// The family of addresses; none for any.
+    /// The address family; none for either.
     pub family: Option<Family>,
     /// True if connections use all addresses of a host.
     pub resolve_all: bool,
-    /// Interval at which names are looked up again; None for once.
+    /// Interval at which names are looked up again; None to look them up once.
     pub resolve_every: Option<Duration>,
     /// A Unix socket instead of the hosts.
     pub unix_socket: Option<PathBuf>,
@@ -223,7 +223,7 @@ pub struct Connections {
     pub streams: u32,
     /// Order in which connections take requests.
     pub order: PoolOrder,
-    /// The opening of connections, and the limits after which they are reopened.
+    /// When connections are opened, and the limits after which they are reopened.
     pub lifetime: Lifetime,
     /// Worker threads.
     pub workers: u32,
@@ -242,10 +242,10 @@ impl Default for Connections {
 }
 
 impl Load {
-    /// Refuses conditions on processes if none are accounted for.
+    /// Refuses conditions on processes if the load accounts for no processes.
     ///
     /// # Errors
-    /// When an account is needed and there is none.
+    /// When `needs_account` is true and the load has no account.
     pub fn check_account(&self, needs_account: bool) -> Result<(), Failure> {
         if needs_account && self.account.is_none() {
             return Err(Failure::bad_input(

@@ -19,13 +19,13 @@ use crate::update::{Say, Update};
 
 pub use hoptax_host::child::ChildLimits;
 
-/// Share of the time for the speeds of a machine that a study in seconds takes for them.
+/// Duration of the speed measurement for a smoke run of a study, as a share of the normal duration.
 const SMOKE_FACTOR: f64 = 0.1;
 
 /// Raises the limit on open files for this number of connections.
 ///
 /// # Errors
-/// When it cannot be raised as far.
+/// When it cannot be raised to this number.
 pub fn allow_connections(connections: usize) -> Result<(), Failure> {
     limits::allow_files(connections as u64).map_err(|limit| {
         Failure::environment(format!(
@@ -37,23 +37,23 @@ pub fn allow_connections(connections: usize) -> Result<(), Failure> {
     })
 }
 
-/// Raises the limit on open files for this number of connections, or as far as it can be raised, and returns the number of them that it
-/// allows then, at most that number.
+/// Raises the limit on open files for this number of connections, or as far as possible. Returns how many connections, at most `wanted`,
+/// the limit then allows.
 pub fn most_connections(wanted: usize) -> usize {
     limits::most_connections(wanted as u64) as usize
 }
 
-/// Limits each process that measurements start from now on; it writes no core file. For a program that measures what strangers ask for. A
-/// second call changes nothing.
+/// Limits each process that measurements start from now on, and prevents core files. A program that measures inputs of strangers calls
+/// this. A second call has no effect.
 pub fn limit_processes(limits: ChildLimits) {
     child::limit_children(limits);
 }
 
-/// Raises the limit on open files for a study. If it cannot be raised as far as its proxies may need, a note says so: a proxy without
-/// free files fails requests, and the check of errors withholds them.
+/// Raises the limit on open files for a study. If it cannot be raised as far as the proxies may need, a note says so: a proxy without free
+/// files fails requests, and the check of errors then withholds numbers.
 ///
 /// # Errors
-/// When it cannot be raised as far as the study itself needs.
+/// When it cannot be raised to the number that the study itself needs.
 pub(crate) fn allow_files_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failure> {
     let files = plan.most_open_files();
     limits::allow_files(files as u64).map_err(|limit| {
@@ -75,7 +75,7 @@ pub(crate) fn allow_files_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failu
     Ok(())
 }
 
-/// Measures the machine's speeds, while processors may halt: briefly for a study that runs each part for seconds only.
+/// Measures the machine's speeds while processors may halt; briefly for a smoke run.
 pub(crate) fn speeds(
     placement: &Placement,
     seed: Option<u64>,
@@ -83,19 +83,19 @@ pub(crate) fn speeds(
     say: Say<'_>,
 ) -> Result<MachineSpeeds, Failure> {
     say(Update::Note("measuring the speeds of this machine"));
-    // No child runs yet, so an interrupt may simply end the process.
+    // No child process runs yet, so an interrupt may simply end this process.
     let never = AtomicBool::new(false);
     let factor = if is_smoke { SMOKE_FACTOR } else { 1.0 };
     hoptax_tools::calibrate::speeds(placement, factor, seed.unwrap_or(1), Some(&awake::keep_awake), &never)
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 
-/// True if a new study keeps its processors from halting.
+/// True if a new study should keep its processors from halting.
 pub(crate) fn is_wanted(machine: &MachineProbe, never_halt: NeverHalt) -> bool {
     if never_halt == NeverHalt::Auto { should_never_halt(machine) } else { never_halt == NeverHalt::Always }
 }
 
-/// Chooses the number of rounds if the study leaves it to the machine, and says it with the reason.
+/// Chooses the number of rounds if the study leaves it to the machine, and reports it with the reason.
 pub(crate) fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool, say: Say<'_>) {
     if let Some(chosen) = suit::suit(plan, machine, never_halted) {
         say(Update::Note(&format!("chosen for this machine: {chosen}")));
@@ -110,8 +110,8 @@ pub(crate) struct Machine {
     pub(crate) awake: Option<Awake>,
 }
 
-/// Probes the machine, and keeps its processors from halting, if wanted. A resumed study keeps its first probe and choice, which
-/// its manifest has.
+/// Probes the machine, and keeps its processors from halting if wanted. A resumed study keeps the probe and the choice of its first
+/// session, which are in its manifest.
 pub(crate) fn examine(
     stored: Option<&Manifest>,
     placement: &Placement,

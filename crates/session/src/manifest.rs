@@ -1,4 +1,4 @@
-//! The conditions of a study's rounds besides its file, and the differences between two such conditions.
+//! The conditions under which the rounds of a study were measured, other than its file, and the differences between two sets of conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ pub struct Manifest {
     pub(crate) format: String,
     /// The name of the study file, for messages; none if a command made the study.
     pub(crate) file_name: Option<String>,
-    /// The folder of the study file, at which relative paths in it start.
+    /// The folder of the study file. Relative paths in the file start there.
     pub(crate) folder_of_file: String,
     pub(crate) hoptax_version: String,
     pub(crate) envoy_version: String,
@@ -31,26 +31,26 @@ pub struct Manifest {
     pub(crate) rounds: u32,
     /// Time limit for all rounds, seconds.
     budget_s: Option<f64>,
-    /// Precision at which the study ends.
+    /// Precision at which the study may end.
     until: Option<Until>,
     pub(crate) seed: u64,
     /// The name of the study.
     pub(crate) study: String,
-    /// Hash of the plan: arms with their fragments, and loads, without seed and number of rounds.
+    /// Hash of the plan, which covers arms with their fragments and loads, but neither the seed nor the number of rounds.
     plan_hash: String,
     /// Hashes of the hoptax and Envoy binaries.
     hoptax_hash: String,
     pub(crate) envoy_hash: String,
     /// Builds of the other programs that the study starts, by name.
     pub(crate) programs: BTreeMap<String, Build>,
-    /// SHA-256 of the files of the configurations of the user that proxies run, by the path of the configuration and that of the file.
+    /// SHA-256 of the files of the user's configurations, by the path of the configuration and then by the path of the file.
     configurations: BTreeMap<String, BTreeMap<String, String>>,
     /// The machine.
     cpu_model: String,
     cpus: u32,
     memory_bytes: u64,
     kernel: String,
-    /// The processors of the proxies, and those of generator and origins.
+    /// The processors of the proxies. Those of the generator and the origins follow.
     proxy_cpus: Vec<u32>,
     generator_cpus: Vec<u32>,
     /// Probe of the machine before the first round.
@@ -61,20 +61,20 @@ pub struct Manifest {
     pub(crate) never_halted: bool,
     /// Start of the first round, RFC 3339 in UTC.
     pub(crate) started_at: String,
-    /// Number of complete rounds each time the study was resumed.
+    /// For each resumption, the number of rounds that were complete.
     pub(crate) resumed_after_rounds: Vec<u32>,
-    /// Numbers of rounds after which it checked the widths of its intervals. Those of a session that was killed are missing.
+    /// Numbers of rounds after which the study checked the widths of its intervals. Checks of a killed session are missing.
     pub(crate) looks: Vec<u32>,
-    /// Values of the thresholds that were set, by name.
+    /// Values of the thresholds that the user set, by name.
     pub(crate) thresholds: BTreeMap<String, f64>,
 }
 
-/// Checks the format that the text of a manifest states.
+/// Checks the format version that the text of a manifest states.
 ///
 /// # Errors
-/// The reason why it is not read, and what to do instead.
+/// The reason why the version cannot be read, and what to do instead.
 pub(crate) fn check_format_of(text: &str) -> Result<(), String> {
-    /// Keys that manifests of all formats have.
+    /// Keys that manifests of all format versions have.
     #[derive(Deserialize)]
     struct Stated {
         format: String,
@@ -85,7 +85,7 @@ pub(crate) fn check_format_of(text: &str) -> Result<(), String> {
     check_format(&stated.format, RUN_FOLDER_FORMAT, stated.hoptax_version.as_deref())
 }
 
-/// A study's programs: paths of those that every study has, and builds of the others.
+/// A study's programs: the paths of those that every study has, and the builds of the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs<'a> {
     pub(crate) hoptax: &'a Path,
@@ -155,9 +155,9 @@ impl Manifest {
         all
     }
 
-    /// Reasons why the study cannot go on under the conditions of `now`; empty if it can. The threshold of quiet slices must stay the same:
-    /// it selects the slices of all rounds from which the quiet p99 is taken, so it could be chosen by a look at the result. All other
-    /// thresholds only judge what was measured.
+    /// Reasons why the study cannot continue under the conditions `now`; empty if it can. The threshold of quiet slices must not change: it
+    /// selects the slices of all rounds from which the quiet p99 is taken, so a user could choose it after a look at the result. All other
+    /// thresholds only judge measured numbers.
     pub(crate) fn resume_differences(&self, now: &Self) -> Vec<String> {
         let mut all = self.differences(now);
         let limit = |of: &Self| of.thresholds.get(QUIET_WAIT.name).copied().unwrap_or(QUIET_WAIT.default);
@@ -178,7 +178,7 @@ impl Manifest {
         let differ = pairs.into_iter().filter(|(_, one, other)| one != other);
         let mut all: Vec<String> = differ.map(|(words, ..)| words.to_owned()).collect();
         all.extend(build::differences(&self.programs, &other.programs));
-        // A plan that names another configuration differs itself.
+        // If the plan names another configuration, the plan hash differs already.
         let both = self
             .configurations
             .iter()
@@ -226,14 +226,14 @@ impl Manifest {
     }
 }
 
-/// Hash of a plan without its seed and number of rounds, and without who chose that number: when a study is resumed, it is no longer
-/// open. Published numbers change no measurement, so they are not in it.
+/// Hash of a plan without its seed, its number of rounds, and who chose that number: in a resumed study, the choice has already been made.
+/// Published numbers affect no measurement, so they are left out, too.
 fn plan_hash(plan: &Plan) -> String {
     let mut plan = Plan { seed: 0, rounds: 0, rounds_are_open: false, published: Vec::new(), ..plan.clone() };
     if let Some(link) = &mut plan.link {
         link.seed = 0;
     }
-    // Tokens of the lab are signed again each time that a request is derived.
+    // The lab's tokens are signed again each time that a request is derived.
     sha256(without_signatures(&format!("{plan:?}")).as_bytes())
 }
 

@@ -1,4 +1,4 @@
-//! Measures a study from its file to its result: the one way in which commands measure.
+//! Measures a study from its file to its result. All commands measure studies through this module.
 
 use std::path::{Path, PathBuf};
 use std::{io, panic, thread};
@@ -35,26 +35,26 @@ use crate::{environment, flames, forecast, library, rates, requirements, sitting
 pub enum Place<'a> {
     /// A new study.
     New {
-        /// Its file, with the text that is kept.
+        /// Its file, with the text to keep.
         study: Box<Study>,
-        /// Its run folder; none for one that is named after the study and the time.
+        /// Its run folder; none for a new one, named after the study and the time.
         folder: Option<&'a Path>,
-        /// True if it may replace a study that is in the folder.
+        /// True to replace a study that is already in the folder.
         force: bool,
     },
-    /// The study of a run folder, after its last complete round.
+    /// The study in a run folder, continued after its last complete round.
     Resumed(&'a Path),
 }
 
-/// An earlier sitting, whose rates are kept where the study file states none.
+/// An earlier sitting. The study keeps its rates where the study file states none.
 #[derive(Clone, Copy, Default)]
 pub enum EarlierSitting<'a> {
-    /// None.
+    /// No earlier sitting.
     #[default]
     Nothing,
-    /// The latest in the parent of the run folder, if there is one.
+    /// The latest sitting in the parent of the run folder, if there is one.
     Latest,
-    /// This one.
+    /// This sitting.
     Result(&'a StudyResult),
 }
 
@@ -63,23 +63,23 @@ pub enum EarlierSitting<'a> {
 pub struct Options<'a> {
     /// Length of the measurement.
     pub length: RequestedLength,
-    /// Seed of all random orders, instead of the study file's.
+    /// Seed of all random orders; none for the seed of the study file.
     pub seed: Option<u64>,
-    /// The Envoy. A resumed study keeps that of its first rounds, unless another one is named.
+    /// The Envoy. A resumed study keeps the Envoy of its first rounds, unless another one is named.
     pub envoy: EnvoyChoice<'a>,
     /// When idle processors are kept from halting. A resumed study keeps its first choice.
     pub never_halt: NeverHalt,
-    /// Thresholds of checks that are set, by name.
+    /// Thresholds of checks that the user set, by name.
     pub thresholds: &'a [(String, f64)],
-    /// The store that gets each round; none for none.
+    /// The store that gets each round; none to store nothing.
     pub store: Option<&'a Path>,
-    /// True if each part runs for seconds only, to see that it starts and answers.
+    /// True for a smoke run: each part runs only for seconds, to show that it starts and answers.
     pub smoke: bool,
-    /// True if the speeds of the machine are measured first.
+    /// True to measure the speeds of the machine first.
     pub with_speeds: bool,
     /// The sitting that the result will be combined or compared with.
     pub earlier_sitting: EarlierSitting<'a>,
-    /// Decides about a study that probably needs more memory than is available, given the problem; none refuses it.
+    /// Asked about a study that probably needs more memory than is available, with the problem as text. None refuses such a study.
     pub accepts_memory: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
 }
 
@@ -89,7 +89,7 @@ pub struct Measured {
     pub result: StudyResult,
     /// The run folder.
     pub folder: PathBuf,
-    /// End of the session.
+    /// How the session ended.
     pub ending: Ending,
     /// Reasons why files of the result could not be written.
     pub problems: Vec<String>,
@@ -98,7 +98,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The result of a study that ended by itself, also of a void one.
+    /// The result of a study that ended by itself, even if it is void.
     ///
     /// # Errors
     /// When it was interrupted or failed, or its files could not be written.
@@ -115,7 +115,7 @@ impl Measured {
                 let failure = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
                 Err(failure(message))
             }
-            // Each problem has been said.
+            // Each problem has been reported already.
             Ending::Complete if !self.problems.is_empty() => Err(Failure::environment(format!(
                 "files of the result are missing in `{}`: free space there, or choose another folder with --out",
                 self.folder.display()
@@ -125,11 +125,11 @@ impl Measured {
     }
 }
 
-/// Measures a study, and writes its result to its run folder. The study has a thread of its own, because pinning to processors and the
-/// death signal of children are those of a thread.
+/// Measures a study, and writes its result to its run folder. The study runs on its own thread, because pinning to processors and the death
+/// signal of child processes are per thread.
 ///
 /// # Errors
-/// When the study cannot begin. A study that began has its end in [`Measured::ending`], also if it failed.
+/// When the study cannot begin. For a study that began, [`Measured::ending`] has its end, including a failure.
 pub fn measure(
     place: &Place<'_>,
     options: &Options<'_>,
@@ -146,8 +146,8 @@ pub fn measure(
     })
 }
 
-/// Measures a study for a command that only wants its result: [`measure()`], and [`Measured::complete`]. Says which thresholds were
-/// loosened, which the outputs of the commands do not state.
+/// Measures a study for a command that needs only its result: [`measure()`], and then [`Measured::complete`]. Reports the thresholds that
+/// were loosened, because the outputs of these commands do not show them.
 ///
 /// # Errors
 /// When the study cannot begin, is interrupted or fails.
@@ -170,7 +170,7 @@ pub fn complete(
     Ok(result)
 }
 
-/// Describes an interrupt of a study. Each command knows best how what it measures goes on.
+/// Describes an interrupt of a study. Each command adds how its measurement can continue.
 fn interrupted(result: &StudyResult) -> Failure {
     let (completed, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
     Failure::interrupted().with(format!(" after {completed} of {planned} rounds"))
@@ -209,7 +209,7 @@ fn measure_on_this_thread(
     let speeds = speeds.transpose()?;
     let is_short = estimate.is_short(&length(&options.length, plan.rounds));
     let machine = examine(earlier, &placement, options.never_halt, is_short, say)?;
-    // A length that the user states replaces the number of rounds that would be chosen for the machine.
+    // If the user states a length, the number of rounds is not chosen for the machine.
     plan.rounds_are_open &= options.length == RequestedLength::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
@@ -278,7 +278,7 @@ fn measure_on_this_thread(
     Ok(Measured { result, folder: directory, ending: ran.outcome.ending, problems, manifest })
 }
 
-/// The study of a place; of a run folder, with the conditions of its rounds.
+/// Reads the study of a place; for a run folder, also the conditions of its rounds.
 fn read(place: &Place<'_>) -> Result<(Study, Option<Manifest>), Failure> {
     match place {
         Place::New { study, .. } => Ok(((**study).clone(), None)),
@@ -289,7 +289,7 @@ fn read(place: &Place<'_>) -> Result<(Study, Option<Manifest>), Failure> {
     }
 }
 
-/// The run folder of a place, in which a new study overwrites nothing.
+/// The run folder of a place. A new study must not overwrite anything there.
 fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
     match place {
         Place::Resumed(folder) => Ok((*folder).to_owned()),
@@ -307,10 +307,10 @@ fn envoy_choice<'a>(options: &Options<'a>, stored: Option<&'a Manifest>) -> Envo
     EnvoyChoice { named, ..options.envoy }
 }
 
-/// Reads the plan of a study, and checks what its options name: thresholds, and Envoys, of which none is fetched.
+/// Reads the plan of a study, and checks the thresholds and the Envoys that its options name, without fetching an Envoy.
 ///
 /// # Errors
-/// When the study or one of these is not valid, with the problems of all.
+/// When the study, a threshold or an Envoy is not valid, with all problems.
 pub fn checked_plan(
     study: &Study,
     options: &Options<'_>,
@@ -376,7 +376,7 @@ pub fn outline(mut plan: Plan, never_halt: NeverHalt, say: Say<'_>) -> Result<St
     Ok(format!("{}{needs}\n{precision}", plan.outline()))
 }
 
-/// A study that begins in its run folder, or begins again.
+/// A study that has been started or resumed in its run folder.
 struct Begun {
     folder: RunFolder,
     manifest: Manifest,
@@ -397,7 +397,7 @@ fn start(
     Ok(Begun { folder, manifest, rounds: CompleteRounds::default() })
 }
 
-/// Resumes a study from its run folder, with its previous length or a new one.
+/// Resumes a study in its run folder, with its previous length or a new one.
 fn resume(
     requested: &RequestedLength,
     directory: &Path,

@@ -9,10 +9,10 @@ use hoptax_result::{LoadResult, RunLeftOut};
 use crate::failure::Failure;
 use crate::results::{NoResult, read_load};
 
-/// The sum of the results in these files, judged. A run whose file is lost is left out, which the result states.
+/// The sum of the results in these files, judged. Leaves out a run whose file is lost, and states this in the result.
 ///
 /// # Errors
-/// When a file is no result of a load, or the results are not of one load; all reasons.
+/// When a file is no result of a load, or the results are of different loads, with all reasons.
 pub fn merged(files: &[PathBuf]) -> Result<LoadResult, Failure> {
     let (mut runs, mut left_out, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for path in files {

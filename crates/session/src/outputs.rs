@@ -1,4 +1,4 @@
-//! Writes files of a run folder, and the output files of a study. A failure to write one does not affect the others.
+//! Writes the files of a run folder, and the output files of a study. If one cannot be written, the others still are.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::replaced::replace;
 use crate::run_files::RESULT;
 use crate::tables::StudyTable;
 
-/// The text of an output file, or why there is none; None if the result has nothing to write there.
+/// The text of an output file, or why there is none; None if the result has no content for it.
 type Text = Option<Result<String, String>>;
 
 /// A file: its name and its contents.
@@ -41,12 +41,12 @@ const FILES: [File; 7] = [
     }),
 ];
 
-/// Writes all output files, each as a whole or not at all; returns one message for each failure.
+/// Writes all output files, each atomically; returns one message for each failure.
 pub fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let report = documents::study(result);
     let reports =
         OUTPUTS.iter().map(|output| (format!("report.{}", output.extension), (output.text)(&report)));
-    // Not every result has numbers for each of the other files.
+    // A result may have no content for some files.
     let others = FILES.iter().filter_map(|(name, text)| Some(((*name).to_owned(), text(result)?)));
     let mut problems = Vec::new();
     for (name, text) in others.chain(reports) {
@@ -59,7 +59,7 @@ pub fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     problems
 }
 
-/// Writes a text to a run folder, as a whole or not at all.
+/// Writes a text to a run folder atomically.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     replace(path, text)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))

@@ -1,6 +1,6 @@
-//! Pages of the book that the program knows the content of: one for each function of the catalogue, each built-in study and each check, and
-//! the guide of operators, which is made of the price list. They are kept in `docs/`, where readers of the repository find them too; a test
-//! compares them with what is made here.
+//! Pages of the book that the program generates: one for each function of the catalogue, each built-in study and each check, and the guide
+//! for operators from the price list. They are kept in `docs/`, so that readers of the repository find them there. A test compares them
+//! with the generated text.
 
 mod checks;
 mod functions;
@@ -17,23 +17,23 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The table of contents of the book, below the folder of the documents.
+/// The table of contents of the book, relative to the folder of the documents.
 const SUMMARY: &str = "SUMMARY.md";
-/// The list of the pages of a kind, below their folder.
+/// The list of the pages of a kind, relative to their folder.
 const LIST: &str = "README.md";
 
 /// The pages of one kind.
 struct Chapter {
-    /// Their folder, below that of the documents.
+    /// Their folder, relative to that of the documents.
     folder: &'static str,
-    /// Their list, a page too.
+    /// The page that lists them.
     list: String,
     /// The name of each page, and its text, in the order of the names.
     pages: Vec<(String, String)>,
 }
 
-/// All these pages, and the table of contents with a line for each, by their paths below `documents`. The other lines of the table of
-/// contents are those that it has.
+/// All generated pages, and the table of contents with a line for each, by their paths relative to `documents`. The other lines of the
+/// table of contents stay as they are.
 ///
 /// # Errors
 /// When `documents` has no table of contents, or the catalogue or the price list cannot be read.
@@ -58,7 +58,7 @@ pub fn all(documents: &Path) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-/// Writes all of them, and returns their number. Pages of what is gone stay.
+/// Writes all pages, and returns their number. Does not remove pages whose subject no longer exists.
 ///
 /// # Errors
 /// As [`all`], and when a file cannot be written.

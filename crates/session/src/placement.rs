@@ -1,10 +1,10 @@
-//! Divides the processors of this machine between the proxies, and the generator and servers.
+//! Divides the processors of this machine between the proxies on one side, and the generator and the servers on the other.
 
 use hoptax_host::processors::{self, Placement};
 
 use crate::failure::Failure;
 
-/// The processors of one proxy with one worker, and of the others.
+/// The processors of a proxy with one worker, and the remaining processors.
 ///
 /// # Errors
 /// When the allowed processors cannot be read.
@@ -12,7 +12,7 @@ pub(crate) fn placement() -> Result<Placement, Failure> {
     for_workers(1)
 }
 
-/// The processors of proxies with this many workers, and of the others: a processor for each worker if at least half of all are left.
+/// The processors of proxies with this many workers, and the remaining processors. Each worker gets one if at least half of all remain.
 ///
 /// # Errors
 /// When the allowed processors cannot be read.

@@ -1,8 +1,9 @@
 //! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
-//! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that answer alike in one
-//! study. If the parts do not add up, a second study measures them again, and pairs of them. `hoptax_bootstrap` changes the configuration,
-//! `hoptax_subject` reads the user's files and runs Envoy, and `hoptax_judge::bill` computes the bill from the result of a study.
+//! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures, in one study, the variants that
+//! give the same answers. If the parts do not add up, a second study measures them again, and pairs of them. `hoptax_bootstrap` changes the
+//! configuration, `hoptax_subject` reads the user's files and runs Envoy, and `hoptax_judge::bill` computes the bill from the result of a
+//! study.
 
 mod activity;
 mod budget;
@@ -68,15 +69,15 @@ const PAGE: &str = "bill.html";
 pub struct PriceSettings<'a> {
     /// The file with the configuration.
     pub configuration: &'a Path,
-    /// The listener, by its name or a unique prefix of it; none for the first that forwards a request.
+    /// The listener, by its name or a unique prefix; none for the first that forwards a request.
     pub listener: Option<&'a str>,
-    /// The request; none for one that is derived from the routes.
+    /// The request; none to derive it from the routes.
     pub request: Option<&'a RequestLine>,
     /// The user's headers of the request, names and values.
     pub headers: &'a [(String, String)],
-    /// The names of the parts that are measured; none for all.
+    /// The names of the parts to measure; empty for all.
     pub without: &'a [String],
-    /// The changes that are also measured.
+    /// Changes to measure in addition.
     pub what_if: &'a [Change],
     /// Requests per second to the proxy; none for a share of the capacity of the slowest variant.
     pub rate: Option<f64>,
@@ -84,7 +85,7 @@ pub struct PriceSettings<'a> {
     pub price_per_core_hour: Option<f64>,
 }
 
-/// A given configuration, whose bill is wanted.
+/// A given configuration to price.
 pub struct Configuration<'a> {
     settings: PriceSettings<'a>,
     given: Given,
@@ -96,11 +97,11 @@ pub struct Configuration<'a> {
 pub struct Studies<'a> {
     /// The run folder.
     pub folder: &'a Path,
-    /// True if the bill of the folder continues.
+    /// True to continue the bill in the folder.
     pub is_resumed: bool,
-    /// The time of the bill, which its studies share; none for the rounds of a bill.
+    /// The time limit of the bill, which its studies share; none to measure the default number of rounds.
     pub budget: Option<Budget>,
-    /// Options of the studies; without a number of rounds, for those of a bill.
+    /// Options of the studies. Without a number of rounds, they have the default of bills.
     pub options: Options<'a>,
 }
 
@@ -123,8 +124,8 @@ impl<'a> Configuration<'a> {
         Ok(Self { settings, given, catalogue: library::catalogue()? })
     }
 
-    /// Reads a configuration whose sender may neither read files of this machine nor run programs on it. Call [`Self::listed`] before
-    /// anything else: it refuses what this function cannot find.
+    /// Reads a configuration from somebody who must not read files of this machine or run programs on it. Call [`Self::listed`] before
+    /// anything else: it makes checks that this function cannot make.
     ///
     /// # Errors
     /// When the file cannot be read, is not a configuration, or names another file.
@@ -133,12 +134,12 @@ impl<'a> Configuration<'a> {
         Ok(Self { settings, given, catalogue: library::catalogue()? })
     }
 
-    /// Description of the file if the configuration is only a part of it, for example a dump; None for a configuration itself.
+    /// Description of the file if the configuration is only a part of it, as in a dump; None if the file is the configuration.
     pub fn described(&self) -> Option<&str> {
         self.given.described()
     }
 
-    /// Its listeners, without starting anything.
+    /// Its listeners, without starting any process.
     ///
     /// # Errors
     /// When the configuration cannot be adapted to this machine, or has no such listener or part.
@@ -146,7 +147,7 @@ impl<'a> Configuration<'a> {
         passed::listed(adapt(&self.given, Path::new("FOLDER"))?, &self.settings, self.catalogue)
     }
 
-    /// Checks that the files exist that the configuration names.
+    /// Checks that the files named by the configuration exist.
     ///
     /// # Errors
     /// When one is missing.
@@ -154,7 +155,7 @@ impl<'a> Configuration<'a> {
         self.given.check_files(&listed.adapted).map_err(Failure::bad_input)
     }
 
-    /// The run folder of the bill, which is created; none for one that is named after the time.
+    /// Creates the run folder of the bill; `folder` is none for one that is named after the time.
     ///
     /// # Errors
     /// When it cannot be created, or its name is not UTF-8.
@@ -162,7 +163,7 @@ impl<'a> Configuration<'a> {
         run_folder::make_folder(&run_folder::path_of(folder, STUDY))
     }
 
-    /// Measures the variants that answer as the whole does, and writes the bill to the run folder.
+    /// Measures the variants that give the same answers as the whole, and writes the bill to the run folder.
     ///
     /// # Errors
     /// When a study cannot begin, fails or is interrupted.
@@ -181,7 +182,7 @@ impl<'a> Configuration<'a> {
         let began = Instant::now();
         let budget = studies.budget.map(|budget| budget.of_first(began, tries.all_off.is_some()));
         let measured = tries.measured();
-        // The second copy of the whole counts, too.
+        // Include the second copy of the whole.
         let subjects = budget::subjects(measured.len() + 1);
         let mut source = Source {
             configuration: &configuration,
@@ -194,7 +195,7 @@ impl<'a> Configuration<'a> {
             |source| study_file(source, StudyOfBill::First, &tries.whole.variant, &measured, settings.rate);
         if studies.is_resumed {
             let begun = run_folder::study(folder)?.0.file;
-            // Its slices depend on the time that the tries left.
+            // The number of slices depends on the time that the tries left.
             let blocks = (FEWEST_BLOCKS..=MOST_BLOCKS)
                 .find(|blocks| is_same_measurement(&begun, &file_of(Source { blocks: *blocks, ..source })));
             let Some(blocks) = blocks else {
@@ -209,7 +210,7 @@ impl<'a> Configuration<'a> {
         let result =
             studies.run(file_of(source), Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
         let mut bill = bill(&result, order::order(settings, tries));
-        // The first study is kept if a second one fails or is interrupted.
+        // Write the bill now, so that the first study is kept if a second one fails or is interrupted.
         write(folder, &bill)?;
         let pace = Pace::measured(&result, began.elapsed(), tries.of_each);
         let second = is_in_doubt(&bill).then(|| second_study::size(&bill));
@@ -250,12 +251,12 @@ impl<'a> Configuration<'a> {
 struct Length {
     /// Number of rounds if the user states none.
     rounds: u32,
-    /// Its share of the time of the bill, instead.
+    /// Its share of the time limit of the bill, instead of a number of rounds.
     budget: Option<Duration>,
 }
 
 impl Studies<'_> {
-    /// The time for rounds of the last study, which is as fast as the first; none without a budget.
+    /// The time for rounds of the last study, if it runs at the pace of the first; none without a budget.
     fn left(&self, pace: &Pace) -> Option<Duration> {
         self.budget.map(|budget| budget.of_last(Instant::now(), pace))
     }
@@ -290,7 +291,7 @@ impl Studies<'_> {
     }
 }
 
-/// True if two studies ask for the same measurement. Signatures of the lab's token are ignored, because each run signs it anew.
+/// True if two studies ask for the same measurement. Ignores signatures of the lab's token, because each run signs it anew.
 fn is_same_measurement(earlier: &StudyFile, current: &StudyFile) -> bool {
     let unsigned = |file: &StudyFile| without_signatures(&format!("{file:?}"));
     unsigned(earlier) == unsigned(current)
@@ -301,7 +302,7 @@ pub fn page(folder: &Path) -> String {
     folder.join(PAGE).display().to_string()
 }
 
-/// The text of the bill in a run folder, also of one whose second study did not end; none if its first study did not.
+/// The text of the bill in a run folder, even if its second study did not end; none if its first study did not end.
 pub fn written(folder: &Path) -> Option<String> {
     fs::read_to_string(folder.join(BILL)).ok()
 }

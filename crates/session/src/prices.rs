@@ -1,4 +1,4 @@
-//! The published price list, and the study that carries it to this machine.
+//! The published price list, and the study that converts it to this machine.
 
 use std::io::Read;
 use std::sync::OnceLock;
@@ -14,12 +14,12 @@ use crate::results::parse;
 use crate::study::Study;
 use crate::update::Say;
 
-/// The study result behind the published price list, as `build.rs` compresses it.
+/// The study result behind the published price list, compressed by `build.rs`.
 const LIST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/price-list.zlib"));
 /// The study of the anchor functions.
 const ANCHORS: &str = "anchors";
 
-/// The published price list, which takes long to read: only the first call does.
+/// The published price list. Reading it is slow, so only the first call does it.
 ///
 /// # Errors
 /// When this version cannot read it.
@@ -37,7 +37,7 @@ fn read_published() -> Result<StudyResult, Failure> {
     parse(name, &text)
 }
 
-/// Measures the anchor functions, from whose costs on this machine those of the others follow.
+/// Measures the anchor functions. The costs of the other functions on this machine are derived from theirs.
 ///
 /// # Errors
 /// When the study cannot begin, fails, is interrupted or is void.
@@ -50,7 +50,7 @@ pub fn measure_anchors(
     let study = Box::new(Study::named(ANCHORS)?);
     let place = Place::New { study, folder: Some(folder.path()), force: false };
     let measured = complete(&place, options, interrupt, say);
-    // Its folder is removed, so nothing continues it.
+    // Its folder is removed afterwards, so the study cannot be resumed.
     let here =
         measured.map_err(|failure| if failure.is_interrupt() { Failure::interrupted() } else { failure })?;
     if here.verdict != Verdict::Void {
@@ -63,10 +63,10 @@ pub fn measure_anchors(
     Err(Failure::void(why))
 }
 
-/// Returns the prices on this machine: those of `list`, carried by the functions that `here` has measured.
+/// Returns the prices on this machine: those of `list`, converted with the functions measured in `here`.
 ///
 /// # Errors
-/// When one of the two has no costs in use, or when they share no function that both know precisely.
+/// When one of the two has no costs in use, or when no function is known precisely in both.
 pub fn prices_on_this_machine(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, Failure> {
     if let Some(why) = not_in_use(list, here) {
         return Err(Failure::bad_input(format!(

@@ -1,4 +1,4 @@
-//! The progress of a study, as numbers and in words, from the updates that it sends.
+//! The progress of a study as numbers and text, from the updates that the study sends.
 
 mod plain;
 
@@ -29,17 +29,17 @@ pub struct Progress {
     rounds: Option<u32>,
     /// Current or last complete round, from 0; none before the first.
     round: Option<u32>,
-    /// Slices of earlier sessions, which do not count towards the speed of this one.
+    /// Slices of earlier sessions, which do not count for the speed of this session.
     done_before: u64,
     done: u64,
-    /// End of the first slice of this session. The time before it, for capacities and the like, is needed once only.
+    /// End of the first slice of this session. The time before it, for example for capacities, is needed only once.
     measuring_since: Option<Instant>,
     /// Current activity other than measuring; empty if none.
     activity: &'static str,
 }
 
 impl Progress {
-    /// Starts the progress of a study that has `rounds_done` complete rounds from earlier sessions.
+    /// The progress of a study with `rounds_done` complete rounds from earlier sessions.
     pub fn new(slices_per_round: u64, rounds_done: u32) -> Self {
         let done = slices_per_round * u64::from(rounds_done);
         Self {
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Takes an update of this moment into account.
+    /// Applies an update that arrived at `now`.
     pub fn update(&mut self, update: &Update<'_>, now: Instant) {
         match update {
             Update::Rounds(rounds) => self.rounds = *rounds,
@@ -81,13 +81,13 @@ impl Progress {
         };
     }
 
-    /// The state for a view, at this moment, with the costs so far.
+    /// The state at this moment for a live view, with the costs so far.
     pub fn view<'a>(&self, at: Instant, so_far: Option<&'a CostsSoFar>) -> Study<'a> {
         let SliceCount { done, all } = self.slices();
         Study { now: self.now(), done_share: done as f64 / all.max(1) as f64, left: self.left(at), so_far }
     }
 
-    /// The slices that are done, and all slices; those of the current round if the number of rounds is not known.
+    /// The completed slices and all slices; those of the current round if the number of rounds is unknown.
     pub fn slices(&self) -> SliceCount {
         match self.rounds {
             Some(_) => SliceCount { done: self.done, all: self.all() },
@@ -95,18 +95,18 @@ impl Progress {
         }
     }
 
-    /// All slices; none if the number of rounds is not known.
+    /// All slices; none if the number of rounds is unknown.
     fn all(&self) -> u64 {
         self.slices_per_round * self.rounds.map_or(0, u64::from)
     }
 
-    /// Slices of the current round that are done.
+    /// Completed slices of the current round.
     fn done_of_round(&self) -> u64 {
         let before = self.round.map_or(self.done_before, |round| self.slices_per_round * u64::from(round));
         self.done.saturating_sub(before)
     }
 
-    /// The time left, in words. It is not known if the total number of rounds is not, and while less than a hundredth is done.
+    /// The remaining time as text. None if the total number of rounds is unknown, or while less than a hundredth is done.
     fn left(&self, at: Instant) -> Option<String> {
         self.rounds?;
         let (left, now) = (self.all().saturating_sub(self.done), self.done - self.done_before);

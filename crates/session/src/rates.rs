@@ -1,11 +1,11 @@
-//! Rates of open loops that a study file leaves to the machine: further rounds and further sittings keep those of the first, since
-//! results under different loads are neither combined nor compared.
+//! Rates of open loops that a study file leaves to the machine. Later rounds and sittings keep the rates of the first, because results
+//! under different loads are neither combined nor compared.
 
 use hoptax_plan::plan::{Open, Plan, Rate};
 use hoptax_plan::record::RoundRecord;
 use hoptax_result::StudyResult;
 
-/// Keeps the rates of the rounds of a study that is resumed.
+/// Sets the rates to those of the earlier rounds of a resumed study.
 pub(crate) fn keep_those_of_rounds(plan: &mut Plan, rounds: &[RoundRecord]) {
     keep(plan, |number, _| {
         let mut slices = rounds.iter().flat_map(|round| &round.slices);
@@ -13,12 +13,12 @@ pub(crate) fn keep_those_of_rounds(plan: &mut Plan, rounds: &[RoundRecord]) {
     });
 }
 
-/// Keeps the rates of an earlier sitting. Returns a sentence about each.
+/// Sets the rates to those of an earlier sitting. Returns a sentence about each.
 pub(crate) fn keep_those_of_sitting(plan: &mut Plan, earlier: &StudyResult) -> Vec<String> {
     keep(plan, |_, name| earlier.plan.loads.iter().find(|load| load.name == name)?.rate)
 }
 
-/// Sets each rate that the plan takes from the capacity of the slowest arm, by the number and the name of the load.
+/// Sets each rate that the plan would take from the capacity of the slowest arm. `rate_of` gets the number and the name of the load.
 fn keep(plan: &mut Plan, rate_of: impl Fn(usize, &str) -> Option<f64>) -> Vec<String> {
     let mut kept = Vec::new();
     for (number, load) in plan.loads.iter_mut().enumerate() {

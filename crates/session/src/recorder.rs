@@ -1,4 +1,4 @@
-//! Puts a running study into the store, round by round.
+//! Copies a running study into the store, round by round.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::store;
 use crate::update::{Say, Update};
 
-/// Puts the rounds of a study into a store, if there is one. The store is opened for each round, so that other processes can use it in
-/// between. Errors of the store never end a study, because its folder has everything.
+/// Copies the rounds of a study into a store, if there is one. It opens the store anew for each round, so that other processes can use it
+/// in between. Errors of the store never end a study, because the run folder has everything.
 pub(crate) struct Recorder<'a> {
     say: Say<'a>,
     store: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Opens the store, to learn before the first round if it can be used. Without one, nothing is stored.
+    /// Opens the store once, so that an unusable store is reported before the first round. Without a store, nothing is stored.
     pub(crate) fn open(store: Option<PathBuf>, folder: &Path, say: Say<'a>) -> Result<Self, Failure> {
         if let Some(path) = &store {
             store::with_existing_or_new(path, |_| Ok(()), say)?;
@@ -27,7 +27,7 @@ impl<'a> Recorder<'a> {
         Ok(Self { say, store, folder: folder.to_owned(), next: 0 })
     }
 
-    /// Stores the rounds up to this one. If that fails, they are stored with a later round.
+    /// Stores the rounds up to this one. If that fails, they are stored together with a later round.
     pub(crate) fn add_round(&mut self, round: u32) {
         let Some(path) = &self.store else { return };
         let end = round + 1;

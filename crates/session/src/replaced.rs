@@ -1,4 +1,4 @@
-//! Writes files of a run folder so that a reader finds the old content or the new one.
+//! Writes files of a run folder atomically: a reader finds either the old content or the new one.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -7,25 +7,25 @@ use std::path::Path;
 
 use crate::store::has_secrets;
 
-/// Mode of a file that its owner alone reads and writes.
+/// Mode of a file that only its owner can read and write.
 const OWNER_ONLY: u32 = 0o600;
 
-/// Replaces a file atomically: a reader finds the old content or the new one, also after a crash of the machine. The
-/// content must be on the disk before the rename, and the rename is kept only by writing the folder.
+/// Replaces a file atomically, also with respect to a crash of the machine: the content must be on disk before the rename, and the rename
+/// is durable only after the folder is synced.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     replace_by(path, text, File::create(path.with_extension("unfinished"))?)
 }
 
-/// Writes a study file. One that states secrets, such as the user's own headers, can be read by its owner only.
+/// Writes a study file. If it contains secrets, such as the user's own headers, only its owner can read it.
 pub(crate) fn write_study(path: &Path, text: &str) -> io::Result<()> {
     if has_secrets(text) { write_private(path, text) } else { replace(path, text) }
 }
 
-/// Writes a file that its owner alone can read.
+/// Writes a file that only its owner can read.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
     let file = File::options().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&unfinished)?;
-    // A file that an earlier run left has the mode of that time.
+    // An existing file of an earlier run keeps its old mode otherwise.
     file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
     replace_by(path, text, file)
 }

@@ -19,10 +19,10 @@ use crate::failure::Failure;
 pub(crate) const COUNTS_NO_CPU_TIME: &str = "this kernel does not count the CPU time of threads: turn it on with \
                                              `sysctl kernel.task_delayacct=1`, or use a kernel with CONFIG_SCHEDSTATS";
 
-/// Fails with all requirements of a plan that are missing, and with advice. `folder` is that of the study file.
+/// Checks that nothing is missing that a plan requires. `folder` is that of the study file.
 ///
 /// # Errors
-/// When anything is missing.
+/// All missing requirements, with advice.
 pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     let search_path = env::var_os("PATH").unwrap_or_default();
     let mut problems = missing(plan, &search_path);
@@ -32,7 +32,7 @@ pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     problems.extend(missing_commands(plan, folder, &search_path));
     let has_networks = plan.link.is_some() || plan.arms.iter().any(|arm| arm.network.is_some());
     if has_networks && problems.is_empty() {
-        // A namespace is removed at once with its last handle.
+        // The namespace is removed when its last handle is dropped, here at once.
         problems.extend(Namespace::create().err().map(|error| error.to_string()));
     }
     if plan.profile && !may_sample_kernel() {
@@ -44,7 +44,7 @@ pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     Err(Failure::environment(format!("the study `{}` cannot begin: {}", plan.name, problems.join("; "))))
 }
 
-/// True if perf may take samples in the kernel, with the names of its functions.
+/// True if perf may sample the kernel and read the names of its functions.
 pub(crate) fn may_sample_kernel() -> bool {
     let setting = |name: &str| -> Option<i32> {
         fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
@@ -71,7 +71,7 @@ fn missing(plan: &Plan, search_path: &OsStr) -> Vec<String> {
     packages.iter().map(problem).collect()
 }
 
-/// The missing programs of applications and of callers: those of `apps/`, and commands of the user.
+/// The missing programs of applications and callers: those of `apps/`, and the user's own commands.
 fn missing_commands(plan: &Plan, folder: &Path, search_path: &OsStr) -> Vec<String> {
     let mut problems = BTreeSet::new();
     let problem = |program: &str, what: &dyn Display, remedy: &str| {

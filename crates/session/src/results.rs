@@ -14,34 +14,35 @@ use crate::run_files::{RESULT, STUDY};
 use crate::store::folder;
 use crate::{environment, run_folder};
 
-/// The names of results in a run folder, by precedence: the result of a command that measured a study comes before that of the study.
+/// The names of results in a run folder, by precedence: the result of a command that measures a study takes precedence over that of the
+/// study.
 const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
 
-/// True if a word names a file or a run folder. Otherwise it names a run of a store, whose numbers and labels have no `/`.
+/// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
 pub fn is_path(word: &str) -> bool {
     let path = Path::new(word);
     word.contains('/') || path.is_file() || folder::is_run(path)
 }
 
-/// The text of a result of any kind: of the file, or of the result of a run folder that its command printed.
+/// The text of a result of any kind, from the file itself, or from the result in a run folder that its command printed.
 ///
 /// # Errors
-/// When the file or the folder has no result; the message says what the folder is instead.
+/// When the file or the folder has no result. The message says what the folder contains instead.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
     fs::read_to_string(&file)
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", file.display())))
 }
 
-/// The page that the command wrote beside the result which [`text`] reads of a run folder; none of a file, or if it is not there.
+/// The page that a command wrote beside the result that [`text`] reads from a run folder; none for a file, or if there is no page.
 pub fn page(path: &Path) -> Option<PathBuf> {
     let result = if path.is_dir() { shown(path).ok()? } else { return None };
     let name = if result.ends_with("bill.json") { "bill.html" } else { "report.html" };
     Some(path.join(name)).filter(|page| page.is_file())
 }
 
-/// The study file of a run folder in which `hoptax study --resume` continues the study: this machine measured it, and the result which
-/// [`text`] reads is that of the study. None of other folders.
+/// The study file of a run folder in which `hoptax study --resume` can continue: this machine measured the study, and the result that
+/// [`text`] reads is that of the study itself. None for other folders.
 pub fn resumable(folder: &Path) -> Option<PathBuf> {
     let is_of_study = folder.is_dir() && shown(folder).is_ok_and(|result| result.ends_with(RESULT));
     let study = Some(folder.join(STUDY)).filter(|study| is_of_study && study.is_file());
@@ -101,10 +102,10 @@ pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     }
 }
 
-/// Reason why a file has no result of a load. The text follows the name of the file.
+/// Reason why a file has no result of a load, worded to follow the name of the file.
 #[derive(Debug)]
 pub enum NoResult {
-    /// The file is missing, or its end is missing.
+    /// The file is missing or truncated.
     Lost(String),
     /// The file is of another kind, or cannot be read.
     Other(String),

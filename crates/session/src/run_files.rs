@@ -1,6 +1,6 @@
 //! The names of the files in a run folder.
 
-/// The result, which is written when the study ends.
+/// The result, which is written at the end of the study.
 pub(crate) const RESULT: &str = "result.json";
 /// The study file.
 pub(crate) const STUDY: &str = "study.yaml";
@@ -8,10 +8,10 @@ pub(crate) const STUDY: &str = "study.yaml";
 pub(crate) const MANIFEST: &str = "run.json";
 /// The folder with one file for each complete round.
 pub(crate) const ROUNDS: &str = "rounds";
-/// The folder with the dump of a pod that a bill is of, which may hold secrets.
+/// The folder with the dump of the pod that a bill is about, which may contain secrets.
 pub(crate) const POD_DUMP: &str = "pod-dump";
 
-/// The file of a complete round, counted from 0.
+/// The path of a complete round; rounds are counted from 0.
 pub(crate) fn round_file(round: u32) -> String {
     format!("{ROUNDS}/{round}.json")
 }

@@ -1,7 +1,7 @@
 //! The run folder of a study, from which a killed study can be resumed.
 //!
-//! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and `rounds/N.json` is a complete
-//! round. A `result.json` is about all of them. A running study holds a lock on the folder.
+//! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and each `rounds/N.json` is a complete
+//! round. A `result.json` covers all rounds in the folder. A running study holds a lock on the folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) struct RunFolder {
     _lock: FolderLock,
 }
 
-/// The complete rounds of earlier sessions, the end of each, seconds since the start of the study, and the looks at them.
+/// The complete rounds of earlier sessions, the end of each in seconds since the start of the study, and the interim looks at them.
 #[derive(Debug, Default)]
 pub(crate) struct CompleteRounds {
     pub(crate) earlier: Earlier,
@@ -59,7 +59,7 @@ pub(crate) fn path_of(out: Option<&Path>, name: &str) -> PathBuf {
 /// Reads the study file and `run.json` of a run folder.
 ///
 /// # Errors
-/// When it is none that can be resumed.
+/// When the folder has no study that can be resumed.
 pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     let refused = |error: &dyn std::fmt::Display| {
         Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
@@ -74,7 +74,7 @@ pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
 /// Reads the study of a run folder, with the conditions of its rounds.
 ///
 /// # Errors
-/// When the folder is none that can be resumed, and all problems of its study file.
+/// When the folder has no study that can be resumed, and all problems of its study file.
 pub fn study(path: &Path) -> Result<(Study, Manifest), Failure> {
     let (text, manifest) = read(path)?;
     let folder = PathBuf::from(&manifest.folder_of_file);
@@ -87,30 +87,30 @@ pub fn is_in_use(path: &Path) -> bool {
     lock(path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// The lock on a folder. It ends with this value: a process that another thread is starting holds a copy of the file until it executes its
-/// program, and would otherwise hold the lock as long.
+/// The lock on a folder, which is released when dropped. It is unlocked explicitly: a child process that another thread is starting holds a
+/// duplicate of the descriptor until it calls exec, and closing ours alone would not release the lock.
 #[derive(Debug)]
 struct FolderLock(File);
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // Cannot fail for a file that is locked.
+        // Unlocking a locked file cannot fail.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// Locks a folder. Files in it are replaced, so none of them could hold the lock.
+/// Locks the folder itself. Its files are replaced, so none of them could hold the lock.
 fn lock(path: &Path) -> io::Result<FolderLock> {
     let folder = File::open(path)?;
     flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
     Ok(FolderLock(folder))
 }
 
-/// Makes a run folder, or a folder in one, and returns its absolute path, because Envoy reads and writes there too. Its configuration is
-/// JSON, which has no other text than UTF-8. A study in it begins with [`RunFolder::begin`].
+/// Creates a run folder or a subfolder, and returns its absolute path, because Envoy reads and writes there, too. The path must be UTF-8,
+/// because Envoy's configuration is JSON. A study in the folder begins with [`RunFolder::begin`].
 ///
 /// # Errors
-/// When it cannot be made, or has another name.
+/// When it cannot be created, or its path is not UTF-8.
 pub(crate) fn make_folder(path: &Path) -> Result<PathBuf, Failure> {
     if path.to_str().is_none() {
         return Err(Failure::bad_input(format!(
@@ -131,11 +131,11 @@ pub(crate) fn make_folder(path: &Path) -> Result<PathBuf, Failure> {
     )))
 }
 
-/// Makes the run folder of a study whose slices are measured elsewhere, in the pods of a cluster: `out`, or one that is named after the study
-/// and the time.
+/// Creates the run folder of a study whose slices are measured in the pods of a cluster: `out`, or a folder named after the study and the
+/// time.
 ///
 /// # Errors
-/// When it cannot be made, or holds a result that would be overwritten without `force`.
+/// When it cannot be created, or holds a result that would be overwritten without `force`.
 pub fn for_pods(out: Option<&Path>, study: &str, force: bool) -> Result<PathBuf, Failure> {
     let path = path_of(out, study);
     check_free(&path, force)?;
@@ -181,7 +181,7 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
 }
 
 impl RunFolder {
-    /// Starts a study in a folder, and removes the result and the rounds of an earlier one.
+    /// Starts a study in a folder, and removes the result and the rounds of an earlier study.
     pub(crate) fn begin(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let folder = Self::locked(path)?;
         let write = || -> io::Result<()> {
@@ -213,7 +213,7 @@ impl RunFolder {
         }
         let folder = Self::locked(path)?;
         let mut complete = CompleteRounds { looks: earlier.looks.clone(), ..CompleteRounds::default() };
-        // Stop at the first missing round, and at an incomplete one, which was being written.
+        // Stop at the first round that is missing or was interrupted while it was written.
         while let Ok(text) = fs::read_to_string(path.join(round_file(complete.ended_s.len() as u32))) {
             let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };
             complete.earlier.elapsed_s = round.elapsed_s;
@@ -239,7 +239,7 @@ impl RunFolder {
         replace(&self.path.join(MANIFEST), &text).map_err(|error| unusable(&self.path, &error))
     }
 
-    /// Writes `run.json` again if the study has looked meanwhile, so that these looks count when it is resumed.
+    /// Writes `run.json` again if the study has made interim looks since, so that they count after it is resumed.
     pub(crate) fn record_looks(&self, manifest: &Manifest, looks: &[u32]) -> Result<(), Failure> {
         if manifest.looks == looks {
             return Ok(());
@@ -249,8 +249,8 @@ impl RunFolder {
         self.write(&manifest)
     }
 
-    /// Stores a complete round, and removes the result of a resumed study, which is not about this round. Until then it is about
-    /// all of them, so a study that is killed before loses nothing.
+    /// Stores a complete round, and first removes the result of a resumed study, which does not cover this round. The result is kept until
+    /// then, so a study that is killed before the end of its first new round loses nothing.
     pub(crate) fn store_round(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
         remove_result(&self.path)?;
         let stored = serde_json::json!({"elapsed_s": elapsed_s, "record": record});

@@ -1,4 +1,4 @@
-//! Several sittings of one study: finds those beside a new one, combines them, and writes the combined result.
+//! Several sittings of one study: finds those stored beside a new one, combines them, and writes the combined result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ pub struct Combined {
     pub document: Document,
 }
 
-/// Combines a new result with the other sittings in its parent folder: same study, same programs, same machine. Says which results of
-/// the same study are excluded. None if there is nothing to combine.
+/// Combines a new result with the other sittings in its parent folder that have the same study, programs and machine. Reports which results
+/// of the same study are excluded. None if there is nothing to combine.
 ///
 /// # Errors
 /// When another sitting cannot be read, or the combined result cannot be written.
@@ -62,8 +62,8 @@ pub fn latest(parent: &Path, manifest: &Manifest) -> Option<StudyResult> {
     sittings.find_map(|(path, _)| read(&path).ok()).map(|part| part.result)
 }
 
-/// Combines the results of these run folders, and writes the combined result to `out`, or beside the first. Sittings that differ are
-/// combined only with `force`. None if there is nothing to combine.
+/// Combines the results of these run folders, and writes the combined result to `out`, or beside the first of them. Combines sittings that
+/// differ only with `force`. None if there is nothing to combine.
 ///
 /// # Errors
 /// When a result cannot be read or is given twice, when sittings differ, or when the combined result cannot be written.
@@ -117,11 +117,11 @@ pub fn combine_given(
     write(parts.into_iter().map(|(_, part)| part).collect(), &folder)
 }
 
-/// A stored sitting with its numbers computed from its evidence and judged anew, so that all sittings are judged alike, by the
-/// checks of this version.
+/// A stored sitting whose numbers are computed again from its evidence and judged anew, so that all sittings are judged by the checks of
+/// this version.
 fn judged(path: &Path) -> Result<Part, Failure> {
     let mut part = read(path)?;
-    // Several sittings as one result have no evidence of their own.
+    // A combined result of several sittings has no evidence.
     if !part.result.rounds.is_empty() {
         let limits = match run_folder::read(path) {
             Ok((_, manifest)) => thresholds::limits(&thresholds::set(Some(&manifest), &[]))?,
@@ -151,7 +151,7 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
     let document = documents::sittings(&result, &one);
     let files = [
-        // Read by programs only, and large.
+        // Compact, because it is large and only programs read it.
         (".json", serde_json::to_string(&result).map_err(Failure::environment)? + "\n"),
         ("-result.json", serde_json::to_string(&one).map_err(Failure::environment)? + "\n"),
         (".md", markdown::text(&document)),
@@ -165,7 +165,7 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     Ok(Some(Combined { result, document }))
 }
 
-/// Says if the intervals of combined sittings are not valid for the machine, or are wide because there are few sittings.
+/// A warning if the intervals of combined sittings are not valid for the machine, or are wide because there are few sittings.
 pub fn caveat(result: &SittingsResult) -> Option<&'static str> {
     let stating = (0..result.sittings.len()).filter(|sitting| result.states(*sitting)).count();
     match stating {

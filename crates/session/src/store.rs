@@ -1,12 +1,12 @@
-//! The store: results of studies and loads in one SQLite file, with the files of their run folders. [`with_existing`] finds it, and
-//! salvages it when it is damaged.
+//! The store: results of studies and loads in one SQLite file, with the files of their run folders. [`with_existing`] opens it, and
+//! salvages it if it is damaged.
 //!
-//! A run is a row of columns that lists need, the files of its folder as they were, and its labels. Numbers of its result are
-//! also rows, so that [`Store::series`] reads a number over many runs without parsing results. Rows are derived from the
-//! files ([`describe`]), which are the source of truth.
+//! A run is a row of the columns that lists need, the unchanged files of its folder, and its labels. The numbers of its result are also
+//! rows, so that [`Store::series`] reads a number over many runs without parsing results. All rows are derived from the files
+//! ([`describe`]), which are the source of truth.
 //!
-//! Contents are stored once, under their SHA-256, and verified whenever they are read: SQLite does not notice a changed byte
-//! in a value. Secrets are left out ([`secrets`]). A damaged store is salvaged run by run ([`mod@salvage`]).
+//! Each content is stored once, under its SHA-256, and verified whenever it is read: SQLite does not notice a changed byte in a value.
+//! Secrets are left out ([`secrets`]). A damaged store is salvaged run by run ([`mod@salvage`]).
 
 mod contents;
 mod database;
@@ -40,7 +40,7 @@ pub(crate) use secrets::has_secrets;
 
 use salvage::{Salvaged, salvage};
 
-/// The variable that names the store.
+/// The environment variable with the path of the store.
 const VARIABLE: &str = "HOPTAX_STORE";
 
 impl From<StoreError> for Failure {
@@ -50,7 +50,7 @@ impl From<StoreError> for Failure {
             | StoreError::SeveralRuns { .. }
             | StoreError::NotARun { .. }
             | StoreError::Foreign { .. } => Self::bad_input(error),
-            // A folder that is named for files of a run, and has others.
+            // The target folder for the files of a run contains other files.
             StoreError::File { ref source, .. } if source.kind() == ErrorKind::AlreadyExists => {
                 Self::bad_input(error)
             }
@@ -59,12 +59,13 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// The store that the environment names, if it does.
+/// The store named by the environment, if any.
 pub fn of_environment() -> Option<PathBuf> {
     variable(VARIABLE)
 }
 
-/// The path of the store: as given, of the environment, or in the user's data directory (XDG Base Directory Specification).
+/// The path of the store: the given path, that of the environment, or the default in the user's data directory (XDG Base Directory
+/// Specification).
 ///
 /// # Errors
 /// Without a home directory.
@@ -84,7 +85,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Works with a store that exists. A damaged one is salvaged, and the work is done again.
+/// Runs `work` on an existing store. Salvages a damaged store, and then repeats the work.
 ///
 /// # Errors
 /// When there is no store, or the work fails.
@@ -103,7 +104,7 @@ pub fn with_existing<T>(
     with_existing_or_new(path, work, say)
 }
 
-/// Works with a store, which is created if there is none.
+/// Runs `work` on a store, and creates the store if there is none.
 ///
 /// # Errors
 /// When the work fails.
@@ -125,7 +126,7 @@ pub fn with_existing_or_new<T>(
     }
 }
 
-/// Describes in words the runs and files that were salvaged or lost.
+/// A message about the runs and files that were salvaged or lost.
 fn text(salvaged: &Salvaged) -> String {
     let Salvaged { copy, runs, incomplete, lost } = salvaged;
     let mut text = format!("a copy of it is `{}`; salvaged: {runs} runs", copy.display());

@@ -22,7 +22,7 @@ impl StudyTable {
     /// All tables.
     pub const ALL: [Self; 4] = [Self::Numbers, Self::Slices, Self::Timeline, Self::Histograms];
 
-    /// Its name, and that of its file without the extension.
+    /// Its name, which is also the stem of its file name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Numbers => "numbers",

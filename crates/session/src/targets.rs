@@ -1,6 +1,6 @@
-//! The hosts that loads of others may go to, as whoever starts a server or an agent says. A host that is a name has to be that of an allowed
-//! target, because a server may serve several names at one address by different rules. Every host has to resolve to addresses of an
-//! allowed target, and the load connects to these alone: a name that resolves to something else a moment later leads nowhere else.
+//! The hosts that a server or an agent may send loads to on behalf of others, as its operator states them. If a load names a host, the name
+//! must be that of an allowed target, because one address may serve several names under different rules. All addresses of the host must
+//! belong to allowed targets, and the load connects only to these addresses, even if the name resolves to others later.
 
 mod own;
 
@@ -13,7 +13,7 @@ use hoptax_load::{HostPort, RequestSpec, Resolver, StaticAddress, Target};
 
 use own::OfMachine;
 
-/// True if only this machine reaches an address.
+/// True if an address is reachable only from this machine.
 pub fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
@@ -26,7 +26,7 @@ type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
 pub struct AllowedTarget {
     /// A name, or an address without brackets.
     host: String,
-    /// None for every port.
+    /// None for all ports.
     port: Option<u16>,
 }
 
@@ -76,46 +76,46 @@ impl AllowedTarget {
 /// All hosts that loads may go to.
 #[derive(Clone, Debug)]
 pub struct AllowedTargets {
-    /// The program that sends them, in refusals.
+    /// The program that sends the loads, for refusals.
     who: &'static str,
     named: Vec<AllowedTarget>,
     /// The address that the server listens on. No load goes there.
     own: SocketAddr,
-    /// True if loads may go to this machine by its loopback addresses.
+    /// True if loads may go to the loopback addresses of this machine.
     has_loopback: bool,
     is_of_machine: OfMachine,
     lookup: Lookup,
 }
 
-/// Reason why a load is not admitted.
+/// Reason why a load is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotAdmitted {
-    /// Its URL is not one, or its host has no address.
+    /// Its URL is invalid, or its host has no address.
     Invalid(String),
     /// Its host or one of its addresses is not allowed.
     Refused(String),
 }
 
 impl AllowedTargets {
-    /// The targets that were named for a server that listens on this address. Loads may also go to loopback if it listens there, because
-    /// everybody who reaches it is on this machine then.
+    /// The allowed targets of a server that listens on `own`. If that is a loopback address, loads may also go to loopback, because all
+    /// clients of the server are then on this machine.
     pub fn new(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
         let who = "the server of this page";
         Self { who, has_loopback: is_loopback(own), ..Self::named_alone(named, own) }
     }
 
-    /// The targets that were named for an agent that listens on this address, and no others: beside it, loopback may be a proxy or its
-    /// administration.
+    /// The allowed targets of an agent that listens on `own`, without loopback: on the agent's machine, loopback may lead to a sidecar
+    /// proxy or its admin interface.
     pub fn named_alone(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
         let who = "the agent";
         Self { who, named, own, has_loopback: false, is_of_machine: own::is_of_machine, lookup: system }
     }
 
-    /// The addresses that a load to this URL may connect to, for its host and its port. Every host is looked up once, and none that is not
+    /// The addresses that a load to this URL may connect to, with its host and port. Looks up each host once, and only hosts that are
     /// allowed.
     ///
     /// # Errors
-    /// When its host or one of its addresses is not allowed, or there is none.
+    /// When the host or one of its addresses is not allowed, or the host has no address.
     pub fn admit(&self, url: &str) -> Result<Vec<StaticAddress>, NotAdmitted> {
         let invalid = |error: &dyn ToString| NotAdmitted::Invalid(error.to_string());
         let HostPort { host, port } = Target::host_and_port(url).map_err(|error| invalid(&error))?;
@@ -145,7 +145,7 @@ impl AllowedTargets {
         }
         let pins: Vec<StaticAddress> =
             addresses.iter().map(|address| StaticAddress::new(&host, port, *address)).collect();
-        // The load's own reading of the URL has to lead to one of them. It does not if the URL names an interface beside an address.
+        // The load's own parser must map the URL to one of these addresses. It does not if the URL has a zone (interface) after an address.
         let resolver = Resolver::new(pins.clone(), None).with_lookup(|_| Err(io::ErrorKind::NotFound.into()));
         let spec = RequestSpec { url, resolver: Some(&resolver), ..RequestSpec::default() };
         let target = Target::from_spec(&spec).map_err(|error| invalid(&error))?;
@@ -156,7 +156,7 @@ impl AllowedTargets {
         }
     }
 
-    /// The refusal of a name that is not that of an allowed target.
+    /// The refusal of a name that no allowed target has.
     fn not_named(&self, name: &str, port: u16) -> String {
         let (who, target) = (self.who, shown(name, port));
         if is_number(name) {
@@ -167,7 +167,7 @@ impl AllowedTargets {
         format!("{who} may not send to {target}: start it with `--allow-target {target}`")
     }
 
-    /// The refusal of an address of a host.
+    /// The refusal of one address of a host.
     fn refusal(&self, host: &str, port: u16, address: IpAddr) -> String {
         let place =
             if host == address.to_string() { String::new() } else { format!("`{host}` is {address}, and ") };
@@ -175,12 +175,12 @@ impl AllowedTargets {
         format!("{place}{who} may not send to {target}: start it with `--allow-target {target}`")
     }
 
-    /// The named targets that have this port, or any.
+    /// The targets that allow this port.
     fn of_port(&self, port: u16) -> impl Iterator<Item = &AllowedTarget> {
         self.named.iter().filter(move |target| target.port.is_none_or(|of_target| of_target == port))
     }
 
-    /// True if a name is that of an allowed target.
+    /// True if an allowed target has this name.
     fn has_name(&self, name: &str, port: u16) -> bool {
         let name = plain(name);
         (self.has_loopback && name == LOCALHOST)
@@ -188,17 +188,17 @@ impl AllowedTargets {
     }
 }
 
-/// True if a name is a number, which the system's lookup reads as an address.
+/// True if a name is numeric, so that the system's resolver would read it as an address.
 fn is_number(name: &str) -> bool {
     plain(name).rsplit('.').next().is_some_and(|last| last.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// A name as names are compared: in small letters, and without the dot of its root.
+/// A name normalised for comparison: in lower case, without a trailing dot.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// True if an address is of this machine or of its link alone. A name that resolves to one was not meant, or is an attack.
+/// True if an address belongs to this machine or to its link. A name that resolves to such an address is a mistake or an attack.
 fn is_near(address: IpAddr) -> bool {
     let is_link_local = match address {
         IpAddr::V4(address) => address.is_link_local(),
@@ -207,7 +207,7 @@ fn is_near(address: IpAddr) -> bool {
     address.is_loopback() || address.is_unspecified() || is_link_local
 }
 
-/// A host and a port as a URL has them.
+/// A host and a port as in a URL.
 fn shown(host: &str, port: u16) -> String {
     match host.parse::<IpAddr>() {
         Ok(address) => SocketAddr::new(address, port).to_string(),
@@ -215,7 +215,7 @@ fn shown(host: &str, port: u16) -> String {
     }
 }
 
-/// Hosts that were looked up, each once, so that a name that several addresses take turns in is the same host everywhere.
+/// Hosts that were looked up, each once, so that a name with rotating addresses resolves to the same address everywhere.
 struct Known {
     lookup: Lookup,
     addresses: BTreeMap<String, Vec<IpAddr>>,
@@ -238,8 +238,8 @@ impl Known {
         Ok(found)
     }
 
-    /// The addresses that an allowed target allows, in their canonical form. A name allows none of this machine or of its link, but for
-    /// `localhost`; and none without an address.
+    /// The addresses that an allowed target permits, in canonical form. A name other than `localhost` permits no address of this machine or
+    /// its link. A target that cannot be resolved permits none.
     fn allowed_by(&mut self, target: &AllowedTarget) -> Vec<IpAddr> {
         let is_literal = target.literal().is_some();
         let is_this_machine = plain(&target.host) == LOCALHOST;

@@ -5,24 +5,24 @@ use hoptax_checks::thresholds::Limits;
 use crate::failure::Failure;
 use crate::manifest::Manifest;
 
-/// The thresholds that a study sets: those of its run folder, overridden by those that are given.
+/// The thresholds that a study uses: those of its run folder, overridden by the given ones.
 pub(crate) fn set(stored: Option<&Manifest>, given: &[(String, f64)]) -> Vec<(String, f64)> {
     let mut set = stored.map(|manifest| manifest.thresholds.clone()).unwrap_or_default();
     set.extend(given.iter().cloned());
     set.into_iter().collect()
 }
 
-/// The limits of checks with these thresholds.
+/// The limits of checks under these thresholds.
 ///
 /// # Errors
-/// When there is no such threshold, or the value is out of its range; all of them.
+/// All thresholds that do not exist or whose values are out of range.
 pub fn limits(set: &[(String, f64)]) -> Result<Limits, Failure> {
     let mut limits = Limits::default();
     let errors: Vec<String> = set.iter().filter_map(|(name, value)| limits.set(name, *value).err()).collect();
     if errors.is_empty() { Ok(limits) } else { Err(Failure::bad_input(errors.join("\n"))) }
 }
 
-/// The name and the value in `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 ///
 /// # Errors
 /// When the text has another form.

@@ -26,21 +26,21 @@ pub struct IdentityFiles {
 /// TLS of a client.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
-    /// The certificate authorities that are trusted, as a PEM file; none for those of the system.
+    /// The trusted certificate authorities, as a PEM file; none for those of the system.
     pub authorities: Option<PathBuf>,
-    /// True if every server certificate is accepted.
+    /// True to accept every server certificate.
     pub trusts_all: bool,
     /// The client's certificate.
     pub identity: Option<IdentityFiles>,
-    /// The server name that is requested and verified, instead of the host.
+    /// The server name to request and verify instead of the host.
     pub server_name: Option<String>,
-    /// The versions that are offered.
+    /// The offered versions.
     pub versions: Versions,
-    /// The cipher suites that are offered; none for all.
+    /// The offered cipher suites; empty for all.
     pub ciphers: Vec<String>,
-    /// The key exchange groups that are offered; none for all.
+    /// The offered key exchange groups; empty for all.
     pub groups: Vec<String>,
-    /// True if sessions are resumed.
+    /// True to resume sessions.
     pub resumes: bool,
 }
 
@@ -60,7 +60,7 @@ impl Default for ClientTls {
 }
 
 impl ClientTls {
-    /// The configuration of connections that offer `alpn` as their protocol.
+    /// The configuration of connections that offer `alpn`.
     pub(crate) fn config(&self, alpn: Option<&[u8]>) -> Result<Arc<ClientConfig>, Failure> {
         let authorities = match &self.authorities {
             Some(path) => parsed(path, certificates_from_pem)?,
@@ -81,7 +81,7 @@ impl ClientTls {
             },
             ciphers: self.ciphers.clone(),
             groups: self.groups.clone(),
-            // QUIC does not report resumed sessions, so resumption is off.
+            // QUIC does not report session resumption, so it is switched off.
             resumes: self.resumes && !is_http3,
             alpn: alpn.map(<[u8]>::to_vec),
             verifies_once: false,
@@ -95,11 +95,11 @@ impl ClientTls {
 pub struct ServerTls {
     /// The server's certificate.
     pub identity: IdentityFiles,
-    /// The authorities of which clients need a certificate, as a PEM file.
+    /// The authorities that client certificates must be signed by, as a PEM file; none to request no certificates.
     pub client_authorities: Option<PathBuf>,
-    /// True if clients without a certificate are accepted, too.
+    /// True to accept clients without a certificate as well.
     pub accepts_anonymous_clients: bool,
-    /// The registered names of the protocols that are negotiated.
+    /// The ALPN names of the offered protocols.
     pub alpn: Vec<Vec<u8>>,
 }
 

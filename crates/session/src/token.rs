@@ -1,4 +1,4 @@
-//! The token that a client of a server or an agent shows, and its comparison in constant time.
+//! The token that a client presents to a server or an agent, and its comparison in constant time.
 
 mod file;
 
@@ -8,26 +8,26 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use subtle::ConstantTimeEq;
 
-/// Random bytes of a token that is made here.
+/// Number of random bytes in a generated token.
 const RANDOM_BYTES: usize = 32;
-/// The fewest characters of a token that somebody else made. With less, guesses over the network may succeed.
+/// Minimum length of a token from somebody else, in characters. A shorter one could be guessed over the network.
 const SHORTEST: usize = 16;
 
-/// A secret that whoever connects must show: to a server as `Authorization: Bearer TOKEN`, or as the password of `Basic`, which browsers ask
-/// for; to an agent as it is.
+/// A secret that clients must present: to a server as `Authorization: Bearer TOKEN`, or as the password of `Basic`, which browsers prompt
+/// for; to an agent as plain text.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A new token, drawn by the system's generator of random numbers.
+    /// A new token from the system's random number generator.
     pub fn generated() -> Self {
         Self(URL_SAFE_NO_PAD.encode(rand::random::<[u8; RANDOM_BYTES]>()))
     }
 
-    /// The token in a text, without the white space around it.
+    /// The token in a text, without surrounding white space.
     ///
     /// # Errors
-    /// When it is too short, or has characters that a header or a browser's prompt may change: what it has, as the end of a sentence.
+    /// When it is too short, or has characters that a header or a browser's prompt may change. The error is the end of a sentence.
     pub fn of_text(text: &str) -> Result<Self, String> {
         let token = text.trim();
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -39,12 +39,12 @@ impl Token {
         Ok(Self(token.to_owned()))
     }
 
-    /// The secret itself, to be told to its owner.
+    /// The secret itself, to show to its owner.
     pub fn secret(&self) -> &str {
         &self.0
     }
 
-    /// True if the value of an `Authorization` header shows it. The time depends on the length of what is shown, and not on how much of
+    /// True if the value of an `Authorization` header presents this token. The time depends on the length of the value, not on how much of
     /// it is right.
     pub fn is_shown_by(&self, authorization: &str) -> bool {
         let Some((scheme, credentials)) = authorization.split_once(' ') else { return false };
@@ -53,12 +53,12 @@ impl Token {
             return self.equals(credentials.as_bytes());
         }
         let pair = STANDARD.decode(credentials).unwrap_or_default();
-        // The user name may be anything.
+        // Ignore the user name.
         let password = pair.splitn(2, |byte| *byte == b':').nth(1);
         scheme.eq_ignore_ascii_case("basic") && password.is_some_and(|password| self.equals(password))
     }
 
-    /// True if these bytes are it. The time depends on their number alone.
+    /// True if these bytes equal the token. The time depends only on their number.
     pub fn equals(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }

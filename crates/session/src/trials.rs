@@ -1,4 +1,4 @@
-//! Runs the trials of a study, writes each round when it is complete, and reports the costs so far.
+//! Runs the trials of a study, writes each complete round, and reports the costs so far.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -24,24 +24,23 @@ use crate::run_folder::RunFolder;
 use crate::update::{Say, Update};
 use crate::words::{percent, precision_text};
 
-/// Complete rounds after which a line states the costs so far. A further line follows each time that their number has doubled.
+/// Number of complete rounds after which a line states the costs so far. Another line follows each time that the number has doubled.
 const FIRST_LINE: u32 = 3;
 
-/// True if a line states the costs so far after this number of complete rounds.
+/// True if a line should state the costs so far after this number of complete rounds.
 fn is_line_due(rounds: usize) -> bool {
     let times = rounds as u32 / FIRST_LINE;
     times.is_power_of_two() && times * FIRST_LINE == rounds as u32
 }
 
-/// Sends the costs so far: after each round for a view that is redrawn, as long as summaries take little time, and always when a line is
-/// due.
+/// Sends the costs so far: after each round for a live view, as long as summaries take little time, and always when a line is due.
 struct SoFar {
     /// End of the last summary, and how long it took; none before the first.
     last: Option<(Instant, Duration)>,
 }
 
 impl SoFar {
-    /// Sends the costs after these rounds, if they are due. They decide nothing.
+    /// Sends the costs after these rounds, if due. No decision depends on them.
     fn tell(&mut self, plan: &Plan, rounds: &[RoundRecord], limits: &Limits, say: Say<'_>) {
         let (begun, is_worth_a_line) = (Instant::now(), is_line_due(rounds.len()));
         let is_cheap = self.last.is_some_and(|(at, took)| is_cheap(took, begun.duration_since(at)));
@@ -55,19 +54,19 @@ impl SoFar {
     }
 }
 
-/// True if a summary that took `took` may be repeated `since` after the last one: summaries then take at most a hundredth of the time.
+/// True if a summary that took `took` may be repeated `since` after the last one, so that summaries take at most a hundredth of the time.
 fn is_cheap(took: Duration, since: Duration) -> bool {
     took * 100 <= since
 }
 
-/// Destination of complete rounds.
+/// Where complete rounds are written.
 pub(crate) struct Written<'a, 'b> {
     pub(crate) folder: &'a RunFolder,
     pub(crate) manifest: &'a Manifest,
     pub(crate) recorder: &'a mut Recorder<'b>,
 }
 
-/// Trials that are to run.
+/// Trials to run.
 pub(crate) struct Trials<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) setting: &'a Setting<'a>,
@@ -76,7 +75,7 @@ pub(crate) struct Trials<'a> {
     pub(crate) say: Say<'a>,
 }
 
-/// Trials that ran.
+/// Trials that have run.
 pub(crate) struct Ran {
     pub(crate) outcome: Outcome,
     pub(crate) course: Course,

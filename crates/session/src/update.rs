@@ -9,33 +9,33 @@ use hoptax_run::event::Event;
 pub enum Update<'a> {
     /// A fact that the user may want to know.
     Note(&'a str),
-    /// Something failed that does not end the study.
+    /// A failure that does not end the study.
     Problem(&'a str),
-    /// Measuring begins.
+    /// Measuring starts.
     Begins {
         /// The slices of a round.
         slices_per_round: u64,
         /// The complete rounds of earlier sessions.
         rounds_done: u32,
     },
-    /// The expected total number of rounds, before each of them; none if it is not known.
+    /// The expected total number of rounds, sent before each round; none if it is unknown.
     Rounds(Option<u32>),
     /// An event of the study.
     Event(&'a Event<'a>),
-    /// The complete rounds of a study that still measures. They decide nothing.
+    /// The complete rounds of a study that is still running. No decision depends on them.
     SoFar {
         /// Their result, judged.
         result: &'a StudyResult,
-        /// True if it is worth a line. A view that is redrawn shows each.
+        /// True if it deserves a printed line. A live view shows every update.
         is_worth_a_line: bool,
     },
     /// Measuring ends.
     Ends,
-    /// A search begins a trial, or another part.
+    /// A search starts a trial or another step.
     Search(&'a Search),
     /// A trial of a search on a server has ended.
     Trial(&'a FindTrial),
 }
 
-/// The callback that shows updates. It is `Sync`, because a study sends updates from a thread of its own.
+/// The callback that shows updates. It is `Sync` because a study sends updates from its own thread.
 pub type Say<'a> = &'a (dyn Fn(Update<'_>) + Sync);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hoptax_judge::precision::Precision;
 use hoptax_result::grouped;
 
-/// A precision as text, as `--until` reads it.
+/// A precision as text, in the syntax of `--until`.
 pub(crate) fn precision_text(precision: &Precision) -> String {
     let target = percent(precision.target_share);
     if precision.of_cost_share > 0.0 {

@@ -1,5 +1,5 @@
-//! The status over HTTP: `/` is the page, or the text for who takes no HTML, `/status.json` the JSON, `/metrics` the metrics. It reads
-//! nothing else from who asks.
+//! Serves the status over HTTP: `/` is the page, or the text for clients that do not accept HTML, `/status.json` the JSON, `/metrics` the
+//! metrics. Everything else in a request is ignored.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,20 +13,20 @@ use hoptax_host::environment::now;
 use crate::status::Status;
 use crate::timed::Timed;
 
-/// Time limit for a request with its response.
+/// Time limit for a request and its response.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest request, bytes.
+/// Maximum size of a request, bytes.
 const LONGEST: u64 = 16 * 1024;
-/// The most connections at a time. One more ends the oldest: who opens connections and says nothing keeps nobody else out.
+/// Maximum number of connections. A further one closes the oldest, so that idle connections cannot block other clients.
 const MOST: usize = 16;
 
-/// The connections that have no response yet, the oldest first.
+/// The connections without a response so far, the oldest first.
 type Open = Mutex<VecDeque<Arc<TcpStream>>>;
 
-/// The status that is shown, which the supervisor replaces.
+/// The shown status, which the supervisor replaces.
 pub(crate) type Shown = Arc<Mutex<Status>>;
 
-/// Serves the status in a thread that lasts as long as the process.
+/// Serves the status on a thread that lasts as long as the process.
 ///
 /// # Errors
 /// When the thread cannot be started.
@@ -49,14 +49,14 @@ fn serve_within(timeout: Duration, listener: TcpListener, shown: Shown) -> io::R
                 if open.len() >= MOST
                     && let Some(oldest) = open.pop_front()
                 {
-                    // Its thread wakes up.
+                    // Shutting it down wakes its thread.
                     let _ = oldest.shutdown(Shutdown::Both);
                 }
                 open.push_back(Arc::clone(&stream));
             }
             let (shown, of_thread, own) = (Arc::clone(&shown), Arc::clone(&open), Arc::clone(&stream));
             let serve = move || {
-                // The client has gone, or was too slow.
+                // The client is gone or was too slow.
                 let _ = answer(Timed { stream: &own, until }, &shown);
                 lock(&of_thread).retain(|one| !Arc::ptr_eq(one, &own));
             };
@@ -76,7 +76,7 @@ fn answer(mut stream: Timed<'_>, shown: &Shown) -> io::Result<()> {
     let mut request = BufReader::new((&mut stream).take(LONGEST));
     let mut first = Vec::new();
     request.read_until(b'\n', &mut first)?;
-    // The rest is read, because closing a connection with unread bytes resets it.
+    // Read the rest: closing a connection with unread bytes would reset it.
     let mut line = Vec::new();
     let mut takes_html = false;
     while request.read_until(b'\n', &mut line)? > 2 {
@@ -104,14 +104,14 @@ fn answer(mut stream: Timed<'_>, shown: &Shown) -> io::Result<()> {
     stream.write_all(body.as_bytes())
 }
 
-/// The path of a request for a page; None if it is another one.
+/// The path of a GET request; None for other requests.
 fn path_of(line: &str) -> Option<&str> {
     let (target, version) = line.trim_end().strip_prefix("GET ")?.rsplit_once(' ')?;
     let path = target.split('?').next()?;
     (version.starts_with("HTTP/1.") && path.starts_with('/')).then_some(path)
 }
 
-/// True if a line of a request says that its sender takes HTML, as browsers do.
+/// True for a request header that accepts HTML, as browsers send it.
 fn accepts_html(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line).to_ascii_lowercase();
     line.strip_prefix("accept:").is_some_and(|kinds| kinds.contains("text/html"))

@@ -1,8 +1,8 @@
-//! Remains of a supervisor that is killed: its folder, and the shared memory of its Envoys. A supervisor removes both when it ends, and the
-//! next one removes those that others left.
+//! The folder of a supervisor, and the shared memory of its Envoys. A supervisor removes both when it ends, and the next one removes what
+//! killed supervisors left.
 //!
-//! A supervisor locks its folder, and names the memory in it before it is made. A folder that is not locked has no supervisor, and no Envoy: the
-//! kernel kills them with their supervisor.
+//! A supervisor locks its folder, and records shared memory in it before creating the memory. A folder that is not locked has no supervisor
+//! and no Envoy, because the kernel kills Envoys together with their supervisor.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,10 +18,10 @@ use tempfile::TempDir;
 
 /// Prefix of the names of folders.
 const PREFIX: &str = "hoptax-listeners-";
-/// The file with the process id of the supervisor. A folder without it is about to be locked.
+/// The file with the process id of the supervisor. A folder without this file is about to be locked.
 const OWNER: &str = "supervisor";
 
-/// The folder of a supervisor, removed with all that it names.
+/// The folder of a supervisor. It is removed when dropped, together with the shared memory recorded in it.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: TempDir,
@@ -31,14 +31,14 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Makes one in a folder.
+    /// Creates a folder inside another one.
     ///
     /// # Errors
-    /// When it cannot be made or locked.
+    /// When it cannot be created or locked.
     pub(crate) fn create(parent: &Path) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
-        // A supervisor that looks for folders of others holds the lock for a moment.
+        // A supervisor that looks for leftovers holds the lock briefly, so wait for it.
         flock(&lock, FlockOperation::LockExclusive)?;
         fs::write(folder.path().join(OWNER), std::process::id().to_string())?;
         Ok(Self { path: folder, _lock: lock, bases: BTreeMap::new() })
@@ -49,10 +49,10 @@ impl Folder {
         self.path.path()
     }
 
-    /// The base id of a number, which is chosen at the first time.
+    /// The base id with this number, chosen on first use.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be recorded.
     pub(crate) fn base(&mut self, number: u64) -> io::Result<BaseId> {
         if let Some(base) = self.known_base(number) {
             return Ok(base);
@@ -65,12 +65,12 @@ impl Folder {
         Ok(base)
     }
 
-    /// The base id of a number, if it has one.
+    /// The base id with this number, if it has been chosen.
     pub(crate) fn known_base(&self, number: u64) -> Option<BaseId> {
         self.bases.get(&number).copied()
     }
 
-    /// Removes the memory of a base id that no process has any more.
+    /// Removes the shared memory of a base id that no process uses any more.
     pub(crate) fn forget(&mut self, number: u64) {
         if self.bases.remove(&number).is_some() {
             remove_memory(&self.of_base(number));
@@ -90,7 +90,7 @@ impl Drop for Folder {
     }
 }
 
-/// Removes the folders, and the shared memory, of supervisors that do not run any more; the folders.
+/// Removes the folders and shared memory of supervisors that are no longer running. Returns the folders.
 pub(crate) fn remove_left(parent: &Path) -> Vec<PathBuf> {
     let left = folders_in(parent).into_iter().filter(|folder| remove_if_left(folder).unwrap_or_default());
     left.collect()
@@ -99,7 +99,7 @@ pub(crate) fn remove_left(parent: &Path) -> Vec<PathBuf> {
 fn remove_if_left(folder: &Path) -> io::Result<bool> {
     let is_named =
         folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()));
-    // Another user could have written the names of memory that is not theirs.
+    // Ignore folders of other users, which could name shared memory that is not theirs.
     if !is_named || fs::symlink_metadata(folder)?.uid() != geteuid().as_raw() {
         return Ok(false);
     }
@@ -114,7 +114,7 @@ fn remove_if_left(folder: &Path) -> io::Result<bool> {
     fs::remove_dir_all(folder).map(|()| true)
 }
 
-/// The folders in a folder; none that is a link.
+/// The subfolders of a folder, without symbolic links.
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -123,7 +123,7 @@ fn folders_in(folder: &Path) -> Vec<PathBuf> {
 
 fn remove_memory(base: &Path) {
     if let Some(memory) = shared_memory(base) {
-        // It may never have been made.
+        // It may never have been created.
         let _ = fs::remove_file(memory);
     }
     let _ = fs::remove_dir_all(base);

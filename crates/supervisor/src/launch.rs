@@ -21,19 +21,19 @@ use crate::machine::Process;
 use crate::observed::{self, Observed};
 use crate::prepare::Prepared;
 
-/// Interval between two questions whether an Envoy is live.
+/// Polling interval until an Envoy is live.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A process, with the means to ask it.
+/// A process, with the means to query it.
 #[derive(Debug)]
 pub(crate) struct Running {
     /// The process as the state machine knows it.
     pub(crate) process: Process,
     /// The process itself.
     pub(crate) service: Service,
-    /// File to which it writes the address of its admin interface.
+    /// File to which Envoy writes the address of its admin interface.
     admin_file: PathBuf,
-    /// Set when nobody waits for it to become live any more.
+    /// Set to stop waiting for it to become live.
     pub(crate) is_unwanted: Arc<AtomicBool>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Common {
     pub(crate) program: PathBuf,
     /// Folder of files.
     pub(crate) folder: PathBuf,
-    /// Worker threads. They are the same for all: a successor with fewer would leave connections that wait to be accepted.
+    /// Number of worker threads, which must not change: a successor with fewer workers would abandon connections waiting to be accepted.
     pub(crate) workers: usize,
 }
 
@@ -72,7 +72,7 @@ impl Common {
         ] {
             command.arg(flag).arg(value.to_string());
         }
-        // The histograms of phases log an error for each request that never reached an upstream, under this name.
+        // Without this, the phase histograms log an error for each request that never reached an upstream.
         command.args(["--log-level", "warning", "--component-log-level", "misc:critical"]);
         let masked = |stream| -> Change {
             let mut mask = prepared.mask.clone();
@@ -87,12 +87,12 @@ impl Common {
 }
 
 impl Running {
-    /// The address of its admin interface, if it is open.
+    /// The address of its admin interface, once it is open.
     pub(crate) fn admin(&self) -> Option<SocketAddr> {
         admin_of(&self.admin_file)
     }
 
-    /// Calls `then` in another thread when it is live.
+    /// Calls `then` on another thread when it is live.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -114,7 +114,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.is_unwanted.store(true, Ordering::Relaxed);
-        // Left behind if the folder is gone already.
+        // The file may be gone with the folder.
         let _ = fs::remove_file(&self.admin_file);
     }
 }
@@ -126,7 +126,7 @@ fn admin_of(file: &Path) -> Option<SocketAddr> {
 /// Reads the histograms of a process.
 ///
 /// # Errors
-/// When its admin interface does not respond as it should.
+/// When its admin interface does not answer as expected.
 pub(crate) fn observe(admin: SocketAddr) -> Result<Observed, String> {
     let query = format!(
         "/stats?format=json&type=Histograms&usedonly&histogram_buckets=detailed&filter={}",
@@ -137,7 +137,7 @@ pub(crate) fn observe(admin: SocketAddr) -> Result<Observed, String> {
     observed::read(&histograms, &timeouts)
 }
 
-/// The number of connections from clients that a process has.
+/// The number of client connections of a process.
 ///
 /// # Errors
 /// When its admin interface does not respond.
@@ -150,13 +150,13 @@ fn connections_in(text: &str) -> u64 {
     let of = |line: &str| {
         let (name, value) = line.split_once(": ")?;
         let is_meant = name.starts_with("listener.") && !name.starts_with("listener.admin.");
-        // Counters of workers repeat the connections.
+        // Counters by worker would count connections twice.
         is_meant.then(|| value.trim().parse::<u64>().ok()).flatten()
     };
     text.lines().filter_map(of).sum()
 }
 
-/// Asks a process to take no new connections, and to close the others when their requests have ended.
+/// Asks a process to accept no new connections, and to close existing ones after their current requests.
 ///
 /// # Errors
 /// When its admin interface does not respond.
@@ -164,7 +164,7 @@ pub(crate) fn drain(admin: SocketAddr) -> Result<(), String> {
     admin::post(admin, "/drain_listeners?graceful&skip_exit").map(drop)
 }
 
-/// The number of worker threads: that of the processors which this process may use.
+/// The number of worker threads: one per processor that this process may use.
 pub(crate) fn workers() -> usize {
     let usable = usable_processors(&BTreeSet::from([std::process::id()]));
     usable.map_or(1, |usable| usable.floor().max(1.0) as usize)

@@ -1,8 +1,8 @@
-//! Keeps an Envoy running on a listeners file: it prepares the file, replaces Envoy by hot restart when the file changes, and tells which
-//! upstream is slow.
+//! Keeps an Envoy running on a listeners file: prepares the file, replaces Envoy by hot restart when the file changes, and reports slow
+//! upstreams.
 //!
-//! [`machine`] decides and does nothing; [`run()`] performs its actions, and is the only owner of the processes. [`status`] is the state
-//! of both for people and machines.
+//! [`machine`] makes decisions without side effects. [`run()`] performs its actions, and owns the processes. [`status`] is the state of
+//! both for people and machines.
 
 mod endpoint;
 mod folder;

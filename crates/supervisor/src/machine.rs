@@ -1,12 +1,13 @@
-//! Starts, drains and ends of Envoys: a state machine that gets events, with the time, and returns actions. It does nothing itself.
+//! Starting, draining and ending Envoys: a state machine that receives events with their times, and returns actions. It has no side
+//! effects.
 //!
-//! Its rules, each of which a test of properties checks over random courses of events:
+//! Property tests check its rules over random sequences of events:
 //!
-//! - At most one process starts at a time, and nothing that happens to it touches the one that serves.
-//! - A successor takes over only when the process before the one that serves has ended: Envoy would cut off the requests that it still has.
-//! - A successor that failed is tried again with the same epoch, as Envoy demands; after three failures the configuration is given up.
-//! - If the process that serves is lost, another one starts anew, with the last configuration that served.
-//! - A file that is refused changes nothing.
+//! - At most one process starts at a time, and nothing that happens to it affects the serving process.
+//! - A successor takes over only when the predecessor of the serving process has ended: Envoy would cut off its remaining requests.
+//! - A failed successor is retried with the same epoch, as Envoy requires; after three failures the configuration is given up.
+//! - If the serving process is lost, a new one starts with the last configuration that served.
+//! - A refused file changes nothing.
 
 #[cfg(test)]
 mod tests;
@@ -15,16 +16,16 @@ use std::time::Duration;
 
 use hoptax_subject::envoy::process::START_TIMEOUT;
 
-/// The time since the supervisor began.
+/// The time since the supervisor started.
 pub(crate) type Moment = Duration;
 
-/// Time beyond that of its shutdown that a process gets before it is told to end, and then again before it is killed.
+/// Grace period after its shutdown time until a process gets SIGTERM, and after that until it gets SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
-/// Failures to start after which a configuration is given up while another one serves.
+/// Number of failed starts after which a configuration is given up while another one serves.
 pub(crate) const MOST_FAILURES: u32 = 3;
-/// The longest time between two attempts.
+/// Maximum delay between two attempts.
 const LONGEST_DELAY: Duration = Duration::from_mins(1);
-/// Time after which the loss of a process is not counted any more.
+/// Time after which the loss of a process is no longer counted.
 const FORGOTTEN: Duration = Duration::from_mins(5);
 
 /// A configuration that was rendered, linted and validated.
@@ -32,9 +33,9 @@ const FORGOTTEN: Duration = Duration::from_mins(5);
 pub(crate) struct Configuration {
     /// Its number; a later one is larger.
     pub(crate) number: u64,
-    /// The time during which an Envoy asks its clients to connect again.
+    /// The time during which an Envoy asks its clients to reconnect.
     pub(crate) drain: Duration,
-    /// The time after which the predecessor of an Envoy ends.
+    /// The time after which an Envoy's predecessor ends.
     pub(crate) shutdown: Duration,
 }
 
@@ -43,47 +44,47 @@ pub(crate) struct Configuration {
 pub(crate) struct Process {
     /// Its number; a later one is larger.
     pub(crate) number: u64,
-    /// The number of the base id that it shares with those that it replaces.
+    /// The number of the base id, which hot restarts share.
     pub(crate) base: u64,
-    /// Its epoch: how many it follows.
+    /// Its epoch, which is the number of its predecessors.
     pub(crate) epoch: u32,
     /// The configuration that it was started with.
     pub(crate) configuration: Configuration,
 }
 
-/// Event outside of the state machine.
+/// An event from outside of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The file changed, or the user asks for a restart.
+    /// The file has changed, or the user requests a restart.
     Asked,
     /// The file was accepted.
     Accepted(Configuration),
     /// The file was refused.
     Refused,
-    /// The file is as it was.
+    /// The file is unchanged.
     Unchanged,
     /// A process is live.
     Live(u64),
     /// A process has ended.
     Ended(u64),
-    /// The process that drains has no connection left.
+    /// The draining process has no connections left.
     Unconnected,
-    /// The user asks to end; twice, to end at once.
+    /// The user requests a stop; a second request stops at once.
     Stop,
-    /// Nothing, but time has passed.
+    /// Only time has passed.
     Tick,
 }
 
-/// Action that the state machine decides on.
+/// An action that the state machine decides on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Render, lint and validate the file as it is now.
+    /// Render, lint and validate the current file.
     Prepare,
     /// Start an Envoy.
     Start(Process),
-    /// Remove the mark that a start may have left in the memory of a base id: no process of it is starting.
+    /// Remove the mark that a start may have left in the shared memory of a base id, of which no process is starting.
     RemoveMark(u64),
-    /// Ask a process to finish its requests and take no others.
+    /// Ask a process to finish its requests and to accept no others.
     Drain(u64),
     /// Send SIGTERM to a process.
     Terminate(u64),
@@ -95,10 +96,10 @@ pub(crate) enum Action {
     Exit(End),
 }
 
-/// Event for the log and the status.
+/// An event for the log and the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// A configuration waits until the process before has ended.
+    /// A configuration waits until the predecessor has ended.
     Waits(Configuration),
     /// A process serves.
     Serves(Process),
@@ -106,24 +107,24 @@ pub(crate) enum News {
     NotStarted {
         /// The process.
         process: Process,
-        /// Time of the next attempt; none if it is given up.
+        /// Time of the next attempt; none if the configuration is given up.
         again: Option<Moment>,
     },
-    /// The process that served ended on its own.
+    /// The serving process ended by itself.
     Lost {
         /// The process.
         process: Process,
         /// Time at which another one starts.
         again: Moment,
     },
-    /// A process that was replaced has ended.
+    /// A replaced process has ended.
     Gone(Process),
 }
 
-/// End of the supervisor.
+/// How the supervisor ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The user asked for it.
+    /// The user requested it.
     Stopped,
     /// The first file was refused.
     Refused,
@@ -131,17 +132,17 @@ pub(crate) enum End {
     NotStarted,
 }
 
-/// A process that starts.
+/// A starting process.
 #[derive(Clone, Copy, Debug)]
 struct Starting {
     process: Process,
     since: Moment,
-    /// Failures of the same configuration before.
+    /// Number of earlier failures of the same configuration.
     failures: u32,
     is_killed: bool,
 }
 
-/// A process that was replaced, and ends by itself unless it hangs.
+/// A replaced process, which ends by itself unless it hangs.
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
     process: Process,
@@ -150,7 +151,7 @@ struct Leaving {
     told: Told,
 }
 
-/// Signal that a process was sent.
+/// The last signal sent to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     Nothing,
@@ -158,13 +159,13 @@ enum Told {
     Kill,
 }
 
-/// A configuration that is to be started.
+/// A configuration to start.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     configuration: Configuration,
     failures: u32,
     not_before: Moment,
-    /// True if the log has the line that it waits.
+    /// True if the log already says that it waits.
     is_said: bool,
 }
 
@@ -174,7 +175,7 @@ impl Wanted {
     }
 }
 
-/// The end of everything.
+/// The state of stopping all processes.
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
     told: Told,
@@ -197,30 +198,30 @@ pub(crate) struct Machine {
     is_over: bool,
     processes: u64,
     bases: u64,
-    /// Losses of a process that served, which follow each other.
+    /// Number of consecutive losses of serving processes.
     losses: u32,
     last_loss: Moment,
-    /// Time from which another process may start after a loss.
+    /// Earliest start of another process after a loss.
     after_loss: Moment,
 }
 
 impl Machine {
-    /// The process that serves.
+    /// The serving process.
     pub(crate) fn serving(&self) -> Option<Process> {
         self.serving
     }
 
-    /// The process that starts, if one does.
+    /// The starting process, if any.
     pub(crate) fn starting(&self) -> Option<Process> {
         self.starting.map(|starting| starting.process)
     }
 
-    /// The processes that were replaced and have not ended, the latest last.
+    /// The replaced processes that have not ended, the latest last.
     pub(crate) fn leaving(&self) -> impl Iterator<Item = Process> {
         self.leaving.iter().map(|leaving| leaving.process)
     }
 
-    /// The numbers of the configurations that a process was started with, or may be.
+    /// The numbers of the configurations with which processes were started or may be.
     pub(crate) fn needed(&self) -> impl Iterator<Item = u64> {
         let wanted = self.wanted.map(|wanted| wanted.configuration);
         let of_processes = self.alive().map(|process| process.configuration);
@@ -275,7 +276,7 @@ impl Machine {
     }
 
     fn live(&mut self, now: Moment, number: u64, actions: &mut Vec<Action>) {
-        // One that was killed, or told to end, will end, whatever it said before.
+        // A process that was killed or told to end will end, even if it has become live.
         let Some(started) = self.starting.filter(|one| one.process.number == number && !one.is_killed) else {
             return;
         };
@@ -311,7 +312,7 @@ impl Machine {
             self.losses = 0;
         }
         self.last_loss = now;
-        // The first time without a delay.
+        // The first loss has no delay.
         self.after_loss = self.losses.checked_sub(1).map_or(now, |before| now + delay(before));
         self.losses += 1;
         actions.push(Action::Say(News::Lost { process, again: self.after_loss }));
@@ -331,7 +332,7 @@ impl Machine {
         let again = now + delay(failed.failures);
         let is_given_up =
             failures >= MOST_FAILURES && (self.serving.is_some() || good != process.configuration);
-        // A later file is tried next, in any case.
+        // If there is a later file, it is tried next in any case.
         if self.wanted.is_none() && !is_given_up {
             self.wanted = Some(Wanted { failures, not_before: again, ..Wanted::new(process.configuration) });
         }
@@ -445,7 +446,7 @@ impl Machine {
     }
 }
 
-/// The time before the next attempt after this many others failed before: it doubles.
+/// The delay before the next attempt after this many failures, which doubles each time.
 fn delay(before: u32) -> Duration {
     Duration::from_secs(1).saturating_mul(1 << before.min(6)).min(LONGEST_DELAY)
 }

@@ -1,11 +1,11 @@
-//! Content of Envoy's histograms of phases: the number of requests of an upstream by time, and the increase since the last look.
+//! Content of Envoy's phase histograms: the distribution of an upstream's times, and its increase since the last poll.
 
 use std::collections::BTreeMap;
 
 use hoptax_listeners::phases::{Phase, of_name};
 use serde::Deserialize;
 
-/// A longer time is none: Envoy would write a negative one as a huge one.
+/// A longer time is invalid: Envoy reports a negative one as a huge number.
 const LONGEST_US: f64 = 86_400e6;
 
 /// Number of values in each bin, by its lower bound in microseconds.
@@ -19,7 +19,7 @@ struct Bin {
 }
 
 impl Bins {
-    /// The values that came since an earlier look at the same process.
+    /// The values added since an earlier poll of the same process.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let grown = |(lower, bin): (&u64, &Bin)| {
             let before = earlier.0.get(lower).map_or(0, |bin| bin.count);
@@ -29,7 +29,7 @@ impl Bins {
         Self(self.0.iter().filter_map(grown).collect())
     }
 
-    /// Adds the values of others.
+    /// Adds the values of another set of bins.
     pub(crate) fn add(&mut self, other: &Self) {
         for (lower, bin) in &other.0 {
             self.0.entry(*lower).or_insert(Bin { count: 0, ..*bin }).count += bin.count;
@@ -41,8 +41,8 @@ impl Bins {
         self.0.values().map(|bin| bin.count).sum()
     }
 
-    /// The quantile, microseconds: the middle of its bin. `above` values more are larger than all of these. Infinite if it is one of them;
-    /// None without values.
+    /// The quantile, microseconds: the middle of its bin. There are `above` more values that are larger than all of these. Infinite if the
+    /// quantile is one of them; None without values.
     pub(crate) fn quantile(&self, share: f64, above: u64) -> Option<f64> {
         let all = self.count() + above;
         let rank = ((share * all as f64).ceil() as u64).max(1);
@@ -60,9 +60,9 @@ impl Bins {
 /// Content of the histograms of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Observed {
-    /// The times of phases, by upstream.
+    /// The phase times by upstream.
     pub(crate) phases: BTreeMap<String, BTreeMap<Phase, Bins>>,
-    /// The requests and tries that had no response in time, by upstream.
+    /// The requests and tries that timed out, by upstream.
     pub(crate) unanswered: BTreeMap<String, u64>,
 }
 
@@ -95,10 +95,10 @@ struct Total {
     count: u64,
 }
 
-/// Reads two answers of Envoy's admin interface: its histograms in detail, and its counters of timeouts.
+/// Parses two answers of Envoy's admin interface: the detailed histograms, and the timeout counters.
 ///
 /// # Errors
-/// When the first one has another form.
+/// When the first one has another format.
 pub(crate) fn read(histograms: &str, timeouts: &str) -> Result<Observed, String> {
     let answer: Answer = serde_json::from_str(histograms)
         .map_err(|error| format!("Envoy's histograms cannot be read: {error}"))?;
@@ -110,7 +110,7 @@ pub(crate) fn read(histograms: &str, timeouts: &str) -> Result<Observed, String>
         let bin =
             |total: &Total| (total.lower_bound as u64, Bin { width_us: total.width, count: total.count });
         let bins = Bins(sound.map(bin).collect());
-        // Several listeners may have the same upstream.
+        // Several listeners may share an upstream.
         let of_upstream = observed.phases.entry(upstream.to_owned()).or_default();
         of_upstream.entry(phase).or_default().add(&bins);
     }
@@ -121,7 +121,7 @@ pub(crate) fn read(histograms: &str, timeouts: &str) -> Result<Observed, String>
     Ok(observed)
 }
 
-/// The upstream and the value of a counter of timeouts.
+/// The upstream and the value in a line with a timeout counter.
 fn timeout_of(line: &str) -> Option<(&str, u64)> {
     let (name, value) = line.strip_prefix("cluster.")?.rsplit_once(": ")?;
     let upstream =

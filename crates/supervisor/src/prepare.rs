@@ -1,4 +1,5 @@
-//! A listeners file as a configuration that Envoy accepts: rendered, linted and validated, or the reason why not.
+//! Prepares a listeners file: renders, lints and validates it. The result is a configuration that Envoy accepts, or the reason why there is
+//! none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,11 @@ use serde_json::Value;
 pub(crate) struct Files {
     /// The listeners.
     pub(crate) listeners: PathBuf,
-    /// Services that they name.
+    /// The services that they name.
     pub(crate) services: Option<PathBuf>,
 }
 
-/// A configuration that Envoy accepts. Its file is removed with it.
+/// A configuration that Envoy accepts. Its file is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// Its path.
@@ -32,23 +33,23 @@ pub(crate) struct Prepared {
     pub(crate) restart: Restart,
     /// The number of its listeners.
     pub(crate) listeners: usize,
-    /// The number of warnings that `hoptax lint` has for it.
+    /// The number of `hoptax lint` warnings.
     pub(crate) warnings: usize,
-    /// Masks the secrets of the files in what Envoy writes.
+    /// Masks the secrets of the files in Envoy's output.
     pub(crate) mask: LineMask,
 }
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // If it cannot be removed, it goes with its folder.
+        // If this fails, the file is removed with its folder.
         let _ = fs::remove_file(&self.config);
     }
 }
 
-/// Prepares the files as they are now, and writes the configuration to `config`.
+/// Prepares the current files, and writes the configuration to `config`.
 ///
 /// # Errors
-/// The reason why they are refused.
+/// The reason, when they are refused.
 pub(crate) fn prepare(
     files: &Files,
     envoy: &Envoy,

@@ -14,18 +14,18 @@ use crate::machine::{Moment, Process};
 use crate::slow::{self, Upstreams};
 use crate::status::{Counts, FORMAT, Last, Outcome, Serving, Slow, State, Status, Upstream};
 
-/// The longest status for systemd, bytes. Its datagrams have 4 KiB.
+/// Maximum length of a status for systemd, bytes. Its datagrams have 4 KiB.
 const LONGEST: usize = 1024;
 
 /// Last notification to systemd (`sd_notify(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Nothing,
-    /// It serves, and no restart is under way.
+    /// Serving, and no restart is in progress.
     Ready,
-    /// The file is read again, and Envoy may be restarted.
+    /// Reading the file again, and possibly restarting Envoy.
     Reloading,
-    /// It ends. Nothing follows: a service that stops and then says that it is ready would run for systemd.
+    /// Stopping. No notification may follow: a service that announces to be ready after stopping counts as running.
     Stopping,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Reporter<'a> {
     log: &'a dyn Fn(&str),
     shown: Shown,
     told: Told,
-    /// The slow upstreams that the log names.
+    /// The slow upstreams that the log has reported.
     slow: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Reporter<'a> {
         Self { began, log, shown: Arc::new(Mutex::new(status)), told: Told::Nothing, slow: Vec::new() }
     }
 
-    /// The status that is shown.
+    /// The shown status.
     pub(crate) fn shown(&self) -> Shown {
         Arc::clone(&self.shown)
     }
@@ -72,12 +72,12 @@ impl<'a> Reporter<'a> {
         (self.log)(text);
     }
 
-    /// A moment as a time of the day.
+    /// A moment as a time of day.
     pub(crate) fn time(&self, moment: Moment) -> String {
         format_rfc3339_seconds(self.began + moment).to_string()
     }
 
-    /// The file is read.
+    /// Reports that the file is being read.
     pub(crate) fn reading(&mut self) {
         self.change(|status| status.last = Last { at: now(), outcome: Outcome::Reading, reason: None });
         if self.told == Told::Ready {
@@ -85,31 +85,31 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// The file is refused.
+    /// Reports that the file is refused.
     pub(crate) fn refused(&mut self, why: &str) {
         self.change(|status| status.counts.refused += 1);
         self.became(Outcome::Refused, Some(why));
         self.end_reload();
     }
 
-    /// The file is accepted. A reload goes on.
+    /// Reports that the file is accepted. The reload continues.
     pub(crate) fn accepted(&mut self) {
         self.became(Outcome::Waiting, Some("its Envoy starts"));
     }
 
-    /// The file is accepted, and served later.
+    /// Reports that the file is accepted and will be served later.
     pub(crate) fn waits(&mut self, why: &str) {
         self.became(Outcome::Waiting, Some(why));
         self.end_reload();
     }
 
-    /// The file has the same content as before, which is served or waits.
+    /// Reports that the file has the same content as before, which is being served or waits.
     pub(crate) fn unchanged(&mut self, is_served: bool) {
         self.became(if is_served { Outcome::Served } else { Outcome::Waiting }, None);
         self.end_reload();
     }
 
-    /// Envoy did not start on the file, and is not tried again.
+    /// Reports that Envoy did not start on the file, which is not tried again.
     pub(crate) fn given_up(&mut self, why: &str) {
         self.became(Outcome::NotStarted, Some(why));
         self.end_reload();
@@ -120,7 +120,7 @@ impl<'a> Reporter<'a> {
         self.change(|status| (status.last.outcome, status.last.reason) = (outcome, reason));
     }
 
-    /// A reload has ended, whatever came of it.
+    /// Ends a reload, whatever its outcome.
     fn end_reload(&mut self) {
         if self.told == Told::Reloading {
             self.tell_ready();
@@ -142,7 +142,7 @@ impl<'a> Reporter<'a> {
         self.tell(Told::Ready, &line);
     }
 
-    /// Tells systemd, with a line for people. A failure to tell it is ignored: there is nobody else to tell.
+    /// Notifies systemd, with a line for people. Errors are ignored, because they could not be reported anywhere else.
     fn tell(&mut self, told: Told, line: &str) {
         if self.told == Told::Stopping {
             return;
@@ -151,7 +151,7 @@ impl<'a> Reporter<'a> {
         let mut states = match told {
             Told::Nothing => return,
             Told::Ready => vec![NotifyState::Ready],
-            // `Type=notify-reload` needs the time.
+            // `Type=notify-reload` requires the time.
             Told::Reloading => [Some(NotifyState::Reloading), NotifyState::monotonic_usec_now().ok()]
                 .into_iter()
                 .flatten()
@@ -162,7 +162,7 @@ impl<'a> Reporter<'a> {
         let _ = sd_notify::notify(&states);
     }
 
-    /// A process serves, the last file or an earlier one.
+    /// Reports that a process serves the last file or an earlier one.
     pub(crate) fn serves(&mut self, process: Process, serving: Serving, is_last: bool) {
         let Serving { process_id, epoch, listeners, warnings, .. } = serving;
         let listeners = counted(listeners as u64, "listener");
@@ -184,7 +184,7 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// The supervisor ends.
+    /// Reports that the supervisor is stopping.
     pub(crate) fn stopping(&mut self) {
         self.change(|status| status.state = State::Stopping);
         self.tell(Told::Stopping, "ends");
@@ -233,7 +233,7 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// The first line of a text, as much of it as systemd takes.
+/// The first line of a text, cut to the length that systemd accepts.
 fn first_line(text: &str) -> &str {
     let line = text.lines().next().unwrap_or_default();
     let end = (0..=LONGEST.min(line.len())).rev().find(|end| line.is_char_boundary(*end)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Performs the actions of the state machine: prepares files, starts, watches and ends processes, and reports events to it.
+//! Performs the actions of the state machine: prepares files, starts, monitors and ends processes, and passes events to the machine.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::env;
@@ -28,11 +28,11 @@ use crate::slow::Upstreams;
 use crate::status::{Serving, State};
 use crate::watch::{self, Watch};
 
-/// The longest time in which nothing is looked at.
+/// Maximum time without polling anything.
 const TICK: Duration = Duration::from_millis(25);
-/// The time between two looks at the phases of requests: that between two updates of Envoy's histograms.
+/// Polling interval of the request phases, which is the update interval of Envoy's histograms.
 const OBSERVED_EVERY: Duration = Duration::from_secs(5);
-/// The time between two looks at the connections of an Envoy that drains, and at processes that were adopted.
+/// Polling interval of a draining Envoy's connections, and of adopted processes.
 const COUNTED_EVERY: Duration = Duration::from_millis(200);
 
 /// Options of a supervisor.
@@ -44,20 +44,20 @@ pub struct Options {
     pub services: Option<PathBuf>,
     /// The Envoy.
     pub envoy: Envoy,
-    /// Address at which the status is served.
+    /// The address to serve the status at.
     pub status: SocketAddr,
 }
 
-/// Request of a user while it runs.
+/// A user's request to a running supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Read the file again, and restart Envoy even if the file is as it was.
+    /// Read the file again, and restart Envoy even if the file is unchanged.
     Restart,
-    /// End; twice, end at once.
+    /// Stop; a second request stops at once.
     Stop,
 }
 
-/// Reason why it does not run.
+/// Reason why the supervisor could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The first file is refused.
@@ -68,7 +68,7 @@ pub enum Failure {
     Environment(String),
 }
 
-/// Message of another thread.
+/// A message from another thread.
 enum Message {
     Prepared(u64, Result<Box<Prepared>, String>),
     Live(u64),
@@ -76,8 +76,8 @@ enum Message {
     Connections(Result<u64, String>),
 }
 
-/// Runs until the user asks to end. `log` takes lines for people, `on_line` the output of the Envoys. The thread that calls this must be
-/// the one that lasts longest: the kernel kills the Envoys when it ends.
+/// Runs until the user requests a stop. `log` receives lines for people, `on_line` the output of the Envoys. The calling thread must
+/// outlive all others, because the kernel kills the Envoys when it ends.
 ///
 /// # Errors
 /// When the first file is refused, the first Envoy does not start, or the status cannot be served.
@@ -125,11 +125,11 @@ struct Supervisor<'a> {
     configurations: BTreeMap<u64, Prepared>,
     /// The number of the next configuration.
     next: u64,
-    /// The last one that was accepted, unless it was given up.
+    /// The last accepted configuration, unless it was given up.
     accepted: Option<u64>,
-    /// True if the file that is read next is started even if it is as it was.
+    /// True if the next file to be read is started even if it is unchanged.
     is_forced: bool,
-    /// Ends the waits of other threads.
+    /// Set to end the waits of other threads.
     stop: Arc<AtomicBool>,
     /// Reason why the last file was refused, or the last process ended.
     why: String,
@@ -137,12 +137,12 @@ struct Supervisor<'a> {
     messages: Receiver<Message>,
     watch: Watch,
     upstreams: Upstreams,
-    /// True while the supervisor waits for a response of an admin interface.
+    /// True while a query of an admin interface is in progress.
     is_asking: bool,
     looked: Moment,
     observed: Moment,
     counted: Moment,
-    /// Address of the status, until the log has it.
+    /// Address of the status until it has been logged.
     address: Option<SocketAddr>,
     folder: Folder,
 }
@@ -190,7 +190,7 @@ impl<'a> Supervisor<'a> {
         self.began.elapsed()
     }
 
-    /// Goes on until the end.
+    /// Runs the event loop until the end.
     fn go_on(&mut self, requests: &Receiver<Request>) -> End {
         loop {
             if let Some(end) = self.end {
@@ -221,7 +221,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Looks at files and processes.
+    /// Polls files and processes.
     fn look(&mut self) {
         let now = self.now();
         for number in self.running.keys().copied().collect::<Vec<_>>() {
@@ -257,13 +257,13 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Asks the process that serves something in another thread.
+    /// Queries the serving process on another thread.
     fn ask(&mut self, question: impl FnOnce(SocketAddr, &Sender<Message>, u64) + Send + 'static) {
         let Some(serving) = self.machine.serving().filter(|_| !self.is_asking) else { return };
         let Some(admin) = self.running.get(&serving.number).and_then(Running::admin) else { return };
         let sender = self.sender.clone();
         let ask = move || question(admin, &sender, serving.number);
-        // Without a thread it is asked the next time.
+        // If no thread can be started, it is queried the next time.
         self.is_asking = thread::Builder::new().name("ask".to_owned()).spawn(ask).is_ok();
     }
 
@@ -337,12 +337,12 @@ impl<'a> Supervisor<'a> {
             .filter_map(|process| Some(self.running.get(&process.number)?.service.id()))
             .collect();
         self.reporter.change(|status| status.leaving = leaving);
-        // The others are never started again.
+        // Configurations that are no longer needed are never started again.
         let needed: BTreeSet<u64> = self.machine.needed().collect();
         self.configurations.retain(|number, _| needed.contains(number));
     }
 
-    /// Performs an action. Returns the event that it causes at once, if any.
+    /// Performs an action. Returns an event that follows immediately, if any.
     fn act(&mut self, action: Action) -> Option<Event> {
         let running = |number: u64| self.running.get(&number);
         match action {
@@ -356,7 +356,7 @@ impl<'a> Supervisor<'a> {
             Action::Drain(number) => {
                 if let Some(admin) = running(number).and_then(Running::admin) {
                     self.reporter.log("ends when no connection is left");
-                    // If it fails, the time of the drain passes.
+                    // If this fails, Envoy's drain time passes.
                     let _ = thread::Builder::new().name("drain".to_owned()).spawn(move || drain(admin));
                 }
             }
@@ -390,7 +390,7 @@ impl<'a> Supervisor<'a> {
         let (envoy, stop, sender) = (self.options.envoy.clone(), Arc::clone(&self.stop), self.sender.clone());
         let prepare = move || {
             let prepared = prepare(&files, &envoy, &config, &stop);
-            // Nobody listens when the supervisor has ended.
+            // The supervisor may have ended.
             let _ = sender.send(Message::Prepared(number, prepared.map(Box::new)));
         };
         if let Err(error) = thread::Builder::new().name("prepare".to_owned()).spawn(prepare) {

@@ -1,16 +1,17 @@
-//! Detection of slow upstreams: the times of an upstream now are compared with its own usual ones, and those of one that always was slow
-//! with the others.
+//! Detection of slow upstreams. The current times of an upstream are compared with its own usual times. An upstream that has always been
+//! slow is found by comparing its times with those of the others.
 //!
 //! The level of an upstream is the 90th percentile of its time to the first byte, in windows of at least five seconds and fifty requests.
-//! An upstream is slow if five windows in a row are above twice its usual time and a millisecond more, and above all but the highest
-//! twentieth of its usual windows: 25 to 30 s after it became so with ten requests per second, later with fewer. The usual windows are the
-//! last sixty that were not slow, and at least twelve. A request without a response in time counts as longer than all others.
+//! An upstream becomes slow if five consecutive windows exceed twice its usual time, exceed its usual time by a millisecond, and exceed all
+//! but the highest twentieth of its usual windows. With ten requests per second, this is reported 25 to 30 s after it becomes slow; with
+//! fewer, later. The usual windows are the last sixty that were not slow, at least twelve. A request without a response in time counts as
+//! longer than all others.
 //!
-//! Assumption: windows differ by chance alone, in any distribution, so that each order of their percentiles is equally likely. Five windows
-//! are then above the highest three of sixty others once in 393,000 times (21 of 65!/60!/5!), once in 550 hours, and rarer if twice the
-//! usual time is above these: `simulation` counts it, also for percentiles that jump between two modes. Limits: a load that changes the
-//! times for longer than four windows makes the upstream slow by this definition; a change that takes much longer than five minutes becomes
-//! usual and is not reported.
+//! Assumption: windows differ only by chance, with any distribution, so that each order of their percentiles is equally likely. Five
+//! windows then exceed the highest three of sixty others once in 393,000 times (21 of 65!/60!/5!), which is once in 550 hours, and less
+//! often if twice the usual time is higher; `simulation` measures the rate, also for percentiles that jump between two modes. Limits: a
+//! load that changes the times for more than four windows makes the upstream slow by this definition; a change that takes much longer than
+//! five minutes becomes usual and is not reported.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -20,70 +21,70 @@ use hoptax_listeners::phases::Phase;
 use crate::machine::Moment;
 use crate::observed::{Bins, Observed};
 
-/// Fewest requests of a window.
+/// Minimum number of requests in a window.
 const FEWEST: u64 = 50;
-/// Most windows that make the usual time: five minutes of a busy upstream.
+/// Maximum number of usual windows: five minutes of a busy upstream.
 const USUAL: usize = 60;
-/// Fewest windows that make it.
+/// Minimum number of usual windows.
 const FEWEST_USUAL: usize = 12;
-/// Fewest windows of an upstream that is compared with others.
+/// Minimum number of windows of an upstream for comparisons with others.
 const FEWEST_TO_COMPARE: usize = 6;
-/// One of so many usual windows may be above one that is slow.
+/// A slow window must exceed all usual windows except one in this many.
 const USUAL_TO_ONE_ABOVE: usize = 20;
-/// Windows in a row that make an upstream slow, or no longer slow.
+/// Number of consecutive windows that make an upstream slow, or no longer slow.
 const IN_A_ROW: usize = 5;
-/// The share of the percentile that is compared.
+/// The compared quantile.
 const COMPARED: f64 = 0.9;
-/// Factor above its usual time from which an upstream is slow.
+/// Multiple of its usual time from which an upstream is slow.
 const FACTOR: f64 = 2.0;
-/// Factor above the time of the others from which an upstream always was slow.
+/// Multiple of the others' time from which an upstream has always been slow.
 const FACTOR_TO_OTHERS: f64 = 5.0;
-/// Fewest others to compare with.
+/// Minimum number of others to compare with.
 const FEWEST_OTHERS: usize = 3;
-/// A smaller difference is none, microseconds.
+/// Smallest difference that counts, microseconds.
 const LEAST_US: f64 = 1000.0;
 /// Time after which slow levels become the usual ones.
 const ADAPTED: Moment = Moment::from_hours(24);
-/// Time after which an upstream without requests is forgotten.
+/// Time without requests after which an upstream is forgotten.
 const FORGOTTEN: Moment = Moment::from_hours(1);
 
-/// Knowledge about an upstream.
+/// The state of an upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Known {
     /// The end of the last window.
     pub(crate) at: Moment,
     /// Its requests per second.
     pub(crate) per_second: f64,
-    /// The share of them without a response in time.
+    /// The share of requests without a response in time.
     pub(crate) unanswered: f64,
     /// The medians of the phases, microseconds.
     pub(crate) medians_us: BTreeMap<Phase, f64>,
-    /// The percentile that is compared, microseconds; infinite if more requests than the rest had no response.
+    /// The compared percentile, microseconds; infinite if too many requests had no response.
     pub(crate) compared_us: f64,
-    /// Its slowness, if it is slow.
+    /// Set if it is slow.
     pub(crate) slow: Option<Slow>,
 }
 
-/// Begin of the slowness of an upstream, and the level that it is compared with.
+/// Since when an upstream has been slow, and the level that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Slow {
-    /// It became so.
+    /// It became slow.
     Became {
         /// Time at which it became slow.
         since: Moment,
         /// The usual level before, microseconds.
         usual_us: f64,
     },
-    /// It was so as long as it is known.
+    /// It has always been slow.
     Always {
-        /// Since when it is known.
+        /// When it was first observed.
         since: Moment,
         /// The median of the others, microseconds.
         others_us: f64,
     },
 }
 
-/// The end of a window.
+/// A completed window.
 #[derive(Clone, Debug)]
 struct Window {
     from: Moment,
@@ -94,15 +95,15 @@ struct Window {
 #[derive(Clone, Debug)]
 struct Upstream {
     since: Moment,
-    /// Times of phases since the last window.
+    /// Times of phases in the current window.
     phases: BTreeMap<Phase, Bins>,
     unanswered: u64,
     from: Moment,
     /// The levels of windows that were not slow, the latest last.
     windows: VecDeque<f64>,
-    /// The last windows in a row that differ from the state.
+    /// The latest consecutive windows that contradict the state.
     differing: Vec<Window>,
-    /// Begin of its slowness, and the usual level before.
+    /// Since when it has been slow, and the usual level before that.
     slow: Option<(Moment, Usual)>,
     last: Option<Known>,
 }
@@ -111,12 +112,12 @@ struct Upstream {
 #[derive(Clone, Copy, Debug)]
 struct Usual {
     median_us: f64,
-    /// The level that one in twenty windows exceeds.
+    /// The level that one in twenty usual windows exceeds.
     high_us: f64,
 }
 
 impl Usual {
-    /// Returns the usual levels from windows; none if there are too few.
+    /// Computes the usual levels from windows; none if there are too few.
     fn from_windows(windows: &VecDeque<f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = windows.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
@@ -126,9 +127,9 @@ impl Usual {
         (windows.len() >= FEWEST_USUAL).then_some(Self { median_us, high_us })
     }
 
-    /// Returns the usual levels from windows if a level exceeds them.
+    /// Computes the usual levels from windows, if `level_us` exceeds them.
     fn exceeded(windows: &VecDeque<f64>, level_us: f64) -> Option<Self> {
-        // Nearly always, too many windows are as high, which needs no order of them.
+        // Count first: nearly always, too many windows are as high, and sorting is unnecessary.
         let as_high = windows.iter().filter(|one| **one >= level_us).count();
         if as_high >= windows.len().div_ceil(USUAL_TO_ONE_ABOVE) {
             return None;
@@ -145,13 +146,13 @@ impl Usual {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Upstreams {
     all: BTreeMap<String, Upstream>,
-    /// The process that was looked at last, and its histograms.
+    /// The last polled process, with its histograms.
     before: Option<(u64, Observed)>,
     looked: Moment,
 }
 
 impl Upstreams {
-    /// Takes the histograms of a process.
+    /// Adds the polled histograms of a process.
     pub(crate) fn take(&mut self, now: Moment, process: u64, observed: Observed) {
         let before = self.before.take().filter(|(of, _)| *of == process).map(|(_, before)| before);
         let from = mem::replace(&mut self.looked, now);
@@ -163,7 +164,7 @@ impl Upstreams {
                 upstream.phases.entry(*phase).or_default().add(&grown);
             }
         }
-        // A successor begins with the counters of its predecessor, but not with its histograms.
+        // A successor inherits the counters of its predecessor, but not its histograms.
         if let Some(before) = &before {
             for (name, count) in &observed.unanswered {
                 let grown = count.saturating_sub(before.unanswered.get(name).copied().unwrap_or(0));
@@ -182,7 +183,7 @@ impl Upstreams {
         self.all.retain(|_, upstream| is_kept(upstream));
     }
 
-    /// Returns the knowledge about each upstream, by name.
+    /// Returns the state of each upstream, by name.
     pub(crate) fn known(&self) -> BTreeMap<String, Known> {
         let levels: Vec<(&String, f64)> =
             self.all.iter().filter_map(|(name, one)| Some((name, one.level_us()?))).collect();
@@ -258,7 +259,7 @@ impl Upstream {
             }
             return;
         }
-        // The differing windows before belong to the usual levels, or to the slow ones.
+        // The contradicting windows before this one turn out to belong to the current state.
         let differing = mem::take(&mut self.differing);
         if !is_slow {
             self.keep(differing.into_iter().chain([window]));
@@ -273,12 +274,12 @@ impl Upstream {
         self.windows.drain(..self.windows.len().saturating_sub(USUAL));
     }
 
-    /// The median of the windows that were not slow, if they are enough to compare it with that of others.
+    /// The median of the windows that were not slow, if there are enough for comparisons with others.
     fn level_us(&self) -> Option<f64> {
         median(self.windows.iter().copied().collect()).filter(|_| self.windows.len() >= FEWEST_TO_COMPARE)
     }
 
-    /// Returns how it is slow if it is slower than the others by far, and always was.
+    /// Returns its slowness if it has always been much slower than the others.
     fn always(&self, others: Vec<f64>) -> Option<Slow> {
         let own = self.level_us()?;
         if others.len() < FEWEST_OTHERS {
@@ -293,13 +294,13 @@ fn is_above(level_us: f64, usual_us: f64, factor: f64) -> bool {
     level_us > (usual_us * factor).max(usual_us + LEAST_US)
 }
 
-/// The median, of two in the middle the lower one.
+/// The median. Of two middle values, the lower one.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     middle(&values)
 }
 
-/// The median of values in their order.
+/// The median of sorted values.
 fn middle(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }

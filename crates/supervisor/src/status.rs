@@ -1,4 +1,4 @@
-//! The status of a supervisor, as JSON, as text, as a page for browsers and as metrics of Prometheus.
+//! The status of a supervisor as JSON, as text, as a web page and as Prometheus metrics.
 
 mod html;
 mod metrics;
@@ -16,10 +16,10 @@ use crate::timed::Timed;
 /// The name and version of the format.
 pub(crate) const FORMAT: &str = "hoptax.listeners-status/1";
 
-/// Asks for the status at an address.
+/// Requests the status at an address.
 ///
 /// # Errors
-/// When nothing responds there, or something else does.
+/// When nothing answers there, or something other than a supervisor.
 pub fn ask(address: SocketAddr) -> io::Result<Status> {
     let until = Instant::now() + TIMEOUT;
     let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
@@ -172,7 +172,7 @@ pub struct Slow {
 }
 
 impl Status {
-    /// Returns true if somebody should look: no Envoy serves, Envoy does not serve the file on disk, or an upstream is slow.
+    /// Returns true if somebody should look: no Envoy is serving, Envoy does not serve the current file, or an upstream is slow.
     pub fn needs_attention(&self) -> bool {
         self.serving.is_none()
             || matches!(self.last.outcome, Outcome::Refused | Outcome::NotStarted)

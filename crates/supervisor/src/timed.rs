@@ -1,22 +1,22 @@
-//! A connection whose reads and writes have one time limit together: who sends a byte now and then gets no more time than others.
+//! A connection with a common deadline for all reads and writes: a client that sends a byte now and then gets no additional time.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// A connection with the moment at which its time is over.
+/// A connection with its deadline.
 #[derive(Debug)]
 pub(crate) struct Timed<'a> {
     /// The connection.
     pub(crate) stream: &'a TcpStream,
-    /// The end of its time.
+    /// The deadline.
     pub(crate) until: Instant,
 }
 
 impl Timed<'_> {
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.until.saturating_duration_since(Instant::now());
-        // The kernel takes zero for no limit.
+        // The kernel would interpret zero as no limit.
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
     }
 }

@@ -1,21 +1,21 @@
-//! Watch for changed files, by looking at them several times a second.
+//! Detects changed files by polling them several times a second.
 //!
-//! Looking finds every way in which a file may change, also those of which the kernel does not tell whoever watches its name: a
-//! `ConfigMap` of Kubernetes, which is a link to a link to a folder that is replaced, a file on a network file system, and a file that is
-//! mounted alone into a container. It costs a system call for each file and look.
+//! Polling detects every way in which a file may change, including those that the kernel does not report to watchers of its name: a
+//! Kubernetes `ConfigMap`, which is a link to a link to a folder that is replaced, a file on a network file system, and a file that is
+//! mounted by itself into a container. It costs a system call for each file and poll.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The time between two looks. A change is taken when two looks see the same, because a file may be half written.
+/// Polling interval. A change counts when two polls agree, because a file may be half written.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Device, inode, size, and times of modification and change (seconds and nanoseconds) of a file; None if there is none.
+/// Device, inode, size, and times of modification and change (seconds and nanoseconds) of a file; None if it does not exist.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
-/// Files, with their stamps at the last looks.
+/// Files, with their stamps at the last polls.
 #[derive(Debug)]
 pub(crate) struct Watch {
     paths: Vec<PathBuf>,
@@ -24,13 +24,13 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Files as they are now.
+    /// Records the current state of the files.
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
         let stamps = stamps(&paths);
         Self { paths, taken: stamps.clone(), seen: stamps }
     }
 
-    /// Looks at the files. Returns true if they differ from those that were taken before, and have been the same for two looks.
+    /// Polls the files. Returns true if they differ from the recorded state, and have been the same for two polls.
     pub(crate) fn is_changed(&mut self) -> bool {
         let now = stamps(&self.paths);
         let is_changed = now != self.taken && now == self.seen;
@@ -44,7 +44,7 @@ impl Watch {
 
 fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
     let stamp = |path: &PathBuf| {
-        // Links are followed.
+        // This follows links.
         let of = fs::metadata(path).ok()?;
         Some((of.dev(), of.ino(), of.size(), [of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()]))
     };

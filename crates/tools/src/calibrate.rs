@@ -1,10 +1,9 @@
-//! Calibrates the load generator on this machine by experiments with known answers: its error, the lowest latency that it
-//! can resolve, and the highest rate that it can send on time. Also measures the machine's speeds at the operations that
-//! make up the cost of a function.
+//! Calibrates the load generator on this machine by experiments with known answers: its error, the lowest latency that it can resolve, and
+//! the highest rate that it can send on time. Also measures the machine's speeds at the operations that make up the cost of a function.
 //!
-//! The origin of an experiment uses no CPU time for its delays: it schedules each response, from a delay or from a
-//! simulated queue, and records the schedule. Each measured response time is then compared with the scheduled one,
-//! request by request, so random variation of the schedule does not affect the error.
+//! The origin of an experiment uses no CPU time for its delays: it schedules each response, from a delay or from a simulated queue, and
+//! records the schedule. Each measured response time is then compared with the scheduled one, request by request, so random variation of
+//! the schedule does not affect the error.
 
 mod error;
 mod experiments;
@@ -32,15 +31,15 @@ use truth::Request;
 pub use error::CalibrateError;
 pub use speeds::{KeepAwake, speeds};
 
-/// Rates tried for the ceiling.
+/// Rates that are tried to find the ceiling.
 const RATES: [f64; 9] =
     [1_000.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_000.0, 160_000.0];
-/// Connections at those rates.
+/// Number of connections at those rates.
 const CEILING_CONNECTIONS: usize = 64;
-/// Smallest share of planned requests that must have been sent.
+/// Minimum share of planned requests that must have been sent.
 const SENT_SHARE: f64 = 0.999;
 
-/// Service time of the experiment that is cut off, nanoseconds.
+/// Service time of the experiment that ends before its last responses, nanoseconds.
 const CUT_OFF_SERVICE_NS: u64 = 400_000;
 
 /// Options of a calibration.
@@ -52,9 +51,9 @@ pub struct Options<'a> {
     pub factor: f64,
     /// Seed of arrivals and delays, and of the order of speeds.
     pub seed: u64,
-    /// Guard that keeps processors awake, so that wake-ups are measured with and without; None if not possible.
+    /// Keeps processors awake, so that wake-ups are measured with and without halting; None if not possible.
     pub keep_awake: Option<KeepAwake<'a>>,
-    /// True to keep them awake during everything else as well, if possible.
+    /// True to keep processors awake during everything else as well, if possible.
     pub never_halted: bool,
 }
 
@@ -127,7 +126,7 @@ pub fn run(
     Ok(CalibrationResult::new(environment, body))
 }
 
-/// The largest share of a processor that others use now.
+/// The largest share of a processor that other processes use at present.
 fn others_share(placement: &Placement) -> Result<f64, CalibrateError> {
     let probe = hoptax_host::machine::probe_briefly(placement)?;
     Ok(probe.used_by_others.iter().map(|used| used.share).fold(0.0, f64::max))
@@ -225,8 +224,8 @@ fn floor_at(rate: f64, recording: &Recording) -> Option<FloorAt> {
     })
 }
 
-/// The highest rate sent on time. It may lie above one that was not: a machine whose processors wake slowly is late
-/// while they sleep between requests, and on time once it is too busy to sleep.
+/// The highest rate that was sent on time. It may be above a rate that was not: on a machine whose processors wake slowly, requests are
+/// late while processors sleep between them, and on time once they are too busy to sleep.
 fn ceiling(tried: &[RateTried]) -> Option<Ceiling> {
     let on_time = |one: &RateTried| {
         let send_lag_p99_us = one.send_lag_p99_us?;

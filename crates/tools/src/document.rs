@@ -1,30 +1,31 @@
-//! Reads the JSON of one result out of a text that may hold more: lines of a log around it, or numbers that JSON does not have.
+//! Finds the JSON of one result in a text that may contain more, such as log lines around it or numbers that JSON does not support.
 //!
-//! Go and C print numbers that are none as `NaN`, `-nan` or `Infinity` (fortio#97, `memtier_benchmark#271`). Such a number is read as not
-//! known, and its line is noted.
+//! Go and C print `NaN`, `-nan` or `Infinity` for numbers that are not finite (fortio#97, `memtier_benchmark#271`). Such a number is read
+//! as unknown, and a note names its line.
 
 use serde_json::Value;
 
 use crate::run::obstacle;
 use crate::text::several;
 
-/// Most times that each byte of a text is read in search of JSON, in the mean.
+/// Maximum average number of times that each byte of a text is read in search of JSON.
 const MOST_READINGS: usize = 50;
 
-/// A document, and the notes on its numbers that are none.
+/// A document, and notes on its non-finite numbers.
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// The line that it begins in.
+    /// The line in which it begins.
     pub(crate) line: usize,
     pub(crate) notes: Vec<String>,
 }
 
-/// The only document of a text that `is_result` recognizes. If there is none, the first of all: the adapter names the fields that it lacks.
+/// The only document of a text that `is_result` recognises. If it recognises none, the first document: the adapter names its missing
+/// fields.
 ///
 /// # Errors
-/// The reason, if a text has no JSON, or several results: numbers of different runs must not be mixed.
+/// The reason, if a text has no JSON, or several results, because numbers of different runs must not be mixed.
 pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Document, String> {
-    // The problem of the longest text that is no JSON: others are brackets in lines of a log.
+    // Report the problem of the longest invalid text: shorter ones are brackets in log lines.
     let (mut all, mut problem): (Vec<Document>, Option<(usize, String)>) = (Vec::new(), None);
     let (mut at, mut line, mut left) = (0, 1, text.len().saturating_mul(MOST_READINGS));
     while let Some(skipped) = text.get(at..).and_then(|rest| rest.find(['{', '['])) {
@@ -45,7 +46,7 @@ pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Doc
                 if problem.as_ref().is_none_or(|(length, _)| *length < scanned.length) {
                     problem = Some((scanned.length, format!("invalid JSON in line {in_text}: {error}")));
                 }
-                // A result may still follow a brace within a line of a log.
+                // A result may follow after a brace in a log line.
                 at += 1;
             }
         }
@@ -57,10 +58,10 @@ pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Doc
     one(all.into_iter().flat_map(elements).collect(), problem, is_result)
 }
 
-/// The only document of a text with these fields, as JSON pointers; `layout` says which texts have them.
+/// The only document of a text with these fields, as JSON pointers; `layout` describes texts that have them.
 ///
 /// # Errors
-/// As those of [`json`], and the names of the fields if one is missing.
+/// Like [`json`], and the names of missing fields.
 pub(crate) fn with_fields(text: &str, fields: &[&str], layout: &str) -> Result<Document, String> {
     let is_result = |value: &Value| fields.iter().all(|field| value.pointer(field).is_some());
     let document = json(text, is_result).map_err(|problem| format!("{problem}; {layout}"))?;
@@ -90,7 +91,7 @@ fn one(
     }
 }
 
-/// The elements of a list of results, each on its own; anything else as it is.
+/// The elements of a list of results as separate documents; any other document unchanged.
 fn elements(found: Document) -> Vec<Document> {
     let Document { value, line, notes } = found;
     match value {
@@ -105,7 +106,7 @@ fn lines(text: &str, from: usize, to: usize) -> usize {
     text.get(from..to).unwrap_or_default().matches('\n').count()
 }
 
-/// A document without numbers that are none.
+/// A document with its non-finite numbers removed.
 struct Scanned {
     text: String,
     /// Length of the original, bytes.
@@ -113,11 +114,11 @@ struct Scanned {
     notes: Vec<String>,
 }
 
-/// The document that a text begins with: up to the brace that closes the first one, or all of the text.
+/// The document at the start of a text: up to the brace that closes the first one, or the whole text.
 fn scan(text: &str, first_line: usize) -> Scanned {
     let mut scanned = Scanned { text: String::new(), length: text.len(), notes: Vec::new() };
     let (mut depth, mut line, mut is_in_string, mut is_escaped) = (0_u32, first_line, false, false);
-    // Place in the scanned text at which the name of the last string begins, without its quotes.
+    // Where the name of the last string begins in the scanned text, without its quotes.
     let (mut string_begin, mut name) = (0, String::new());
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
@@ -164,7 +165,7 @@ fn scan(text: &str, first_line: usize) -> Scanned {
     scanned
 }
 
-/// The length of a number that is none, at the beginning of a text.
+/// The length of a non-finite number at the start of a text.
 fn no_number(text: &str) -> Option<usize> {
     let word = text.strip_prefix(['-', '+']).unwrap_or(text);
     let end = word.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(word.len());

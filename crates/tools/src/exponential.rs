@@ -1,7 +1,7 @@
-//! Exponential histograms: those of OpenTelemetry, and native histograms of Prometheus.
+//! Exponential histograms: those of OpenTelemetry, and Prometheus native histograms.
 //!
-//! The bounds of buckets are powers of `2^(2^-scale)`, with the highest scale that needs at most 160 buckets, as in the SDKs of
-//! OpenTelemetry.
+//! The bounds of buckets are powers of `2^(2^-scale)`. The scale is the highest that needs at most 160 buckets, as in the OpenTelemetry
+//! SDKs.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -11,33 +11,33 @@ use hoptax_result::{CountRange, ImportedRange, Latency};
 
 use crate::reported::Reported;
 
-/// Highest scale, and the most buckets, of a histogram that is written.
+/// Highest scale and maximum number of buckets of a written histogram.
 const MAX_SCALE: i32 = 8;
 const MAX_BUCKETS: i64 = 160;
-/// The most buckets that are read.
+/// Maximum number of buckets of a histogram to read.
 pub(crate) const MOST_BUCKETS: usize = 100_000;
-/// Values of a result that such a histogram does not hold.
+/// Values of a result that an exponential histogram does not contain.
 pub(crate) const NOT_REPORTED: [&str; 3] = [
     "values within a bucket: a quantile is the end of its bucket",
     "what its times begin with",
     "the requested rate",
 ];
 
-/// Times by powers of a base: the first of `counts` is above `base^offset` and at most `base^(offset + 1)`.
+/// Times by powers of a base: the first of `counts` has times above `base^offset` and up to `base^(offset + 1)`.
 #[derive(Debug)]
 pub(crate) struct Exponential {
     pub(crate) scale: i32,
     pub(crate) offset: i64,
     pub(crate) counts: Vec<u64>,
-    /// Times of zero.
+    /// Number of zero times.
     pub(crate) zeros: u64,
-    /// All times.
+    /// Number of all times.
     pub(crate) count: u64,
     pub(crate) sum_s: f64,
 }
 
 impl Exponential {
-    /// None without times. A time counts as the middle of its bucket, which is at most 0.05 % from it.
+    /// None without times. Each time counts as the middle of its bucket, which differs from it by at most 0.05 %.
     pub(crate) fn new(buckets: &[Bucket]) -> Option<Self> {
         let middle_s =
             |times: &RangeInclusive<u64>| f64::midpoint(*times.start() as f64, *times.end() as f64) / 1e9;
@@ -48,7 +48,7 @@ impl Exponential {
         let at = |scale: i32| {
             let mut by_index: BTreeMap<i64, u64> = BTreeMap::new();
             for (seconds, count) in positive() {
-                // The upper bound of a bucket belongs to it.
+                // The upper bound of a bucket is inclusive.
                 let index = (seconds.log2() * 2_f64.powi(scale)).ceil() as i64 - 1;
                 *by_index.entry(index).or_default() += count;
             }
@@ -70,7 +70,7 @@ impl Exponential {
         (count > 0).then_some(Self { scale, offset, counts, zeros, count, sum_s })
     }
 
-    /// Returns the report of a run of this length: quantiles as the ranges of their buckets.
+    /// Returns the report of a run of this length. Quantiles are the ranges of their buckets.
     pub(crate) fn reported(&self, seconds: Option<f64>) -> Reported {
         let bound_us = |index: i64| (index as f64 / 2_f64.powi(self.scale)).exp2() * 1e6;
         let bucket = |percentile: f64| {

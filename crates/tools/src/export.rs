@@ -45,12 +45,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name, as that of `hoptax convert export --to`.
+    /// Its name, as in `hoptax convert export --to`.
     pub fn name(self) -> &'static str {
         self.of_files().0
     }
 
-    /// The ending of the names of its files.
+    /// The extension of its files.
     pub fn extension(self) -> &'static str {
         self.of_files().1
     }
@@ -78,9 +78,9 @@ impl Format {
     }
 }
 
-/// A page is that of a document, which is made elsewhere.
+/// Pages are rendered from documents, in another crate.
 const NO_PAGE: &str = "a page is no format of another tool";
-/// Reason why a load has no Parquet file.
+/// Error for a load in Parquet.
 const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
                         use another format, such as `--to hgrm`";
 
@@ -94,10 +94,10 @@ fn without_histograms(result: &LoadResult) -> &'static str {
     }
 }
 
-/// The result in another format.
+/// Converts the result to another format.
 ///
 /// # Errors
-/// When it has no valid histogram, and the format consists of one: the reason.
+/// The reason, when the result has no valid histogram and the format consists of one.
 pub fn text(format: Format, result: &LoadResult) -> Result<String, &'static str> {
     const DAMAGED: &str = "a histogram is damaged";
     let histograms = || result.histograms.as_ref().ok_or_else(|| without_histograms(result));
@@ -119,7 +119,7 @@ pub fn text(format: Format, result: &LoadResult) -> Result<String, &'static str>
             let all = all.map(|(tag, times)| TaggedTimes { tag, times });
             hdr::one_interval(&all, result.recorded_from_unix_s, length) + &Judgement::new(result).comments
         }
-        // Their numbers withhold themselves.
+        // The numbers of these formats are missing if the result withholds them.
         Format::Nighthawk | Format::K6 if result.latency.service.mean_us.is_none() => {
             return Err("its service times are withheld");
         }

@@ -1,4 +1,4 @@
-//! Formats of results that are not those of one tool, each in a file of its own.
+//! Formats of results that several tools use, each in its own file.
 
 mod hgrm;
 mod hlog;
@@ -23,7 +23,7 @@ use table::import_table;
 pub enum Content {
     /// Text.
     Text,
-    /// Parquet files, of which [`csv_of_parquet`] makes text. It belongs in a process of its own: see there.
+    /// Parquet, which [`csv_of_parquet`] converts to text. Call it in a separate process, as its documentation says.
     Parquet,
 }
 
@@ -34,13 +34,13 @@ pub struct Format {
     pub name: &'static str,
     /// The type of its files.
     pub content: Content,
-    /// True if a file may have several statistics, of which the user names one.
+    /// True if a file may have several statistics, from which the user selects one.
     pub has_statistics: bool,
-    /// Reads the statistic with this name, or the only one, from the text of a file. The error is the reason why it cannot be read.
+    /// Reads the statistic with this name, or the only one, from the text of a file. The error is the reason why it is unreadable.
     pub read: fn(&str, Option<&str>) -> Result<LoadResult, String>,
 }
 
-/// All of them.
+/// All formats.
 pub const FORMATS: [Format; 6] = [
     Format { name: "hgrm", content: Content::Text, has_statistics: false, read: |text, _| import_hgrm(text) },
     Format { name: "hlog", content: Content::Text, has_statistics: true, read: import_hlog },

@@ -12,22 +12,22 @@ use crate::text::utc;
 use crate::tool::{Output, Tool};
 use consistency::withhold_impossible;
 
-/// Width of a bucket as a share of its upper bound, above which a quantile in it is given as its range.
+/// Relative width of a bucket, as a share of its upper bound, above which a quantile in it is stated as a range.
 const WIDE: f64 = 0.1;
 
-/// Converts the output of a tool to a load result; `statistic` names the one that is meant if there are several.
+/// Converts the output of a tool to a load result; `statistic` selects one of several.
 ///
 /// # Errors
 /// If the output cannot be parsed; the error is the reason.
 pub fn import(tool: &Tool, text: &str, statistic: Option<&str>) -> Result<LoadResult, String> {
-    // The mark that editors put in front of a text is none of a line.
+    // Editors may put a byte order mark in front of a text.
     let text = text.trim_start_matches('\u{feff}');
     let reported = (tool.read)(&Output { text, file: Some(text), statistic })?;
     let not_reported = tool.not_reported.iter().map(ToString::to_string).collect();
     Ok(imported(tool.name, reported, not_reported))
 }
 
-/// The load result of the report of `source`, with a finding that lists missing numbers and impossible ones.
+/// The load result of a report from `source`, with a finding that lists missing and impossible numbers.
 pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<String>) -> LoadResult {
     not_reported.append(&mut reported.unread);
     not_reported.extend(withhold_impossible(&mut reported));
@@ -39,7 +39,7 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
     let rate = LoadRate { target: reported.target, offered: 0.0, achieved: answered_per_s(&reported) };
     let answered_per_s = range_per_s(&reported);
     let Reported { answered, failed, .. } = reported;
-    // Without its own number of times, those of the answered requests.
+    // Use the number of answered requests if the latency has no count of its own.
     let known = answered.and_then(CountRange::exact).unwrap_or_default();
     let count = if reported.latency.count > 0 { reported.latency.count } else { known };
     let mut latency = Latency { count, ..reported.latency };
@@ -77,7 +77,7 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
     LoadResult::new(environment, body).judged(Verdict::Caution, vec![finding])
 }
 
-/// The counts that are known. No tool states all accounts: what was planned, for one.
+/// The known counts. No tool states all of them, for example not the planned requests.
 fn book(answered: Option<CountRange>, failed: Option<CountRange>) -> Book {
     let exact = |count: Option<CountRange>| count.and_then(CountRange::exact);
     let (answered, failed) = (exact(answered), exact(failed));
@@ -89,7 +89,7 @@ fn book(answered: Option<CountRange>, failed: Option<CountRange>) -> Book {
     }
 }
 
-/// The rate of answered requests, if their number is known: the share of the stated rate, which is less rounded than the duration.
+/// The rate of answered requests, if their number is known: a share of the stated rate, which is less rounded than the duration.
 fn answered_per_s(reported: &Reported) -> Option<f64> {
     let answered = reported.answered?.exact()? as f64;
     let rated = reported.rated.and_then(CountRange::exact).filter(|rated| *rated > 0);
@@ -135,10 +135,10 @@ fn without_value(reported: &Reported, latency: &mut Latency, ranges: &[ImportedR
     format!("{}, which are unknown", names.join(", "))
 }
 
-/// The one of these values with this name, or the only one; `what` they are, for errors.
+/// The value with this name, or the only one; `what` describes the values in errors.
 ///
 /// # Errors
-/// When it is not clear which one is meant: the reason.
+/// The reason, when the selection is ambiguous.
 pub(crate) fn named_or_only<'n, T: Copy>(
     all: &[(&'n str, T)],
     name: Option<&str>,
@@ -177,10 +177,10 @@ pub(crate) fn quantiles(latency: &mut Latency) -> [Quantile<'_>; 4] {
     ]
 }
 
-/// Withholds the quantiles whose bucket is wide, and returns these buckets. An interpolated value is anywhere in its bucket. Of a
-/// bucket without an end, the quantile has a lower bound.
+/// Withholds quantiles in wide buckets, and returns these buckets. An interpolated value may be anywhere in its bucket. In a bucket without
+/// an upper end, the quantile has a lower bound.
 fn withhold_wide(latency: &mut Latency, buckets: &[ImportedRange]) -> Vec<ImportedRange> {
-    // The share of an infinite width is no number.
+    // The share is NaN for an infinite width.
     let is_wide = |bucket: &&ImportedRange| {
         !is_finite(bucket) || bucket.high_us - bucket.low_us > WIDE * bucket.high_us
     };

@@ -20,10 +20,10 @@ pub enum Importer {
 }
 
 impl Importer {
-    /// Returns the reader of files of this name; `statistic` is one of several in them.
+    /// Returns the reader with this name; `statistic` selects one of several in a file.
     ///
     /// # Errors
-    /// When no reader has the name, and when a statistic is named of a format that holds one.
+    /// When no reader has the name, and when a statistic is selected in a format that has only one.
     pub fn named(name: &str, statistic: Option<&str>) -> Result<Self, String> {
         let format = FORMATS.iter().find(|format| format.name == name);
         let (found, has_statistics) = match (find(name), format) {
@@ -57,10 +57,10 @@ impl Importer {
         }
     }
 
-    /// Reads the result in a text, and lists the unused fields of a document of Service Mesh Performance.
+    /// Reads the result in a text, and lists unused fields of a Service Mesh Performance document.
     ///
     /// # Errors
-    /// All problems. They follow the name of the file.
+    /// All problems, worded to follow the name of the file.
     pub fn read(self, text: &str, statistic: Option<&str>) -> Result<(Restored, Vec<String>), Vec<String>> {
         let (name, result) = match self {
             Self::Tool(tool) => (tool.name, import(tool, text, statistic)),

@@ -1,8 +1,8 @@
-//! Load generators: adapters of others (the command line for a load, which loads are unsupported, and a parser of the output), results in
-//! the formats of others ([`export`]), and whether numbers can be trusted. [`calibrate`] compares the load generator of hoptax with truths
-//! that are known beforehand, and [`crosscheck`] compares it and others with the records of servers of the same load.
+//! Load generators: adapters of other tools (the command line for a load, unsupported loads, and a parser of the output), results in the
+//! formats of other tools ([`export`]), and tests of the numbers. [`calibrate`] compares the load generator of hoptax with known truths,
+//! and [`crosscheck`] compares it and others with server-side records of the same load.
 //!
-//! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Only these two start processes and read files.
+//! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Only these two modules start processes and read files.
 
 mod adapters;
 pub mod calibrate;
@@ -19,7 +19,7 @@ pub mod smp;
 mod text;
 mod tool;
 
-// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+// Tests of the public API run in the program of the unit tests, because each additional program links all libraries again.
 #[cfg(test)]
 extern crate self as hoptax_tools;
 #[cfg(test)]
@@ -33,7 +33,7 @@ pub use importer::Importer;
 pub use reported::Reported;
 pub use tool::{Offer, Output, RESULT, SCRIPT, Tool};
 
-/// The version in the output of a tool: the first word with a digit, a dot and a digit.
+/// The version in the output of a tool: the first word that contains a digit, a dot and a digit.
 pub fn version(printed: &str) -> Option<String> {
     let is_version = |word: &&str| {
         let parts: Vec<&str> = word.split('.').collect();

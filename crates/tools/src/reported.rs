@@ -1,8 +1,8 @@
-//! Numbers that the output of a load generator reports.
+//! Numbers in the output of a load generator.
 
 use hoptax_result::{CountRange, ImportedRange, Latency};
 
-/// Percentiles of results.
+/// Percentiles that results have.
 pub(crate) const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
 /// The report of a tool. Values that it does not report are `None`.
@@ -18,13 +18,13 @@ pub struct Reported {
     pub workers: Option<u32>,
     /// Number of connections.
     pub connections: Option<u32>,
-    /// Requests that were answered. A range where its counters overlap or do not tell.
+    /// Answered requests. A range if counters overlap or do not determine the number.
     pub answered: Option<CountRange>,
-    /// Requests that failed.
+    /// Failed requests.
     pub failed: Option<CountRange>,
-    /// Requests per second, as it states them.
+    /// Requests per second, as the tool states them.
     pub rate: Option<f64>,
-    /// The requests that this rate counts.
+    /// The number of requests that this rate covers.
     pub rated: Option<CountRange>,
     /// Length of the run, seconds.
     pub seconds: Option<f64>,
@@ -32,16 +32,16 @@ pub struct Reported {
     pub latency: Latency,
     /// True if its latency begins at the intended start of each request, and false if it begins at the send.
     pub is_from_intended_start: bool,
-    /// The buckets of quantiles that it interpolated.
+    /// The buckets of interpolated quantiles.
     pub buckets: Vec<ImportedRange>,
     /// Sums that its counts must satisfy.
     pub sums: Vec<Sum>,
-    /// Numbers that this output does not state, or not readably; [`Tool::not_reported`](crate::Tool::not_reported) is about all outputs.
+    /// Numbers that this output lacks or that are unreadable; [`Tool::not_reported`](crate::Tool::not_reported) is about all outputs.
     pub unread: Vec<String>,
 }
 
 impl Reported {
-    /// A report of quantiles alone, each the end of the bucket that it is in.
+    /// A report of only quantiles, each of which is the end of its bucket.
     pub(crate) fn of_buckets(bucket: impl Fn(f64) -> Option<ImportedRange>) -> Self {
         let buckets = PERCENTILES.map(bucket);
         let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
@@ -53,24 +53,24 @@ impl Reported {
     }
 }
 
-/// Counts of a report that are part of another one of its counts.
+/// Counts of a report that are part of another count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
-    /// Relation of the parts to the whole, for example `requests of its status codes`.
+    /// How the parts relate to the whole, for example `requests of its status codes`.
     pub what: &'static str,
     /// The sum of the parts.
     pub parts: u64,
-    /// The whole as the report states it: `parts` must be in this range.
+    /// The whole as the report states it: the range that must contain `parts`.
     pub whole: CountRange,
 }
 
 impl Sum {
-    /// Parts that are at most the whole.
+    /// Parts that do not exceed the whole.
     pub fn some(what: &'static str, parts: u64, whole: u64) -> Self {
         Self { what, parts, whole: CountRange { at_least: 0, at_most: whole } }
     }
 
-    /// Parts that are all of the whole.
+    /// Parts that add up to the whole.
     pub fn all(what: &'static str, parts: u64, whole: u64) -> Self {
         Self { what, parts, whole: CountRange::exactly(whole) }
     }

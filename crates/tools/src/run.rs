@@ -1,11 +1,11 @@
-//! The lines of one run in a text. A number is that of a line which begins with its name, so it is never taken from a neighbour, and a
-//! text with a second run is refused.
+//! The lines of one run in a text. Each number is read from a line that begins with its name, so it is never taken from a neighbouring
+//! line. A text with a second run is refused.
 
 use crate::text::{count, number, several};
 
-/// Begin of a colour code of a terminal.
+/// Start of a terminal colour code.
 const ESCAPE: char = '\u{1b}';
-/// Share of the lines of a log that begin with a time.
+/// Minimum share of lines that begin with a time for a text to be considered a log.
 const MOST_LINES: f64 = 0.9;
 
 /// The lines of the only run in a text.
@@ -14,12 +14,11 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The run in a text. Lines with one of `marks` are in each run once, and the one with the first is above all others. A mark that
-    /// begins with a space may be anywhere in its line.
+    /// Reads the run in a text. Each run has exactly one line for each of `marks`, and the line with the first mark precedes all others. A
+    /// mark that begins with a space may be anywhere in its line.
     ///
     /// # Errors
-    /// The reason, if the text has several runs, or parts of them; or if something else stands before its lines, which then would not be
-    /// found.
+    /// The reason, if the text has several runs or parts of them, or if its lines have a prefix, which would hide them.
     pub(crate) fn only(text: &'a str, marks: &[&str]) -> Result<Self, String> {
         if text.contains(ESCAPE) {
             return Err(COLOURED.to_owned());
@@ -33,7 +32,7 @@ impl<'a> Run<'a> {
             numbered.map(|(index, _)| index + 1).collect()
         };
         let all: Vec<Vec<usize>> = marks.iter().map(of).collect();
-        // The first mark that is there twice is closest to the beginning of a run.
+        // The first repeated mark is closest to the beginning of a run.
         if let Some(numbers) = all.iter().find(|numbers| numbers.len() > 1) {
             return Err(several("runs", numbers));
         }
@@ -58,25 +57,26 @@ impl<'a> Run<'a> {
         (1..).zip(&self.lines).find_map(|(number, line)| Some((number, line.strip_prefix(name)?.trim())))
     }
 
-    /// The number in the line that begins with `name`, which must follow at once: `name 12.5 unit`.
+    /// The number in the line that begins with `name`, directly after the name: `name 12.5 unit`.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
         number(self.after(name)?)
     }
 
-    /// The count in the line that begins with `name`. None if there is no such line, or nothing in it can be read as a count.
+    /// The count in the line that begins with `name`. None if there is no such line, or if its count is unreadable.
     pub(crate) fn count(&self, name: &str) -> Option<u64> {
         count(self.after(name)?)
     }
 
-    /// The count of a line that a tool prints only if the count is above 0. None if the line is there, and its count cannot be read.
+    /// The count in a line that a tool prints only if the count is above 0, and otherwise 0. None if the line exists and its count is
+    /// unreadable.
     pub(crate) fn count_if_any(&self, name: &str) -> Option<u64> {
         self.after(name).map_or(Some(0), count)
     }
 
-    /// Returns the value that `of` reads in the line that begins with `name`.
+    /// Returns the value that `of` reads from the line that begins with `name`.
     ///
     /// # Errors
-    /// A message that the line is missing, with its usual place from `where_it_is`, or with the text that is there instead.
+    /// A message that the line is missing and where it usually is, from `where_it_is`, or that quotes the unreadable text.
     pub(crate) fn needed<T>(
         &self,
         name: &str,
@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The first line for which this is something.
+    /// The first result of `of` that is not none, over all lines.
     pub(crate) fn find<T>(&self, of: impl FnMut(&'a str) -> Option<T>) -> Option<T> {
         self.lines.iter().copied().find_map(of)
     }
@@ -99,12 +99,12 @@ impl<'a> Run<'a> {
         self.lines.iter().copied()
     }
 
-    /// The lines behind the one that begins with `title`.
+    /// The lines after the one that begins with `title`.
     pub(crate) fn behind(&self, title: &str) -> impl Iterator<Item = &'a str> {
         self.lines.iter().copied().skip_while(move |line| !line.starts_with(title)).skip(1)
     }
 
-    /// The lines below the one that begins with `title`, up to an empty line.
+    /// The lines after the one that begins with `title`, up to an empty line.
     pub(crate) fn below(&self, title: &str) -> impl Iterator<Item = &'a str> {
         self.behind(title).take_while(|line| !line.is_empty())
     }
@@ -116,7 +116,7 @@ fn prefixed(prefix: &str) -> String {
     format!("other text stands before its lines, such as `{}`, as in a log: cut it off", prefix.trim_end())
 }
 
-/// Returns the text before a mark in the first line that has it; None if a line begins with the mark.
+/// Returns the text before a mark in the first line that contains it; None if a line begins with the mark.
 fn before<'a>(lines: &[&'a str], mark: &str) -> Option<&'a str> {
     if mark.starts_with(' ') || lines.iter().any(|line| line.starts_with(mark)) {
         return None;
@@ -127,7 +127,7 @@ fn before<'a>(lines: &[&'a str], mark: &str) -> Option<&'a str> {
     })
 }
 
-/// Returns the obstacle to a reader in each line of a text: colour codes, or the times of a log.
+/// Returns what makes the lines of a text unreadable: colour codes, or log times.
 pub(crate) fn obstacle(text: &str) -> Option<String> {
     if text.contains(ESCAPE) {
         return Some(COLOURED.to_owned());

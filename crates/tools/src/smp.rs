@@ -1,4 +1,4 @@
-//! Service Mesh Performance (SMP) v0.0.1: results of hoptax as its messages and back, its test configurations as loads, and its
+//! Service Mesh Performance (SMP) v0.0.1: conversion of hoptax results to and from its messages, its test configurations as loads, and its
 //! index `MeshMark`. Nothing here reads a file or opens a connection.
 //!
 //! Field names and types are those of the proto files of SMP,

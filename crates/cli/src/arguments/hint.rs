@@ -1,5 +1,5 @@
-//! Suggestions for an unknown word: the subcommand (`lab origin` for `origin`), the command that takes it (`load` for a URL),
-//! the flag that other load generators give another name, or the schema that has one (`report` for `load`).
+//! Suggestions for an unknown word: the subcommand (`lab origin` for `origin`), the command that accepts it (`load` for a URL), the flag
+//! that has another name in other load generators, or the schema that contains it (`report` for `load`).
 
 use std::ffi::OsString;
 
@@ -47,7 +47,7 @@ fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
         "find" => OF_FIND.as_slice(),
         _ => return None,
     };
-    // Only the letter of a short flag with a value is unknown, as of `-t4`.
+    // For a short flag with an attached value such as `-t4`, only the letter is compared.
     let matches = |other: &&str| {
         *other == flag || (other.len() == 2 && !flag.starts_with("--") && flag.starts_with(other))
     };
@@ -140,7 +140,7 @@ fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<St
 /// that takes the word. The error is unchanged if clap suggests a similar command at the same place.
 fn of_command(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    // After `help`, clap takes a flag for the name of a command.
+    // After `help`, clap reads a flag as the name of a command.
     if word.starts_with('-') {
         let name = program.get_name();
         let tip =

@@ -1,4 +1,4 @@
-//! Negative numbers on a command line: the value of the option before them, whose parser says what it may be, and no unknown flags.
+//! Negative numbers on a command line. They are values of the option before them, whose parser validates them, not unknown flags.
 
 use std::ffi::OsStr;
 

@@ -1,4 +1,4 @@
-//! Options that several commands share, each written once.
+//! Options that several commands share, defined once.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

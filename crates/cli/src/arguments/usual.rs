@@ -1,4 +1,4 @@
-//! The flags of commands with many that their help shows by default; `--help-all` shows all.
+//! For commands with many flags, those that help shows by default; `--help-all` shows all flags.
 
 use std::ffi::OsStr;
 
@@ -32,7 +32,7 @@ pub(crate) fn help_all() -> Arg {
 /// The command for this line: if it asks for the usual help, without the other flags.
 pub(crate) fn shown(command: Command, line: &[impl AsRef<OsStr>]) -> Command {
     let asks = |flag: &str| line.iter().any(|word| word.as_ref() == flag);
-    // The command `help` prints what `--help` does.
+    // The command `help` prints the same as `--help`.
     let asks_for_usual =
         asks("--help") || asks("-h") || line.get(1).is_some_and(|word| word.as_ref() == "help");
     if asks("--help-all") || !asks_for_usual {

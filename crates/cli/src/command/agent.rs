@@ -1,4 +1,4 @@
-//! `hoptax lab agent`: sends shares of loads for a controller.
+//! `hoptax lab agent`: sends its shares of loads for a controller.
 
 use std::net::SocketAddr;
 use std::time::Duration;

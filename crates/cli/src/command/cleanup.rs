@@ -1,5 +1,5 @@
-//! `hoptax runs cleanup`: removes files that killed studies left in their folders, and what killed loads and measurements of
-//! meshes left in a cluster.
+//! `hoptax runs cleanup`: removes files that killed studies left in their folders, and objects that killed loads and mesh measurements left
+//! in a cluster.
 
 use std::path::{Path, PathBuf};
 

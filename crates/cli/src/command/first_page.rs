@@ -1,4 +1,4 @@
-//! The pages of the help that list commands, grouped by what a person wants to do: the first page, and that of all commands.
+//! The help pages that list commands, grouped by the user's goal: the first page, and the list of all commands.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with what it would replace, or against stored runs.
+//! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with its baseline, or against stored runs.
 
 use std::path::PathBuf;
 
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
 
 fn code(gate: &GateResult) -> Code {
     if !gate.answer_differences.is_empty() {
-        // An answer needs no interval, so it counts however the measurement went.
+        // An answer needs no interval, so it counts even if the measurement is void.
         Code::ConditionFailed
     } else if gate.verdict == Verdict::Void || gate.is_unknown() {
         Code::Void

@@ -1,4 +1,4 @@
-//! `hoptax generate`: descriptions of the program for editors, shells and packages.
+//! `hoptax generate`: generates descriptions of the program for editors, shells and packages.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -1,4 +1,4 @@
-//! `hoptax lab graph`: runs graphs of `hoptax predict size`, and makes graph files from the files of other programs.
+//! `hoptax lab graph`: runs graphs of `hoptax predict size`, and converts files of other programs to graph files.
 
 use std::path::PathBuf;
 use std::time::Duration;

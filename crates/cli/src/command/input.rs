@@ -1,4 +1,4 @@
-//! Files of other programs that a user names, and their faults.
+//! Files of other programs that a user names, and problems with them.
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `hoptax lint`: finds faults in Envoy configurations, and mends them.
+//! `hoptax lint`: finds faults in Envoy configurations, and fixes them.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `hoptax listeners`: Envoy configurations from a short list of listeners.
+//! `hoptax listeners`: generates Envoy configurations from a short list of listeners.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `hoptax listeners run` and `hoptax listeners status`: keeps an Envoy running on a listeners file, and tells how it is.
+//! `hoptax listeners run` and `hoptax listeners status`: keeps an Envoy running on a listeners file, and reports its state.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -80,7 +80,7 @@ pub(crate) struct StatusArguments {
 pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
     let no_signals = |error: io::Error| Failure::environment(format!("cannot listen for signals: {error}"));
     let requests = requests().map_err(no_signals)?;
-    // Envoy may have to be fetched, and a stop need not wait for that.
+    // Envoy may have to be downloaded, and a stop must not wait for that.
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&stop)).map_err(no_signals)?;

@@ -1,4 +1,4 @@
-//! `hoptax mesh`: measures what the network of pods and meshes cost per request in a cluster.
+//! `hoptax mesh`: measures the cost per request of pod networks and meshes in a cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -212,7 +212,7 @@ fn measure(
     let interrupt = interrupt::listen()?;
     let measured = hoptax_mesh::measure(plan, context, limits, &interrupt, &print::say);
     let result = measured.inspect_err(|_| {
-        // Nothing is in it yet, unless it was there before.
+        // The folder is still empty, unless it existed before.
         let _ = fs::remove_dir(&folder);
     })?;
     let problems = write_outputs(&folder, &result);

@@ -119,7 +119,7 @@ impl Alpn {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
-    // With a file, SIGHUP makes the origin read it again.
+    // With a file, SIGHUP makes the origin reload it.
     let interrupt = match &arguments.default_file {
         Some(_) => interrupt::listen_without_hangup()?,
         None => interrupt::listen()?,

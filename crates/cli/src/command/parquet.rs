@@ -1,4 +1,5 @@
-//! Reads Parquet files for `hoptax convert import` in a process of its own: the library panics on damaged ones, and believes their sizes.
+//! Reads Parquet files for `hoptax convert import` in a separate process: the library panics on damaged files, and trusts the sizes in
+//! them.
 
 use std::env;
 use std::fs::File;
@@ -27,7 +28,7 @@ const MOST_PROCESSOR_S: u64 = 60;
 pub(super) fn csv(file: &Path) -> Result<String, Failure> {
     let run = || {
         let input = if file == Path::new("-") { Stdio::inherit() } else { Stdio::from(File::open(file)?) };
-        // The message of a panic helps only developers of the library.
+        // A panic message would help only developers of the library.
         Command::new(env::current_exe()?).args(COMMAND).stdin(input).stderr(Stdio::null()).output()
     };
     let output = run().map_err(|error| unreadable(file, &error))?;

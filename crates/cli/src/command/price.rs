@@ -1,4 +1,4 @@
-//! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
+//! `hoptax price`: measures the cost of an Envoy configuration per request, and the cost that each of its parts adds.
 
 mod pod_dump;
 
@@ -154,7 +154,7 @@ pub(crate) struct PodArguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
-    // Before the tries, which take seconds.
+    // Check before the tries, which take seconds.
     thresholds::limits(&arguments.run.measure.checks.thresholds)?;
     let given = Given::from_arguments(arguments)?;
     let ended = price_given(arguments, &given);
@@ -184,7 +184,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
         return measuring(&listed).map_or(Ok(()), |next| print::list(&next)).map(|()| Code::Success);
     }
     if let Some(folder) = &arguments.resume {
-        // Before the tries, which take seconds.
+        // Check before the tries, which take seconds.
         run_folder::read(folder)?;
     }
     let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(arguments.run.out.folder());
@@ -214,7 +214,7 @@ fn price(
     budget: Option<Budget>,
     interrupt: &Interrupt,
 ) -> Result<Code, Failure> {
-    // Stdout is for the bill alone.
+    // Only the bill goes to stdout.
     let print = |text: &str| {
         if arguments.only_try {
             return print::result(text);

@@ -1,4 +1,4 @@
-//! `hoptax lab reader`: reads CPU times of containers on a node of a cluster, for whoever measures a mesh.
+//! `hoptax lab reader`: reads CPU times of containers on a node of a cluster, for the measurement of a mesh.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

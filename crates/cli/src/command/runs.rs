@@ -1,4 +1,5 @@
-//! `hoptax runs`: lists, prints, compares, labels, removes, exports and imports the runs of the store, and what else is done with results.
+//! `hoptax runs`: lists, prints, compares, labels, removes, exports and imports the runs of the store, and works with results in other
+//! ways.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -196,7 +197,7 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
         let id = store.resolve(name)?;
         Ok((store.run(id)?, store.paths(id)?, store.result(id)?))
     });
-    // The name may be that of a file which is misspelt.
+    // The name may be a misspelt file name.
     let (run, paths, text) = of_store.map_err(|failure| {
         if has_store {
             failure
@@ -224,7 +225,7 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
 
 /// Prints the runs beside each other, of which the first is the reference.
 fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
-    // Labels have no slash, and seldom the ending of results.
+    // Labels have no slash, and rarely end like the file name of a result.
     let is_file = |name: &&String| {
         name.contains('/')
             || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
@@ -296,7 +297,7 @@ fn collect(choice: &StoreChoice) -> Result<(), Failure> {
 fn add_label(choice: &StoreChoice, run: &str, label: &str, is_only: bool) -> Result<(), Failure> {
     let id = with_store(choice, |store| {
         let id = store.resolve(run)?;
-        // With `only`, the label is taken from all other runs.
+        // With `only`, the label is removed from all other runs.
         store.label(id, label, is_only)?;
         Ok(id)
     })?;
@@ -316,7 +317,7 @@ fn unlabel(choice: &StoreChoice, run: &str, label: &str) -> Result<(), Failure> 
 
 fn remove(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
     let ids = with_store(choice, |store| {
-        // All names are resolved first, so that a wrong one removes nothing.
+        // Resolve all names first, so that nothing is removed if one is wrong.
         let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
         ids.iter().try_for_each(|id| store.remove(*id))?;
         Ok(ids)
@@ -348,7 +349,7 @@ fn import(choice: &StoreChoice, paths: &[PathBuf]) -> Result<(), Failure> {
     for PathImported { path, outcome } in outcomes {
         match outcome {
             Ok(imported) => print::result(&imported.described(&path))?,
-            // Its study has no complete round yet, and no fault.
+            // Its study is running and has no complete round yet, which is not an error.
             Err(_) if path.is_dir() && run_folder::is_in_use(&path) => print::note(&format!(
                 "`{}` is not imported: its study still runs, and no round of it is complete",
                 path.display()

@@ -1,4 +1,4 @@
-//! `hoptax predict size`: predicts what the proxies of a service graph use, and checks such predictions.
+//! `hoptax predict size`: predicts the resource use of a service graph's proxies, and checks such predictions.
 
 use std::path::PathBuf;
 

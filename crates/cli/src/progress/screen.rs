@@ -1,7 +1,7 @@
-//! Lines at the end of a terminal that are printed again in place.
+//! Lines at the bottom of a terminal that are redrawn in place.
 //!
-//! They move the cursor relative to where it is, so nothing is asked of the terminal, no key is read, and what was printed before stays. The
-//! cursor waits at the begin of the line below them: if the program ends at any time, there is nothing to restore.
+//! They use relative cursor movements, so nothing is queried from the terminal, no key is read, and earlier output stays. The cursor rests
+//! at the start of the line below them, so there is nothing to restore, whenever the program ends.
 
 use std::io::Write;
 
@@ -23,10 +23,10 @@ impl<W: Write> Screen<W> {
     pub(super) fn show(&mut self, lines: Vec<String>) {
         let mut text = up(self.lines.len());
         for line in &lines {
-            // The rest of the line that was there is erased.
+            // Erase the rest of the old line.
             text += &format!("{line}\u{1b}[K\n");
         }
-        // So are lines below, if there were more.
+        // Erase old lines below, if there were more.
         text += "\u{1b}[J";
         self.lines = lines;
         self.write(&text);
@@ -50,7 +50,7 @@ impl<W: Write> Screen<W> {
     }
 
     fn write(&mut self, text: &str) {
-        // In one piece, so that nobody sees half of it. If the terminal is closed, it is lost.
+        // Write everything at once, so that no partial view is visible. If the terminal is closed, it is dropped.
         let _ = self.terminal.write_all(text.as_bytes()).and_then(|()| self.terminal.flush());
     }
 }

@@ -1,6 +1,7 @@
-//! Agents in pods: makes their Job, watches its pods, forwards their ports, and removes the Job.
+//! Agents in pods: creates their Job, watches its pods, forwards their ports, and deletes the Job.
 //!
-//! A thread has the client, because a load is sent by another runtime. It removes the Job when the load has ended, whatever way it ended.
+//! The client runs on its own thread, because another runtime sends the load. The thread deletes the Job when the load has ended, however
+//! it ended.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -28,17 +29,17 @@ use crate::name::Namespace;
 use crate::refused::Refused;
 use crate::service::Service;
 
-/// The time between two looks at pods, and what each agent adds to it: a list of a thousand takes the API server's time.
+/// Time between two polls of the pods, and the additional time per agent: a list of a thousand pods takes the API server's time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY_OF_AGENT: Duration = Duration::from_millis(4);
-/// The longest time of a look, and of removing what was not made as a whole. The end of a load waits for it.
+/// Time limit of a poll, and of the removal of an incomplete Job. The end of a load waits for it.
 const LOOK_TIME: Duration = Duration::from_secs(5);
-/// The time in which a node says that nobody listens on a port. It says nothing if somebody does.
+/// Time in which a node reports that nobody listens on a port. If somebody does, it reports nothing.
 const REFUSAL: Duration = Duration::from_secs(1);
-/// The time until a port is forwarded again on which nobody listened.
+/// Time until a port on which nobody listened is forwarded again.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
 
-/// Agents that have a Job. It is removed when this is dropped.
+/// The agents of a Job, which is deleted when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -49,20 +50,20 @@ pub struct Running {
     thread: Option<JoinHandle<Result<(), Refused>>>,
 }
 
-/// The agent of an index, which is coming.
+/// The agent with a certain index, which may not be running yet.
 pub struct Coming {
-    /// The name of the Job with the index, which is the host name of the pod.
+    /// The name of the Job followed by the index, which is the host name of the pod.
     pub name: String,
-    /// The stream to it, once it listens. It ends with the reason if it does not within [`ARRIVAL`].
+    /// The stream to the agent, once it listens. If it does not listen within [`ARRIVAL`], the error has the reason.
     pub stream: Pin<Box<dyn Future<Output = io::Result<DuplexStream>> + Send>>,
 }
 
-/// Jobs that were found, `NAMESPACE/NAME` each.
+/// The Jobs that were found, as `NAMESPACE/NAME`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Those that were removed.
+    /// Deleted Jobs.
     pub removed: Vec<String>,
-    /// Those that were left, since their agents run, or may still be awaited: somebody may send their load.
+    /// Jobs that were left because their agents are running or may still be starting: somebody may be sending their load.
     pub in_use: Vec<String>,
 }
 
@@ -85,11 +86,11 @@ impl std::fmt::Debug for Coming {
     }
 }
 
-/// Makes the Job of agents, to which this token is shown, in the cluster of a context; none for the current one. Of targets that are services
-/// whose selectors can be read, the agents keep off the pods.
+/// Creates a Job of agents with this token in the cluster of a context; none for the current context. Agents avoid the nodes of targets
+/// that are services, if the user may read the services' selectors.
 ///
 /// # Errors
-/// Why there is no Job. Nothing is left in the cluster then.
+/// The reason, when there is no Job. Nothing remains in the cluster then.
 pub fn start_agents(job: AgentJob, context: Option<&str>, token: &str) -> Result<Running, Refused> {
     let runtime = runtime()?;
     let handle = runtime.handle().clone();
@@ -102,7 +103,7 @@ pub fn start_agents(job: AgentJob, context: Option<&str>, token: &str) -> Result
         let ended = runtime.block_on(async {
             let made = Shared::make(job, context.as_deref(), &token).await.map(Arc::new);
             let shared = made.as_ref().ok().map(Arc::clone);
-            // Whoever started it waits.
+            // The caller is waiting for it.
             let _ = to_start.send(made);
             let Some(shared) = shared else { return Ok(()) };
             shared.watch(stopped, &to_agents, &to_news).await;
@@ -122,7 +123,7 @@ impl Running {
         &self.shared.job.name
     }
 
-    /// The reference of whatever belongs to the Job, and is removed with it.
+    /// The owner reference for objects that belong to the Job and are deleted with it.
     pub fn owner(&self) -> Value {
         self.shared.job.owner(&self.shared.uid)
     }
@@ -141,20 +142,20 @@ impl Running {
         (0..self.shared.job.agents as usize).map(of).collect()
     }
 
-    /// The agents, as the cluster described each at last.
+    /// The agents, as the cluster last described them.
     pub fn agents(&self) -> Vec<Agent> {
         self.agents.borrow().clone()
     }
 
-    /// News of the cluster about pods that do not come, or are lost, a sentence each. None if it was taken before.
+    /// Messages about pods that do not start or are lost, one sentence each. None if the receiver was taken before.
     pub fn take_news(&mut self) -> Option<mpsc::Receiver<String>> {
         self.news.take()
     }
 
-    /// Removes the Job, and with it all that belongs to it.
+    /// Deletes the Job with everything that belongs to it.
     ///
     /// # Errors
-    /// When the cluster does not remove it. It then ends by its deadline.
+    /// When the cluster does not delete it. It then ends at its deadline.
     pub fn end(mut self) -> Result<(), Refused> {
         self.stop()
     }
@@ -168,7 +169,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whoever wants to know why ends it.
+        // Callers that need the error call `end`.
         let _ = self.stop();
     }
 }
@@ -185,7 +186,7 @@ struct MadeMetadata {
 }
 
 impl Shared {
-    /// Makes the Job and its Secret.
+    /// Creates the Job and its Secret.
     async fn make(mut job: AgentJob, context: Option<&str>, token: &str) -> Result<Self, Refused> {
         let connection = Connection::open(context).await?;
         let avoided = avoided(&connection, &job).await?;
@@ -195,7 +196,7 @@ impl Shared {
         match made {
             Ok(uid) => Ok(Self { uid, ..shared }),
             Err(refused) => {
-                // The Job may have been made all the same. Why it was not is said anyway, and soon: left alone, it ends by itself.
+                // The Job may exist despite the error. Limit the time, so that the error is reported soon: the Job ends by itself.
                 let _ = timeout(LOOK_TIME, shared.remove()).await;
                 Err(refused)
             }
@@ -214,14 +215,14 @@ impl Shared {
         if let Err(failed) = secret {
             return Err(self.refused(failed, "make a Secret").await);
         }
-        // Without this right, no agent would ever come.
+        // Check the right to list pods, without which no agent would ever be found.
         if let Err(failed) = self.pods().await {
             return Err(self.refused(failed, "list pods").await);
         }
         Ok(uid)
     }
 
-    /// Looks at the pods until the load has ended.
+    /// Polls the pods until the load has ended.
     async fn watch(
         &self,
         mut stopped: oneshot::Receiver<()>,
@@ -235,7 +236,7 @@ impl Shared {
             let problem = match timeout(LOOK_TIME, self.look(&before)).await {
                 Ok(Ok((all, problem))) => {
                     for text in news.update(&all) {
-                        // Nobody may listen any more.
+                        // The receiver may be gone.
                         let _ = to_news.send(text);
                     }
                     to_agents.send_replace(all);
@@ -258,7 +259,7 @@ impl Shared {
         }
     }
 
-    /// The agents after those of the look before, and why their events are not known.
+    /// The agents after those of the previous poll, and the reason if their events are unknown.
     async fn look(&self, before: &[Agent]) -> Result<(Vec<Agent>, Option<Failed>), Failed> {
         let pods = self.pods().await?;
         let all_there = pods.items.len() >= self.job.agents as usize;
@@ -275,7 +276,7 @@ impl Shared {
     async fn pods(&self) -> Result<List<Pod>, Failed> {
         let AgentJob { name, namespace, .. } = &self.job;
         let selector = format!("labelSelector=batch.kubernetes.io%2Fjob-name%3D{name}");
-        // Without a version, the list is never older than the one before it: a pod that it lacks is gone.
+        // Without a resource version, a list is never older than the previous one, so a missing pod is gone.
         self.connection.get(&format!("/api/v1/namespaces/{namespace}/pods?{selector}")).await
     }
 
@@ -286,7 +287,7 @@ impl Shared {
         self.connection.get(&format!("/api/v1/namespaces/{namespace}/events?{selector}")).await
     }
 
-    /// The stream to the agent of an index, once it listens; the reason if that takes too long.
+    /// The stream to the agent with this index, once it listens. An error with the reason if that takes too long.
     async fn come(
         self: Arc<Self>,
         mut agents: watch::Receiver<Vec<Agent>>,
@@ -329,13 +330,13 @@ impl Shared {
     async fn forward(&self, pod: &str) -> io::Result<Option<DuplexStream>> {
         match open_port(&self.connection, self.job.namespace.as_str(), pod, self.job.port).await {
             Ok(Forwarded { stream, reason }) => Ok(timeout(REFUSAL, reason).await.is_err().then_some(stream)),
-            // A connection may fail; if none comes about, the look at the pods says so.
+            // A single connection may fail. If all fail, polling the pods reports it.
             Err(NotForwarded::Failed(Failed::Refused(Refused::Unreachable { .. }))) => Ok(None),
             Err(NotForwarded::Failed(failed @ (Failed::Refused(_) | Failed::Forbidden(_)))) => {
                 let refused = self.refused(failed, "forward a port of a pod").await;
                 Err(io::Error::other(refused.to_string()))
             }
-            // Its pod may have gone, or its node may be busy: the next look shows it.
+            // The pod may be gone, or its node may be busy: the next poll shows it.
             Err(NotForwarded::Failed(_) | NotForwarded::Other(_)) => Ok(None),
         }
     }
@@ -354,10 +355,10 @@ impl Shared {
     }
 }
 
-/// The pods of those targets that are services which the user may read.
+/// The pods of targets that are services, as far as the user may read them.
 ///
 /// # Errors
-/// When no request would be answered.
+/// When requests in general would fail.
 async fn avoided(connection: &Connection, job: &AgentJob) -> Result<Vec<Avoided>, Refused> {
     let hosts = job.targets.iter().filter_map(|target| target.rsplit_once(':'));
     let services: BTreeSet<_> = hosts.filter_map(|(host, _)| service_of(host, &job.namespace)).collect();
@@ -370,7 +371,7 @@ async fn avoided(connection: &Connection, job: &AgentJob) -> Result<Vec<Avoided>
                 avoided.push(Avoided { namespace: namespace.to_owned(), labels: service.spec.selector });
             }
             Err(Failed::Refused(refused)) => return Err(refused),
-            // Without a service or the right to read it, agents may share a node with it, as they do where there is no other.
+            // Without a service or the right to read it, agents may share a node with it, as they do in a cluster with a single node.
             Ok(_) | Err(_) => {}
         }
     }
@@ -382,7 +383,7 @@ fn jobs_of(namespace: &Namespace) -> String {
     format!("/apis/batch/v1/namespaces/{namespace}/jobs")
 }
 
-/// The reason of a request that failed.
+/// Converts a failed request to a refusal.
 async fn refused(
     connection: &Connection,
     namespace: &Namespace,
@@ -401,7 +402,7 @@ async fn refused(
     }
 }
 
-/// A Job, as far as it is needed.
+/// The needed fields of a Job.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Left {
@@ -420,14 +421,15 @@ struct LeftMetadata {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct LeftStatus {
-    /// Its pods that run and are ready.
+    /// Number of pods that are running and ready.
     ready: u32,
-    /// Its pods that have not ended.
+    /// Number of pods that have not ended.
     active: u32,
 }
 
 impl Left {
-    /// True if a controller may have it: one waits for its first agents, or has those that run. Otherwise they end by themselves.
+    /// True if a controller may be using it: a controller waits for its first agents, or uses the running ones. Otherwise the agents end by
+    /// themselves.
     pub(super) fn is_in_use(&self, now: Timestamp) -> bool {
         let Self { metadata, status } = self;
         let is_young = |made: &Time| now.as_second() - made.0.as_second() <= ARRIVAL.as_secs() as i64;
@@ -435,16 +437,16 @@ impl Left {
     }
 }
 
-/// The part of a path that selects objects with labels.
+/// The query parameter that selects objects by labels.
 pub(super) fn selector(labels: [(&str, &str); 2]) -> String {
     let labels = labels.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
     format!("labelSelector={}", labels.join("%2C"))
 }
 
-/// Removes the Jobs that ended or killed loads left in a namespace, or in all that the user may list, but for those that may be in use.
+/// Deletes the Jobs of ended or killed loads in a namespace, or in all namespaces that the user may list, except those that may be in use.
 ///
 /// # Errors
-/// When they cannot be listed, or one cannot be removed.
+/// When they cannot be listed, or one cannot be deleted.
 pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Result<Removed, Refused> {
     let runtime = runtime()?;
     let removed = runtime.block_on(async {
@@ -471,11 +473,11 @@ pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Resu
                 found.in_use.push(shown);
                 continue;
             }
-            // Names of the cluster are names.
+            // Names from the cluster are always valid.
             let Ok(namespace) = namespace.parse::<Namespace>() else { continue };
             match connection.delete(&format!("{}/{name}", jobs_of(&namespace))).await {
                 Ok(()) => found.removed.push(shown),
-                // Somebody else has.
+                // Somebody else has deleted it.
                 Err(Failed::NotFound(_)) => {}
                 Err(failed) => return Err(refused(&connection, &namespace, failed, "remove a Job").await),
             }

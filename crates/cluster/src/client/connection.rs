@@ -1,4 +1,4 @@
-//! A client of one cluster, by the kubeconfig of the user.
+//! A client of one cluster, configured by the user's kubeconfig.
 
 use std::env;
 use std::error::Error;
@@ -19,12 +19,12 @@ use crate::refused::Refused;
 use crate::rights::Missing;
 use crate::said::short;
 
-/// The user that an API server takes a request without credentials for.
+/// The user to which an API server attributes requests without credentials.
 const NOBODY: &str = "system:anonymous";
-/// Reasons that an API server states. Other servers, such as a proxy before it, answer with the same codes.
+/// Reasons in answers of an API server. Other servers, such as a proxy in front of it, use the same status codes.
 const NOT_FOUND: &str = "NotFound";
 const FORBIDDEN: &str = "Forbidden";
-/// The forms of answers: objects, and lists of which only the names are needed.
+/// Formats of answers: objects, and lists of names only.
 const JSON: &str = "application/json";
 const METADATA_ALONE: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
@@ -34,28 +34,28 @@ pub(super) struct Connection {
     pub(super) client: Client,
     pub(super) context: String,
     server: String,
-    /// The program of the kubeconfig that prints credentials, if it names one.
+    /// The program that prints credentials, if the kubeconfig names one.
     program: Option<String>,
 }
 
-/// The answer to a request that failed.
+/// Result of a failed request.
 pub(super) enum Failed {
-    /// A reason that concerns every request.
+    /// A reason that affects all requests.
     Refused(Refused),
-    /// There is no such object, or no such namespace, with this message.
+    /// The object or its namespace does not exist. Has the server's message.
     NotFound(String),
-    /// The server forbids it, with this message.
+    /// The server forbids the request, with this message.
     Forbidden(String),
-    /// The server refuses it otherwise.
+    /// The server refuses the request for another reason.
     Other(String),
 }
 
 impl Connection {
-    /// Reads the kubeconfig, and makes the client of the context. Nothing is sent.
+    /// Reads the kubeconfig, and creates the client of the context. Sends nothing.
     pub(super) async fn open(wanted: Option<&str>) -> Result<Self, Refused> {
         let unusable = |error: &dyn Error| Refused::Kubeconfig { why: causes(error) };
         let given = Kubeconfig::read().map_err(|error| match error {
-            // The error repeats the text at its place, which may be a token.
+            // The error quotes the text at its position, which may be a token.
             KubeconfigError::Parse(error) => {
                 let place =
                     error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
@@ -81,7 +81,7 @@ impl Connection {
         let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
         let config = Config::from_custom_kubeconfig(given, &options).await;
         let mut config = config.map_err(|error| unusable(&error))?;
-        // A server that answers with 503 would be asked again until its answer is not known.
+        // Otherwise, requests that are answered with 503 are retried, and their answer is lost.
         config.default_retry = false;
         if !has_proxy && is_without_proxy(&config.cluster_url) {
             config.proxy_url = None;
@@ -92,7 +92,7 @@ impl Connection {
             kube_client::Error::Auth(error) => {
                 Refused::Credentials { context: context.clone(), why: why(error, program.as_deref()) }
             }
-            // They repeat the address of the proxy, which may have a password.
+            // These errors contain the address of the proxy, which may include a password.
             kube_client::Error::ProxyProtocolUnsupported { .. }
             | kube_client::Error::ProxyProtocolDisabled { .. } => Refused::Kubeconfig {
                 why: "its `proxy-url`, or the variable HTTPS_PROXY, is no `http://` and no `https://`"
@@ -103,7 +103,7 @@ impl Connection {
         Ok(Self { client, context, server, program })
     }
 
-    /// The refusal of a namespace that there is not; None if there is, or if the user may not know.
+    /// The refusal of a namespace that does not exist; None if it exists, or if the user may not know.
     pub(super) async fn missing_namespace(&self, wanted: &str) -> Option<Refused> {
         match self.get::<IgnoredAny>(&format!("/api/v1/namespaces/{wanted}")).await {
             Err(Failed::NotFound(_)) => {
@@ -114,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// The names of the objects of a list; none if the user may not read it.
+    /// The names of the objects in a list; empty if the user may not read it.
     pub(super) async fn names(&self, path: &str) -> Vec<String> {
         let list: Result<List, _> = self.send(http::Method::GET, path, METADATA_ALONE, None).await;
         list.map(|list| list.items.into_iter().map(|item| item.metadata.name).collect()).unwrap_or_default()
@@ -125,7 +125,7 @@ impl Connection {
         self.send(http::Method::GET, path, JSON, None).await
     }
 
-    /// Makes an object of a manifest, and returns it as the cluster has it.
+    /// Creates an object from a manifest, and returns the cluster's version of it.
     pub(super) async fn create<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -134,7 +134,7 @@ impl Connection {
         self.send(http::Method::POST, path, JSON, Some(manifest)).await
     }
 
-    /// Deletes an object; what belongs to it follows.
+    /// Deletes an object. Its dependents are deleted with it.
     pub(super) async fn delete(&self, path: &str) -> Result<(), Failed> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
@@ -142,7 +142,7 @@ impl Connection {
         self.send::<IgnoredAny>(http::Method::DELETE, path, JSON, Some(&options)).await.map(|_| ())
     }
 
-    /// An answer that is no object, such as metrics.
+    /// An answer that is not an object, such as metrics.
     pub(super) async fn text(&self, path: &str) -> Result<String, Failed> {
         let request = http::Request::get(path).body(Vec::new());
         let request = request.map_err(|error| self.failed(kube_client::Error::HttpError(error)))?;
@@ -173,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// The reason of a request that failed.
+    /// Classifies a failed request.
     pub(super) fn failed(&self, error: kube_client::Error) -> Failed {
         let context = self.context.clone();
         if let Some(error) = of_credentials(&error) {
@@ -192,7 +192,7 @@ impl Connection {
             }
             kube_client::Error::Api(status) if status.reason == FORBIDDEN => {
                 let said = short(&status.message);
-                // Who grants a right to nobody grants it to everybody.
+                // A right that anonymous users lack cannot be granted without granting it to everybody, so ask for credentials.
                 if Missing::stated(&said).and_then(|missing| missing.user).as_deref() == Some(NOBODY) {
                     let why = format!("it has none for this context, which makes you `{NOBODY}`");
                     return Failed::Refused(Refused::Credentials { context, why });
@@ -202,7 +202,7 @@ impl Connection {
             kube_client::Error::Api(status) => {
                 Failed::Other(format!("{} {}", status.code, short(&status.message)))
             }
-            // The error repeats a part of the answer.
+            // The error quotes part of the answer.
             kube_client::Error::SerdeError(_) | kube_client::Error::FromUtf8(_) => {
                 let said =
                     format!("{} answered with something else than an object of Kubernetes", self.server);
@@ -217,7 +217,7 @@ impl Connection {
     }
 }
 
-/// The error of credentials in a failed request: they are renewed while it is sent.
+/// The authentication error in a failed request: credentials are refreshed while it is sent.
 fn of_credentials<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -229,7 +229,7 @@ fn of_credentials<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError>
     None
 }
 
-/// True if a kubeconfig states a proxy for the cluster of a context.
+/// True if a kubeconfig has a proxy for the cluster of a context.
 fn states_proxy(given: &Kubeconfig, context: &str) -> bool {
     let context = given.contexts.iter().find(|one| one.name == context).and_then(|one| one.context.as_ref());
     let is_it = |cluster: &&NamedCluster| context.is_some_and(|context| context.cluster == cluster.name);
@@ -237,7 +237,7 @@ fn states_proxy(given: &Kubeconfig, context: &str) -> bool {
     cluster.and_then(|cluster| cluster.proxy_url.as_deref()).is_some_and(|url| !url.is_empty())
 }
 
-/// True if no proxy of the environment is asked for a server.
+/// True if the environment's proxy is not used for a server.
 fn is_without_proxy(server: &http::Uri) -> bool {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     let no_proxy = variable("NO_PROXY").or_else(|| variable("no_proxy")).unwrap_or_default();
@@ -245,7 +245,7 @@ fn is_without_proxy(server: &http::Uri) -> bool {
     server.host().is_some_and(|host| is_direct(host, server.port_u16().unwrap_or(usual), &no_proxy))
 }
 
-/// A list of objects, of which only the names are needed.
+/// A list of objects of which only the names are needed.
 #[derive(Deserialize)]
 struct List {
     items: Vec<Item>,
@@ -261,7 +261,8 @@ struct Metadata {
     name: String,
 }
 
-/// The reason why there are no credentials. The output of a program for them may be one, and its arguments and variables may hold one.
+/// The reason why there are no credentials. It does not quote the credentials program: its output may be a credential, and so may its
+/// arguments and variables.
 fn why(error: &AuthError, program: Option<&str>) -> String {
     let program = program.map_or("its program for them".to_owned(), |program| format!("`{program}`"));
     match error {
@@ -276,7 +277,7 @@ fn why(error: &AuthError, program: Option<&str>) -> String {
     }
 }
 
-/// The address of a server, without users and passwords.
+/// The address of a server, without user information.
 fn without_users(url: &str) -> String {
     let mut shown = url.to_owned();
     for user in users_of_urls(url).into_iter().rev() {
@@ -285,7 +286,7 @@ fn without_users(url: &str) -> String {
     shown
 }
 
-/// The last cause of an error: those before it only say in which layer of the client it was.
+/// The root cause of an error. The causes before it only name layers of the client.
 fn last_cause(error: &dyn Error) -> String {
     let mut last: &dyn Error = error;
     while let Some(cause) = last.source() {
@@ -294,7 +295,7 @@ fn last_cause(error: &dyn Error) -> String {
     last.to_string()
 }
 
-/// An error with its causes. Some repeat theirs.
+/// An error with its causes, without repetitions.
 pub(super) fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,5 +1,5 @@
-//! Servers that no proxy of the environment is asked for, by the rules of Go's [httpproxy], which `kubectl` has: this machine, and those that
-//! `NO_PROXY` names. The client of Kubernetes compares `NO_PROXY` with the address of the proxy instead.
+//! Servers for which the environment's proxy is not used, by the rules of Go's [httpproxy], which `kubectl` follows: this machine, and
+//! servers named in `NO_PROXY`. The Kubernetes client library compares `NO_PROXY` with the address of the proxy instead.
 //!
 //! [httpproxy]: https://pkg.go.dev/golang.org/x/net/http/httpproxy
 
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// True if a server with this host and port is reached without a proxy of the environment.
+/// True if a server with this host and port is reached without the environment's proxy.
 pub(super) fn is_direct(host: &str, port: u16, no_proxy: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches([']', '.']).to_ascii_lowercase();
     let address: Option<IpAddr> = host.parse().ok();
@@ -16,8 +16,8 @@ pub(super) fn is_direct(host: &str, port: u16, no_proxy: &str) -> bool {
         || no_proxy.split(',').any(|entry| names(&entry.trim().to_ascii_lowercase(), &host, address, port))
 }
 
-/// True if an entry of `NO_PROXY` names a server: `*`, an address, a network, or a domain with all below it, the latter three also with a
-/// port. A domain that begins with a dot or `*.` is not one of its own.
+/// True if an entry of `NO_PROXY` matches a server. An entry is `*`, an address, a network, or a domain with its subdomains; all but `*`
+/// may have a port. With a leading dot or `*.`, a domain matches only its subdomains.
 fn names(entry: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     let is_address = |named: IpAddr| address == Some(named);
     if entry == "*" {

@@ -1,4 +1,4 @@
-//! Asks a Prometheus, over a forwarded port of a pod of its service, or at its URL.
+//! Queries a Prometheus over a forwarded port of a pod of its service, or at its URL.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::refused::Refused;
 use crate::service::Service;
 use crate::usage::{Container, Reading};
 
-/// Most bytes of an answer. That of a hundred containers has some hundred thousand.
+/// Maximum size of an answer, bytes. For a hundred containers, an answer has some hundred thousand.
 const MOST_BYTES: usize = 32 << 20;
 
-/// A Prometheus that is asked.
+/// A Prometheus to query.
 #[derive(Clone, Debug)]
 pub struct Prometheus {
     address: Address,
-    /// The pod of its service that answered last, and the port of the pod. It is asked again: another one has values of its own.
+    /// The pod of its service that answered last, and the port of the pod. It is queried again, because each pod has its own values.
     pod: Option<(String, u16)>,
 }
 
 impl Prometheus {
-    /// The one at an address. Nothing is sent.
+    /// The Prometheus at an address. Sends nothing.
     pub fn new(address: Address) -> Self {
         Self { address, pod: None }
     }
 
-    /// Sees that it has CPU times of containers.
+    /// Checks that it has CPU times of containers.
     ///
     /// # Errors
-    /// When it has none, it does not answer, or the cluster refuses the way to it.
+    /// When it has none or does not answer, or when the cluster refuses to forward to it.
     pub fn check(&mut self, cluster: &Cluster) -> Result<(), Refused> {
         let (status, body) = self.ask(cluster, &any())?;
         match has_series(status, &body) {
@@ -46,7 +46,7 @@ impl Prometheus {
         }
     }
 
-    /// The newest readings of the containers of these namespaces.
+    /// The latest readings of the containers in these namespaces.
     ///
     /// # Errors
     /// When it does not answer, or the cluster refuses the way to it.
@@ -59,14 +59,14 @@ impl Prometheus {
         readings(status, &body).map_err(|why| self.refused(&why))
     }
 
-    /// The status and the body of its answer.
+    /// Sends a query. Returns the status and the body of the answer.
     fn ask(&mut self, cluster: &Cluster, query: &str) -> Result<(u16, Vec<u8>), Refused> {
         let answer = match &self.address {
             Address::Url { host, port, prefix } => {
                 cluster.run(at_url(host, *port, &path(prefix, query), MOST_BYTES))
             }
             Address::Service { namespace, name, port } => {
-                // One that does not answer may be gone: the next one is looked for.
+                // A pod that does not answer may be gone. The next query looks for another one.
                 let (pod, port) = match self.pod.take() {
                     Some(before) => before,
                     None => found(cluster, &self.address, [namespace, name], *port)?,
@@ -92,7 +92,7 @@ fn refused(address: &Address, why: &str) -> Refused {
     Refused::NoPrometheus { address: address.to_string(), why: why.to_owned() }
 }
 
-/// The pod behind the port of a service, with its own port.
+/// The pod behind the port of a service, with the port of the pod.
 fn found(
     cluster: &Cluster,
     address: &Address,
@@ -105,7 +105,7 @@ fn found(
     service.pod(&pods.items, port).map_err(|why| refused(address, &why))
 }
 
-/// The answer of a server that this machine reaches.
+/// Queries a server that this machine reaches directly.
 async fn at_url(host: &str, port: u16, path: &str, most_bytes: usize) -> Result<(u16, Vec<u8>), String> {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     let stream = within(TcpStream::connect((address, port))).await?;

@@ -1,4 +1,4 @@
-//! Single requests to a cluster, one after the other, for whoever measures a mesh.
+//! Single, sequential requests to a cluster, for the measurement of a mesh.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// The kinds of objects of a group.
+/// The kinds of objects in an API group.
 #[derive(Deserialize)]
 struct Kinds {
     resources: Vec<Listed>,
@@ -45,18 +45,18 @@ struct Listed {
 }
 
 impl Cluster {
-    /// Makes the client of a context; none for the current one. Nothing is sent.
+    /// Creates the client of a context; none for the current context. Sends nothing.
     ///
     /// # Errors
     /// When the kubeconfig has no such context, or cannot be used.
     pub fn open(context: Option<&str>) -> Result<Self, Refused> {
         let runtime = runtime()?;
-        // The client has tasks in the runtime.
+        // The client spawns tasks in the runtime.
         let connection = runtime.block_on(Connection::open(context))?;
         Ok(Self { connection, runtime, made: Vec::new() })
     }
 
-    /// The same, whose errors about missing rights have the rule that also grants what templates make.
+    /// Makes errors about missing rights show the rule that also grants the objects of templates.
     #[must_use]
     pub fn making(self, made: Vec<Made>) -> Self {
         Self { made, ..self }
@@ -67,26 +67,26 @@ impl Cluster {
         &self.connection.context
     }
 
-    /// An object of the API, or a list of them. `doing` says in an error what was refused, as a verb and its object.
+    /// An object of the API, or a list of them. `doing` names the request in errors, as a verb and its object.
     ///
     /// # Errors
-    /// When it is refused.
+    /// When the request is refused.
     pub fn get<T: DeserializeOwned>(&self, path: &str, doing: &str) -> Result<T, Refused> {
         self.runtime.block_on(self.connection.get(path)).map_err(|failed| self.refused(failed, doing))
     }
 
-    /// An answer that is no object, such as metrics.
+    /// An answer that is not an object, such as metrics.
     ///
     /// # Errors
-    /// When it is refused.
+    /// When the request is refused.
     pub fn text(&self, path: &str, doing: &str) -> Result<String, Refused> {
         self.runtime.block_on(self.connection.text(path)).map_err(|failed| self.refused(failed, doing))
     }
 
-    /// Makes an object in a namespace, or a namespace.
+    /// Creates an object in a namespace, or a namespace.
     ///
     /// # Errors
-    /// When it is refused, or the cluster has no such kind in namespaces.
+    /// When the request is refused, or when the cluster has no such namespaced kind.
     pub fn make(&self, manifest: &Value, namespace: Option<&str>) -> Result<(), Refused> {
         let word = |name: &str| manifest[name].as_str().unwrap_or_default().to_owned();
         let (version, kind) = (word("apiVersion"), word("kind"));
@@ -100,7 +100,7 @@ impl Cluster {
             None => format!("{root}/namespaces"),
             Some(namespace) => {
                 let kinds: Kinds = self.get(&root, &format!("list the kinds of `{version}`"))?;
-                // A part of an object, such as its status, has a slash in its name.
+                // Subresources, such as the status of an object, have a slash in their names.
                 let is_it = |one: &&Listed| one.kind == kind && one.namespaced && !one.name.contains('/');
                 let Some(kind) = kinds.resources.iter().find(is_it) else {
                     let said = format!(
@@ -115,10 +115,10 @@ impl Cluster {
         made.map(drop).map_err(|failed| self.refused(failed, &doing))
     }
 
-    /// Removes the object of a path; one that is gone is no error.
+    /// Deletes the object at a path. An object that does not exist is not an error.
     ///
     /// # Errors
-    /// When it is refused.
+    /// When the request is refused.
     pub fn remove(&self, path: &str, doing: &str) -> Result<(), Refused> {
         match self.runtime.block_on(self.connection.delete(path)) {
             Ok(()) | Err(Failed::NotFound(_)) => Ok(()),
@@ -126,10 +126,10 @@ impl Cluster {
         }
     }
 
-    /// A stream to a port of a pod, which is forwarded while [`Cluster::run`] runs something. That nobody listens there, reading from it says.
+    /// A stream to a port of a pod, which is forwarded while [`Cluster::run`] runs something. If nobody listens on the port, reading fails.
     ///
     /// # Errors
-    /// When it is refused.
+    /// When the request is refused.
     pub fn forward(
         &self,
         namespace: &str,
@@ -144,12 +144,12 @@ impl Cluster {
         }
     }
 
-    /// Runs something to its end, such as a question over a forwarded port.
+    /// Runs a future to its end, such as a query over a forwarded port.
     pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
 
-    /// The last reason why pods of an object of a namespace were not created; none if nothing is said of it.
+    /// The latest reason why pods of an object in a namespace were not created; none if there is no such event.
     pub fn not_created(&self, namespace: &str, kind: &str, name: &str) -> Option<String> {
         let selector = format!("fieldSelector=involvedObject.kind%3D{kind}%2CinvolvedObject.name%3D{name}");
         let path = format!("/api/v1/namespaces/{namespace}/events?{selector}");
@@ -169,7 +169,7 @@ impl Cluster {
     }
 }
 
-/// A namespace or a pod, as far as it is needed.
+/// The needed fields of a namespace or a pod.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Found {
@@ -185,40 +185,40 @@ struct FoundMetadata {
 }
 
 impl Found {
-    /// True if it is being removed.
+    /// True if it is being deleted.
     fn is_ending(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// True if it was made in this time.
+    /// True if it was created less than `than` ago.
     fn is_younger(&self, than: Duration, now: Timestamp) -> bool {
         let made = self.metadata.creation_timestamp.as_ref();
         made.is_none_or(|made| now.as_second() - made.0.as_second() < than.as_secs() as i64)
     }
 
-    /// True if a namespace with these pods may be in use although it has no Job: that of a round is removed before the pods of the next
-    /// one come, and its callers come after the origins.
+    /// True if a namespace with these pods may be in use although it has no Job: the Job of a round is deleted before the pods of the next
+    /// round are created, and callers are created after origins.
     fn is_of_round(&self, now: Timestamp) -> bool {
         self.is_ending() || self.is_younger(ARRIVAL * 2, now)
     }
 }
 
-/// Removes the namespaces that killed measurements of meshes left, but for those that may be in use.
+/// Deletes the namespaces of killed mesh measurements, except those that may be in use.
 ///
 /// # Errors
-/// When they cannot be listed, or one cannot be removed.
+/// When they cannot be listed, or one cannot be deleted.
 pub fn remove_left_namespaces(context: Option<&str>) -> Result<Removed, Refused> {
     let cluster = Cluster::open(context)?;
     let path = format!("/api/v1/namespaces?{}", selector(MESH_LABELS));
     let all: List<Found> = cluster.get(&path, "list namespaces")?;
     let mut found = Removed::default();
     let now = Timestamp::now();
-    // Who is asked to remove what is being removed refuses.
+    // Deleting an object that is already being deleted is refused.
     for namespace in all.items.into_iter().filter(|namespace| !namespace.is_ending()) {
         let name = namespace.metadata.name.clone();
         let jobs: List<Left> = cluster.get(&format!("/apis/batch/v1/namespaces/{name}/jobs"), "list jobs")?;
         let pods: List<Found> = cluster.get(&format!("/api/v1/namespaces/{name}/pods"), "list pods")?;
-        // A young one may be about to get its first pod.
+        // A new namespace may be about to get its first pod.
         if namespace.is_younger(ARRIVAL, now)
             || jobs.items.iter().any(|job| job.is_in_use(now))
             || pods.items.iter().any(|pod| pod.is_of_round(now))

@@ -1,4 +1,4 @@
-//! The additions to a pod beside its own purpose: the labels, annotations and containers of a mesh, the network of its node, a node of its own.
+//! Additions to a pod: labels, annotations and containers of a mesh, the network of its node, or a certain node.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use super::on_nodes;
 /// The additions to a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dress {
-    /// More labels.
+    /// Additional labels.
     pub labels: BTreeMap<String, String>,
-    /// More annotations.
+    /// Additional annotations.
     pub annotations: BTreeMap<String, String>,
-    /// More keys of its specification. Lists, such as `containers`, are added to those that it has.
+    /// Additional keys of its specification. Lists, such as `containers`, are appended to the existing ones.
     pub spec: Map<String, Value>,
-    /// True if it has the network of its node.
+    /// True to use the network of its node.
     pub has_host_network: bool,
-    /// The node that it has to be on; none for the choice of the scheduler.
+    /// The node that it must run on; none to let the scheduler choose.
     pub node: Option<String>,
-    /// True if it asks for little of a processor and has no limit, since many such pods wait while one works.
+    /// True for a small CPU request without a limit, because many such pods are idle while one is working.
     pub shares_processors: bool,
 }
 
 impl Dress {
-    /// Adds it to a pod with `metadata` and `spec`.
+    /// Applies the additions to a pod with `metadata` and `spec`.
     pub fn put_on(&self, pod: &mut Value) {
         for (part, more) in [("labels", &self.labels), ("annotations", &self.annotations)] {
             for (key, value) in more {

@@ -1,4 +1,5 @@
-//! The states of the pods of a Job, by what the cluster says of them: which agents come, which may still come, and which are lost and why.
+//! The states of the pods of a Job, from what the cluster reports: which agents are starting, which may still start, and which are lost and
+//! why.
 
 use serde::Deserialize;
 
@@ -6,12 +7,12 @@ use super::{AgentJob, CONTAINER};
 use crate::described::{Condition, ContainerState, Metadata, Pod, Status, WaitsFor, Why};
 use crate::said::short;
 
-/// The label, in older versions of Kubernetes the annotation, with the index of a pod.
+/// The label with the index of a pod; an annotation in older versions of Kubernetes.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Most names of pods that one message lists.
+/// Maximum number of pods that one message names.
 const MOST_NAMED: usize = 3;
 
-/// A list of objects, as the API answers.
+/// A list of objects in an answer of the API.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct List<T: Default> {
@@ -20,7 +21,7 @@ pub struct List<T: Default> {
 }
 
 impl Why {
-    /// The state of an agent whose container ended so.
+    /// The state of an agent whose container has ended like this.
     fn state(&self, job: &AgentJob) -> State {
         let Self { reason, message, exit_code } = self;
         if *exit_code == 0 {
@@ -54,7 +55,7 @@ impl Why {
     }
 }
 
-/// An event of a Job, as far as it is needed.
+/// The needed fields of an event about a Job.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Event {
@@ -63,18 +64,18 @@ pub struct Event {
 }
 
 impl Event {
-    /// The reason why a pod was not created, in short; none if it says something else.
+    /// The reason why a pod was not created, shortened; none for other events.
     pub fn not_created(&self) -> Option<String> {
         (self.reason == "FailedCreate").then(|| short(&self.message))
     }
 }
 
-/// A reason why an agent does not come, or not yet.
+/// A reason why an agent is not running, or not yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// Its kind, which stays when the words change.
+    /// Its kind, which does not change with the wording.
     kind: &'static str,
-    /// The cause, as the end of a sentence about a pod.
+    /// The cause, worded to end a sentence about a pod.
     pub why: String,
     /// The next step.
     pub next: String,
@@ -83,16 +84,16 @@ pub struct Trouble {
 /// The state of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Its pod is on the way.
+    /// Its pod is starting.
     #[default]
     Coming,
-    /// Its pod waits for what may not come.
+    /// Its pod waits for something that may never happen.
     Stuck(Trouble),
     /// It runs.
     Running,
-    /// It does not come, or has ended too early.
+    /// It will not start, or has ended too early.
     Lost(Trouble),
-    /// It has ended well.
+    /// It has ended successfully.
     Done,
 }
 
@@ -107,13 +108,13 @@ pub struct Agent {
     pub state: State,
 }
 
-/// The agents of a Job by their indices, by its pods and its events, after those of the look before.
+/// The agents of a Job in the order of their indices, from its pods, its events, and the agents of the previous poll.
 pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>, before: &[Agent]) -> Vec<Agent> {
     let mut all = vec![Agent::default(); job.agents as usize];
     let mut created = vec![""; all.len()];
     for pod in &pods.items {
         let Some(index) = pod.index().filter(|index| *index < all.len()) else { continue };
-        // Some versions replace a pod before it has gone: the newest counts.
+        // Some versions replace a pod before it is gone. Use the newest one.
         if pod.metadata.creation_timestamp.as_str() >= created[index] {
             created[index] = &pod.metadata.creation_timestamp;
             all[index] = Agent {
@@ -123,7 +124,7 @@ pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>, before: &[
             };
         }
     }
-    // Only the last event is about the pods that are still missing.
+    // Only the latest event concerns the pods that are still missing.
     if let Some(said) = events.items.iter().rev().find_map(Event::not_created) {
         for agent in all.iter_mut().filter(|agent| agent.pod.is_none()) {
             agent.state = State::Stuck(not_created(job, &said));
@@ -137,7 +138,7 @@ pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>, before: &[
     all
 }
 
-/// A pod that somebody deletes, or has deleted.
+/// The trouble of a pod that somebody is deleting or has deleted.
 fn deleted(why: &str) -> Trouble {
     let next =
         "its share is missing: find who deletes its pod, its Job or its namespace, such as a job that cleans up"
@@ -145,7 +146,7 @@ fn deleted(why: &str) -> Trouble {
     Trouble { kind: "deleted", why: why.to_owned(), next }
 }
 
-/// A pod that the cluster does not create.
+/// The trouble of a pod that the cluster does not create.
 fn not_created(job: &AgentJob, message: &str) -> Trouble {
     let why = format!("is not created: {message}");
     if message.contains("exceeded quota") {
@@ -167,7 +168,7 @@ impl Pod {
     fn state(&self, job: &AgentJob) -> State {
         let container = self.status.container_statuses.iter().find(|status| status.name == CONTAINER);
         let state = container.map(|status| &status.state);
-        // The reason of the container is nearer to the cause than that of the pod, except if the node ended it.
+        // The container's reason is closer to the cause than that of the pod, unless the node ended the pod.
         if let Some(trouble) = self.ended_by_node(job) {
             return State::Lost(trouble);
         }
@@ -183,7 +184,7 @@ impl Pod {
         }
     }
 
-    /// The trouble of a pod that its node has ended or refused.
+    /// The trouble of a pod that its node ended or rejected.
     fn ended_by_node(&self, job: &AgentJob) -> Option<Trouble> {
         let Status { phase, reason, .. } = &self.status;
         let reason = reason.as_deref().filter(|_| phase == "Failed")?;
@@ -202,7 +203,7 @@ impl Pod {
         Some(Trouble { kind: "ended by its node", why, next })
     }
 
-    /// The trouble of a pod that runs, but not for long.
+    /// The trouble of a running pod that is about to end.
     fn leaves(&self) -> Option<Trouble> {
         let target =
             |condition: &&Condition| condition.kind == "DisruptionTarget" && condition.status == "True";
@@ -241,21 +242,21 @@ impl Pod {
     }
 }
 
-/// The trouble of a pod that no node takes.
+/// The trouble of a pod that fits on no node.
 fn unscheduled(said: &str) -> Trouble {
     let next =
         "ask for less with --agent-cpus and --agent-memory or for fewer agents, or add nodes".to_owned();
     Trouble { kind: "unschedulable", why: format!("fits on no node: {said}"), next }
 }
 
-/// Says what is new of agents, each trouble once.
+/// Reports new trouble of agents, each once.
 #[derive(Debug, Default)]
 pub struct News {
     told: Vec<Option<&'static str>>,
 }
 
 impl News {
-    /// A sentence for each trouble that some agents did not have before.
+    /// A sentence for each trouble that is new for some agents.
     pub fn update(&mut self, agents: &[Agent]) -> Vec<String> {
         self.told.resize(agents.len(), None);
         let mut groups: Vec<(&Trouble, Vec<String>)> = Vec::new();
@@ -275,7 +276,7 @@ impl News {
 }
 
 impl Agent {
-    /// The agent, whose pod is there no more. The cause that was known before counts.
+    /// The agent after its pod has disappeared. A cause that was known before is kept.
     fn gone(&self) -> Self {
         let state = match &self.state {
             State::Lost(trouble) => State::Lost(trouble.clone()),
@@ -285,7 +286,7 @@ impl Agent {
         Self { state, ..self.clone() }
     }
 
-    /// The reason why it has not come, as the end of a sentence about it.
+    /// The reason why it has not started, worded to end a sentence.
     pub fn lateness(&self) -> String {
         match (&self.state, &self.pod, &self.node) {
             (State::Stuck(trouble) | State::Lost(trouble), ..) => format!("its pod {}", trouble.why),
@@ -301,7 +302,7 @@ impl Agent {
         }
     }
 
-    /// The pod and its node in words; before there is a pod, the index.
+    /// The pod and its node as text; the index if there is no pod yet.
     fn name(&self, index: usize) -> String {
         match (&self.pod, &self.node) {
             (Some(pod), Some(node)) => format!("`{pod}` on node `{node}`"),

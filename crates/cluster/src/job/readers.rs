@@ -1,15 +1,15 @@
 //! Readers of CPU times: a `DaemonSet` with a pod on each node that has measured pods.
 //!
-//! A pod sees the control groups of its node, which every user of the node may read, and may change none. It belongs to a Job of the
-//! measurement, so it goes with it, also when nobody removes it. Pod Security forbids folders of a node (`hostPath`) but in namespaces that
-//! permit privileged pods.
+//! Each pod sees the control groups of its node, which every user of the node may read, and cannot change any of them. The `DaemonSet`
+//! belongs to a Job of the measurement, so it is deleted with the Job even if nobody else deletes it. Pod Security forbids folders of the
+//! node (`hostPath`), except in namespaces that permit privileged pods.
 
 use serde_json::{Value, json};
 
 use super::{PORT, Pull, READER, container_security, on_nodes, pod_security, shared_resources};
 use crate::name::Namespace;
 
-/// The folder of the control groups on a node, and in a pod, where a runtime mounts the pod's own at the usual place.
+/// The folder of the control groups, both on a node and in a pod, where a runtime mounts the pod's own ones at the default path.
 const ON_NODE: &str = "/sys/fs/cgroup";
 const IN_POD: &str = "/node/cgroup";
 /// The memory of a reader, MiB.
@@ -18,7 +18,7 @@ const MEMORY_MIB: u32 = 128;
 /// Readers on some nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readers {
-    /// The name of the `DaemonSet`, with which those of its pods begin.
+    /// The name of the `DaemonSet`, which is the prefix of its pods' names.
     pub name: String,
     /// Its namespace, which permits privileged pods.
     pub namespace: Namespace,
@@ -31,7 +31,7 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// The manifest of the `DaemonSet`, which belongs to what this reference names.
+    /// The manifest of the `DaemonSet`, with this owner reference.
     pub fn manifest(&self, owner: &Value) -> Value {
         let labels = json!({"app": self.name});
         json!({
@@ -54,7 +54,7 @@ impl Readers {
             "enableServiceLinks": false,
             "securityContext": pod_security(),
             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": on_nodes(&self.nodes)}},
-            // Where measured pods are, a reader has to be.
+            // Readers must run wherever measured pods run.
             "tolerations": [{"operator": "Exists"}],
             "containers": [self.container()],
             "volumes": [{"name": "groups", "hostPath": {"path": ON_NODE, "type": "Directory"}}],
@@ -72,7 +72,7 @@ impl Readers {
             "resources": shared_resources(MEMORY_MIB),
             "securityContext": container_security(),
             "terminationMessagePolicy": "FallbackToLogsOnError",
-            // In version 1 of control groups, each hierarchy is a mount of its own below the folder.
+            // In control groups version 1, each hierarchy is a separate mount below the folder.
             "volumeMounts": [
                 {"name": "groups", "mountPath": IN_POD, "readOnly": true, "recursiveReadOnly": "IfPossible"},
             ],

@@ -1,4 +1,4 @@
-//! The port of an admin interface, by what a container and its pod say.
+//! The port of an admin interface, from a container and its pod.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::de::DeserializeOwned;
 
 use crate::described::{Container, Port};
 
-/// A container whose proxy is known.
+/// A container with a known proxy.
 #[derive(Debug)]
 pub(super) struct Known {
     /// Its name. Consul adds `-SERVICE` if a pod has several services.
     name: &'static str,
-    /// The port of its admin interface, if nothing else is stated.
+    /// The default port of its admin interface.
     pub(super) port: u16,
 }
 
-/// The known containers: of Istio, of Consul (`envoy-sidecar` before consul-k8s 1.0), of Kuma, and of Envoy alone, whose examples have its
-/// port.
+/// The known containers: of Istio, of Consul (`envoy-sidecar` before consul-k8s 1.0), of Kuma, and of plain Envoy, for which the port is
+/// that of Envoy's examples.
 const KNOWN: [Known; 5] = [
     Known { name: "istio-proxy", port: 15000 },
     Known { name: "consul-dataplane", port: 19000 },
@@ -26,19 +26,19 @@ const KNOWN: [Known; 5] = [
     Known { name: "envoy", port: 9901 },
 ];
 
-/// The flag of consul-dataplane: with the second service of a pod, the port is another one.
+/// The flag of consul-dataplane. For the second service of a pod, the port differs from the default.
 const CONSUL_FLAG: &str = "envoy-admin-bind-port";
-/// The flag of Envoy with a bootstrap in YAML. Envoy Gateway has all of it there.
+/// Envoy's flag for a bootstrap in YAML, which Envoy Gateway uses for the whole bootstrap.
 const BOOTSTRAP_FLAG: &str = "config-yaml";
-/// The variable in which the injector of Istio writes the merged `ProxyConfig` of a sidecar.
+/// The variable in which Istio's injector writes the merged `ProxyConfig` of a sidecar.
 const ISTIO_VARIABLE: &str = "PROXY_CONFIG";
-/// The annotation with a part of it, where something else than the injector made the pod.
+/// The annotation with part of that configuration, for pods that the injector did not create.
 const ISTIO_ANNOTATION: &str = "proxy.istio.io/config";
-/// The variable of the Envoy of App Mesh.
+/// The variable of App Mesh's Envoy.
 const APP_MESH_VARIABLE: &str = "ENVOY_ADMIN_ACCESS_PORT";
-/// The annotation of Kuma.
+/// Kuma's annotation.
 const KUMA_ANNOTATION: &str = "kuma.io/envoy-admin-port";
-/// Names of the port of a container that is that of its admin interface.
+/// Names of container ports that belong to the admin interface.
 const PORT_NAMES: [&str; 2] = ["admin", "envoy-admin"];
 
 /// The known proxy of a container, by the name of the container.
@@ -50,7 +50,7 @@ pub(super) fn known(container: &str) -> Option<&'static Known> {
     KNOWN.iter().find(is_it)
 }
 
-/// The port that a container or its pod states, and where.
+/// The port that a container or its pod states, with the place where it is stated.
 pub(super) fn stated(container: &Container, annotations: &BTreeMap<String, String>) -> Option<(u16, String)> {
     let with =
         |port: Option<u16>, source: &str| port.filter(|port| *port > 0).map(|port| (port, source.to_owned()));
@@ -82,7 +82,7 @@ pub(super) fn stated(container: &Container, annotations: &BTreeMap<String, Strin
         .or_else(|| with(named(), "the name of its port"))
 }
 
-/// The value of a flag of a container: `-NAME=VALUE`, `--NAME=VALUE`, or the word after it. The last one counts.
+/// The value of a container's flag: `-NAME=VALUE`, `--NAME=VALUE`, or the next word. The last occurrence wins.
 fn flag<'a>(container: &'a Container, name: &str) -> Option<&'a str> {
     let words: Vec<&str> = container.command.iter().chain(&container.args).map(String::as_str).collect();
     let value = |at: usize| {
@@ -93,7 +93,7 @@ fn flag<'a>(container: &'a Container, name: &str) -> Option<&'a str> {
     (0..words.len()).rev().find_map(value)
 }
 
-/// The part of Istio's `ProxyConfig` that is needed.
+/// The needed part of Istio's `ProxyConfig`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ProxyConfig {
@@ -104,7 +104,7 @@ fn of_istio(text: &str) -> Option<u16> {
     yaml::<ProxyConfig>(text)?.proxy_admin_port
 }
 
-/// The part of a bootstrap that is needed.
+/// The needed part of a bootstrap.
 #[derive(Deserialize)]
 struct Bootstrap {
     admin: AdminSection,
@@ -129,7 +129,7 @@ fn of_bootstrap(text: &str) -> Option<u16> {
     yaml::<Bootstrap>(text).map(|bootstrap| bootstrap.admin.address.socket_address.port_value)
 }
 
-/// A text in YAML, of which JSON is a part. None if it is something else: its pod runs with it all the same.
+/// Parses YAML, which includes JSON. None for anything else, which is no error: the pod runs with it.
 fn yaml<T: DeserializeOwned>(text: &str) -> Option<T> {
     serde_saphyr::from_str(text).ok()
 }

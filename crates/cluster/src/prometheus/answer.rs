@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::said::short;
 use crate::usage::{Container, Line, Reading, newest};
 
-/// The answer to a question.
+/// The answer to a query.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -26,12 +26,12 @@ struct Data {
     result: Option<Vec<Series>>,
 }
 
-/// A series, with its values if the question was for a range of time.
+/// A series, with its values if it was a range query.
 #[derive(Deserialize)]
 struct Series {
     #[serde(default)]
     metric: BTreeMap<String, String>,
-    /// Each with its time, seconds since 1970.
+    /// The values with their times, seconds since 1970.
     #[serde(default)]
     values: Vec<(f64, String)>,
 }
@@ -39,7 +39,7 @@ struct Series {
 /// True if an answer has a series.
 ///
 /// # Errors
-/// Why there is no answer.
+/// The reason, when the query failed.
 pub fn has_series(status: u16, body: &[u8]) -> Result<bool, String> {
     answered(status, body).map(|series| !series.is_empty())
 }

@@ -1,4 +1,4 @@
-//! A rendered bootstrap on this machine: its ports, its servers and its files are those of a lab, and nothing else is changed.
+//! Adapts a rendered bootstrap to a lab on this machine: replaces its ports, servers and files, and changes nothing else.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use crate::plan::RATELIMIT;
 
-/// Pointer to the version of HTTP of a cluster's connections.
+/// Pointer to the HTTP version of a cluster's connections.
 const PROTOCOL: &str = "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions/explicit_http_config";
 
-/// Addresses, certificates and files of a lab, which replace those that a bootstrap names.
+/// Addresses, certificates and files of a lab, which replace those in a bootstrap.
 #[derive(Clone, Debug)]
 pub struct Lab {
     /// The server of each cluster.
     pub servers: BTreeMap<String, SocketAddr>,
     /// The second server of clusters that need one.
     pub seconds: BTreeMap<String, SocketAddr>,
-    /// An address at which no connection opens.
+    /// An address that ignores connection attempts.
     pub deaf: SocketAddr,
     /// The server of all other clusters.
     pub other: SocketAddr,
-    /// The authorities of servers and clients.
+    /// The certificate authority of servers and clients.
     pub authority: PathBuf,
     /// The certificate of the listeners.
     pub certificate: PathBuf,
@@ -32,26 +32,26 @@ pub struct Lab {
     pub access_log: PathBuf,
 }
 
-/// Settings of a proxy in a lab that differ from the file, because some promises cannot be tried otherwise.
+/// How a proxy in the lab deviates from the file. Some promises cannot be tried otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variant {
-    /// No setting differs.
+    /// No deviation.
     Usual,
-    /// A minute for each request and each connection, whatever time its route and its cluster have: many can then be under way at a time,
-    /// also on a busy machine.
+    /// A minute for each request and each connection, regardless of the timeouts of its route and its cluster, so that many can be in
+    /// flight at once even on a busy machine.
     Patient,
-    /// Servers to which no connection opens.
+    /// Servers that ignore connection attempts.
     Deaf,
-    /// A second server for clusters that leave out one that fails: Envoy does not leave out the only one.
+    /// A second server for clusters with outlier detection, because Envoy does not eject the only one.
     Doubled,
 }
 
 impl Variant {
-    /// All.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Usual, Self::Patient, Self::Deaf, Self::Doubled];
 }
 
-/// The bootstrap in a lab. Ports of listeners and of the admin interface are chosen by the kernel.
+/// The bootstrap in a lab. The kernel chooses the ports of listeners and of the admin interface.
 #[must_use]
 pub fn in_lab(mut bootstrap: Value, lab: &Lab, variant: Variant) -> Value {
     if let Some(port) = bootstrap.pointer_mut("/admin/address/socket_address/port_value") {
@@ -76,7 +76,7 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab, variant: Variant) -> Value {
         if variant == Variant::Patient {
             cluster["connect_timeout"] = json!("60s");
         }
-        // The servers of a lab speak HTTP/1.1, but for the service of limits.
+        // The servers of a lab speak HTTP/1.1, except the rate limit service.
         if !is_limits && let Some(protocol) = cluster.pointer_mut(PROTOCOL) {
             *protocol = json!({"http_protocol_options": {}});
         }
@@ -112,7 +112,7 @@ fn raise_times(value: &mut Value) {
     }
 }
 
-/// Moves the endpoints of a cluster to servers. Their names stay: a Host header may be that of the upstream.
+/// Moves the endpoints of a cluster to other servers. Their host names stay, because a Host header may be that of the upstream.
 fn move_endpoints(cluster: &mut Value, servers: &[SocketAddr]) {
     let Some(Value::Array(localities)) = cluster.pointer_mut("/load_assignment/endpoints") else { return };
     for endpoints in localities.iter_mut().filter_map(|one| one.get_mut("lb_endpoints")?.as_array_mut()) {
@@ -132,7 +132,7 @@ fn move_endpoints(cluster: &mut Value, servers: &[SocketAddr]) {
     }
 }
 
-/// Replaces files of certificates and of access logs, wherever they are.
+/// Replaces the files of certificates and access logs everywhere in a value.
 fn replace_files(value: &mut Value, lab: &Lab) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| replace_files(item, lab)),

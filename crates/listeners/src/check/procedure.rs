@@ -5,97 +5,97 @@ use super::lab::Variant;
 /// Procedure that tries a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Procedure {
-    /// A request.
+    /// A single request.
     Request {
-        /// The answer of the server to it.
+        /// The server's answer to it.
         answer: Answer,
-        /// The longest time that it takes if the promise is kept, microseconds; 0 if that is short.
+        /// The longest time that it takes if the promise is kept, microseconds; 0 for a short time.
         waits_us: u64,
     },
-    /// A request, while the server has a certificate with another name.
+    /// A request while the server has a certificate with another name.
     WrongName,
-    /// A request of a client without a certificate.
+    /// A request from a client without a certificate.
     Stranger,
-    /// A request, and then none until the proxy ends its connection to the server.
+    /// A request, followed by a wait until the proxy closes its idle connection to the server.
     Idle {
         /// The longest time that it takes if the promise is kept, microseconds.
         waits_us: u64,
     },
-    /// A request that the service of limits admits, and one that it refuses.
+    /// A request that the rate limit service admits, and one that it refuses.
     Limited,
-    /// Requests on one connection, one after the other.
+    /// Sequential requests on one connection.
     Series(Series),
-    /// Requests at a time, of which the server answers none.
+    /// Simultaneous requests that the server does not answer.
     Crowd(Crowd),
-    /// Requests whose first tries fail, beside others.
+    /// Requests whose first tries fail, beside others in flight.
     Retries(Retries),
-    /// A request that opens no connection to a server.
+    /// A request while the servers ignore connection attempts.
     Deaf {
         /// The longest time that it takes if the promise is kept, microseconds.
         waits_us: u64,
     },
-    /// Requests that one of two servers fails until it is left out, and then until it gets one again.
+    /// Requests that one of two servers fails until it is ejected, followed by requests until it gets one again.
     Ejection {
-        /// The failures after which it is to be left out.
+        /// The number of failures after which it should be ejected.
         failures: u32,
-        /// The time after the last of them in which requests may still go to it, microseconds.
+        /// The time after the last failure in which it may still get requests, microseconds.
         settles_us: u64,
         /// The longest time that it takes if the promise is kept, microseconds.
         waits_us: u64,
     },
 }
 
-/// Requests on one connection, one after the other.
+/// Sequential requests on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The time before them, microseconds.
+    /// The pause before them, microseconds.
     pub pause_us: u64,
-    /// The most requests.
+    /// Maximum number of requests.
     pub requests: u32,
-    /// The time from when one is due to when the next is, microseconds; 0 for requests as fast as they are answered.
+    /// The interval between the due times of requests, microseconds; 0 to send each after the response to the previous one.
     pub pace_us: u64,
-    /// The longest time, microseconds.
+    /// Maximum total time, microseconds.
     pub lasts_us: u64,
 }
 
-/// Requests at a time.
+/// Simultaneous requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// Requests that the server is to get.
+    /// Requests that the server should receive.
     pub arriving: u32,
-    /// Requests that are to wait in the proxy.
+    /// Requests that should wait in the proxy.
     pub waiting: u32,
-    /// Requests that the proxy is to refuse.
+    /// Requests that the proxy should refuse.
     pub refused: u32,
 }
 
-/// Requests whose first tries fail, and whose second tries are never answered, beside others.
+/// Requests whose first tries fail and whose second tries are never answered, beside others in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// The answer by which the first tries fail.
+    /// The answer that makes the first tries fail.
     pub failure: Answer,
-    /// Other requests under way.
+    /// Other requests in flight.
     pub beside: u32,
-    /// Requests that the proxy is to retry.
+    /// Requests that the proxy should retry.
     pub again: u32,
-    /// Requests that it is not to retry.
+    /// Requests that it should not retry.
     pub refused: u32,
 }
 
 impl Crowd {
-    /// All.
+    /// Number of all requests.
     pub fn all(&self) -> u32 {
         self.arriving.saturating_add(self.waiting).saturating_add(self.refused)
     }
 }
 
 impl Procedure {
-    /// Returns true if procedures of this kind run one at a time, because each keeps the processors busy.
+    /// Returns true if procedures of this kind run one at a time, because they keep the processors busy.
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Series(_) | Self::Crowd(_) | Self::Retries(_))
     }
 
-    /// The proxy that it needs.
+    /// The proxy variant that it needs.
     pub fn variant(&self) -> Variant {
         match self {
             Self::Crowd(_) | Self::Retries(_) => Variant::Patient,
@@ -105,7 +105,7 @@ impl Procedure {
         }
     }
 
-    /// The requests that it has under way at a time, if they are many.
+    /// Maximum number of requests in flight; 0 if there are few.
     pub fn at_a_time(&self) -> u32 {
         match self {
             Self::Crowd(crowd) => crowd.all(),
@@ -114,7 +114,7 @@ impl Procedure {
         }
     }
 
-    /// The longest time that it takes if the promise is kept, microseconds; 0 if that is short.
+    /// The longest time that it takes if the promise is kept, microseconds; 0 for a short time.
     pub fn waits_us(&self) -> u64 {
         match self {
             Self::Request { waits_us, .. }
@@ -126,20 +126,20 @@ impl Procedure {
     }
 }
 
-/// Answer of a server of the lab to a request.
+/// A lab server's answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
-    /// It answers with status 200, and closes the connection.
+    /// Status 200; then it closes the connection.
     #[default]
     Success,
-    /// It answers with status 200, and leaves the connection open.
+    /// Status 200; the connection stays open.
     Kept,
-    /// It answers with this status, and a header, and closes the connection.
+    /// This status with a header; then it closes the connection.
     Failure(u16, Option<(&'static str, &'static str)>),
-    /// It never answers.
+    /// No answer.
     Silence,
     /// It closes the connection without an answer.
     Close,
-    /// It does this with the first try, and never answers the next ones.
+    /// This answer to the first try, and none to later ones.
     Once(Box<Answer>),
 }

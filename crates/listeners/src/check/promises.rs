@@ -1,4 +1,4 @@
-//! The promises of a file, one file for each kind: the routes that make it, its trial, and its judgement.
+//! The promises of a file, one module for each kind: the routes that make it, its trial, and its judgement.
 
 mod arrival;
 mod certificate;
@@ -24,16 +24,16 @@ use super::Promise;
 use crate::file::Duration;
 use crate::plan::{Cluster, Listener, Plan, Retry, Route, STREAM_IDLE_US};
 
-/// The longest time that is waited for, microseconds: a promise that takes longer is not tried.
+/// Maximum waiting time of a trial, microseconds. A promise that takes longer is not tried.
 const LONGEST_WAIT_US: u64 = 90_000_000;
-/// Time before the promised one at which something may end, microseconds: Envoy's timers count whole milliseconds from the turn of its
-/// loop.
+/// How much earlier than promised an event may occur, microseconds: Envoy's timers count whole milliseconds from the current iteration of
+/// its event loop.
 const EARLY_US: u64 = 10_000;
-/// Time after the promised one until which it may end, microseconds, and as a share of the time.
+/// How much later than promised it may occur, microseconds, and as a share of the promised time.
 const LATE_US: u64 = 100_000;
 const LATE_SHARE: u64 = 20;
 
-/// All kinds. The first is tried first: without an arrival nothing else can be.
+/// All kinds. The first is tried first: if no request arrives, nothing else can be tried.
 const ALL: [fn(&Subject<'_>, &str) -> Vec<Promise>; 14] = [
     |subject, host| vec![arrival::promise(subject, host)],
     |subject, _| vec![timeout::promise(subject)],
@@ -51,54 +51,54 @@ const ALL: [fn(&Subject<'_>, &str) -> Vec<Promise>; 14] = [
     |subject, _| Vec::from_iter(local_rate_limit::promise(subject)),
 ];
 
-/// A route, with the properties that a promise may be about.
+/// A route with the properties that promises may concern.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject<'p> {
     pub(super) plan: &'p Plan,
     pub(super) listener: &'p Listener,
     pub(super) route: &'p Route,
     pub(super) cluster: &'p Cluster,
-    /// The share of its requests that it gets, percent.
+    /// The percentage of its matching requests that it gets.
     pub(super) share: u8,
-    /// True if it tries the promises of the listener.
+    /// True if the promises of the listener are tried on this route.
     pub(super) is_of_listener: bool,
-    /// True if it tries the promises of the cluster.
+    /// True if the promises of the cluster are tried on this route.
     pub(super) is_of_cluster: bool,
-    /// True if it tries the promises of the cluster about retries.
+    /// True if the cluster's promises about retries are tried on this route.
     pub(super) is_of_retries: bool,
 }
 
-/// All promises about a route, whose requests have this Host header.
+/// All promises about a route. Its requests have this Host header.
 pub(super) fn all(subject: &Subject<'_>, host: &str) -> Vec<Promise> {
     ALL.iter().flat_map(|promises| promises(subject, host)).collect()
 }
 
 impl Subject<'_> {
-    /// The time after which a try that gets no response ends, microseconds.
+    /// The time after which a try without a response ends, microseconds.
     pub(super) fn ends_us(&self) -> u64 {
         let timeout = self.route.timeout;
         let per_try = self.listener.retry.as_ref().map_or(timeout, |retry| retry.per_try(timeout));
         per_try.us.min(timeout.us).min(self.idle_us())
     }
 
-    /// The time without a byte after which a request ends, microseconds.
+    /// The idle time after which a request ends, microseconds.
     fn idle_us(&self) -> u64 {
         self.listener.stream_idle(self.route).map_or(STREAM_IDLE_US, |idle| idle.us)
     }
 
-    /// Returns the reason why the connections to the upstream are not those that the file means; none if they are.
+    /// Returns the reason why the lab's connections to the upstream differ from those in the file; none if they do not.
     fn other_connections(&self) -> Option<String> {
         let is_http2 = self.cluster.options.http2;
         is_http2.then(|| "the upstream speaks HTTP/2, and the servers of a check HTTP/1.1".to_owned())
     }
 }
 
-/// Returns true if requests are retried under a condition.
+/// Returns true if a condition leads to retries.
 fn has(retry: &Retry, condition: &str) -> bool {
     retry.conditions.split(',').any(|one| one == condition)
 }
 
-/// Compares a time with the promised range. It counts as longer only if a busy machine does not explain the excess.
+/// Compares a time with the promised range. It counts as too long only if a busy machine cannot explain the excess.
 fn compared(took_us: u64, promised: &RangeInclusive<u64>) -> Ordering {
     if took_us + EARLY_US < *promised.start() {
         Ordering::Less
@@ -109,12 +109,12 @@ fn compared(took_us: u64, promised: &RangeInclusive<u64>) -> Ordering {
     }
 }
 
-/// The latest moment, in microseconds, at which an event that is promised for `promised_us` may be observed.
+/// The latest time, in microseconds, at which an event that is promised for `promised_us` may be observed.
 fn latest(promised_us: u64) -> u64 {
     promised_us.saturating_add(LATE_US.max(promised_us / LATE_SHARE))
 }
 
-/// Returns the reason why a time is not waited for; none if it is short enough.
+/// Returns the reason why a time is too long to wait for; none if it is short enough.
 fn too_long(us: u64) -> Option<String> {
     (us > LONGEST_WAIT_US).then(|| {
         format!(

@@ -1,14 +1,14 @@
-//! A request that takes a route: its host and its path.
+//! A request that matches a route: its host and its path.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::file::check_of;
 use crate::plan::Matches;
 
-/// The host of requests for which any does. The name is reserved, so that no file means it.
+/// The host of requests that may have any host. The name is reserved, so no file uses it.
 const HOST: &str = "check.hoptax.invalid";
 
-/// Host and path of a request, or why there is none.
+/// Host and path of a matching request, or the reason why there is none.
 pub(super) fn matching(matches: &Matches) -> Result<(String, String), String> {
     match matches {
         Matches::All | Matches::Share(_) => Ok((HOST.to_owned(), "/".to_owned())),
@@ -29,7 +29,7 @@ pub(super) fn matching(matches: &Matches) -> Result<(String, String), String> {
     }
 }
 
-/// A text that an expression matches; none if it is not found in a simple way.
+/// A text that an expression matches; none if there is no simple one.
 fn example(expression: &Hir) -> Option<String> {
     match expression.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(String::new()),
@@ -47,7 +47,7 @@ fn example(expression: &Hir) -> Option<String> {
             letters.into_iter().find(|letter| has(*letter)).map(String::from)
         }
         HirKind::Repetition(repetition) => {
-            // A host is not empty, so an optional part is there once.
+            // A host is not empty, so an optional part occurs once.
             let times = repetition.min.max(1).min(repetition.max.unwrap_or(u32::MAX));
             Some(example(&repetition.sub)?.repeat(usize::try_from(times.min(64)).ok()?))
         }

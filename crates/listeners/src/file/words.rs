@@ -1,4 +1,4 @@
-//! Texts of the file with a form of their own: durations, names, hosts.
+//! Texts in the file with a syntax of their own: durations, names, hosts.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-/// A check of a text by the name of its form: why it is none.
+/// Validates a text. The error is the reason why it is invalid.
 pub(crate) type Check = fn(&str) -> Result<(), String>;
 
-/// The forms, by the `format` that schemas state.
+/// The forms, by the `format` in schemas.
 const FORMS: [(&str, Check); 4] = [
     ("duration-with-unit", |text| micros_of(text).map(|_| ())),
     ("listener-name", check_name),
@@ -17,7 +17,7 @@ const FORMS: [(&str, Check); 4] = [
     ("file-path", check_path),
 ];
 
-/// The check of a form; none if the word is no form.
+/// The validator of a form; none for an unknown one.
 pub(crate) fn check_of(form: &str) -> Option<Check> {
     FORMS.iter().find(|(name, _)| *name == form).map(|(_, check)| *check)
 }
@@ -37,7 +37,7 @@ impl Duration {
         Self { us: ms * 1000 }
     }
 
-    /// As Envoy writes it: `4.5s`.
+    /// The format of Envoy: `4.5s`.
     pub(crate) fn in_seconds(self) -> String {
         let (seconds, rest) = (self.us / 1_000_000, self.us % 1_000_000);
         if rest == 0 {
@@ -168,7 +168,7 @@ word!(Host, "host-or-address", "A host name or an IP address, without scheme, po
 word!(FilePath, "file-path", "The path of a file, as Envoy finds it.");
 
 impl Host {
-    /// The address, if it is one.
+    /// The address, if it is an address.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         self.0.parse().ok()
     }

@@ -1,4 +1,4 @@
-//! Differences of a bootstrap from another one: parts that the other one lacks, or has otherwise.
+//! Differences between two bootstraps: parts of the first that are missing or different in the second.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::name_of;
 
-/// Adds a line for everything of `original` that `rendered` does not have.
+/// Adds a line for everything in `original` that `rendered` does not have.
 pub(super) fn of_bootstrap(original: &Value, rendered: &Value, left: &mut Vec<String>) {
     let Value::Object(keys) = original else { return };
     for (key, value) in keys {
@@ -28,7 +28,7 @@ fn of_resources(original: &Value, rendered: Option<&Value>, left: &mut Vec<Strin
         for message in messages.as_array().into_iter().flatten() {
             let name = name_of(message);
             let what = format!("{singular} `{name}`");
-            // Of listeners that are left out as a whole, the reason was said.
+            // For a listener that was left out completely, the reason is already in the list.
             match by_name.get(name).copied() {
                 Some(own) => compare(message, Some(own), &what, "", left),
                 None if kind == "listeners" => {}
@@ -38,11 +38,11 @@ fn of_resources(original: &Value, rendered: Option<&Value>, left: &mut Vec<Strin
     }
 }
 
-/// Adds lines for the fields that `own` lacks: one for a whole node if all of it is missing.
+/// Adds lines for the fields that `own` lacks. A node that is missing completely gets a single line.
 fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: &mut Vec<String>) {
     match (original, own) {
         (_, Some(own)) if is_same(original, own) => {}
-        // An empty message states nothing.
+        // An empty message has no content to lose.
         (Value::Object(keys), None) if keys.is_empty() => {}
         (Value::Object(keys), Some(Value::Object(other))) => {
             for (key, value) in keys {
@@ -52,7 +52,8 @@ fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: 
         (Value::Array(items), Some(Value::Array(other))) => {
             for (index, item) in items.iter().enumerate() {
                 let name = name_of(item);
-                // Filters and hosts have names, by which they are found in another order. Hosts may have another name, and routes none.
+                // Match filters and hosts by name, because their order may differ. If a host has another name, and for routes, which have
+                // none, match by position.
                 let same = if name.is_empty() { None } else { other.iter().find(|one| name_of(one) == name) };
                 let domains = item.get("domains");
                 let same = same.or_else(|| {
@@ -68,7 +69,7 @@ fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: 
     }
 }
 
-/// Returns true if two values are equal in meaning: durations may be written in several ways.
+/// Returns true if two values have the same meaning: durations may be written in several ways.
 fn is_same(one: &Value, other: &Value) -> bool {
     let seconds = |value: &Value| value.as_str()?.strip_suffix('s')?.parse::<f64>().ok();
     one == other || seconds(one).is_some_and(|own| seconds(other) == Some(own))

@@ -1,13 +1,13 @@
-//! A listener of Envoy as a section of the file.
+//! Converts an Envoy listener to a section of the file.
 
 use serde_json::{Value, json};
 
 use super::{Clusters, Keys, add, pruned, target};
 
-/// The section of a listener without the parts that the file has no place for.
+/// The section of a listener that has been reduced to what the file supports.
 ///
 /// # Errors
-/// The reason why it is none.
+/// The reason why there is no such section.
 pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys, String> {
     let chains = listener.get("filter_chains").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [chain] = chains else {
@@ -67,7 +67,7 @@ pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys,
     {
         return Err("none of its routes sends requests to one upstream by the beginning of paths".to_owned());
     }
-    // The default of Envoy.
+    // Envoy's default.
     section.insert("timeout".to_owned(), timeout.unwrap_or_else(|| "15s".into()));
     if !routes.is_empty() {
         section.insert("routes".to_owned(), routes.into());
@@ -114,7 +114,7 @@ fn addresses(listener: &Value, section: &mut Keys) -> Result<(), String> {
     Ok(())
 }
 
-/// The fields of a policy that the file has under the same names.
+/// The fields of a policy that have the same names in the file.
 fn retry(policy: &Value) -> Value {
     const SAME: [&str; 5] =
         ["retry_on", "num_retries", "per_try_timeout", "retriable_status_codes", "retry_back_off"];

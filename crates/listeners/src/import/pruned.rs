@@ -1,5 +1,5 @@
-//! A listener of Envoy without the parts that a listeners file has no place for: filter chains beside one of HTTP, and routes that do not
-//! send their requests to one upstream.
+//! Reduces an Envoy listener to what a listeners file supports: removes filter chains other than one for HTTP, and routes that do not send
+//! their requests to a single upstream.
 
 use serde_json::Value;
 
@@ -10,18 +10,18 @@ const TCP_PROXY: &str = ".TcpProxy";
 const CHAINS: &str = "filter_chains";
 const DEFAULT_CHAIN: &str = "default_filter_chain";
 
-/// Returns true if a network filter is a connection manager of HTTP.
+/// Returns true if a network filter is an HTTP connection manager.
 fn is_manager(filter: &Value) -> bool {
     let of = filter.pointer("/typed_config/@type").and_then(Value::as_str);
     of.is_some_and(|of| of.ends_with(MANAGER))
 }
 
-/// The number of the connection manager of HTTP among the filters of a chain.
+/// The index of the HTTP connection manager among the filters of a chain.
 fn manager_of(chain: &Value) -> Option<usize> {
     chain.get("filters")?.as_array()?.iter().position(is_manager)
 }
 
-/// The connection manager of a filter chain, which is the only one of its listener.
+/// The connection manager of a listener's only filter chain.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -31,7 +31,7 @@ pub(super) fn manager(chain: &Value) -> Result<&Value, String> {
     manager.ok_or_else(|| format!("{}, and a listeners file describes HTTP listeners only", kind_of(chain)))
 }
 
-/// Describes a listener whose only chain is not of HTTP.
+/// Describes a listener whose only chain is not for HTTP.
 fn kind_of(chain: &Value) -> String {
     let filters = chain.get("filters").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_tcp = |config: &&Value| {
@@ -45,7 +45,7 @@ fn kind_of(chain: &Value) -> String {
     }
 }
 
-/// A listener without the parts that have no place, and a line for each of them.
+/// A listener without unsupported parts, and a line for each removed part.
 pub(super) fn pruned(listener: &Value, clusters: &Clusters<'_>) -> (Value, Vec<String>) {
     let mut listener = listener.clone();
     let mut removed = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn pruned(listener: &Value, clusters: &Clusters<'_>) -> (Value, Vec<S
     (listener, removed)
 }
 
-/// Keeps the first filter chain of HTTP.
+/// Keeps the first filter chain for HTTP.
 fn keep_one_chain(listener: &mut Value, removed: &mut Vec<String>) {
     let Value::Object(keys) = listener else { return };
     let listed = keys.get(CHAINS).and_then(Value::as_array).cloned().unwrap_or_default();
@@ -84,7 +84,7 @@ fn keep_one_chain(listener: &mut Value, removed: &mut Vec<String>) {
     keys.insert(CHAINS.to_owned(), all.into_iter().nth(kept).into_iter().collect());
 }
 
-/// Keeps the routes of a virtual host that the file has place for.
+/// Keeps the supported routes of a virtual host.
 fn keep_routes(host: &mut Value, clusters: &Clusters<'_>, removed: &mut Vec<String>) {
     let name = name_of(host).to_owned();
     let Some(Value::Array(routes)) = host.get_mut("routes") else { return };
@@ -99,7 +99,7 @@ fn keep_routes(host: &mut Value, clusters: &Clusters<'_>, removed: &mut Vec<Stri
     });
 }
 
-/// Returns the reason why a route has no place in the file.
+/// Returns the reason why a route is not supported.
 fn why_not(route: &Value, clusters: &Clusters<'_>) -> Option<String> {
     let Some(action) = route.get("route") else {
         let why =

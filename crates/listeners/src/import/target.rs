@@ -1,4 +1,4 @@
-//! A cluster of Envoy as keys of the file.
+//! Converts an Envoy cluster to keys of the file.
 
 use serde_json::{Value, json};
 
@@ -88,12 +88,12 @@ pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> 
     Ok(keys)
 }
 
-/// A value that is not the default of the file.
+/// A value that differs from the default of the file.
 fn unless(value: Option<&Value>, usual: &Value) -> Option<Value> {
     value.filter(|value| *value != usual).cloned()
 }
 
-/// The limits of the first priority that are not those of the file.
+/// The limits of the default priority that differ from the file's defaults.
 fn breakers(thresholds: &Value) -> Option<Value> {
     let limits = same(thresholds, &["max_connections", "max_pending_requests", "max_requests"]);
     let Value::Object(keys) = limits else { return None };
@@ -101,13 +101,13 @@ fn breakers(thresholds: &Value) -> Option<Value> {
     (!own.is_empty()).then(|| own.into())
 }
 
-/// The fields that the file has under the same names.
+/// The fields that have the same names in the file.
 fn same(message: &Value, names: &[&str]) -> Value {
     let field = |name: &&str| Some(((*name).to_owned(), message.get(*name)?.clone()));
     Value::Object(names.iter().filter_map(field).collect())
 }
 
-/// The file of authorities that all clusters have.
+/// The certificate authority file that all clusters share.
 pub(super) fn authorities(clusters: &[Value], left: &mut Vec<String>) -> Option<Value> {
     let of = |cluster: &Value| cluster.pointer(&format!("{VALIDATION}/trusted_ca/filename")).cloned();
     let mut files: Vec<Value> = clusters.iter().filter_map(of).collect();

@@ -1,11 +1,11 @@
-//! The addresses that listeners listen on, and which of them exclude each other.
+//! The listening addresses of listeners, and conflicts between them.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::cluster::Upstream;
 use crate::file::{ListenerSection, OneOrMore};
 
-/// The addresses that a listener listens on.
+/// The listening addresses of a listener.
 pub(super) fn addresses(section: &ListenerSection) -> Vec<IpAddr> {
     match &section.listen {
         None => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
@@ -14,7 +14,7 @@ pub(super) fn addresses(section: &ListenerSection) -> Vec<IpAddr> {
     }
 }
 
-/// Returns true if an upstream is the listener itself, as far as the file states it.
+/// Returns true if an upstream is the listener itself, as far as the file shows.
 pub(super) fn is_own(section: &ListenerSection, upstream: &Upstream) -> bool {
     let is_localhost = upstream.host.0.trim_end_matches('.').eq_ignore_ascii_case("localhost");
     let is_here = |listened: IpAddr| match upstream.host.address() {
@@ -25,7 +25,7 @@ pub(super) fn is_own(section: &ListenerSection, upstream: &Upstream) -> bool {
     upstream.port == section.port && addresses(section).into_iter().any(is_here)
 }
 
-/// Returns true if sockets on the same port of these addresses exclude each other.
+/// Returns true if sockets with these addresses and the same port conflict.
 pub(super) fn overlap(one: IpAddr, other: IpAddr) -> bool {
     one.is_ipv4() == other.is_ipv4() && (one == other || one.is_unspecified() || other.is_unspecified())
 }

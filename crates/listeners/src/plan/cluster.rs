@@ -1,4 +1,4 @@
-//! Clusters: upstreams with their connections, each once, however many listeners use it.
+//! Clusters: upstreams with their connections. Listeners with the same upstream share one.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::file::{
 use crate::problem::Problem;
 use crate::tree::shortened;
 
-/// The authorities of Debian and of distributions that come from it.
+/// The certificate authorities of Debian and its derivatives.
 pub(crate) const DEFAULT_CA: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// An upstream with its connections.
@@ -21,7 +21,7 @@ pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) upstream: Upstream,
     pub(crate) options: Options,
-    /// Place at which it was first named, without a message.
+    /// Position of its first use, without a message.
     pub(crate) place: Problem,
 }
 
@@ -46,12 +46,12 @@ pub(crate) struct Options {
     pub(crate) circuit_breakers: BreakersSection,
     pub(crate) retry_budget: BudgetSection,
     pub(crate) outlier_detection: Option<OutlierSection>,
-    /// Fields that functions of the catalogue add.
+    /// Fields that catalogue functions add.
     pub(crate) functions: Option<Map<String, Value>>,
 }
 
 impl Options {
-    /// The keys of the file in which two differ.
+    /// The keys of the file whose values differ between two sets of options.
     fn differences(&self, other: &Self) -> Vec<&'static str> {
         let all = [
             ("http2", self.http2 == other.http2),
@@ -78,7 +78,7 @@ impl Options {
 pub(crate) struct Clusters {
     all: Vec<Cluster>,
     by_name: BTreeMap<String, usize>,
-    /// Clusters whose budget the file states, each with true if any listener retries, and the path of the budget.
+    /// Clusters with a retry budget in the file, each with true if any listener retries, and the path of the budget.
     budgets: BTreeMap<String, (bool, String)>,
 }
 
@@ -92,7 +92,7 @@ impl Clusters {
         Some(&self.all.get(*self.by_name.get(name)?)?.upstream)
     }
 
-    /// The names of clusters of the file itself are free, and a stated budget of retries has retries.
+    /// Checks that the names of the file's internal clusters are unused, and that a stated retry budget belongs to a cluster with retries.
     pub(super) fn check(&self, own: &[(&'static str, &'static str)], resolver: &mut Resolver<'_>) {
         for (name, key) in own {
             if let Some(index) = self.by_name.get(*name)
@@ -112,13 +112,13 @@ impl Clusters {
     }
 }
 
-/// The name of a cluster that the file does not name. Dots separate the parts of the names of statistics.
+/// The default name of a cluster. It has no dots, which separate the parts of statistic names.
 pub(crate) fn usual_name(host: &str, port: u64) -> String {
     format!("{}_{port}", host.replace(['.', ':'], "_"))
 }
 
 impl Resolver<'_> {
-    /// The name of the cluster that a section describes; none if it is none, which is a problem.
+    /// The name of the cluster that a section describes; none if the section is invalid, which is reported as a problem.
     pub(super) fn cluster(
         &mut self,
         section: &TargetSection,
@@ -253,7 +253,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Options that have no effect.
+    /// Reports options that have no effect.
     fn check_encrypted(&mut self, section: &TargetSection, upstream: &Upstream, path: &str) {
         let needs = "has no effect without encryption; set `encryption: true`, or remove it";
         if section.sets_sni == Some(true) && !upstream.encryption {

@@ -1,11 +1,11 @@
-//! Regular expressions of the file, which Envoy reads as RE2: constructs that RE2 does not know are refused here, each with its name.
+//! Regular expressions in the file, which Envoy parses as RE2. Refuses constructs that RE2 does not support, naming each.
 
 use regex_syntax::ast::{self, Ast, ClassSetItem, Flag, FlagsItemKind, HexLiteralKind, LiteralKind, Visitor};
 
-/// The largest program of an expression that Envoy admits by default, instructions.
+/// Envoy's default maximum size of a compiled expression, instructions.
 const LARGEST: u64 = 100;
 
-/// Instructions for any character, which has up to four bytes.
+/// Instructions to match any character, which has up to four bytes.
 const OF_ANY: u64 = 12;
 
 /// Checks an expression.
@@ -17,7 +17,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
         let column = error.span().start.column;
         format!("is no regular expression: {} at character {column} of it", error.kind())
     })?;
-    // The second step looks up the classes of Unicode.
+    // The translation below looks up Unicode classes.
     ast::visit(&tree, Re2)?;
     let size = size(&tree).saturating_add(4);
     if size > LARGEST {
@@ -32,10 +32,10 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     })
 }
 
-/// Looks for constructs that this parser knows and RE2 does not.
+/// Finds constructs that this parser supports and RE2 does not.
 struct Re2;
 
-/// The instructions of RE2 for a node, rather too many than too few. The depth of nodes is limited by the parser.
+/// An upper estimate of RE2's instructions for a node. The parser limits the nesting depth.
 fn size(node: &Ast) -> u64 {
     match node {
         Ast::Literal(one) => one.c.len_utf8() as u64,
@@ -80,7 +80,7 @@ fn literal(literal: &ast::Literal) -> Result<(), String> {
     }
 }
 
-/// RE2 knows general categories by one or two letters, and few other classes.
+/// RE2 supports general categories with one or two letters, and few other classes.
 fn unicode(class: &ast::ClassUnicode) -> Result<(), String> {
     match &class.kind {
         ast::ClassUnicodeKind::OneLetter(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Functions of the catalogue that a listener names.
+//! Catalogue functions that a listener names.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ fn stated_knobs(function: &Function) -> Result<&[String], String> {
     }
 }
 
-/// Names the statistics of filters by the listener; in the catalogue they have a name of the lab.
+/// Names the statistics of filters after the listener. The catalogue uses a name of the lab.
 fn named(mut fragment: Fragment, listener: &str) -> Fragment {
     for filter in fragment.http_filters.iter_mut().chain(&mut fragment.network_filters) {
         if let Some(prefix) = filter.get_mut("typed_config").and_then(|config| config.get_mut("stat_prefix"))

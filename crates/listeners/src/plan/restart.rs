@@ -3,17 +3,17 @@
 use super::Resolver;
 use crate::file::{Duration, RestartSection};
 
-/// The times of a hot restart, as Envoy takes them.
+/// The times of a hot restart, as Envoy's command line takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restart {
-    /// The time during which the process before asks its clients to connect again, seconds.
+    /// The time during which the predecessor asks its clients to reconnect, seconds.
     pub drain_s: u32,
-    /// The time after which it ends, seconds.
+    /// The time after which the predecessor ends, seconds.
     pub shutdown_s: u32,
 }
 
 impl Resolver<'_> {
-    /// The times of a file; both are above zero.
+    /// The times in a file. Both are above zero.
     pub(super) fn restart(&mut self, section: &RestartSection) -> Restart {
         let drain_s = self.whole_seconds("/restart/drain", section.drain);
         let shutdown_s = match section.shutdown {

@@ -6,7 +6,7 @@ use super::Resolver;
 use crate::file::{BackOffSection, Duration, ListenerSection, RetrySection};
 use crate::tree::shortened;
 
-/// The conditions that Envoy knows for HTTP and gRPC. It silently ignores others.
+/// Envoy's retry conditions for HTTP and gRPC. It silently ignores others.
 const CONDITIONS: [&str; 15] = [
     "5xx",
     "cancelled",
@@ -30,20 +30,20 @@ const CONDITIONS: [&str; 15] = [
 pub(crate) struct Retry {
     pub(crate) conditions: String,
     pub(crate) retries: u32,
-    /// The time of each try, if the file states it.
+    /// The timeout of each try, if the file states it.
     pub(crate) per_try: Option<Duration>,
     pub(crate) status_codes: Vec<u16>,
     pub(crate) back_off: Option<BackOffSection>,
 }
 
 impl Retry {
-    /// The time of each try of a request with a timeout.
+    /// The timeout of each try of a request with a timeout.
     pub(crate) fn per_try(&self, timeout: Duration) -> Duration {
         self.per_try.unwrap_or_else(|| share(timeout, self.retries))
     }
 }
 
-/// The share of a timeout for each try, whole milliseconds if it is one at least.
+/// An equal share of a timeout for each try. It is rounded to whole milliseconds, if it is at least one.
 fn share(timeout: Duration, retries: u32) -> Duration {
     let us = timeout.us / u64::from(retries + 1);
     Duration { us: if us >= 1000 { us / 1000 * 1000 } else { us.max(1) } }

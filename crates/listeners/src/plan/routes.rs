@@ -1,4 +1,4 @@
-//! Checks of the routes of a listener: their hosts and expressions are sound, and each route is reached.
+//! Checks the routes of a listener: their hosts and expressions are valid, and each route is reachable.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::file::{HostSplitSection, ListenerSection, RouteSection, check_of};
 use crate::tree::shortened;
 
 impl Resolver<'_> {
-    /// Checks hosts of a route, which may begin with `*.`.
+    /// Checks the hosts of a route, which may begin with `*.`.
     pub(super) fn check_hosts(&mut self, route: &RouteSection, path: &str) {
         let check = check_of("host-or-address");
         for (index, host) in route.hosts.iter().enumerate() {
@@ -18,9 +18,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// Envoy chooses by the host first: a host is in one list of hosts, with all of its paths.
+    /// Checks that each host is in only one list of hosts, with all of its paths: Envoy selects by host first.
     pub(super) fn check_shared_hosts(&mut self, section: &ListenerSection, path: &str) {
-        // Envoy compares domains without regard to case.
+        // Envoy compares domains case-insensitively.
         let mut lists: BTreeMap<String, &[String]> = BTreeMap::new();
         for (index, route) in section.routes.iter().enumerate() {
             for (number, host) in route.hosts.iter().enumerate() {
@@ -39,7 +39,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A route behind one that takes all of its requests has no effect.
+    /// Reports a route after another one that matches all of its requests.
     pub(super) fn check_reached(&mut self, section: &ListenerSection, has_target: bool, path: &str) {
         let prefix = |route: &RouteSection| route.prefix.clone().unwrap_or_else(|| "/".to_owned());
         for (index, route) in section.routes.iter().enumerate() {

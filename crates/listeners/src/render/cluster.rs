@@ -1,4 +1,4 @@
-//! A cluster as Envoy's message: every limit is stated, and encrypted connections are to the server that they are meant for.
+//! Renders a cluster as Envoy's message. All limits are stated, and the server's name is verified on encrypted connections.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(super) fn message(cluster: &Cluster, ca: &FilePath) -> Result<Value, String>
         message["transport_socket"] = tls(upstream, options, ca);
     }
     if let Some(part) = &options.functions {
-        // A function that needs another protocol chooses it.
+        // A function that needs another protocol sets it itself.
         let options = format!("/typed_extension_protocol_options/{HTTP_OPTIONS}/explicit_http_config");
         let chooses = serde_json::to_value(part).is_ok_and(|part| part.pointer(&options).is_some());
         if let Some(chosen) = message.pointer_mut(&options).filter(|_| chooses) {

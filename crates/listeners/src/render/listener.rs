@@ -1,4 +1,4 @@
-//! A listener as Envoy's message.
+//! Renders a listener as Envoy's message.
 
 use serde_json::{Map, Value, json};
 
@@ -49,7 +49,7 @@ pub(super) fn message(plan: &Plan, listener: &Listener) -> Result<Value, String>
     }
     let address = |address: &std::net::IpAddr| {
         let mut socket = json!({"address": address.to_string(), "port_value": listener.port});
-        // Otherwise it takes the port of all addresses of IPv4 too.
+        // Otherwise it occupies the port on all IPv4 addresses, too.
         if address.is_ipv6() && address.is_unspecified() && listener.listen.len() == 1 {
             socket["ipv4_compat"] = json!(true);
         }
@@ -83,7 +83,7 @@ fn manager(plan: &Plan, listener: &Listener) -> Value {
     let side = if is_ingress { "ingress" } else { "egress" };
     let mut manager = json!({"stat_prefix": format!("{}_{side}", listener.name)});
     if is_ingress {
-        // Envoy's documentation advises these settings for a proxy that strangers reach.
+        // Envoy's documentation recommends these settings for an edge proxy.
         manager["use_remote_address"] = json!(true);
         manager["normalize_path"] = json!(true);
         manager["common_http_protocol_options"] =
@@ -114,10 +114,10 @@ fn manager(plan: &Plan, listener: &Listener) -> Value {
     manager
 }
 
-/// The log of requests, with the times of Envoy's phases in microseconds.
+/// The access log, with the times of Envoy's phases in microseconds.
 fn access_log(plan: &Plan, listener: &Listener) -> Value {
     let format = json!({
-        // A sign of percent begins a command.
+        // A percent sign begins a command operator.
         "listener": listener.name.replace('%', "%%"),
         "start": "%START_TIME%",
         "method": "%REQ(:METHOD)%",
@@ -160,7 +160,7 @@ fn tracing(section: &TracingSection) -> Value {
     json!({"provider": provider, "random_sampling": {"value": section.sampling_percent.unwrap_or(1)}})
 }
 
-/// The limit of requests; without its service all are admitted.
+/// The rate limit filter. If its service fails, all requests are admitted.
 fn ratelimit(section: &RateLimitSection) -> Value {
     extension(
         "envoy.filters.http.ratelimit",
@@ -196,7 +196,7 @@ fn tls(section: &TlsSection) -> Value {
     json!({"name": "envoy.transport_sockets.tls", "typed_config": context})
 }
 
-/// The virtual hosts: one for each list of hosts, in the order of the file, and one for all others.
+/// The virtual hosts: one for each list of hosts, in the order of the file, and one for all other hosts.
 fn virtual_hosts(listener: &Listener) -> Vec<Value> {
     let mut lists: Vec<&[String]> = Vec::new();
     for route in &listener.routes {
@@ -212,7 +212,7 @@ fn virtual_hosts(listener: &Listener) -> Vec<Value> {
             Matches::Place { hosts, .. } => hosts.is_empty() || hosts == domains,
             _ => true,
         };
-        // Nothing comes to a route behind one that takes every request of these hosts.
+        // Nothing reaches a route after one that matches every request of these hosts.
         let mut is_open = true;
         let reached = listener.routes.iter().filter(is_there).take_while(|one| {
             let takes_all = match &one.matches {

@@ -1,9 +1,9 @@
-//! Adds the fields that functions of the catalogue set to a message.
+//! Merges the fields that catalogue functions set into a message.
 
 use serde_json::{Map, Value};
 
-/// Merges a part into a message: mappings key by key, and lists one behind the other. A value that is there already must be equal, or in
-/// `replaces`, the dotted paths that a function overrides.
+/// Merges a part into a message: mappings key by key, lists by appending. If a value exists already, it must be equal, or its dotted path
+/// must be in `replaces`, the paths that a function overrides.
 pub(super) fn merge(
     message: &mut Value,
     part: &Map<String, Value>,

@@ -1,44 +1,45 @@
-//! Files of Wikimedia that hold listeners: hiera of hosts and values of charts. Their keys become those of our file; positions stay.
+//! Translates Wikimedia's files with listeners: hiera data of hosts and values of Helm charts. Their keys become those of a listeners file;
+//! positions stay.
 
 use std::collections::BTreeSet;
 
 use hoptax_text::yaml::envoy::{Key, Node, Style, Tree};
 use serde_json::Value;
 
-/// The keys of a file of hiera, each with its shorter name in our file.
+/// The keys of a hiera file, each with its name in a listeners file.
 const OF_HIERA: [(&str, &str); 2] =
     [("profile::services_proxy::envoy::listeners", "listeners"), ("service::catalog", "services")];
 
-/// The key of a file of hiera with the names of the listeners that a host has; without it, it has all.
+/// The key of a hiera file with the names of a host's listeners. Without it, the host has all of them.
 const ENABLED: &str = "profile::services_proxy::envoy::enabled_listeners";
 
 /// The key of a chart's values with listeners by name.
 const OF_CHART: &str = "services_proxy";
 
-/// The keys that services have here; those of a catalogue of hiera have many others.
+/// The service keys that a listeners file uses; services in a hiera catalogue have many others.
 const OF_SERVICE: [&str; 3] = ["port", "encryption", "upstream"];
 
-/// The keys of an upstream here; a chart has those of its connections there too.
+/// The upstream keys that a listeners file uses; in a chart, upstreams also have keys of their connections.
 const OF_UPSTREAM: [&str; 3] = ["address", "port", "encryption"];
 
-/// Addresses of an upstream, from which charts make network policies.
+/// Addresses of an upstream, from which charts generate network policies.
 const ADDRESSES: &str = "ips";
 
-/// Returns true if a key shows that a file is of one of these forms.
+/// Returns true if a key shows that a file has one of these formats.
 pub(crate) fn is_of_listeners(key: &str) -> bool {
     key == OF_CHART || OF_HIERA.iter().any(|(long, short)| *long == key && *short == "listeners")
 }
 
-/// The tree with the keys of our file, with the listeners alone that a file of hiera enables.
+/// The translated tree, with only the listeners that a hiera file enables.
 pub(super) struct Translated {
     pub(super) root: Tree,
-    /// True if it had other keys.
+    /// True if keys were translated.
     pub(super) is_foreign: bool,
-    /// Names of enabled listeners that are not there.
+    /// Names of enabled listeners that do not exist.
     pub(super) missing: Vec<Tree>,
 }
 
-/// The tree with the keys of our file.
+/// Translates a tree.
 pub(super) fn translated(root: Tree) -> Translated {
     let Node::Mapping(mut entries) = root.node else {
         return Translated { root, is_foreign: false, missing: Vec::new() };
@@ -50,7 +51,7 @@ pub(super) fn translated(root: Tree) -> Translated {
     let entries = if is_hiera {
         entries.into_iter().filter_map(of_hiera).collect()
     } else if is_chart {
-        // Other values of a chart are about other things, under any names.
+        // Other values of a chart are unrelated, whatever their names.
         let meant = entries.into_iter().filter(|(key, _)| key.text == OF_CHART);
         meant.map(|(key, value)| (renamed(key, "listeners"), of_chart(value))).collect()
     } else {
@@ -60,7 +61,7 @@ pub(super) fn translated(root: Tree) -> Translated {
     Translated { root, is_foreign: is_hiera || is_chart, missing }
 }
 
-/// Keeps the listeners that a file of hiera enables. The names of those that are not there.
+/// Keeps the listeners that a hiera file enables. Returns the names that do not exist.
 fn keep_enabled(entries: &mut [(Key, Tree)]) -> Vec<Tree> {
     let enabled = entries.iter().find(|(key, _)| key.text == ENABLED).map(|(_, value)| value.clone());
     let Some(Node::Sequence(enabled)) = enabled.map(|value| value.node) else { return Vec::new() };
@@ -68,7 +69,7 @@ fn keep_enabled(entries: &mut [(Key, Tree)]) -> Vec<Tree> {
     let Some(Node::Sequence(listeners)) = all.map(|(_, value)| &mut value.node) else { return Vec::new() };
     let wanted: BTreeSet<&str> = enabled.iter().filter_map(text).collect();
     let present: BTreeSet<String> = listeners.iter().filter_map(name).map(str::to_owned).collect();
-    // A listener without a name stays: it is a problem to report.
+    // Keep a listener without a name, so that it is reported as a problem.
     listeners.retain(|listener| name(listener).is_none_or(|name| wanted.contains(name)));
     let is_missing = |one: &&Tree| text(one).is_some_and(|name| !present.contains(name));
     enabled.iter().filter(is_missing).cloned().collect()
@@ -91,7 +92,7 @@ fn renamed(key: Key, name: &str) -> Key {
     Key { text: name.to_owned(), ..key }
 }
 
-/// An entry of hiera; none if it is about something else.
+/// Translates an entry of hiera; none if it is unrelated.
 fn of_hiera((key, mut value): (Key, Tree)) -> Option<(Key, Tree)> {
     let Some((_, short)) = OF_HIERA.iter().find(|(long, _)| *long == key.text) else {
         return (!key.text.contains("::")).then_some((key, value));
@@ -106,7 +107,7 @@ fn of_hiera((key, mut value): (Key, Tree)) -> Option<(Key, Tree)> {
     Some((renamed(key, short), value))
 }
 
-/// The listeners of a chart, which are by name there, as a list.
+/// Converts the listeners of a chart, which are a mapping by name, to a list.
 fn of_chart(value: Tree) -> Tree {
     let Node::Mapping(listeners) = value.node else { return value };
     let listener = |(name, mut section): (Key, Tree)| {
@@ -133,7 +134,7 @@ fn of_chart(value: Tree) -> Tree {
     Tree { node: Node::Sequence(listeners.into_iter().map(listener).collect()), ..value }
 }
 
-/// Keys with those that a chart has inside of `upstream` beside it.
+/// Moves the connection keys that a chart has inside of `upstream` to the same level as `upstream`.
 fn raised(keys: Vec<(Key, Tree)>) -> Vec<(Key, Tree)> {
     let mut all = Vec::with_capacity(keys.len());
     for (key, mut value) in keys {

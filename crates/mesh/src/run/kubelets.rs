@@ -9,7 +9,7 @@ use super::placed::namespaces;
 use crate::plan::Plan;
 use crate::used::Poll;
 
-/// The nodes that are asked, and the namespaces whose containers are kept.
+/// The nodes to read, and the namespaces whose containers are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kubelets {
     nodes: Vec<String>,
@@ -21,7 +21,7 @@ impl Kubelets {
         Self { nodes, namespaces: namespaces(plan) }
     }
 
-    /// The last readings of all nodes.
+    /// The latest readings of all nodes.
     pub(super) fn poll(&self, cluster: &Cluster) -> Result<Poll, Refused> {
         let mut poll = Poll::default();
         for node in &self.nodes {

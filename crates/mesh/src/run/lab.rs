@@ -1,4 +1,4 @@
-//! The namespaces of a measurement, and what a cluster says of itself.
+//! The namespaces of a measurement, and the cluster's description of itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 
-/// The time in which namespaces go: their pods first, which end within seconds.
+/// Time limit for namespaces to disappear. Their pods end first, within seconds.
 const GONE: Duration = Duration::from_mins(1);
-/// The time between two looks whether they are gone.
+/// Polling interval until they are gone.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The namespaces. They are removed when this is dropped.
+/// The namespaces, which are deleted when this is dropped.
 pub(super) struct Lab<'a> {
     cluster: &'a Cluster,
     namespaces: Vec<String>,
 }
 
 impl<'a> Lab<'a> {
-    /// Makes the namespaces of all arms with the objects of their templates.
+    /// Creates the namespaces of all arms with the objects of their templates.
     pub(super) fn make(plan: &Plan, cluster: &'a Cluster) -> Result<Self, Refused> {
         let mut lab = Self { cluster, namespaces: Vec::new() };
         for arm in &plan.arms {
-            // Before it is made: it may be there although the answer is lost.
+            // Record it before creating it: it may exist even if the answer is lost.
             lab.namespaces.push(arm.namespace.as_str().to_owned());
             cluster.make(&arm.namespace_manifest(), None)?;
             for object in &arm.template.objects {
@@ -42,13 +42,13 @@ impl<'a> Lab<'a> {
         named.join(", ")
     }
 
-    /// Removes them, and waits until they are gone. Returns why some are not.
+    /// Deletes them, and waits until they are gone. Returns the reasons why some are not.
     pub(super) fn end(mut self) -> Vec<String> {
         let cluster = self.cluster;
         let (mut left, mut problems) = self.remove();
         let began = Instant::now();
         loop {
-            // Without an answer, all may be there.
+            // Without an answer, assume that all still exist.
             let listed: Result<List<Value>, _> = cluster.get("/api/v1/namespaces", "list namespaces");
             left = listed.map_or_else(|_| left.clone(), |listed| still_there(&left, &listed.items));
             if left.is_empty() || began.elapsed() >= GONE {
@@ -67,7 +67,7 @@ impl<'a> Lab<'a> {
         problems
     }
 
-    /// Asks for their removal. Returns those that go, and why others do not.
+    /// Requests their deletion. Returns those that are being deleted, and why others are not.
     fn remove(&mut self) -> (Vec<String>, Vec<String>) {
         let (mut going, mut problems) = (Vec::new(), Vec::new());
         for name in std::mem::take(&mut self.namespaces) {
@@ -84,7 +84,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// The names among these that listed objects have.
+/// Those of these names that listed objects have.
 fn still_there(names: &[String], listed: &[Value]) -> Vec<String> {
     let is_listed = |name: &&String| {
         listed.iter().any(|object| object["metadata"]["name"].as_str() == Some(name.as_str()))
@@ -94,7 +94,7 @@ fn still_there(names: &[String], listed: &[Value]) -> Vec<String> {
 
 impl Drop for Lab<'_> {
     fn drop(&mut self) {
-        // Whoever wants to know why ends it.
+        // Callers that need the reasons call `end`.
         let _ = self.remove();
     }
 }

@@ -1,24 +1,24 @@
-//! Patience with what may pass.
+//! Tolerance of trouble that may be temporary.
 
 use std::time::{Duration, Instant};
 
-/// The time after which a trouble that may pass counts.
+/// The time after which temporary trouble counts.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A trouble, which counts once it has lasted for some time.
+/// Trouble that counts once it has lasted for some time.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     since: Option<Instant>,
 }
 
 impl Trouble {
-    /// True if it has lasted so long now. It begins now, unless it is there already.
+    /// True if it has lasted for `patience`. It begins now, unless it has begun already.
     pub(super) fn has_lasted(&mut self, now: Instant, patience: Duration) -> bool {
         let since = *self.since.get_or_insert(now);
         now.saturating_duration_since(since) >= patience
     }
 
-    /// It has passed.
+    /// Ends it.
     pub(super) fn pass(&mut self) {
         self.since = None;
     }

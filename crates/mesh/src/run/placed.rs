@@ -1,4 +1,4 @@
-//! Containers whose CPU time is needed, with their nodes. Those of shared proxies are looked for: their pods come and go by themselves.
+//! Containers whose CPU time is needed, with their nodes. Shared proxies are looked up each time, because their pods come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::template::Shared;
 pub(super) struct Placed {
     pub(super) container: Container,
     pub(super) node: String,
-    /// Its id; none if its pod states none.
+    /// Its id; none if its pod does not state one.
     pub(super) id: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn namespaces(plan: &Plan) -> BTreeSet<String> {
     own.chain(all_shared(plan).map(|shared| shared.namespace.as_str())).map(str::to_owned).collect()
 }
 
-/// True if a container is one of those that are shared.
+/// True if a container belongs to a shared proxy.
 pub(super) fn is_of(shared: &Shared, container: &Container) -> bool {
     container.namespace == shared.namespace
         && container.pod.starts_with(&shared.pods)
@@ -42,7 +42,7 @@ pub(super) fn pods_of(cluster: &Cluster, namespace: &str) -> Result<Vec<Pod>, Re
     Ok(pods.items)
 }
 
-/// The proxies on these nodes that other pods use too.
+/// The shared proxies on these nodes.
 pub(super) fn shared(plan: &Plan, nodes: &[String], cluster: &Cluster) -> Result<Vec<Placed>, Refused> {
     let mut found: BTreeMap<Container, Placed> = BTreeMap::new();
     for shared in all_shared(plan) {
@@ -52,7 +52,7 @@ pub(super) fn shared(plan: &Plan, nodes: &[String], cluster: &Cluster) -> Result
     Ok(found.into_values().collect())
 }
 
-/// The shared proxies among these pods. One that is not ready uses CPU time as well.
+/// The shared proxies among these pods, including those that are not ready, because they use CPU time as well.
 fn of_pods(pods: &[Pod], shared: &Shared, nodes: &[String]) -> Vec<Placed> {
     let of = |pod: &Pod| {
         let node = pod.node().filter(|node| nodes.iter().any(|other| other == node))?;
@@ -61,7 +61,7 @@ fn of_pods(pods: &[Pod], shared: &Shared, nodes: &[String]) -> Vec<Placed> {
             pod: pod.name().to_owned(),
             name: shared.container.clone(),
         };
-        // A pod of the same name may be another one.
+        // Check for the container: an unrelated pod may have a similar name.
         let is_one = is_of(shared, &container) && pod.image(&shared.container).is_some() && !pod.has_ended();
         let id = pod.container_id(&shared.container).map(str::to_owned);
         is_one.then(|| Placed { container, node: node.to_owned(), id })
@@ -69,7 +69,7 @@ fn of_pods(pods: &[Pod], shared: &Shared, nodes: &[String]) -> Vec<Placed> {
     pods.iter().filter_map(of).collect()
 }
 
-/// A shared proxy, and a node that has none of it; none if each node has one of each.
+/// A shared proxy and a node without it; none if each node has one of each.
 pub(super) fn absent<'a>(
     plan: &'a Plan,
     nodes: &'a [String],

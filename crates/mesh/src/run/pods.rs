@@ -1,4 +1,4 @@
-//! The pods of a round: they come, are seen to have their proxies, and go.
+//! The pods of a round: starting them, checking their proxies, and deleting them.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -23,14 +23,14 @@ use crate::target::target;
 use crate::template::{Proof, Shared, Side};
 use crate::used::{Poll, Span, Used, used};
 
-/// The time between two looks at a pod.
+/// Polling interval of a pod.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The longest time in which pods go.
+/// Time limit for pods to disappear.
 const PODS_GO: Duration = Duration::from_mins(1);
-/// The time beside each slice of a round.
+/// Time in addition to each slice of a round.
 const BESIDE_SLICE: Duration = Duration::from_mins(2);
 
-/// The nodes of all rounds: those of the first, so that rounds are alike.
+/// The nodes of all rounds, which are those of the first round, so that rounds are comparable.
 #[derive(Debug)]
 pub(super) struct Place {
     asked: Asked,
@@ -41,7 +41,7 @@ impl Place {
         Self { asked: asked.clone() }
     }
 
-    /// The nodes, each once.
+    /// The nodes, without duplicates.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &str> {
         let [origins, callers] = &self.asked.nodes;
         let callers = callers.as_deref().filter(|callers| origins.as_deref() != Some(*callers));
@@ -68,14 +68,14 @@ pub(super) struct ArmPods {
     ways: Vec<Way>,
 }
 
-/// A proxy, and where its CPU time is.
+/// A proxy, and where its CPU time is read.
 enum Way {
     Own(Container),
     Shared(Shared),
 }
 
 impl Pods {
-    /// Has the pods of a round come.
+    /// Starts the pods of a round.
     pub(super) fn come(
         plan: &Plan,
         round: u32,
@@ -102,11 +102,11 @@ impl Pods {
         for (arm, origin) in plan.arms.iter().zip(&origins) {
             let address = origin.address().unwrap_or_default();
             let (url, headers) = arm.template.request(address, arm.namespace.as_str());
-            // A template that was read has one.
+            // Every parsed template has a URL with a target.
             let target = target(&url).unwrap_or_default();
             let token = Token::generated();
             let job = arm.caller(&place.asked, target, deadline);
-            // Another context may have become the current one meanwhile.
+            // Name the context, because the current one may have changed in the meantime.
             let running =
                 start_agents(job, Some(context.cluster.context()), token.secret()).map_err(of_cluster)?;
             if place.asked.nodes[1].is_none() {
@@ -138,18 +138,18 @@ impl Pods {
 
     /// The pods of an arm, by its index in the plan.
     pub(super) fn arm(&self, index: usize) -> &ArmPods {
-        // There is one for each arm of the plan.
+        // The plan's arms all have pods.
         &self.arms[index]
     }
 
-    /// The proxies of each arm that has some, in the order in which a request passes them.
+    /// The proxies of each arm that has any, in the order in which a request passes them.
     pub(super) fn proxies(&self, plan: &Plan) -> BTreeMap<usize, Vec<Proxy>> {
         let of = |(arm, pods): (&Arm, &ArmPods)| pods.proxies(plan, arm);
         let all = plan.arms.iter().zip(&self.arms).map(of).enumerate();
         all.filter(|(_, proxies)| !proxies.is_empty()).collect()
     }
 
-    /// The images of proxies, each once.
+    /// The images of proxies, without duplicates.
     pub(super) fn images(&self, plan: &Plan) -> Vec<String> {
         let all = self.proxies(plan).into_values().flatten().filter_map(|proxy| proxy.image);
         let mut images: Vec<String> = all.collect();
@@ -158,34 +158,34 @@ impl Pods {
         images
     }
 
-    /// The share of a processor that the proxies of the pods of each arm used in all this time, by the index of the arm.
+    /// The share of a processor that the proxies in each arm's pods used over all polls, by the index of the arm.
     pub(super) fn idle(&self, polls: &[Poll]) -> BTreeMap<usize, f64> {
         self.arms.iter().enumerate().filter_map(|(index, arm)| Some((index, arm.idle(polls)?))).collect()
     }
 
-    /// The containers of the pods whose CPU time is needed.
+    /// The containers in the pods whose CPU time is needed.
     pub(super) fn containers(&self) -> Vec<Container> {
         self.arms.iter().flat_map(ArmPods::containers).collect()
     }
 
-    /// The same with their nodes and ids.
+    /// The same containers with their nodes and ids.
     pub(super) fn placed(&self) -> Vec<Placed> {
         self.arms.iter().flat_map(ArmPods::placed).collect()
     }
 
-    /// The reference of what goes with the pods of a round, which ends by itself: that of the Job of the first caller.
+    /// The owner reference for objects that are deleted with the pods of a round: the Job of the first caller, which ends by itself.
     pub(super) fn owner(&self) -> Value {
         self.arm(0).running.owner()
     }
 
-    /// Removes the pods, and waits until they are gone: those on the network of a node hold its ports.
+    /// Deletes the pods, and waits until they are gone, because pods on the network of a node hold its ports.
     pub(super) fn end(self, context: Context<'_>) {
         let of = |arm: &ArmPods| {
             (arm.namespace.clone(), [arm.origin.name().to_owned(), arm.caller.name().to_owned()])
         };
         let all: Vec<(String, [String; 2])> = self.arms.iter().map(of).collect();
         for ArmPods { namespace, origin, running, .. } in self.arms {
-            // A pod that is left ends by its deadline, and goes with its namespace.
+            // A remaining pod ends at its deadline and is deleted with its namespace.
             let _ = running.end();
             let name = origin.name();
             let _ = context.cluster.remove(
@@ -194,7 +194,7 @@ impl Pods {
             );
         }
         let began = Instant::now();
-        // A mesh may have pods of its own in a namespace, which stay.
+        // A mesh may have its own pods in a namespace, which stay.
         let is_left = |(namespace, names): &(String, [String; 2])| {
             pods_of(context.cluster, namespace)
                 .is_ok_and(|pods| pods.iter().any(|pod| names.iter().any(|name| name == pod.name())))
@@ -250,7 +250,7 @@ impl ArmPods {
         client.into_iter().chain(shared).chain(server).collect()
     }
 
-    /// The share of a processor that the proxies of its pods used in all this time; none without any, and if one is not known.
+    /// The share of a processor that the proxies in its pods used over all polls; none without proxies, or if one is unknown.
     pub(super) fn idle(&self, polls: &[Poll]) -> Option<f64> {
         let of = |way: &Way| match way {
             Way::Own(container) => Some(used(polls, container, Span::ALL).map(|used| used.share)),
@@ -260,7 +260,7 @@ impl ArmPods {
         shares.filter(|shares| !shares.is_empty()).map(|shares| shares.iter().sum())
     }
 
-    /// The use of its proxies in this span, in their order.
+    /// The use of its proxies in a time span, in their order.
     pub(super) fn proxies_used(&self, polls: &[Poll], span: Span, idle: &Idle) -> Vec<Option<Used>> {
         let of = |way: &Way| match way {
             Way::Own(container) => used(polls, container, span),
@@ -272,7 +272,7 @@ impl ArmPods {
         self.ways.iter().map(of).collect()
     }
 
-    /// The use of its origin in this span.
+    /// The use of its origin in a time span.
     pub(super) fn origin_used(&self, polls: &[Poll], span: Span) -> Option<Used> {
         used(polls, &self.container_of_origin(), span)
     }
@@ -283,7 +283,7 @@ fn origin_name(round: u32) -> String {
     format!("{ORIGIN}-{round}")
 }
 
-/// Where the CPU times of the proxies of an arm are, in the order in which a request passes them.
+/// Where the CPU times of an arm's proxies are read, in the order in which a request passes them.
 fn ways(arm: &Arm, origin: &Pod, caller: &Pod) -> Vec<Way> {
     let of_side = |side: &Side, pod: &Pod| {
         let own = |name: &String| {
@@ -300,7 +300,7 @@ fn ways(arm: &Arm, origin: &Pod, caller: &Pod) -> Vec<Way> {
     client.into_iter().chain(shared).chain(of_side(&arm.template.origin, origin)).collect()
 }
 
-/// Waits for a pod whose name begins so, until it is ready, and sees that it has its proxies.
+/// Waits until the pod with this name prefix is ready, and checks that it has its proxies.
 fn wait(
     arm: &Arm,
     begins: &str,
@@ -350,7 +350,7 @@ fn wait(
     }
 }
 
-/// Refuses a pod into which the mesh put no proxy.
+/// Refuses a pod into which the mesh injected no proxy.
 fn check_proxies(arm: &Arm, side: &Side, pod: &Pod, what: &str) -> Result<(), Failure> {
     let Some(missing) = side.proxies.iter().find(|proxy| pod.image(proxy).is_none()) else { return Ok(()) };
     let there: Vec<String> = pod.containers().iter().map(|name| format!("`{name}`")).collect();

@@ -1,4 +1,4 @@
-//! Asks for the CPU times of containers, all the time that a load runs.
+//! Polls the CPU times of containers while a load runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::source::every;
 use crate::template::Shared;
 use crate::used::{Poll, Span, Used, used};
 
-/// The time between two looks at whether to stop.
+/// Polling interval of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Whoever is asked.
+/// The source to poll.
 #[derive(Debug)]
 pub(super) enum Poller {
     Kubelets(Kubelets),
@@ -44,7 +44,7 @@ impl Poller {
         }
     }
 
-    /// The same for another client of the cluster.
+    /// The same source for another client of the cluster.
     pub(super) fn again(&self) -> Self {
         match self {
             Self::Kubelets(kubelets) => Self::Kubelets(kubelets.clone()),
@@ -53,7 +53,7 @@ impl Poller {
         }
     }
 
-    /// Asks all nodes once.
+    /// Polls all nodes once.
     fn poll(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
         let asked_s = now_unix_s();
         let poll = match self {
@@ -64,7 +64,7 @@ impl Poller {
         Ok(Poll { asked_s, answered_s: now_unix_s(), ..poll? })
     }
 
-    /// Asks all nodes until they answer.
+    /// Polls all nodes until they answer.
     pub(super) fn answered(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
         let mut trouble = Trouble::default();
         loop {
@@ -75,7 +75,7 @@ impl Poller {
         }
     }
 
-    /// Asks for at most so many seconds, until something is so.
+    /// Polls until a condition holds, for at most this many seconds.
     pub(super) fn poll_until(
         &mut self,
         context: Context<'_>,
@@ -94,7 +94,7 @@ impl Poller {
     }
 }
 
-/// An answer; none while one may come again. What has failed for some time fails.
+/// An answer; none while a failure may be temporary. Returns a failure that has lasted for some time.
 fn tolerated(
     polled: Result<Poll, Refused>,
     trouble: &mut Trouble,
@@ -110,14 +110,14 @@ fn tolerated(
     }
 }
 
-/// Asks in a thread of its own, since the load is sent by another.
+/// Polls on its own thread, because another thread sends the load.
 pub(super) struct Sampler {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<Vec<Poll>, Refused>>,
 }
 
 impl Sampler {
-    /// Asks in the cluster of a context, whatever the current one is meanwhile.
+    /// Polls the cluster of a context, even if the current context changes in the meantime.
     pub(super) fn begin(context: &str, mut poller: Poller) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, context) = (Arc::clone(&stop), context.to_owned());
@@ -126,7 +126,7 @@ impl Sampler {
                 let cluster = Cluster::open(Some(&context))?;
                 let mut polls = Vec::new();
                 loop {
-                    // Without some answers, there are fewer readings. If none comes again, the reason is said in the end.
+                    // A missing answer only means fewer readings. If there are no more answers, the reason is reported at the end.
                     let polled = poller.poll(&cluster);
                     let is_answered = polled.is_ok();
                     polls.extend(polled);
@@ -155,12 +155,12 @@ impl Sampler {
 /// The use of shared proxies without load.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
-    /// The shares of a processor in each round, by what is shared; none where it is not known.
+    /// The shares of a processor in each round, by shared proxy; none if unknown.
     rounds: BTreeMap<Key, Vec<Option<f64>>>,
 }
 
 impl Idle {
-    /// Adds a round. What is shared is known if all these were read: those on the nodes of the round.
+    /// Adds a round. The use of shared proxies is known if all `needed` containers, those on the nodes of the round, were read.
     pub(super) fn add(&mut self, plan: &Plan, polls: &[Poll], needed: &[Container]) {
         let all: BTreeMap<Key, &Shared> = all_shared(plan).map(|one| (key(one), one)).collect();
         for (key, shared) in all {
@@ -172,12 +172,12 @@ impl Idle {
         }
     }
 
-    /// The share in the last round; none if it is not known.
+    /// The share in the last round; none if unknown.
     pub(super) fn last(&self, shared: &Shared) -> Option<f64> {
         self.rounds.get(&key(shared))?.last().copied().flatten()
     }
 
-    /// The mean over the rounds in which it is known, by names of what is shared.
+    /// The mean over the rounds in which it is known, by name of the shared proxy.
     pub(super) fn mean(&self, plan: &Plan) -> BTreeMap<String, f64> {
         let mean = |shared: &Shared| {
             let shares = self.rounds.get(&key(shared))?;
@@ -188,14 +188,14 @@ impl Idle {
     }
 }
 
-/// A shared proxy: its namespace, the beginning of the names of its pods, and its container. A pod may have two containers that are shared.
+/// A shared proxy: its namespace, the prefix of its pods' names, and its container. A pod may have two shared containers.
 type Key = [String; 3];
 
 fn key(Shared { namespace, pods, container }: &Shared) -> Key {
     [namespace, pods, container].map(String::clone)
 }
 
-/// The name of what is shared, with its container if another one of the plan would have the same.
+/// The name of a shared proxy, with its container if another one of the plan has the same name.
 pub(super) fn name(plan: &Plan, shared: &Shared) -> String {
     let short =
         |Shared { namespace, pods, .. }: &Shared| format!("{namespace}/{}", pods.trim_end_matches('-'));
@@ -207,14 +207,14 @@ pub(super) fn name(plan: &Plan, shared: &Shared) -> String {
     }
 }
 
-/// The shared proxies that nodes know of, also those that were there before and are no more: one that is left out would be no use at all.
+/// The shared containers that the nodes report, including those that no longer exist: leaving one out would count as no use.
 pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Container> {
     let all = polls.iter().flat_map(|poll| poll.readings.keys().chain(&poll.gone));
     all.filter(|container| is_of(shared, container)).cloned().collect()
 }
 
-/// The use of shared proxies in this span. None if there is none, if that of one is not known, and if one came or went meanwhile: its use
-/// in a part of the time is not that in all of it. Periods of limits are known if those of all are.
+/// The use of shared proxies in a time span. None if there are none, if the use of one is unknown, or if one started or ended in the span:
+/// its use in part of the time is not that of the whole. Periods of limits are known if they are known for all.
 pub(super) fn shared_use(polls: &[Poll], shared: &Shared, span: Span) -> Option<Used> {
     let is_within = |poll: &&Poll| poll.asked_s >= span.from_s && poll.answered_s <= span.to_s;
     let mut within = polls.iter().filter(is_within);

@@ -1,4 +1,4 @@
-//! A Prometheus that asks the kubelets, as a source of CPU times.
+//! A Prometheus that scrapes the kubelets, as a source of CPU times.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::placed::namespaces;
 use crate::plan::Plan;
 use crate::used::Poll;
 
-/// The one that is asked, and the namespaces whose containers are kept.
+/// The Prometheus, and the namespaces whose containers are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Prometheus {
     asked: hoptax_cluster::Prometheus,
@@ -26,7 +26,7 @@ impl Prometheus {
         self.asked.check(cluster)
     }
 
-    /// Its newest readings.
+    /// Its latest readings.
     pub(super) fn poll(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
         let namespaces = self.namespaces.iter().map(String::as_str);
         let readings = self.asked.readings(cluster, namespaces)?;

@@ -1,4 +1,5 @@
-//! Readers of control groups on the nodes, as a source of CPU times: they come, find the containers, and are asked.
+//! Readers of control groups on the nodes, as a source of CPU times: starting them, waiting until they find the containers, and polling
+//! them.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -18,15 +19,15 @@ use super::{Context, of_cluster};
 use crate::plan::Plan;
 use crate::used::Poll;
 
-/// The time between two looks at readers.
+/// Polling interval while waiting for readers.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The time in which readers come and find the containers: the nodes have their image.
+/// Time limit for readers to start and find the containers. The nodes already have their image.
 const ARRIVAL: Duration = Duration::from_mins(1);
 
 /// The readers, each with its containers.
 #[derive(Debug)]
 pub(super) struct Readers {
-    /// The beginning of the names of their pods.
+    /// The prefix of their pods' names.
     begins: String,
     namespace: String,
     all: Vec<NodeReader>,
@@ -37,13 +38,13 @@ pub(super) struct Readers {
 struct NodeReader {
     node: String,
     pod: String,
-    /// The containers by their ids.
+    /// The containers by id.
     containers: BTreeMap<String, Container>,
-    /// The stream to it, once it was asked.
+    /// The stream to it, once it has been polled.
     line: Option<Line>,
 }
 
-/// Why control groups are not read.
+/// Why control groups cannot be read.
 #[derive(Debug)]
 pub(super) enum Unread {
     /// The cluster refuses something.
@@ -54,10 +55,10 @@ pub(super) enum Unread {
     Interrupted(Failure),
 }
 
-/// Why control groups are not read yet.
+/// Why control groups cannot be read yet.
 struct NotYet {
     why: String,
-    /// How long that may be so from its beginning on; none for what takes its time, but no longer than [`ARRIVAL`] in all.
+    /// How long this may last; none for something that simply takes time, up to [`ARRIVAL`] in total.
     patience: Option<Duration>,
 }
 
@@ -68,7 +69,7 @@ struct Waiting {
 }
 
 impl Unread {
-    /// The failure of a measurement that needs them.
+    /// The failure of a measurement that requires readers.
     pub(super) fn failure(self) -> Failure {
         match self {
             Self::Refused(refused) => of_cluster(refused),
@@ -79,7 +80,7 @@ impl Unread {
         }
     }
 
-    /// The reason in one line. The rule that grants a missing right would be many.
+    /// The reason on one line, without the rule for a missing right, which has many lines.
     pub(super) fn in_short(&self) -> String {
         match self {
             Self::Refused(Refused::ForbiddenMesh { doing, said, .. }) => {
@@ -93,8 +94,8 @@ impl Unread {
 }
 
 impl Readers {
-    /// Has the readers of a round come, which go with what `owner` names, and waits until they have found all containers: those of the pods of
-    /// the round, and shared ones of the plan. Those that are of no use are removed at once.
+    /// Starts the readers of a round, which are deleted with the object in `owner`, and waits until they have found all containers: those
+    /// in the pods of the round, and shared ones of the plan. Readers that do not work are deleted at once.
     pub(super) fn come(
         made: &job::Readers,
         owner: &Value,
@@ -106,7 +107,7 @@ impl Readers {
         context.cluster.make(&made.manifest(owner), Some(namespace.as_str())).map_err(Unread::Refused)?;
         let found = Self::found(made, own, plan, context);
         if found.is_err() {
-            // A DaemonSet that is left goes with the round.
+            // A remaining DaemonSet is deleted with the round.
             let _ = context.cluster.remove(
                 &format!("/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}"),
                 &format!("remove DaemonSet `{name}`"),
@@ -131,12 +132,12 @@ impl Readers {
         }
     }
 
-    /// The readers, if all are there and find their containers.
+    /// The readers, if all are running and find their containers.
     fn look(made: &job::Readers, own: &[Placed], plan: &Plan, cluster: &Cluster) -> Result<Self, NotYet> {
         let namespace = made.namespace.as_str();
         let passing = |refused: Refused| NotYet { why: refused.to_string(), patience: Some(PATIENCE) };
         let mut containers = own.to_vec();
-        // Anew each time: one that begins again has another id.
+        // Look them up each time: a restarted container has another id.
         containers.extend(shared(plan, &made.nodes, cluster).map_err(passing)?);
         let pods = pods_of(cluster, namespace).map_err(passing)?;
         let begins = format!("{}-", made.name);
@@ -173,7 +174,7 @@ impl Readers {
         }
     }
 
-    /// The same with lines of their own, for another client of the cluster.
+    /// The same readers with separate streams, for another client of the cluster.
     pub(super) fn again(&self) -> Self {
         let again = |one: &NodeReader| NodeReader {
             node: one.node.clone(),
@@ -210,7 +211,7 @@ impl Readers {
 }
 
 impl NodeReader {
-    /// Its answer. A line that fails is not used again.
+    /// Its answer. A stream that fails is not used again.
     fn ask(&mut self, cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, Counters>, Refused> {
         let doing = format!("reach the reader on node `{}`", self.node);
         let mut line = match self.line.take() {
@@ -227,9 +228,9 @@ impl NodeReader {
         Ok(readings)
     }
 
-    /// Its pod may be another one than before, such as after an eviction. Whoever asks next asks that one.
+    /// The pod of the reader may have been replaced, for example after an eviction. The next poll uses the new one.
     fn look_again(&mut self, cluster: &Cluster, namespace: &str, begins: &str) {
-        // Without an answer it stays as it was.
+        // Without an answer, keep the old one.
         if let Ok(pods) = pods_of(cluster, namespace)
             && let Some(pod) = reader_on(&pods, begins, &self.node)
         {
@@ -243,7 +244,7 @@ impl Waiting {
         Self { until: now + ARRIVAL, trouble: Trouble::default() }
     }
 
-    /// True if nobody waits any longer.
+    /// True if waiting is no longer useful.
     fn is_over(&mut self, not_yet: &NotYet, now: Instant) -> bool {
         let is_over = if let Some(patience) = not_yet.patience {
             self.trouble.has_lasted(now, patience)
@@ -255,13 +256,13 @@ impl Waiting {
     }
 }
 
-/// The pod of the reader on a node: if one has taken the place of another, that one.
+/// The reader's pod on a node; its replacement if it has been replaced.
 fn reader_on<'a>(pods: &'a [Pod], begins: &str, node: &str) -> Option<&'a Pod> {
     let is_it = |pod: &&Pod| pod.name().starts_with(begins) && pod.node() == Some(node);
     pods.iter().filter(is_it).min_by_key(|pod| (!pod.is_ready(), pod.has_ended()))
 }
 
-/// The containers on a node by their ids.
+/// The containers on a node by id.
 fn on_node(containers: &[Placed], node: &str) -> Result<BTreeMap<String, Container>, NotYet> {
     let of_node = containers.iter().filter(|one| one.node == node);
     let with_id = |Placed { container, id, .. }: &Placed| match id {
@@ -277,7 +278,7 @@ fn on_node(containers: &[Placed], node: &str) -> Result<BTreeMap<String, Contain
     of_node.map(with_id).collect()
 }
 
-/// A reading, as those of kubelets are. The group is that of one start of the container, as its id is.
+/// Converts a reading to that of a kubelet. A container's id is its group, because it changes with each start.
 fn of_group(id: &str, Counters { at_ns, cpu_ns, limit, limit_of_pod }: Counters) -> Reading {
     let at_us = i64::try_from(at_ns / 1_000).unwrap_or(i64::MAX);
     Reading { group: id.to_owned(), at_us, cpu_s: cpu_ns as f64 / 1e9, limit, limit_of_pod }

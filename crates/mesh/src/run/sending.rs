@@ -15,12 +15,12 @@ use super::Context;
 use super::pods::ArmPods;
 use crate::plan::Plan;
 
-/// The time in which an arm has to answer. A mesh tells its proxies of new pods in some seconds.
+/// Time limit for an arm to answer. A mesh tells its proxies about new pods within some seconds.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
 /// The rate and the length of a try.
 const TRY_RATE: f64 = 20.0;
 const TRY: Duration = Duration::from_secs(2);
-/// Thresholds of a load that the checks of the study judge.
+/// Thresholds of load checks that are left to the checks of the study.
 const JUDGED_LATER: [&str; 7] = [
     "own-lag-us",
     "interval-fail-share",
@@ -31,7 +31,7 @@ const JUDGED_LATER: [&str; 7] = [
     "clock-read-ns",
 ];
 
-/// Waits until an arm answers all requests of a try, and then until an answer shows that its function is there, if one can.
+/// Waits until an arm answers all requests of a try, and then until an answer proves its function, if an answer can.
 pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Result<(), Failure> {
     let id = &arm.id;
     let requests = requests(arm, arm.url.clone());
@@ -63,12 +63,12 @@ pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Resul
 enum NotAnswered {
     /// It could not be sent.
     Failed(Failure),
-    /// It was answered otherwise until the end of the time.
+    /// The answers differed from the expected ones until the time limit.
     Otherwise(String),
 }
 
 impl NotAnswered {
-    /// The failure, in the words for answers that are not as expected.
+    /// The failure; `words` describes unexpected answers.
     fn failure(self, words: impl Fn(u64, &str) -> String) -> Failure {
         match self {
             Self::Failed(failure) => failure,
@@ -151,7 +151,7 @@ fn sent(
             ..Load::default()
         },
         schedule,
-        // Its pod has no processors of its own.
+        // Its pod has no exclusive processors.
         never_halt: NeverHalt::Never,
         limits,
         max_error_share: Some(1.0),

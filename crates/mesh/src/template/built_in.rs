@@ -1,6 +1,6 @@
-//! The templates that come with the program: meshes, and functions of them, which extend a mesh.
+//! The built-in templates: meshes, and functions that extend a mesh.
 
-/// All of them, by their names. What a template extends stands above it.
+/// All built-in templates by name. A template comes after the one that it extends.
 pub const BUILT_IN: [(&str, &str); 19] = [
     ("istio", include_str!("../../templates/istio.yaml")),
     ("istio-mutual-tls-off", include_str!("../../templates/istio/mutual-tls-off.yaml")),
@@ -23,7 +23,7 @@ pub const BUILT_IN: [(&str, &str); 19] = [
     ("consul-traffic-split", include_str!("../../templates/consul/traffic-split.yaml")),
 ];
 
-/// The text of one.
+/// The text of a built-in template.
 pub(super) fn built_in(name: &str) -> Option<&'static str> {
     BUILT_IN.into_iter().find(|(other, _)| *other == name).map(|(_, text)| text)
 }

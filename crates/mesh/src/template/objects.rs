@@ -1,12 +1,12 @@
-//! The objects that a template may have: those whose effect ends with the namespace of an arm.
+//! The objects that a template may contain: those whose effect is limited to the namespace of an arm.
 
 use hoptax_cluster::rights::Made;
 use serde_json::{Value, json};
 
 use super::Template;
 
-/// The kinds that a template may have, by the groups of their APIs: those whose effect ends with their namespace, or does after the checks
-/// below. Others may make machines outside of the cluster, or change what others have; a list of those would be out of date soon.
+/// The allowed kinds, by API group: those whose effect is limited to their namespace, possibly after the checks below. Other kinds may
+/// create machines outside of the cluster or change existing objects; a list of those would soon be outdated.
 const KINDS: [(&str, &[&str]); 9] = [
     ("", &["ConfigMap", "Service", "ServiceAccount"]),
     (
@@ -27,17 +27,17 @@ const KINDS: [(&str, &[&str]); 9] = [
     ("security.istio.io", &["AuthorizationPolicy", "PeerAuthentication", "RequestAuthentication"]),
     ("telemetry.istio.io", &["Telemetry"]),
 ];
-/// Istio's group, and its kinds that proxies of all namespaces follow unless they are not exported.
+/// Istio's group, with the kinds that proxies of all namespaces follow unless they are not exported.
 const EXPORTED: (&str, [&str; 3]) =
     ("networking.istio.io", ["DestinationRule", "ServiceEntry", "VirtualService"]);
-/// Consul's group. Its entries and services have no namespaces of Kubernetes, so their names have to be nobody else's.
+/// Consul's group. Its entries and services do not belong to Kubernetes namespaces, so their names must be unique.
 const CONSUL: &str = "consul.hashicorp.com";
-/// The annotation with the names that the services of a pod have in Consul, with commas between them.
+/// The annotation with the names of a pod's services in Consul, separated by commas.
 const NAMES_IN_CONSUL: &str = "consul.hashicorp.com/connect-service";
-/// The word that stands for the namespace of the arm.
+/// The placeholder for the namespace of the arm.
 pub(super) const NAMESPACE: &str = "{{ namespace }}";
 
-/// Refuses objects of a template whose effect would reach out of the namespace of its arm, and names of its pods that do.
+/// Refuses objects and pod names in a template whose effect would extend beyond the namespace of its arm.
 pub(super) fn check(template: &Template) -> Result<(), String> {
     let is_in_consul = is_in_consul(template);
     template.objects.iter().try_for_each(|object| check_one(object, is_in_consul))?;
@@ -54,7 +54,7 @@ pub(super) fn check(template: &Template) -> Result<(), String> {
     Ok(())
 }
 
-/// True if Consul takes the pods or the objects of a template, by what either has.
+/// True if Consul handles the pods or the objects of a template.
 fn is_in_consul(template: &Template) -> bool {
     let Template { namespace, origin, caller, .. } = template;
     let marks = [
@@ -80,7 +80,7 @@ fn check_one(object: &Value, is_in_consul: bool) -> Result<(), String> {
     let is_everywhere = group == EXPORTED.0
         && EXPORTED.1.contains(&kind)
         && object.pointer("/spec/exportTo") != Some(&json!(["."]));
-    // Intentions are those of the service that they name.
+    // Intentions apply to the service that they name.
     let destination = object.pointer("/spec/destination/name").and_then(Value::as_str);
     let is_shared = (group == CONSUL || is_service && is_in_consul)
         && [Some(name), destination].into_iter().flatten().any(|name| !is_own(name));
@@ -108,12 +108,12 @@ fn check_one(object: &Value, is_in_consul: bool) -> Result<(), String> {
     Err(format!("the {kind} `{name}` {why}"))
 }
 
-/// True if a name is one that nobody else has.
+/// True if a name begins with the arm's namespace and is therefore unique.
 fn is_own(name: &str) -> bool {
     name.starts_with(NAMESPACE)
 }
 
-/// True if a service is one of the cluster alone.
+/// True if a service is reachable only within the cluster.
 fn is_inside(service: &Value) -> bool {
     let spec = &service["spec"];
     (spec["type"].is_null() || spec["type"] == "ClusterIP")
@@ -121,14 +121,14 @@ fn is_inside(service: &Value) -> bool {
         && spec["externalName"].is_null()
 }
 
-/// True if a route is attached to something of another namespace.
+/// True if a route is attached to an object in another namespace.
 fn has_foreign_parent(route: &Value) -> bool {
     let parents = route.pointer("/spec/parentRefs").and_then(Value::as_array);
     let is_foreign = |parent: &Value| !parent["namespace"].is_null() && parent["namespace"] != NAMESPACE;
     parents.is_some_and(|parents| parents.iter().any(is_foreign))
 }
 
-/// The kinds that a template may have, for a message.
+/// The allowed kinds, for a message.
 fn listed() -> String {
     let of_group = |(group, kinds): &(&str, &[&str])| {
         let kinds = kinds.join(", ");
@@ -137,7 +137,7 @@ fn listed() -> String {
     KINDS.iter().map(of_group).collect::<Vec<_>>().join("; ")
 }
 
-/// The text at a place of an object; empty if there is none.
+/// The text at a path of an object; empty if there is none.
 fn word<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -146,12 +146,12 @@ fn group(version: &str) -> &str {
     version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The kind of an object, as a right to create it names it.
+/// The kind of an object, as named in the right to create it.
 pub(super) fn made(object: &Value) -> Made {
     Made { group: group(word(object, "/apiVersion")).to_owned(), resource: plural(word(object, "/kind")) }
 }
 
-/// The name of a kind in paths, which nearly all are given by this rule. Without a cluster, there is no better source.
+/// The name of a kind in paths. Nearly all follow this rule, and without a cluster there is no better source.
 fn plural(kind: &str) -> String {
     let kind = kind.to_lowercase();
     let is_after_vowel = ["ay", "ey", "oy", "uy"].iter().any(|end| kind.ends_with(end));

@@ -1,17 +1,17 @@
-//! The proxies that a template names: each once, since the CPU time of one that is named twice would count twice.
+//! The proxies in a template, without duplicates: the CPU time of a proxy that is named twice would be counted twice.
 
 use hoptax_cluster::job::{CONTAINER, ORIGIN};
 
 use super::{Shared, Side, Template};
 
-/// Refuses proxies that are named twice, and containers of hoptax.
+/// Refuses duplicate proxies, and containers of hoptax.
 pub(super) fn check(template: &Template) -> Result<(), String> {
     check_side("origin", &template.origin, ORIGIN)?;
     check_side("caller", &template.caller, CONTAINER)?;
     check_shared(&template.shared)
 }
 
-/// Refuses those of a pod, in which hoptax has a container of this name.
+/// Refuses invalid proxies of a pod, in which `of_load` is the container of hoptax.
 fn check_side(what: &str, side: &Side, of_load: &str) -> Result<(), String> {
     for (index, name) in side.proxies.iter().enumerate() {
         if name == of_load {
@@ -29,7 +29,7 @@ fn check_side(what: &str, side: &Side, of_load: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses those of other pods if a pod may be one of two.
+/// Refuses shared proxies if a pod could belong to two of them.
 fn check_shared(shared: &[Shared]) -> Result<(), String> {
     for (index, one) in shared.iter().enumerate() {
         let is_same = |other: &&Shared| {

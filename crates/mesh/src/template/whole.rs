@@ -1,11 +1,11 @@
-//! A template as a value: with all of the one that it extends, its repeated messages, and its words in place.
+//! A template as a value: merged with the template that it extends, with repeated messages expanded and placeholders replaced.
 
 use hoptax_functions::repeat_within;
 use serde_json::Value;
 
 use super::built_in::{BUILT_IN, built_in};
 
-/// The value of a text, with what the built-in template has that it extends.
+/// The value of a text, merged with the built-in template that it extends.
 pub(super) fn whole(text: &str) -> Result<Value, String> {
     let own: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     let Some(name) = own["extends"].as_str() else { return Ok(own) };
@@ -16,7 +16,7 @@ pub(super) fn whole(text: &str) -> Result<Value, String> {
     Ok(merged(whole(base)?, own))
 }
 
-/// Keys of maps are merged, lists are added to, and other values are replaced.
+/// Merges maps, appends lists, and replaces other values.
 fn merged(base: Value, own: Value) -> Value {
     match (base, own) {
         (Value::Object(mut all), Value::Object(own)) => {
@@ -25,7 +25,7 @@ fn merged(base: Value, own: Value) -> Value {
                     Some(base) => merged(base.take(), value),
                     None => value,
                 };
-                // A key that is there keeps its place.
+                // An existing key keeps its position.
                 all.insert(key, value);
             }
             Value::Object(all)
@@ -38,14 +38,14 @@ fn merged(base: Value, own: Value) -> Value {
     }
 }
 
-/// Has each message in a list of an object stand for as many as its `times` says, as in the catalogue of functions.
+/// Expands each message in a list of an object by its `times`, as in the catalogue of functions.
 pub(super) fn repeat(objects: &mut [Value]) {
     for object in objects.iter_mut().filter_map(Value::as_object_mut) {
         repeat_within(std::slice::from_mut(object));
     }
 }
 
-/// Puts texts in the place of words, everywhere in a value.
+/// Replaces placeholders everywhere in a value.
 pub(super) fn replaced(value: Value, words: &[(&str, &str)]) -> Value {
     match value {
         Value::String(text) => words.iter().fold(text, |text, (word, by)| text.replace(word, by)).into(),

@@ -132,7 +132,7 @@ pub(crate) fn bill() -> BillResult {
     )
 }
 
-/// A sum of parts of which the whole costs 180 us.
+/// A sum of parts for a whole that costs 180 us.
 fn sum(parts_us: Interval, together_us: Interval, interaction_us: Interval, decision: Decision) -> BilledSum {
     BilledSum {
         parts_us,

@@ -1,11 +1,11 @@
-//! Sums of the parts of a bill in words: the decision if they add up, and the parts that interact.
+//! Sums of the parts of a bill as text: the decision if they add up, and the parts that interact.
 
 use hoptax_result::{BillResult, BilledPair, BilledSecondStudy, BilledSum, Decision, Interval, Verdict};
 
 use crate::more_rounds;
 use crate::numbers::{counted, difference, grouped, level, percent_difference};
 
-/// Returns sentences of the second study on the sum of the first, and on each pair.
+/// Returns sentences on the sum in the second study, compared with that of the first, and on each pair.
 pub(super) fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>) -> Vec<String> {
     if found.verdict == Verdict::Void {
         return vec![format!(
@@ -25,7 +25,7 @@ pub(super) fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>)
     )];
     lines.extend(found.pairs.iter().map(|one| pair(one, found.rounds)));
     if let Some(pairs_us) = &found.pairs_us {
-        // An interval that contains zero may contain the whole difference, too.
+        // An interval that contains zero may also contain the whole difference.
         let is_disjoint = |all: &Interval| pairs_us.high < all.low || pairs_us.low > all.high;
         let leaves_a_rest = found
             .sum
@@ -80,10 +80,10 @@ fn pair(pair: &BilledPair, rounds: u32) -> String {
     format!("{costs}: {meaning}")
 }
 
-/// Returns the remedy for an undecided sum, to continue a sentence; `rounds` are measured.
+/// Returns the remedy for an undecided sum, worded to continue a sentence; `rounds` is the number of measured rounds.
 fn remedy(sum: &BilledSum, rounds: u32) -> String {
     match more_rounds::within_reach(sum.rounds_until_decided) {
-        // A study that is continued has no fewer rounds than before.
+        // A resumed study cannot have fewer rounds than before.
         Some(needed) => format!(", about {needed} in all: `--rounds {}`", needed.max(rounds)),
         None => format!(", more than the {} that a bill can have: use a quieter machine", more_rounds::MOST),
     }
@@ -118,7 +118,7 @@ pub(super) fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
     format!("{costs}: {meaning}")
 }
 
-/// The sum of the second study, and its confirmation of the first.
+/// The sum in the second study, and if it confirms that of the first.
 fn second_sum(again: &BilledSum, first: Option<&BilledSum>, rounds: u32) -> String {
     let first = first.filter(|first| first.decision == Decision::Different);
     let judgement = first.and_then(|first| {

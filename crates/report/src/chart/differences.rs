@@ -1,4 +1,4 @@
-//! Differences from a reference with their intervals, and what was decided about each.
+//! Differences from a reference with their intervals and decisions.
 
 use hoptax_result::Decision;
 use schemars::JsonSchema;

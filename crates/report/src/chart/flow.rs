@@ -1,4 +1,4 @@
-//! Requests that divide step by step, from all that were planned to what became of each.
+//! Requests divided step by step, from all planned requests to the outcome of each.
 
 use schemars::JsonSchema;
 use serde::Serialize;

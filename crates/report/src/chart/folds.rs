@@ -1,4 +1,4 @@
-//! Numbers and charts behind names, of which a reader opens those that matter.
+//! Numbers and charts that are hidden behind names until a reader opens them.
 
 use schemars::JsonSchema;
 use serde::Serialize;

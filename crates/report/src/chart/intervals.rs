@@ -1,4 +1,4 @@
-//! Numbers with their intervals beside each other, a row for each.
+//! Numbers with their intervals, one row each, on a common axis.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,18 +56,18 @@ impl Intervals {
 }
 
 impl IntervalRow {
-    /// A number that was measured.
+    /// A measured number.
     pub(crate) fn measured(name: impl Into<String>, number: Quantity) -> Self {
         Self { name: name.into(), kind: "measured", tone: Tone::Own, number, note: None }
     }
 
-    /// A number that was computed from other measurements.
+    /// A number computed from other measurements.
     pub(crate) fn predicted(name: impl Into<String>, number: Quantity) -> Self {
         let number = number.predicted();
         Self { name: name.into(), kind: "predicted", tone: Tone::Third, number, note: None }
     }
 
-    /// The row with a sentence about it.
+    /// Adds a sentence to the row.
     #[must_use]
     pub(crate) fn with_note(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..self }

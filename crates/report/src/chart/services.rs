@@ -1,4 +1,4 @@
-//! The services of a graph, with the parts of a waterfall on the calls that they act on.
+//! The services of a graph. Parts of a waterfall appear on the calls that they affect.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Roles by which a chart colours what it shows.
+//! Roles that determine the colours in a chart.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -24,7 +24,7 @@ use crate::sittings;
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 
-/// Number of replacements on a page: a dump of a large proxy has thousands.
+/// Maximum number of replacements on a page. A dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;
 
 /// The document of a bill.
@@ -63,7 +63,7 @@ pub fn bill(result: &BillResult) -> Document {
     document
 }
 
-/// Returns the reasons why measured parts have no cost in CPU time, a line each.
+/// Returns the reasons why measured parts have no cost in CPU time, one line each.
 fn withheld(result: &BillResult) -> Vec<String> {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let unknown = result.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_none());
@@ -116,7 +116,7 @@ fn parts(result: &BillResult) -> Table {
 
 type Make = fn(&Interval, &'static str) -> Quantity;
 
-/// Intervals, or bounds of withheld numbers.
+/// Intervals, or the bounds of withheld numbers.
 fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
     let cell = |measure: CostMeasure| {
         let (scale, unit) = (sittings::unit(measure), unit_name(measure));
@@ -141,7 +141,7 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
     ]
 }
 
-/// More rounds, if they decide whether the parts add up; otherwise a change of the configuration.
+/// More rounds, if they would decide how well the parts add up; otherwise a change of the configuration.
 fn next(result: &BillResult) -> Option<Next> {
     let file = word(&result.configuration);
     let needed = result.sum.as_ref().and_then(|sum| sum.rounds_until_decided);
@@ -162,7 +162,7 @@ fn next(result: &BillResult) -> Option<Next> {
     })
 }
 
-/// Numbers besides the CPU time that a part adds to, with their names.
+/// Numbers to which a part adds in addition to CPU time, with their names.
 const OTHERS: [(CostMeasure, &str); 2] = [
     (CostMeasure::ResponseP50Us, "p50 of the response time, us"),
     (CostMeasure::OfRounds(RoundMeasure::MEMORY), "memory, MiB"),
@@ -174,7 +174,7 @@ fn quantity(charge: &Charge, measure: CostMeasure, make: Make) -> Option<Quantit
     Some(make(&number, unit_name(measure)).with_sign(charge.uncertain_signs.contains(&measure)))
 }
 
-/// Returns the costs of the parts on top of the rest, up to the whole; none if no part has a cost.
+/// Returns a waterfall of the costs of the parts on top of the rest, up to the whole; none if no part has a cost.
 fn waterfall(result: &BillResult) -> Option<Waterfall> {
     let (measures, also): (Vec<CostMeasure>, Vec<WaterfallTotal>) = OTHERS
         .into_iter()
@@ -193,7 +193,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
     };
     let parts: Vec<WaterfallPart> = result.parts.iter().filter_map(part).collect();
     let level = |charge: &Charge| charge.cpu_us_per_request.map(|us| Quantity::level(&us, "us"));
-    // The sum of the costs of the parts alone, less their cost together.
+    // The sum of the costs of the single parts, minus their cost together.
     let interaction = result.sum.as_ref().map(|sum| sum.interaction_us.times(-1.0));
     (!parts.is_empty()).then(|| Waterfall {
         title: "CPU time per request, from what is left without the parts to the whole".to_owned(),
@@ -211,7 +211,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
     })
 }
 
-/// The parts of the configuration that were replaced, so that it runs on this machine.
+/// The parts of the configuration that were replaced to run it on this machine.
 fn replacements(result: &BillResult) -> Option<Section> {
     let shown = result.replacements.iter().take(MOST_REPLACEMENTS);
     let rows: Vec<Row> = shown

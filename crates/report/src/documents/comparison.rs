@@ -1,4 +1,4 @@
-//! The document of a comparison with a reference, of the arms of several studies, and of the decisions of one study.
+//! The document of a comparison with a reference, of a comparison of several studies' arms, and of the decisions of one study.
 
 mod charts;
 
@@ -22,14 +22,14 @@ pub fn comparison(result: &ComparisonResult) -> Document {
     document
 }
 
-/// The same for the arms of several studies, and which of them were not measured.
+/// The same for the arms of several studies, with the arms that were not measured.
 pub fn studies_comparison(result: &StudiesComparison) -> Document {
     let all: Vec<&ComparisonBody> = result.arms.iter().map(|arm| &arm.comparison).collect();
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
     let mut document = document(result.verdict, &result.findings, &all, &result.studies, left_out);
-    // Identical arms are the last in the table, and a note has what they show.
+    // Identical arms are the last in the table, and a note describes them.
     let others = all.iter().flat_map(|one| &one.subjects).filter(|subject| !subject.is_same);
     let rows: usize = others.map(|subject| subject.measures.len()).sum();
     document.most_rows = (rows > 0).then_some(rows + 1);
@@ -37,8 +37,8 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
     document
 }
 
-/// The decisions of the comparisons of one study, with those of its findings that concern the arms, or the size of differences that
-/// identical arms have in a measure of the comparisons; none if there are no comparisons.
+/// The decisions of the comparisons of one study. Findings are included if they concern these arms, or differences between identical arms
+/// in a measure of the comparisons. None if there are no comparisons.
 pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option<Document> {
     let first = comparisons.first()?;
     let concerning: Vec<Finding> =
@@ -52,16 +52,16 @@ pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option
     Some(document)
 }
 
-/// The check of identical arms, whose findings are about a measure of all arms.
+/// The check of identical arms. Its findings concern a measure of all arms.
 const SAME_DIFFERS: &str = "same-differs";
 
-/// The note on decisions in a measure in which identical arms differ; none without such a finding.
+/// The note on decisions in a measure in which identical arms differ; none if they differ in no measure.
 fn beside_same(findings: &[Finding]) -> Option<String> {
     let note = "in a measure in which an identical arm differs, differences that are no larger than its own are undecided";
     findings.iter().any(|finding| finding.id == SAME_DIFFERS).then(|| note.to_owned())
 }
 
-/// True for a finding about an arm of the comparisons, or about identical arms in a measure of theirs.
+/// True if a finding concerns an arm of the comparisons, or identical arms in one of their measures.
 fn concerns(finding: &Finding, comparisons: &[ComparisonBody]) -> bool {
     let subjects = || comparisons.iter().flat_map(|one| &one.subjects);
     let Some(arm) = &finding.arm else {
@@ -85,13 +85,13 @@ fn document(
     };
     let mut answers = sentences(results).into_iter();
     let answer = answers.by_ref().take(2).collect();
-    // The name of its study is that of the command.
+    // Its study is named after the command.
     let mut document = Document::new(format!("compare {}", subjects.join(" ")), "", answer);
     document.verdict =
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
     document.findings = FindingText::all(findings);
     document.plots.extend(charts::charts(results));
-    // The decision stays where there is no room for all.
+    // The decision stays if there is no room for all columns.
     document.table = Some(table(results).with_priority("decision", 0));
     let notes = answers.chain(legend(results)).chain(missing(results)).chain(beside_same(findings));
     document.notes = notes.chain(left_out).collect();
@@ -104,10 +104,10 @@ fn document(
     document
 }
 
-/// Configurations, of which a bill can be made.
+/// File extensions of configurations, which can be priced.
 const CONFIGURATIONS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// More rounds, if they decide what is undecided; otherwise the bill of a configuration that is different, or another sitting.
+/// More rounds, if they would decide an undecided measure; otherwise the bill of a different configuration, or another sitting.
 fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> Next {
     let again = format!("hoptax compare {}", command_line::words(subjects));
     if verdict == Verdict::Void {

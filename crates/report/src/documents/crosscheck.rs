@@ -1,4 +1,4 @@
-//! The document of a crosscheck: how far the report of each load generator is from the truth.
+//! The document of a crosscheck: how far the report of each load generator deviates from the truth.
 
 mod charts;
 
@@ -13,15 +13,15 @@ use crate::table::{Cell, Column, Row, Table};
 
 /// The name of this program among the tools.
 const OWN: &str = "hoptax";
-/// Multiple of the truth from which a p99 of this program shows that something else adds to the times of all tools.
+/// If hoptax's own p99 is at least this multiple of the truth, something other than the tools adds to the times of all of them.
 const ADDED: f64 = 1.5;
-/// Time at the server, us, below which it is small compared with the time of the whole request.
+/// Maximum time at the server, us, that is small compared with the time of the whole request.
 const WAY_US: f64 = 100.0;
 
 /// A number of a run.
 type Get = fn(&ToolRun) -> Option<f64>;
 
-/// A quantile as reported, as seen by the server, and as known.
+/// A quantile: as reported by tools, as seen by the server, and its known value.
 struct Quantile {
     name: &'static str,
     reported: Get,
@@ -44,7 +44,7 @@ const QUANTILES: [Quantile; 2] = [
     },
 ];
 
-/// The least error that is stated: that of the last digit.
+/// Smallest error that is printed, which is that of the last digit.
 const LEAST_ERROR: f64 = 0.001;
 
 /// The document of a crosscheck.
@@ -72,7 +72,7 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document
 }
 
-/// Returns what the ratios can be used for.
+/// Returns a sentence about the use of the ratios.
 fn usable(result: &CrosscheckResult) -> String {
     let tools = || result.scenarios.iter().flat_map(|scenario| &scenario.tools);
     let failed = tools()
@@ -85,7 +85,7 @@ fn usable(result: &CrosscheckResult) -> String {
     if parts.is_empty() { "every run of every tool ended".to_owned() } else { parts.join("; ") }
 }
 
-/// Returns the error of p99 of this program, and of the others.
+/// Returns the error in p99 of hoptax and of the other tools.
 fn answer(result: &CrosscheckResult) -> Vec<String> {
     let [p99, _] = QUANTILES;
     let of = |is_own: bool| {
@@ -120,7 +120,7 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     std::iter::once(own).chain(others).collect()
 }
 
-/// Returns the checks of this program that left its numbers without a value; none if they are not known.
+/// Returns the checks that withheld hoptax's numbers; none if they are unknown.
 fn withheld_by(scenarios: &[Scenario]) -> Option<String> {
     let own = scenarios.iter().flat_map(|scenario| &scenario.tools).filter(|tool| tool.tool == OWN);
     let named = own.flat_map(|tool| &tool.withheld_by).map(|check| format!("`{check}`"));
@@ -128,7 +128,7 @@ fn withheld_by(scenarios: &[Scenario]) -> Option<String> {
     checks(named.iter().map(String::as_str))
 }
 
-/// Returns the note that the report of this program includes more than the server: its times are from the intended start to the response.
+/// Returns a note that hoptax's times include more than the server, because they are from the intended start to the response.
 fn added(result: &CrosscheckResult) -> Option<String> {
     let [p99, _] = QUANTILES;
     let own = |scenario: &Scenario| p99.ratio(&scenario.tools.iter().find(|tool| tool.tool == OWN)?.runs);
@@ -147,7 +147,7 @@ fn multiple(ratio: f64) -> String {
     grouped(ratio, if ratio < 0.1 { 3 } else { 2 })
 }
 
-/// Each tool, with each quantile in each scenario as a multiple of the truth.
+/// A row for each tool, with each quantile in each scenario as a multiple of the truth.
 fn ratios(result: &CrosscheckResult) -> Table {
     let mut names: Vec<&str> = Vec::new();
     for tool in result.scenarios.iter().flat_map(|scenario| &scenario.tools) {
@@ -206,8 +206,8 @@ fn failures(result: &CrosscheckResult) -> Vec<String> {
 }
 
 impl Quantile {
-    /// The reported quantile of runs as a multiple of the known one. Without a known one, that of the server is the best reference, unless it is
-    /// shorter than the network path.
+    /// The reported quantile of runs as a multiple of the known quantile. If that is unknown, the server's quantile is the best reference,
+    /// unless it is shorter than the network path.
     fn ratio(&self, runs: &[ToolRun]) -> Option<f64> {
         let [reported, seen, known] = [self.reported, self.seen, self.known].map(|get| middle(runs, get));
         let truth = known.or(seen.filter(|seen| *seen >= WAY_US)).filter(|truth| *truth > 0.0)?;

@@ -1,4 +1,4 @@
-//! The document of what a machine can measure.
+//! The document about the measurements that a machine supports.
 
 use hoptax_result::{Ability, CalibrationBody, Diagnosis, Extent};
 
@@ -58,7 +58,7 @@ fn row(ability: &Ability) -> Row {
     Row::new(ability.measurements, vec![Cell::words(possible), because])
 }
 
-/// The reasons that exclude or limit measurements, and what to do about each, once.
+/// The reasons that exclude or limit measurements, each once, with advice.
 fn reasons(diagnosis: &Diagnosis) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for reason in diagnosis.abilities.iter().flat_map(|ability| &ability.reasons) {
@@ -69,7 +69,7 @@ fn reasons(diagnosis: &Diagnosis) -> Vec<String> {
     texts
 }
 
-/// The calibration, unless it is there; then a study, if one can be made.
+/// A calibration, unless there is one; otherwise a study, if it is possible.
 fn next(diagnosis: &Diagnosis) -> Option<Next> {
     if diagnosis.environment.calibration.is_none() {
         let used = &diagnosis.machine.used_by_others;

@@ -19,9 +19,9 @@ use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
 use crate::table::{Cell, Column, Row, Table};
 
-/// Goals whose answer is on the first screen; the others are notes.
+/// Maximum number of goals in the answer on the first screen; the others are in notes.
 const ANSWERS: usize = 2;
-/// Rates on the first screen: those nearest to the rate that was found.
+/// Number of rates on the first screen, those nearest to the found rate.
 const NEAREST: usize = 16;
 
 /// The document of a search.
@@ -57,7 +57,7 @@ pub fn find(result: &FindResult) -> Document {
     document
 }
 
-/// An arrival process in words.
+/// An arrival process as text.
 pub(super) fn arrivals(process: &str) -> String {
     if process == "poisson" {
         "independent requests".to_owned()
@@ -66,8 +66,8 @@ pub(super) fn arrivals(process: &str) -> String {
     }
 }
 
-/// Returns the judgement of a search by its verdict: its answer can be used, only as a bound, or not at all. `why` names the place of the
-/// reason.
+/// Returns a judgement from the verdict of a search: the answer can be used, can be used only as a bound, or cannot be used. `why` names
+/// where the reason is stated.
 pub(super) fn judgement(verdict: Verdict, why: &str) -> Judgement {
     let usable = match verdict {
         Verdict::Sound => "every search ended with an answer".to_owned(),
@@ -137,7 +137,7 @@ fn held(result: &FindResult) -> String {
     }
 }
 
-/// The trials that the generator or its machine spoilt, with the most frequent reason; empty if they were few.
+/// The trials that were limited by the generator or its machine, with the most frequent reason; empty if they were few.
 fn excluded(result: &FindResult) -> String {
     let excluded: Vec<&FindTrial> =
         result.trials.iter().filter(|trial| !trial.generator_limits.is_empty()).collect();
@@ -184,7 +184,7 @@ fn modes(load: &ModesOfLoad) -> String {
     format!("{at}, {} responses/s: {modes}", rate(load.answered_rate))
 }
 
-/// A rate in a sentence. A bound is rounded as in its text, away from the rate, so that sentence and headline state one number.
+/// A rate in a sentence. A bound is rounded outward, as in its own text, so that the sentence and the headline state the same number.
 pub(super) fn in_words(rate: Option<&Quantity>) -> String {
     let Some(found) = rate else { return "unknown".to_owned() };
     let text = found.text();
@@ -213,13 +213,13 @@ fn limit(goal: &FoundGoal, result: &FindResult) -> String {
     }
 }
 
-/// The highest rate of a goal: its interval, or the end that is known.
+/// The highest rate of a goal: its interval, or the known end of it.
 pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
     let upper = match goal.state {
         FindState::Found | FindState::Bounded | FindState::MinimumFailed | FindState::Unfinished => {
             goal.upper_rate
         }
-        // The generator limited the upper rate, not the server.
+        // The upper rate was limited by the generator, not by the server.
         FindState::MaximumHeld | FindState::GeneratorLimited => None,
     };
     if goal.rate.is_none() && upper.is_none() {
@@ -233,7 +233,7 @@ pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
     Some(Quantity { basis, ..bounds })
 }
 
-/// The next command: a load at the rate that was found, or a search that decides. None for requests that a short command cannot repeat.
+/// The next command: a load at the found rate, or a search that reaches a decision. None if a short command cannot repeat the requests.
 fn next(result: &FindResult) -> Option<Next> {
     let plan = &result.plan;
     if !plan.is_plain() {
@@ -246,7 +246,7 @@ fn next(result: &FindResult) -> Option<Next> {
         let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
         let objectives: String = objectives.iter().map(|one| format!("--slo {} ", quoted(one))).collect();
         let each = if result.goals.len() > 1 { "--each " } else { "" };
-        // A highest rate that was asked for may protect the server. Without one, it is twice that of the closed loop.
+        // The user may have set the highest rate to protect the server. By default, it is twice the rate of the closed loop.
         let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
         let is_given = result.fastest_mode.is_none() && !is_usual && !option.contains("--max-rate");
         let option = if is_given { format!("--max-rate {} {option}", result.max_rate) } else { option };
@@ -282,7 +282,7 @@ fn next(result: &FindResult) -> Option<Next> {
     Some(Next::new(command, "measures that rate"))
 }
 
-/// The rows nearest to the rate that was found.
+/// The rows nearest to the found rate.
 fn nearest(all: &Table, result: &FindResult) -> Table {
     let mut table = all.clone();
     let edge = result.goals.iter().filter_map(|goal| goal.rate.or(goal.upper_rate)).min_by(f64::total_cmp);
@@ -299,7 +299,7 @@ fn nearest(all: &Table, result: &FindResult) -> Table {
     table
 }
 
-/// The trials of each rate. Rates are positive, so their bits are in their order.
+/// The trials of each rate. Rates are positive, so their bit patterns sort like the rates.
 fn by_rate(result: &FindResult) -> BTreeMap<u64, Vec<&FindTrial>> {
     let mut by_rate: BTreeMap<u64, Vec<&FindTrial>> = BTreeMap::new();
     for trial in &result.trials {
@@ -308,7 +308,7 @@ fn by_rate(result: &FindResult) -> BTreeMap<u64, Vec<&FindTrial>> {
     by_rate
 }
 
-/// The rates that were tried, ascending, with the medians of the limited values.
+/// The tried rates, ascending, with the medians of the limited values.
 fn rates(result: &FindResult) -> Table {
     let objectives: Vec<&str> = result
         .trials
@@ -352,7 +352,7 @@ fn rates(result: &FindResult) -> Table {
     Table::new(title, "rate/s", columns, by_rate(result).values().map(row))
 }
 
-/// The share of the requests of a trial that were late or lost, for the objective that permits least.
+/// The share of late or lost requests of a trial, for its strictest objective.
 fn most_lost(trial: &FindTrial) -> f64 {
     trial.objectives.iter().map(|one| one.loss_ratio).fold(0.0, f64::max)
 }
@@ -362,7 +362,7 @@ fn account_of(result: &FindResult) -> Option<&ProcessAccount> {
     result.trials.iter().find_map(|trial| trial.account.as_ref())
 }
 
-/// The median; None if a value is missing, since it may be the largest.
+/// The median; None if any value is missing, because it may be the largest.
 fn median(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect::<Option<_>>()?;
     values.sort_by(f64::total_cmp);
@@ -441,7 +441,7 @@ fn method(result: &FindResult) -> String {
     )
 }
 
-/// A line about a trial.
+/// A line that describes a trial.
 pub fn find_trial(trial: &FindTrial) -> String {
     let objectives: Vec<String> = trial
         .objectives
@@ -464,7 +464,7 @@ pub fn find_trial(trial: &FindTrial) -> String {
     )
 }
 
-/// A line about a trial of a sweep.
+/// A line that describes a trial of a sweep.
 pub fn sweep_trial(of_rate: f64, result: &LoadResult, generator_limits: &[String]) -> String {
     let response = &result.latency.response;
     let outcome = match generator_limits {

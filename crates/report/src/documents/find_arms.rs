@@ -11,7 +11,7 @@ use crate::numbers::{counted, grouped, percent, ungrouped};
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
-/// The document of a search on arms of a study whose file is not known.
+/// The document of a search on arms of a study with an unknown file.
 pub fn find_arms(result: &FindArmsResult) -> Document {
     find_arms_of(result, &result.study)
 }
@@ -25,7 +25,7 @@ pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
     );
     document.table = Some(table(result));
     document.verdict = Some(judgement(result.verdict, ": the note about each arm says why"));
-    // The note about its state also explains why an arm without a rate has no ratio.
+    // The note about an arm's state also explains why an arm without a rate has no ratio.
     let note = |arm| state(arm, result).or_else(|| no_ratio(arm));
     document.notes = result.arms.iter().filter_map(note).collect();
     document.next = Some(next(result, source));
@@ -35,7 +35,7 @@ pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
     document
 }
 
-/// A longer search if this one ran out of time, or what the arms cost.
+/// A longer search if this one ran out of time; otherwise a study of the arms' costs.
 fn next(result: &FindArmsResult, source: &str) -> Next {
     let source = word(source);
     let is_short = |arm: &FoundArm| {
@@ -55,7 +55,7 @@ fn next(result: &FindArmsResult, source: &str) -> Next {
     Next::new(format!("hoptax study {source}"), "measures what each arm costs per request")
 }
 
-/// The trials of each arm with the value of the first objective, the limit and the answer; none without a value.
+/// The trials of each arm with the value and the limit of the first objective, and the found rate; none without a value.
 fn trials(result: &FindArmsResult) -> Option<Section> {
     let of = |arm: &FoundArm| {
         let trials: Vec<&FindTrial> =
@@ -126,7 +126,7 @@ fn limited_by(arm: &FoundArm) -> String {
     }
 }
 
-/// The remedy for a rate that is not known.
+/// The remedy for an unknown rate.
 fn state(arm: &FoundArm, result: &FindArmsResult) -> Option<String> {
     let name = &arm.arm;
     Some(match arm.found.state {

@@ -1,4 +1,4 @@
-//! The document of a gate: first its outcome, and the reason.
+//! The document of a gate: first its outcome with the reason.
 
 mod charts;
 
@@ -27,15 +27,14 @@ pub fn gate(result: &GateResult) -> Document {
     document
 }
 
-/// The document of a gate on the study `source`, a name or a path. More rounds are its next step if they probably decide.
+/// The document of a gate on the study `source`, a name or a path. Its next step is more rounds, if they probably lead to a decision.
 pub fn gate_of(result: &GateResult, source: &str) -> Document {
     let mut document = gate(result);
     document.next = document.next.or_else(|| with_more_rounds(result, source));
     document
 }
 
-/// The same gate with as many rounds as probably decide every limit that is undecided; none if something failed, or if rounds are not what
-/// is missing.
+/// The same gate with enough rounds to probably decide every undecided limit. None if a limit failed, or if more rounds would not help.
 fn with_more_rounds(result: &GateResult, source: &str) -> Option<Next> {
     if result.has_failed() || !result.answer_differences.is_empty() || result.stored_reference.is_some() {
         return None;

@@ -16,16 +16,16 @@ use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 use crate::words::capitalised;
 
-/// Rounds below which more of them are the next step.
+/// Below this number of rounds, the next step is to measure more.
 const FEW_ROUNDS: usize = 6;
 
-/// The document of a run of a graph whose file is not known, nor the results of its prediction.
+/// The document of a graph run whose file and prediction sources are unknown.
 pub fn graph_run(result: &GraphRunResult) -> Document {
     graph_run_of(result, &result.graph, &[])
 }
 
-/// The document of a run of the graph `file`, a name or a path, compared with a prediction `from` these results, the most expensive
-/// proxy first.
+/// The document of a run of the graph `file`, a name or a path, compared with a prediction `from` these results. The most expensive proxy
+/// comes first.
 pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Document {
     let mut document = Document::new(
         format!("lab graph {}", result.graph),
@@ -49,7 +49,7 @@ pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Doc
     document
 }
 
-/// The run again if it is void, with more rounds if they are few, or at twice the rate.
+/// The same run if it is void, with more rounds if they are few, or otherwise at twice the rate.
 fn next(result: &GraphRunResult, file: &str, from: &[String]) -> Next {
     let from = if from.is_empty() { String::new() } else { format!(" --from {}", command_line::words(from)) };
     let file = command_line::word(file);
@@ -112,11 +112,11 @@ fn target(error: f64, target: f64) -> String {
     format!("allowed {}: {is_met}", percent(target, 1))
 }
 
-/// The marks of errors.
+/// The explanations of the marks on errors.
 fn legend(check: &GraphRunCheck) -> Option<String> {
     let mut times = check.proxies.iter().map(|proxy| &proxy.cpu).chain([&check.all]).flatten();
     let is_found = times.any(|time| time.is_interaction);
-    // The mark is beside an error, which a withheld time has not.
+    // A mark is beside an error, and a withheld time has none.
     let is_extrapolated = check.proxies.iter().any(|proxy| proxy.is_extrapolated && proxy.cpu.is_some());
     let marks = [
         (is_found, "* more than chance explains"),
@@ -126,7 +126,7 @@ fn legend(check: &GraphRunCheck) -> Option<String> {
     (!marks.is_empty()).then(|| marks.join("; "))
 }
 
-/// A measured time, or that it is withheld.
+/// A measured time, or the word that it is withheld.
 fn given(interval: Option<&Interval>) -> Cell {
     Cell::Quantity(match interval {
         Some(interval) => Quantity::level(interval, "us"),
@@ -146,7 +146,7 @@ fn compared(time: Option<&CheckedTime>, is_extrapolated: bool) -> [Cell; 2] {
     ]
 }
 
-/// The proxies, those that take most CPU time first, each with its place in the file.
+/// The proxies in descending order of CPU time, each with its place in the file.
 fn dearest_first(result: &GraphRunResult) -> Vec<(usize, &GraphRunProxy)> {
     let mut all: Vec<_> = result.proxies.iter().enumerate().collect();
     let cost = |interval: &Option<Interval>| interval.map_or(f64::NEG_INFINITY, |cpu| cpu.estimate);
@@ -223,7 +223,7 @@ fn responses(result: &GraphRunResult) -> Table {
     Table::new(title, "requests", [Column::new("mean", 0), Column::new("p99", 0)], rows)
 }
 
-/// The errors beside the targets, in sentences.
+/// The errors beside their targets, in sentences.
 fn errors(check: &GraphRunCheck) -> Vec<String> {
     let mut lines = vec![cpu_error(check)];
     let targets = check.targets;

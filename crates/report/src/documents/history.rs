@@ -1,4 +1,4 @@
-//! The document of a number over all runs of the store: where its level changed.
+//! The document of a number over all runs of the store: when its level changed.
 
 mod charts;
 
@@ -39,7 +39,7 @@ pub fn history(result: &HistoryResult) -> Document {
     document
 }
 
-/// The size of the last change of a series as a share of the level before; negative without one.
+/// The size of the last change of a series as a share of the previous level; negative if there is none.
 fn size(series: &HistorySeries) -> f64 {
     series.changes.last().map_or(-1.0, |change| {
         let share = ((change.after - change.before) / change.before).abs();
@@ -47,7 +47,7 @@ fn size(series: &HistorySeries) -> f64 {
     })
 }
 
-/// Runs of a series in which a first change can be found, about: [`hoptax_stats::change_points`].
+/// Approximate number of runs from which the first change can be detected: [`hoptax_stats::change_points`].
 const FIRST_CHANGE: usize = 10;
 
 fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
@@ -79,7 +79,7 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
         let last = series.points.last();
         let change = series.changes.last();
         let before = change.map(|change| change.before);
-        // The level now: that of the last change, or the last run.
+        // The current level: that after the last change, or else the last run.
         let now = change.map(|change| change.after).or(last.map(|last| last.estimate));
         let in_words = |value: Option<f64>| Cell::from(value.map(|value| digits(series, value)));
         Row::new(
@@ -112,7 +112,7 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
     Table::new(title, "series", columns, series.iter().map(row)).without_empty_columns()
 }
 
-/// A number in words, without its unit: `p50 of response time` of `response_p50_us`.
+/// A number as text, without its unit: `p50 of response time` for `response_p50_us`.
 fn in_words(number: &str) -> String {
     let (what, name) = number.strip_prefix("cost_").map_or(("", number), |name| ("cost in ", name));
     let field = |measure: CostMeasure| match measure {
@@ -133,7 +133,7 @@ fn in_words(number: &str) -> String {
     format!("{what}{words}")
 }
 
-/// The unit of a number, which its name states; empty for shares and ratios.
+/// The unit in the name of a number; empty for shares and ratios.
 fn unit(number: &str) -> &'static str {
     let (name, _) = number.split_once("_from_").unwrap_or((number, ""));
     let has = |word: &str| name.split('_').any(|part| part == word);
@@ -167,7 +167,7 @@ fn name(series: &HistorySeries) -> String {
     }
     match (&series.load, &series.arm) {
         (Some(load), Some(_)) => name += &format!(", load {load}"),
-        // A shape.
+        // A load without a study is named by its shape.
         (Some(load), None) => name += &format!(", {load}"),
         (None, _) => {}
     }
@@ -187,7 +187,7 @@ fn span(series: &HistorySeries) -> String {
     }
 }
 
-/// The change in percent of the level before; none of a level of zero.
+/// The change in percent of the previous level; none if that is zero.
 fn percent(change: &HistoryChange) -> Option<Quantity> {
     let percent = 100.0 * (change.after - change.before) / change.before.abs();
     percent.is_finite().then(|| Quantity::point(percent, "%", Form::Difference))
@@ -199,7 +199,7 @@ fn since(series: &HistorySeries, change: &HistoryChange) -> String {
     format!("{began}run {}", change.run)
 }
 
-/// The versions of the proxy before and after a change; none if they are the same.
+/// The proxy versions before and after a change; none if they are the same.
 fn release(series: &HistorySeries, change: &HistoryChange) -> Option<String> {
     let at = series.points.get(change.point)?;
     let earlier = series.points.get(change.point.checked_sub(1)?)?;
@@ -230,7 +230,7 @@ fn line(series: &HistorySeries, change: &HistoryChange) -> String {
     )
 }
 
-/// The median of runs, with the lowest and the highest of them if there are several: `39.3 (39.1 to 39.5)`.
+/// The median of runs, followed by the lowest and the highest if there are several: `39.3 (39.1 to 39.5)`.
 fn level(series: &HistorySeries, points: &[HistoryPoint]) -> String {
     let values: Vec<f64> = points.iter().map(|point| point.estimate).collect();
     let Some(middle) = median(&values) else { return "-".to_owned() };
@@ -239,13 +239,13 @@ fn level(series: &HistorySeries, points: &[HistoryPoint]) -> String {
     if points.len() > 1 { format!("{middle} ({low} to {high})") } else { middle }
 }
 
-/// A number with the digits that the intervals of the series support.
+/// A number with as many digits as the intervals of the series support.
 fn digits(series: &HistorySeries, value: f64) -> String {
     let widths = series.points.iter().filter_map(|point| Some((point.high? - point.low?) / 2.0));
     let narrowest = widths.fold(f64::INFINITY, f64::min);
     let unknown = value.abs() / 100.0;
     let half_width = if narrowest.is_finite() { narrowest } else { unknown };
-    // Shares are below one.
+    // Shares are below one and need more digits.
     let digits = if half_width < 0.1 && value.abs() < 1.0 { 4 } else { decimals(half_width) };
     grouped(value, digits)
 }

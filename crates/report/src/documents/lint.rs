@@ -12,12 +12,12 @@ use hoptax_text::command_line;
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::table::{Cell, Column, Row, Table};
 
-/// Most findings in the first table, and of one rule among them: a configuration of many clusters has the same fault in each.
+/// Maximum number of findings in the first table, also of a single rule. A configuration with many clusters has the same fault in each.
 const MOST: usize = 9;
 const MOST_OF_RULE: usize = 3;
-/// Rules that a note names; if there are more of them, the last are counted.
+/// Maximum number of rules that a note names; further rules are only counted.
 const NAMED: usize = 3;
-/// The longest place with all of its folders, in characters. Longer ones would leave no room for the findings.
+/// Maximum length of a place with all its folders, in characters. A longer one would leave no room for the findings.
 const LONGEST_PLACE: usize = 32;
 
 /// The document of findings.
@@ -50,7 +50,7 @@ pub fn lint(result: &LintResult) -> Document {
     document
 }
 
-/// How much is wrong, in how many files, and what is worst.
+/// The number of findings and files, and the worst finding.
 fn answer(result: &LintResult, all: &[&LintFinding]) -> String {
     let files = result.subject();
     let Some(worst) = all.first() else { return format!("Nothing is wrong in {files}") };
@@ -67,7 +67,7 @@ fn answer(result: &LintResult, all: &[&LintFinding]) -> String {
     format!("{counts} in {files}; the worst is `{}`{title}", worst.rule)
 }
 
-/// The findings of the first table, and the numbers of the others by rule, in the order of severity.
+/// The findings of the first table, and the number of other findings of each rule, in the order of severity.
 fn first<'a>(all: &[&'a LintFinding]) -> (Vec<&'a LintFinding>, Vec<(&'a str, u64)>) {
     let (mut shown, mut left_out) = (Vec::new(), Vec::<(&str, u64)>::new());
     let mut of_rules: BTreeMap<&str, usize> = BTreeMap::new();
@@ -102,14 +102,14 @@ fn table(title: &str, findings: &[&LintFinding], body: &LintBody) -> Table {
     let columns = [
         Column::text("severity", 0),
         Column::text("fix", 0),
-        // The last, because it is long.
+        // The last column, because it is wide.
         Column::text("finding", 0),
     ];
     let title = if folder.is_empty() { title.to_owned() } else { format!("{title}; all in {folder}") };
     Table::new(title, "place", columns, findings.iter().zip(&places).map(row)).without_empty_columns()
 }
 
-/// The folder that all findings are in, with the slash behind it; empty if there is none.
+/// The common folder of all findings, with its trailing slash; empty if there is none.
 fn common_folder(findings: &[&LintFinding]) -> String {
     let folders = findings.iter().filter_map(|finding| Path::new(&finding.file).parent());
     let common = folders.reduce(|common, folder| {
@@ -127,7 +127,7 @@ fn common_folder(findings: &[&LintFinding]) -> String {
 fn notes(result: &LintResult, left_out: &[(&str, u64)]) -> Vec<String> {
     let mut notes = Vec::new();
     if let [(rule, number), more @ ..] = left_out {
-        // A single other rule is named as well.
+        // A single remaining rule is named instead of counted.
         let (named, others) = more.split_at(if more.len() > NAMED { NAMED - 1 } else { more.len() });
         let mut rules = vec![format!("and {number} more of {rule}")];
         rules.extend(named.iter().map(|(rule, number)| format!("{number} of {rule}")));
@@ -149,16 +149,16 @@ fn notes(result: &LintResult, left_out: &[(&str, u64)]) -> Vec<String> {
     notes
 }
 
-/// Mending, where that needs no decision; otherwise the reason of the worst.
+/// The command that fixes findings, if some need no decision; otherwise the explanation of the worst one.
 fn next(result: &LintResult, all: &[&LintFinding]) -> Option<Next> {
     let worst = all.first()?;
     let is_mendable = |file: &&LintedFile| file.findings.iter().any(|finding| result.mends(finding));
     let files: Vec<&String> = result.files.iter().filter(is_mendable).map(|file| &file.file).collect();
     let mendable = all.iter().filter(|finding| result.mends(finding)).count();
-    // A command line of hundreds of files is none to paste.
+    // Hundreds of files are too many for a command line.
     if !files.is_empty() && files.len() <= MOST {
         let only = result.only.iter().map(|rule| format!(" --only {rule}"));
-        // Without it, what is allowed would be mended, too.
+        // Without the allow file, allowed findings would be fixed, too.
         let allow = result.allowances.iter().map(|file| format!(" --allow {}", command_line::word(file)));
         let options: String = only.chain(allow).collect();
         let command = format!("hoptax lint {} --fix{options}", command_line::words(files));
@@ -171,7 +171,7 @@ fn unread(part: &LintUnread) -> String {
     format!("{}: {}", part.place(), part.message)
 }
 
-/// A row for each rule that found something.
+/// A row for each rule with a finding.
 fn rules(result: &LintResult) -> Table {
     let mut sorted: Vec<&LintRule> = result.rules.iter().collect();
     sorted.sort_by_key(|rule| rule.severity);

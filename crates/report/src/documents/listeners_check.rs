@@ -11,7 +11,7 @@ use crate::next::Next;
 use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 
-/// Broken promises that the answer names; the others are details.
+/// Maximum number of broken promises in the answer; the others are in the details.
 const NAMED: usize = 5;
 
 /// The document of a check, listeners that break a promise first.
@@ -37,7 +37,7 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
     ];
     for (title, outcome) in sections {
         let section = Section::of_lines(title, lines(result, outcome));
-        // Kept promises are for readers who doubt them.
+        // Collapse kept promises, which few readers need.
         let fold = |section: Section| if outcome == PromiseOutcome::Kept { section.fold() } else { section };
         document.sections.extend(section.map(fold));
     }
@@ -86,7 +86,7 @@ fn answer(result: &ListenersCheckResult) -> Vec<String> {
     answer
 }
 
-/// Returns the number of promises that were not tried, by their subject; none if all were.
+/// Returns the number of untried promises by kind; none if all were tried.
 fn untried(result: &ListenersCheckResult) -> Option<String> {
     let of = |kind: PromiseKind| {
         let untried = result.promises().filter(|(_, promise)| promise.outcome == PromiseOutcome::Untried);
@@ -97,7 +97,7 @@ fn untried(result: &ListenersCheckResult) -> Option<String> {
     (!kinds.is_empty()).then(|| format!("not tried: {}; each with its reason {IN_DETAILS}", kinds.join(", ")))
 }
 
-/// Returns the number of promises that were kept, but not at once; none if there is none.
+/// Returns the number of promises that were kept only after a repetition; none if there are none.
 fn repeated(result: &ListenersCheckResult) -> Option<String> {
     let is_repeated = |one: &CheckedPromise| one.outcome == PromiseOutcome::Kept && !one.earlier.is_empty();
     let count = result.promises().filter(|(_, promise)| is_repeated(promise)).count();
@@ -134,7 +134,7 @@ fn table(result: &ListenersCheckResult) -> Table {
         cells.push(Cell::words(format!("{} s", grouped(one.took_us as f64 / 1e6, 1))));
         Row::new(&one.name, cells)
     };
-    // A broken promise is shown on any terminal.
+    // Broken promises must be visible on a terminal of any width.
     let priority = |kind: PromiseKind, place: u8| {
         let mut promises = result.promises().filter(|(_, promise)| promise.about == kind);
         if promises.any(|(_, promise)| promise.outcome == PromiseOutcome::Broken) { 0 } else { place }
@@ -147,7 +147,7 @@ fn table(result: &ListenersCheckResult) -> Table {
     Table::new(title, "listener", columns, listeners.iter().map(row)).without_empty_columns()
 }
 
-/// The promises of a listener about one thing: the worst counts, and their number is said if others are better.
+/// The promises of one kind of a listener: the worst outcome, with its number if other promises of this kind had better ones.
 fn cell(listener: &CheckedListener, kind: PromiseKind) -> Cell {
     let promises: Vec<&CheckedPromise> = listener.promises.iter().filter(|one| one.about == kind).collect();
     let worst = [PromiseOutcome::Broken, PromiseOutcome::Untried, PromiseOutcome::Kept]

@@ -67,12 +67,12 @@ pub fn load(result: &LoadResult) -> Document {
     document
 }
 
-/// The checks that found nothing. None of a load that another tool sent, which nobody judged, and of merged files, of which each was
-/// judged by the program that made it.
+/// The checks that found nothing. Empty for a load of another tool, which was not judged, and for merged files, each of which was judged by
+/// the program that made it.
 fn checks_without_finding(result: &LoadResult) -> Vec<CheckText> {
     let is_judged_here = match (&result.imported, &result.merged) {
         (Some(_), _) => false,
-        // The controller of agents judges the part of each.
+        // The controller of agents judges each agent's part.
         (None, Some(_)) => result.agents.is_some(),
         (None, None) => true,
     };
@@ -93,7 +93,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let requests = if let Some(imported) = &result.imported {
         imported::answer(result, imported)
     } else {
-        // A closed loop plans no requests: it sends the next when one is answered.
+        // A closed loop plans no requests, because it sends the next one after a response.
         let (all, planned) = match result.plan.loop_ {
             Loop::Open => (book.planned, " planned"),
             Loop::Closed => (book.sent, ""),
@@ -123,10 +123,10 @@ fn answer(result: &LoadResult) -> Vec<String> {
     std::iter::once(requests).chain(times).collect()
 }
 
-/// A quantile with its interval or its bounds; none if nothing is known of it.
+/// A quantile with its interval or its bounds; none if nothing is known about it.
 pub(super) fn quantity(result: &LoadResult, percentile: f64, of_response: bool) -> Option<Quantity> {
     let of = TimeOf::Percentile(percentile);
-    // Of another tool, only the bucket of a service time may be known.
+    // For another tool, only the bucket of a service time may be known.
     let mut buckets = result.imported.iter().flat_map(|imported| &imported.ranges).filter(|_| !of_response);
     if let Some(bucket) = buckets.find(|bucket| (bucket.percentile - percentile).abs() < 1e-9) {
         return Some(Quantity::bounded(Some(bucket.low_us), Some(bucket.high_us), "us", Form::Level));
@@ -136,7 +136,7 @@ pub(super) fn quantity(result: &LoadResult, percentile: f64, of_response: bool) 
     stated(known, interval)
 }
 
-/// The interval of a usual percentile.
+/// The interval of a standard percentile.
 fn interval(all: &QuantileIntervals, percentile: f64) -> Option<Range> {
     match percentile {
         50.0 => all.p50_us,
@@ -147,7 +147,7 @@ fn interval(all: &QuantileIntervals, percentile: f64) -> Option<Range> {
     }
 }
 
-/// A time with its interval, or its bounds; none if nothing is known of it.
+/// A time with its interval or its bounds; none if nothing is known about it.
 fn stated(known: Known, interval: Option<Range>) -> Option<Quantity> {
     Some(match (known, known.ends()) {
         (Known::Unknown, _) => return None,
@@ -163,7 +163,7 @@ fn stated(known: Known, interval: Option<Range>) -> Option<Quantity> {
     })
 }
 
-/// The least lower end of a time that is not printed as zero, which would say nothing.
+/// The smallest lower bound of a time to print: one that would round to zero says nothing.
 fn least_us(low_us: f64, high_us: Option<f64>) -> f64 {
     let places = high_us.map_or(2, |high_us| decimals((high_us - low_us) / 2.0));
     10.0_f64.powi(-(places as i32))
@@ -190,8 +190,8 @@ fn times(result: &LoadResult) -> Table {
     Table::new(title, "us", columns, rows)
 }
 
-/// More connections if there were too few for the rate, or a longer load if only bounds are known of a quantile for want of responses.
-/// None if something else is the reason, and for requests that a short command cannot repeat, such as those of agents.
+/// More connections if there were too few for the rate, or a longer load if a quantile has only bounds because of too few responses. None
+/// for other reasons, and if a short command cannot repeat the requests, such as those of agents.
 fn next(result: &LoadResult) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
     let is_of_agents = result.agents.is_some();
@@ -230,7 +230,7 @@ fn next(result: &LoadResult) -> Option<Next> {
     Some(Next::new(command, "finds the highest rate that holds this p99"))
 }
 
-/// The least round time from these us on: 1, 2 or 5 us, 10, 20 and so on.
+/// The smallest round time that is at least `least_us`: 1, 2 or 5 us, 10, 20 and so on.
 fn objective(least_us: f64) -> String {
     let mut steps = (0..12).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10.0_f64.powi(power)));
     match steps.find(|us| *us >= least_us).unwrap_or(least_us) {
@@ -252,7 +252,7 @@ fn generator(result: &LoadResult) -> Option<String> {
     })
 }
 
-/// The distributions; response time is of answered requests and of those whose response was still pending.
+/// The distributions. Response time covers answered requests and requests whose response was still pending.
 fn latencies(result: &LoadResult) -> Table {
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     let mut add = |name: &str, cells: Vec<String>| rows.push((name.to_owned(), cells));
@@ -423,12 +423,12 @@ fn stages(result: &LoadResult) -> Option<Section> {
     Some(section)
 }
 
-/// The quantiles of service time; the range of its bucket where an imported result has only that.
+/// The quantiles of service time. An imported result may have only the range of a bucket.
 fn service(result: &LoadResult) -> Vec<String> {
-    // Imported results withhold no service time: other tools did not report it.
+    // Service time is never withheld from imported results: if it is missing, the other tool did not report it.
     let count = if result.imported.is_some() { 0 } else { result.latency.service.count };
     let mut cells = statistics(&Latency { count, ..result.latency.service }, &result.bounds.service);
-    // After minimum and mean.
+    // Skip the minimum and the mean.
     let columns = [50.0, 90.0, 99.0, 99.9].into_iter().zip(cells.iter_mut().skip(2));
     for (percentile, cell) in columns {
         let mut ranges = result.imported.iter().flat_map(|imported| &imported.ranges);

@@ -11,7 +11,7 @@ use crate::quantity::{Basis, Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 
-/// Rows on the first screen, the line for the rest among them.
+/// Maximum number of rows on the first screen, including the line for the rest.
 const MOST_ROWS: usize = 12;
 
 /// The document of the marks of the study in `source`, its folder or file.
@@ -21,8 +21,8 @@ pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {
     Document { next: Some(next), ..meshmark(result) }
 }
 
-/// The document of the marks of a study whose folder is not known. The most expensive arm is the first, then come those whose cost may be
-/// zero, then those without one.
+/// The document of the marks of a study with an unknown folder. The most expensive arm comes first, followed by arms whose cost may be
+/// zero, and by arms without a cost.
 pub fn meshmark(result: &MeshMarkResult) -> Document {
     let mut arms: Vec<&MeshMarkArm> = result.arms.iter().collect();
     let place = |arm: &MeshMarkArm| match arm.value_for_cost {
@@ -128,7 +128,7 @@ fn table(arms: &[&MeshMarkArm]) -> Table {
     Table::new(title, "arm", columns, arms.iter().map(row)).without_empty_columns()
 }
 
-/// Requests for each second of CPU time, with an upper end if there is one.
+/// Requests per second of CPU time. The upper end of the interval may be missing.
 fn value(arm: &MeshMarkArm) -> Option<Quantity> {
     let value = arm.value_for_cost?;
     let basis =

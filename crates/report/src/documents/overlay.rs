@@ -1,5 +1,5 @@
-//! The document of several results beside each other: their numbers, the differences from those of the first with what is decided about
-//! each, and what else differs between them.
+//! The document of several results beside each other: their numbers, the differences from the first result with the decision on each, and
+//! the other differences between the runs.
 
 mod decided;
 mod loads;
@@ -20,15 +20,15 @@ use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
 
-/// The most results that are shown beside each other: as many as there are colours that are told apart.
+/// Maximum number of results beside each other, which is the number of distinguishable colours.
 pub const MOST_OVERLAID: usize = TONES.len();
 
-/// The colours of the results, that of the reference first.
+/// The colours of the results, beginning with that of the reference.
 const TONES: [Tone; 5] = [Tone::Other, Tone::Own, Tone::Third, Tone::Fourth, Tone::Fifth];
-/// Sentences about numbers in the answer; the others are notes.
+/// Maximum number of sentences about numbers in the answer; the others are notes.
 const SENTENCES: usize = 2;
 
-/// A result of the store, to be shown beside others.
+/// A result of the store, shown beside others.
 #[derive(Debug)]
 pub struct Overlaid {
     run: i64,
@@ -41,7 +41,7 @@ pub struct Overlaid {
 enum OverlaidBody {
     Load(Box<LoadResult>),
     Study(Box<StudyResult>),
-    /// A result of any other kind, by its answer.
+    /// A result of any other kind, represented by its answer.
     Other(Vec<String>),
 }
 
@@ -63,7 +63,7 @@ impl Overlaid {
     /// Reads the result of a run.
     ///
     /// # Errors
-    /// The reason why the text is no result.
+    /// The reason why the text is not a result.
     pub fn read(run: i64, text: &str) -> Result<Self, String> {
         let kind = kind_of_text(text)?;
         let (head, options, body) = if kind.name == LoadResult::KIND {
@@ -92,7 +92,7 @@ impl Overlaid {
         format!("run {}", self.run)
     }
 
-    /// Everything that it states besides its numbers.
+    /// All properties that it states in addition to its numbers.
     fn properties(&self) -> Vec<Property> {
         let mut all = of_envelope(&self.head.program, self.head.environment.as_ref());
         all.extend(self.options.iter().cloned());
@@ -108,7 +108,7 @@ impl Overlaid {
     }
 }
 
-/// The options of a plan, and the limits of checks that were loosened.
+/// The options in a plan, and the loosened limits of checks.
 fn of_command(plan: &impl Serialize, loosened: &[Loosened]) -> Result<Vec<Property>, String> {
     let plan = serde_json::to_value(plan).map_err(|error| error.to_string())?;
     let mut all = of_plan(&plan);
@@ -116,9 +116,9 @@ fn of_command(plan: &impl Serialize, loosened: &[Loosened]) -> Result<Vec<Proper
     Ok(all)
 }
 
-/// The document of results beside each other, of which the first is the reference and the others are compared with it. Loads have their
-/// percentile curves on one chart, studies their costs; results of other kinds, or of several kinds, have their answers. There are at
-/// most [`MOST_OVERLAID`].
+/// The document of results beside each other. The first is the reference that the others are compared with. Loads have their percentile
+/// curves on one chart, studies have their costs, and results of other or different kinds have their answers. At most [`MOST_OVERLAID`]
+/// results are shown.
 pub fn overlay(runs: &[Overlaid]) -> Document {
     let differing = differences(&runs.iter().map(Overlaid::properties).collect::<Vec<_>>());
     let loads =
@@ -126,7 +126,7 @@ pub fn overlay(runs: &[Overlaid]) -> Document {
     let studies = || {
         let all =
             named(runs, |body| if let OverlaidBody::Study(result) = body { Some(&**result) } else { None });
-        // Studies may have no cost in common.
+        // The studies may have no common cost.
         all.and_then(|studies| studies::overlaid(&studies))
     };
     let compared = loads.map(|loads| loads::overlaid(&loads)).or_else(studies);
@@ -159,7 +159,7 @@ fn named<'a, T>(
     runs.iter().zip(TONES).map(named).collect()
 }
 
-/// Results without numbers that are compared: what each is about, and its answer.
+/// Results whose numbers are not compared: the subject and the answer of each.
 fn side_by_side(runs: &[Overlaid]) -> Document {
     let answers: Vec<(String, Vec<String>)> = runs.iter().map(|one| (one.name(), one.answer())).collect();
     let first = |(name, answer): &(String, Vec<String>)| Some(format!("{name}: {}", answer.first()?));
@@ -178,7 +178,7 @@ fn side_by_side(runs: &[Overlaid]) -> Document {
     document
 }
 
-/// The begin and the load average of each run, and then the properties in which they differ.
+/// The start and the load average of each run, and the properties in which the runs differ.
 fn environment(runs: &[Overlaid], differing: &[Difference]) -> Table {
     let of_machine = |of: fn(&Environment) -> String| -> Vec<Option<String>> {
         runs.iter().map(|one| one.head.environment.as_ref().map(of)).collect()

@@ -1,4 +1,4 @@
-//! The document of a price list, or of prices carried to this machine.
+//! The document of a price list, or of prices converted to this machine.
 
 mod charts;
 
@@ -8,13 +8,13 @@ use crate::document::{Document, Judgement, Next, Section};
 use crate::numbers::{ends, grouped, level, percent_difference, signed};
 use crate::prices::{lines, not_carried, table};
 
-/// Rows on the first screen, the line for the rest among them: the most expensive functions are what prices are read for first.
+/// Maximum number of rows on the first screen, including the line for the rest. Readers look first for the most expensive functions.
 const MOST_ROWS: usize = 12;
 
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {
     let mut document = Document::new("predict prices", "", answer(result));
-    // The price here, and why one is missing, stay where there is no room for all.
+    // If there is no room for all columns, keep the price on this machine and the reason why one is missing.
     let order = [("here us", 0), ("interval", 1), ("source", 2), ("listed %", 3), ("listed us", 4)];
     let order = order.into_iter().filter(|_| result.here.is_some());
     let all = table(result);

@@ -13,8 +13,7 @@ pub fn runs(result: &RunsResult) -> Document {
     list(result, result.runs.len() as u64)
 }
 
-/// The document of the latest of so many runs, for a page on which a load can be started; a note counts the others, and says where they
-/// are.
+/// The document of the latest runs, for a page on which a load can be started. A note counts the other runs and says where they are.
 pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
     let mut document = list(result, all);
     if all == 0 {
@@ -28,7 +27,7 @@ pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
     document
 }
 
-/// The document of [`latest_runs`] for a page that is shown in place of one that there is not: why, and what to do.
+/// The document of [`latest_runs`] for a page that replaces a missing one: it says why, and what to do.
 pub fn runs_instead(why: &str, result: &RunsResult, all: u64, rest: &str) -> Document {
     let mut document = latest_runs(result, all, rest);
     let choice = if all == 0 {
@@ -42,7 +41,7 @@ pub fn runs_instead(why: &str, result: &RunsResult, all: u64, rest: &str) -> Doc
 
 fn list(result: &RunsResult, all: u64) -> Document {
     let kinds: BTreeSet<&str> = result.runs.iter().map(|run| run.kind.as_str()).collect();
-    // The kinds of runs that are not listed are not known.
+    // The kinds of runs that are not listed are unknown.
     let has_kinds = kinds.len() > 1 && all == result.runs.len() as u64;
     let of_kinds = if has_kinds { format!(" of {} kinds", kinds.len()) } else { String::new() };
     let answer = match result.runs.first() {
@@ -80,7 +79,7 @@ fn table(result: &RunsResult) -> Table {
         Column::new("rounds", 5),
         Column::text("proxy", 6),
         Column::text("labels", 3),
-        // The last, because it may be long.
+        // The last column, because it may be wide.
         Column::text("name", 0),
     ];
     Table::new("runs, the newest first", "run", columns, result.runs.iter().map(row)).without_empty_columns()
@@ -102,7 +101,7 @@ pub fn stored_run(run: &StoredRun, paths: &[String]) -> String {
     parts.join(", ")
 }
 
-/// The start without the letters of RFC 3339.
+/// The start in a readable form, without the letters of RFC 3339.
 fn time(run: &StoredRun) -> String {
     run.started_at.replace('T', " ").trim_end_matches('Z').to_owned()
 }

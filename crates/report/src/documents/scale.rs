@@ -20,7 +20,7 @@ pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
     Document { next: Some(next), ..scale(result) }
 }
 
-/// More rounds of the study, which a law needs at least five of.
+/// More rounds of the study. A law needs at least five.
 fn next(result: &ScaleResult) -> Next {
     let fewest = result.series.iter().filter_map(|series| series.fit.as_ref()).map(|fit| fit.rounds).min();
     let with = |rounds: u32| format!("hoptax study {} --rounds {rounds}", word(&result.study));
@@ -32,7 +32,7 @@ fn next(result: &ScaleResult) -> Next {
     }
 }
 
-/// The document of the laws of a study whose folder is not known.
+/// The document of the laws of a study with an unknown folder.
 pub fn scale(result: &ScaleResult) -> Document {
     let mut document = Document::new(
         format!("predict scale {}", result.study),
@@ -63,14 +63,14 @@ pub fn scale(result: &ScaleResult) -> Document {
     document
 }
 
-/// The peaks of two series, those with a law first.
+/// The peaks of two series; series with a law come first.
 fn answer(result: &ScaleResult) -> Vec<String> {
     let mut series: Vec<&ScaleSeries> = result.series.iter().collect();
     series.sort_by_key(|series| series.fit.is_none());
     series.into_iter().take(2).map(|series| sentence(series, result.over)).collect()
 }
 
-/// The peak of a series, or why there is none.
+/// The peak of a series, or the reason why there is none.
 fn sentence(series: &ScaleSeries, over: ScaleDimension) -> String {
     let name = &series.name;
     match (&series.fit, &series.no_fit) {
@@ -158,7 +158,7 @@ fn laws(result: &ScaleResult) -> Table {
     Table::new(title, "series", columns, result.series.iter().map(row)).without_empty_columns()
 }
 
-/// The size of the peak: an interval, or the end of one if the peak is beyond the sizes.
+/// The size at the peak: an interval, or one end of it if the peak is beyond the measured sizes.
 fn peak_size(fit: &ScaleFit) -> Quantity {
     let size = &fit.peak.size;
     match fit.peak.place {
@@ -201,7 +201,7 @@ fn left_out(point: &ScaleLeftOut) -> String {
     format!("left out: {size} ({} under {}{rate}): {}", point.arm, point.load, point.reason)
 }
 
-/// The method of the numbers, and their limits.
+/// The method of the numbers and its limits.
 fn method(result: &ScaleResult) -> Vec<String> {
     let fits = result.series.iter().filter_map(|series| series.fit.as_ref());
     let rounds = fits.map(|fit| fit.rounds).min();

@@ -16,13 +16,13 @@ use crate::quantity::Quantity;
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 
-/// Warnings about the limits of a prediction on the first screen.
+/// Maximum number of warnings about the limits of a prediction on the first screen.
 const MOST_NOTES: usize = 3;
-/// Proxies that a warning about several of them names.
+/// Maximum number of proxies that a common warning names.
 const MOST_NAMES: usize = 4;
 
-/// The document of a graph that a command line names with the words `graph`, predicted `from` these results. `hoptax lab graph run` takes
-/// it as it is if it `is_runnable`.
+/// The document of a graph that the words `graph` name on a command line, predicted `from` these results. If it `is_runnable`,
+/// `hoptax lab graph run` accepts it unchanged.
 pub fn size_of(result: &SizeResult, graph: &[&str], from: &[String], is_runnable: bool) -> Document {
     let (graph, from) = (command_line::words(graph), command_line::words(from));
     let with = |command: &str, rate: f64| format!("hoptax {command} {graph} --rate {rate} --from {from}");
@@ -37,7 +37,7 @@ pub fn size_of(result: &SizeResult, graph: &[&str], from: &[String], is_runnable
     Document { next: Some(next), ..size(result) }
 }
 
-/// The document of a sized graph whose file is not known, the busiest proxy first.
+/// The document of a sized graph with an unknown file. The busiest proxy comes first.
 pub fn size(result: &SizeResult) -> Document {
     let mut document = Document::new(
         format!("predict size {}", result.graph),
@@ -62,7 +62,8 @@ pub fn size(result: &SizeResult) -> Document {
     document
 }
 
-/// The graph on processes, at its rate or the highest that its first bottleneck surely carries. What it was predicted from is not known.
+/// Running the graph as processes, at its rate or at the highest rate that its first bottleneck certainly carries. The results that it was
+/// predicted from are unknown here.
 fn run_here(result: &SizeResult) -> Next {
     let rate = result.rate.min(result.bottleneck.rate.low.floor().max(1.0));
     let command = format!("hoptax lab graph run {} --rate {rate}", word(&result.graph));
@@ -87,7 +88,7 @@ fn usable(result: &SizeResult) -> String {
     }
 }
 
-/// A proxy that has too few workers for the rate, with those that it needs.
+/// A proxy with too few workers for the rate, and the number of workers that it needs.
 fn too_few_workers(proxy: &SizedProxy) -> Option<String> {
     let needed = (proxy.busy_share.estimate * f64::from(proxy.workers)).ceil();
     (needed > f64::from(proxy.workers)).then(|| {
@@ -101,7 +102,7 @@ fn too_few_workers(proxy: &SizedProxy) -> Option<String> {
     })
 }
 
-/// The proxies that have too few workers, the cores of all, the time that they add to response times, and the first bottleneck.
+/// The proxies with too few workers, the total number of cores, the time added to response times, and the first bottleneck.
 fn answer(result: &SizeResult) -> Vec<String> {
     let few: Vec<String> = result.proxies.iter().filter_map(too_few_workers).collect();
     let at = format!("At {} requests/s", number(result.rate));
@@ -135,7 +136,7 @@ fn answer(result: &SizeResult) -> Vec<String> {
     answer
 }
 
-/// The lines of which each says the same of a proxy, as one line that names the proxies.
+/// Merges lines that say the same about several proxies into one line that names the proxies.
 fn joined(lines: &[String]) -> Vec<String> {
     let mut said: Vec<(Vec<String>, &str)> = Vec::new();
     for line in lines {
@@ -179,7 +180,7 @@ fn no_latency(result: &SizeResult) -> &str {
     result.no_latency.as_deref().unwrap_or("the result is of an earlier version")
 }
 
-/// A number of requests per second, with a decimal only if it is small.
+/// A number of requests per second, with a decimal if it is small.
 fn number(rate: f64) -> String {
     grouped(rate, usize::from(rate < 10.0))
 }
@@ -247,7 +248,7 @@ fn proxies(result: &SizeResult) -> Table {
     Table::new("predicted use of each proxy", "proxy of", columns, rows).without_empty_columns()
 }
 
-/// Cores over rates, and for each request, so that the bend shows; left to the chart of a page if it `has_chart`.
+/// Cores by rate, in total and per request, so that the bend is visible. Left to the chart of a page if it `has_chart`.
 fn curve(result: &SizeResult, has_chart: bool) -> Section {
     let row = |point: &SizePoint| {
         let per_request = point.cores.times(1e6 / point.rate);
@@ -307,7 +308,7 @@ fn latency(result: &SizeResult) -> Section {
     Section::new(title, blocks)
 }
 
-/// A predicted time, or why there is none.
+/// A predicted time, or the reason why there is none.
 fn predicted(
     latency: &SizeLatency,
     service: Option<&str>,
@@ -424,7 +425,7 @@ fn source(source: &SizeSource) -> String {
     )
 }
 
-/// The method of the numbers, and their limits.
+/// The method of the numbers and its limits.
 fn method(result: &SizeResult) -> Vec<String> {
     let mut lines = vec![
         "CPU time per request is that of plain proxying and of each function, at the busy share of the proxy"

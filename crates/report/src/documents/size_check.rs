@@ -1,4 +1,4 @@
-//! The document of a check of predictions: how far they are from the compositions that a study measured.
+//! The document of a check of predictions: their errors for the compositions that a study measured.
 
 mod charts;
 
@@ -20,7 +20,7 @@ pub fn size_check_of(result: &SizeCheckResult, source: &str) -> Document {
     Document { next: Some(next), ..size_check(result) }
 }
 
-/// The document of a check of a study whose folder is not known, the largest error first.
+/// The document of a check of a study with an unknown folder. The largest error comes first.
 pub fn size_check(result: &SizeCheckResult) -> Document {
     let mut document = Document::new(format!("predict size --check {}", result.study), "", answer(result));
     let usable = usable::of_whole("the errors", result.verdict, &result.findings);
@@ -51,7 +51,7 @@ pub fn size_check(result: &SizeCheckResult) -> Document {
     document
 }
 
-/// The errors, and the compositions whose difference is more than chance.
+/// The errors, and the compositions whose difference is not due to chance.
 fn answer(result: &SizeCheckResult) -> Vec<String> {
     let (Some(mean), Some(worst)) = (result.mean_error_share, result.worst_error_share) else {
         return vec!["No composition can be compared".to_owned()];
@@ -131,7 +131,7 @@ fn compositions(result: &SizeCheckResult) -> Table {
     Table::new(title, "composition", columns, worst_first(result).iter().map(row)).without_empty_columns()
 }
 
-/// All compositions of one reason in a sentence.
+/// A sentence per reason, with all compositions that were left out for it.
 fn left_out(all: &[UncheckedComposition]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for one in all {
@@ -145,7 +145,7 @@ fn left_out(all: &[UncheckedComposition]) -> Vec<String> {
     reasons.into_iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect()
 }
 
-/// Each composition's response time as predicted and as measured.
+/// The predicted and the measured response time of each composition.
 fn response_times(result: &SizeCheckResult) -> Section {
     let row = |one: &CheckedResponse| {
         let cells = |time: Option<&CheckedTime>| {

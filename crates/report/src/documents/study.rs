@@ -30,7 +30,7 @@ use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
 
-/// The document of a study whose file and run folder are not known.
+/// The document of a study with an unknown file and run folder.
 pub fn study(result: &StudyResult) -> Document {
     document(result, None)
 }
@@ -40,15 +40,15 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     document(result, Some(Asked::Study { source, folder }))
 }
 
-/// The document of a mesh that was measured with these options of a command line.
+/// The document of a mesh measured with these command-line options.
 pub fn mesh_of(result: &StudyResult, options: &str) -> Document {
     document(result, Some(Asked::Mesh { options }))
 }
 
-/// The document of a study that is read from its run folder, in which it can be continued.
+/// The document of a study that is read from its run folder and can be resumed there.
 ///
 /// # Errors
-/// The reason why the text is no result of a study.
+/// The reason why the text is not a result of a study.
 pub fn study_in_folder(text: &str, source: &str, folder: &str) -> Result<Document, String> {
     let of = |result: &StudyResult| study_of(result, source, folder);
     kind::document::<StudyBody>(text, of).map_err(|error| error.to_string())
@@ -61,7 +61,7 @@ fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_study(result) });
     let mut sides = by_load::cpu(result);
     sides.extend(side_tables(result));
-    // In a timeline, no arm is compared with another: its first table is about the phases of each.
+    // A timeline compares no arms, so its first table is about the phases of each arm.
     document.table = match result.plan.timeline {
         Some(_) if !sides.is_empty() => Some(sides.remove(0)),
         _ => table(result, &rows),
@@ -72,7 +72,7 @@ fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
     document.next = Some(next(result, asked));
     document.findings = FindingText::all(&result.findings);
     let judged_as = if result.plan.timeline.is_some() { "timeline" } else { "study" };
-    // Of a cluster, the evidence of most of them is missing.
+    // In a cluster, most checks have no evidence.
     if result.environment.cluster.is_none() {
         document.checks_without_finding =
             CheckText::without_finding(judged_as, &result.program, &result.findings);
@@ -82,13 +82,13 @@ fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
     document
 }
 
-/// The arm that proxies and does nothing else.
+/// The arm that only forwards requests.
 const PLAIN: &str = "baseline";
 
-/// Arms that the line about a study that still measures names.
+/// Maximum number of arms in the line about a study that is still running.
 const SO_FAR: usize = 5;
 
-/// The costs so far of a study that still measures, on one line; none without costs in CPU time.
+/// The costs so far of a running study, on one line; none without costs in CPU time.
 pub fn so_far(result: &StudyResult) -> Option<String> {
     let rows = rows(result);
     let cost = |row: &Row<'_>| {
@@ -113,13 +113,13 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
     (!shown.is_empty()).then(|| format!("CPU time that arms add, after {rounds}: {}{more}", shown.join(", ")))
 }
 
-/// The table of costs of a study that still measures; none without a cost, and for a timeline, in which no arm is compared with another.
+/// The table of costs of a running study; none without a cost, and for a timeline, which compares no arms.
 pub(crate) fn table_so_far(result: &StudyResult) -> Option<Table> {
     let is_timeline = result.plan.timeline.is_some();
     if is_timeline { None } else { table(result, &rows(result)) }
 }
 
-/// The document of several sittings: all together as `one` study, and CPU time by sitting.
+/// The document of several sittings: all of them combined as the study `one`, and CPU time by sitting.
 pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
     let mut document = study(one);
     document.sections.insert(0, sittings_section(result, Some(one)));
@@ -141,7 +141,7 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     document
 }
 
-/// The arm that adds most over all sittings, and what its cost holds for.
+/// The arm with the highest cost over all sittings, and the scope of its interval.
 fn answer_of_sittings(result: &SittingsResult) -> Vec<String> {
     let sittings = counted(result.sittings.len() as u64, "sitting");
     let cost = |arm: &SittingArm, measure: CostMeasure| {
@@ -180,7 +180,7 @@ fn sittings_section(result: &SittingsResult, one: Option<&StudyResult>) -> Secti
     Section::new(by_sitting::HEADING, blocks)
 }
 
-/// Returns the cost of plain proxying, and the arm that adds most to it; for a study that is void or was cut short, first the reason.
+/// Returns the cost of plain proxying, and the arm that adds most to it. For a study that is void or incomplete, the reason comes first.
 fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut answer: Vec<String> = findings::cut(result).into_iter().collect();
     let failed = findings::failed(result);
@@ -202,7 +202,7 @@ fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     answer
 }
 
-/// The rows of what was compared for its cost: without copies of the reference and controls.
+/// The rows of arms that were compared for their costs, without copies of the reference and controls.
 fn functions<'r, 'a>(rows: &'r [Row<'a>]) -> impl Iterator<Item = &'r Row<'a>> {
     rows.iter().filter(|row| row.arm.kind != ArmKind::Same && !row.arm.is_control())
 }
@@ -213,7 +213,7 @@ fn above_zero(row: &Row<'_>, measure: CostMeasure) -> Option<Interval> {
     cost.filter(|_| !row.arm.cost.uncertain_signs.contains(&measure))
 }
 
-/// Returns true if the cost of an arm in a measure is above zero, also if only its bounds are known.
+/// Returns true if the cost of an arm in a measure is above zero, even if only its bounds are known.
 fn is_above_zero(row: &Row<'_>, measure: CostMeasure) -> bool {
     let is_bounded_above = || {
         let bound = row.arm.bounds.cost(measure).and_then(|bound| bound.low);
@@ -222,7 +222,7 @@ fn is_above_zero(row: &Row<'_>, measure: CostMeasure) -> bool {
     above_zero(row, measure).is_some() || is_bounded_above()
 }
 
-/// The number of arms whose cost in CPU time is stated, and of those among them that have one above zero.
+/// The number of arms with a stated cost in CPU time, and the number of those whose cost is above zero.
 fn stated_and_clear(rows: &[Row<'_>]) -> (usize, usize) {
     let is_clear =
         |row: &&Row<'_>| is_above_zero(row, CostMeasure::CpuShare) || is_above_zero(row, CostMeasure::CpuUs);
@@ -264,7 +264,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// Returns true if an arm may add more CPU time than `us`, since its cost has no interval.
+/// Returns true if an arm may add more CPU time than `us`, because its cost has no interval.
 fn may_add_more(arm: &ArmResult, us: f64) -> bool {
     let is_bounded_below = |bound: &Bound| bound.high.is_some_and(|high| high <= us);
     arm.kind == ArmKind::Function
@@ -280,17 +280,17 @@ fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let (cpu_load, response_load) = (result.plan.cpu_load_of(&arm.id), result.plan.response_load_of(&arm.id));
     let cpu = if cpu_load == response_load && p50.is_some() { cpu } else { of_load(cpu, cpu_load) };
     let parts: Vec<String> = [cpu, of_load(p50, response_load)].into_iter().flatten().collect();
-    // A study file cannot give this name to another arm.
+    // In a study file, no other arm can have this name.
     let name = if arm.id == PLAIN { format!("Plain proxying (`{PLAIN}`)") } else { format!("`{}`", arm.id) };
     (!parts.is_empty()).then(|| format!("{name} takes {}", parts.join(" and ")))
 }
 
-/// The load that a number holds for, as in `at 4,000 requests/s, uniform arrivals`.
+/// The load of a number, as in `at 4,000 requests/s, uniform arrivals`.
 pub fn at_load(load: &LoadSpec) -> String {
     match (load.loop_, load.rate, load.utilisation) {
         (Loop::Closed, ..) => "at saturation".to_owned(),
         (Loop::Open, Some(rate), _) => {
-            // Uniform arrivals leave no queue behind other callers.
+            // With uniform arrivals, no queue forms behind other callers.
             let arrivals =
                 load.arrivals.as_ref().map_or_else(String::new, |arrivals| format!(", {arrivals} arrivals"));
             format!("at {} requests/s{arrivals}", grouped(rate, 0))
@@ -308,7 +308,7 @@ fn has_quiet(rows: &[Row<'_>]) -> bool {
 fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
     let mut columns: Vec<Column> =
         OF_SLICES.iter().map(|(_, heading, priority)| Column::new(*heading, *priority)).collect();
-    // A narrow output keeps one of the two.
+    // A narrow output keeps one of the two columns.
     if has_quiet(rows) {
         columns.iter_mut().filter(|column| column.heading == "p99 us").for_each(|column| column.priority = 7);
     }
@@ -343,7 +343,7 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
     (!table.columns.is_empty()).then_some(table)
 }
 
-/// The arms that others are compared with, each once.
+/// The reference arms, each once.
 fn others<'r>(rows: &'r [Row<'_>]) -> Vec<&'r str> {
     let mut all: Vec<&str> = rows.iter().filter_map(|row| row.arm.compared_with.as_deref()).collect();
     all.sort_unstable();
@@ -351,7 +351,7 @@ fn others<'r>(rows: &'r [Row<'_>]) -> Vec<&'r str> {
     all
 }
 
-/// The arm in words, and the arm that it is compared with if that is not the main baseline.
+/// The name of an arm, with its reference arm if that is not the main baseline.
 fn summary(result: &StudyResult, row: &Row<'_>) -> String {
     let other = row.arm.compared_with.as_ref().filter(|other| **other != result.plan.baseline);
     let parts = [Some(row.arm.summary.clone()), other.map(|other| format!("compared with {other}"))];
@@ -359,7 +359,7 @@ fn summary(result: &StudyResult, row: &Row<'_>) -> String {
     parts.join("; ")
 }
 
-/// The meaning of the mark of arms that have a load of their own, one sentence for each such load.
+/// Explanations of the mark of arms with their own load, one sentence for each such load.
 fn own_loads(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let is_marked = |load: &&LoadSpec| rows.iter().any(|row| own_load(result, row.arm) == Some(*load));
     let sentence = |load: &LoadSpec| {
@@ -369,7 +369,7 @@ fn own_loads(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     result.plan.loads.iter().filter(is_marked).map(sentence).collect()
 }
 
-/// The columns that the table lacks because no arm has a number in them, and loosened thresholds.
+/// The columns that the table lacks because no arm has a number in them, and the loosened thresholds.
 fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut notes = words::loosened(&result.loosened);
     notes.extend(own_loads(result, rows));

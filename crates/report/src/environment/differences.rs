@@ -1,4 +1,4 @@
-//! Differences between runs in what their numbers depend on: the programs, the machine, and the options that they were asked for with.
+//! Differences between runs in the conditions of their numbers: the programs, the machine, and the requested options.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use serde_json::Value;
 use super::{commit, memory, numbers};
 use crate::findings::listed;
 
-/// The names of properties that need each other: a digest says nothing where the version differs already.
+/// Two related properties: a different digest adds nothing if the versions already differ.
 const PROXY: &str = "proxy";
 const DIGEST: &str = "executable of the proxy";
-/// Characters of a digest that tell it from another.
+/// Number of digits that identify a digest.
 const DIGITS: usize = 12;
-/// Properties that a sentence names.
+/// Maximum number of properties in a sentence.
 const NAMED: usize = 3;
-/// Value of an option that has parts.
+/// Value of an option that consists of parts.
 const SET: &str = "set";
-/// Longest values in a sentence, characters.
+/// Maximum length of a value in a sentence, in characters.
 const LONGEST: usize = 40;
 
-/// Parts of a plan that say what became of it, or that are drawn for each run.
+/// Parts of a plan that are outcomes, or are drawn at random in each run.
 const NO_OPTIONS: [&str; 7] = [
     "ended_early",
     "resumed_after_rounds",
@@ -31,7 +31,7 @@ const NO_OPTIONS: [&str; 7] = [
     "wall_seconds",
 ];
 
-/// A property of a run in words.
+/// A property of a run as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Property {
     /// Its name, as in the environment section, or in the plan of the result.
@@ -56,10 +56,10 @@ impl Property {
     }
 }
 
-/// The properties that the envelope of a result states, in the words of its environment section.
+/// The properties in the envelope of a result, with the names of its environment section.
 pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) -> Vec<Property> {
     let mut all = vec![Property::new("hoptax", format!("{}{}", program.version, commit(program)))];
-    // Nothing is known of the machine of another tool.
+    // The machine of another tool is unknown.
     let Some(environment) = environment.filter(|environment| !environment.cpu_model.is_empty()) else {
         return all;
     };
@@ -97,13 +97,13 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
                 .unwrap_or_default(),
         ),
     ];
-    // Others are not stated, or stated as nothing.
+    // Drop properties that are missing or empty.
     let stated = of_machine.into_iter().filter(|(_, value)| !value.is_empty());
     all.extend(stated.map(|(name, value)| Property::new(name, value)));
     all
 }
 
-/// The options in the plan of a result, by their names there.
+/// The options in the plan of a result, with their names there.
 pub(crate) fn of_plan(plan: &Value) -> Vec<Property> {
     let mut all = Vec::new();
     flatten("", plan, &mut all);
@@ -111,7 +111,7 @@ pub(crate) fn of_plan(plan: &Value) -> Vec<Property> {
     all
 }
 
-/// The limits of checks that were loosened.
+/// The loosened limits of checks.
 pub(crate) fn of_limits(loosened: &[Loosened]) -> Property {
     let each = loosened.iter().map(|one| format!("{} {}", one.name, one.value)).collect::<Vec<_>>();
     Property::new("loosened limits", if each.is_empty() { "none".to_owned() } else { each.join(", ") })
@@ -122,7 +122,7 @@ fn flatten(path: &str, value: &Value, all: &mut Vec<Property>) {
     let name_of = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
     match value {
         Value::Object(fields) => {
-            // Another run may have none, and then states nothing of what is in it.
+            // If another run lacks this part, it has none of the options inside it.
             if !path.is_empty() {
                 all.push(Property::new(path, SET));
             }
@@ -130,9 +130,9 @@ fn flatten(path: &str, value: &Value, all: &mut Vec<Property>) {
                 flatten(&below(name), field, all);
             }
         }
-        // Such as loads: each by its name, wherever it stands.
+        // For example loads: identify each by its name, regardless of its position.
         Value::Array(items) if !items.is_empty() && items.iter().all(|item| name_of(item).is_some()) => {
-            // One that only one run has, too.
+            // Also for an item that only one run has.
             if !path.is_empty() {
                 let mut names: Vec<String> = items.iter().filter_map(name_of).collect();
                 names.sort_unstable();
@@ -142,7 +142,7 @@ fn flatten(path: &str, value: &Value, all: &mut Vec<Property>) {
                 flatten(&below(&name_of(item).unwrap_or_default()), item, all);
             }
         }
-        // A plan that is no object names no option.
+        // A plan that is not an object has no options.
         _ if path.is_empty() => {}
         other => all.push(Property::new(path, in_words(other))),
     }
@@ -157,7 +157,7 @@ fn in_words(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.is_empty() => none(),
         Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
-        // As a person writes it: `10` for a whole number of seconds.
+        // As a person would write it: `10` for a whole number of seconds.
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
             Some(value) => value.to_string(),
             None => number.to_string(),
@@ -166,7 +166,7 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-/// The properties in which runs differ, in the order in which they are first stated. What a result does not state is no difference.
+/// The properties in which runs differ, in the order of their first occurrence. A property that a result does not state is no difference.
 pub(crate) fn differences(runs: &[Vec<Property>]) -> Vec<Difference> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all: Vec<Difference> = Vec::new();

@@ -2,7 +2,7 @@
 
 use hoptax_result::CountedTime;
 
-/// Bins per factor of ten. A bin is then 12 % wide, far wider than the resolution of the histograms.
+/// Bins per factor of ten. Each bin is then 12 % wide, which is much coarser than the resolution of the histograms.
 const BINS_PER_DECADE: f64 = 20.0;
 
 /// Nanoseconds of a microsecond.
@@ -15,7 +15,7 @@ pub(super) struct CountedBin {
     pub(super) count: u64,
 }
 
-/// The bins, also empty ones between others.
+/// The bins, including empty ones between others.
 pub(super) fn bins(times: &[CountedTime]) -> Vec<CountedBin> {
     let mut bins: Vec<CountedBin> = Vec::new();
     for time in times.iter().filter(|time| time.count > 0) {
@@ -31,7 +31,7 @@ pub(super) fn bins(times: &[CountedTime]) -> Vec<CountedBin> {
 
 /// The bin of a time.
 pub(super) fn bin_of(us: f64) -> i32 {
-    // A time at the end of a bin belongs to it, whatever the rounding.
+    // A time at the end of a bin belongs to it, despite rounding.
     let exact = BINS_PER_DECADE * us.max(1.0 / NS_PER_US).log10();
     (exact - 1e-9).ceil() as i32
 }

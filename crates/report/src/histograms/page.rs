@@ -7,7 +7,7 @@ use crate::chart::{Bin, Chart, Distribution, Distributions, Tone, drawn};
 use crate::document::{Block, Document, Section};
 use crate::numbers::grouped;
 
-/// Share of the responses of each arm that may be beyond either end of the scale. A few stalls would otherwise compress all.
+/// Share of each arm's responses that may be beyond either end of the scale. Otherwise, a few stalls would compress all distributions.
 const BEYOND: f64 = 0.001;
 /// Quantiles below each picture.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p99", 0.99)];
@@ -63,7 +63,7 @@ fn total(times: &[CountedTime]) -> u64 {
     times.iter().map(|time| time.count).sum()
 }
 
-/// The smallest time that at least this share of the responses does not exceed; none without responses.
+/// The smallest time that is at least as long as this share of the responses; none without responses.
 pub(crate) fn quantile_ns(times: &[CountedTime], share: f64) -> Option<u64> {
     let wanted = (share * total(times) as f64).ceil().max(1.0) as u64;
     let mut sum = 0;

@@ -1,4 +1,4 @@
-//! CPU time by layer as bars: one for each arm, of one piece for each layer.
+//! CPU time by layer as bars: one bar per arm, with a segment for each layer.
 
 use hoptax_result::{ArmResult, LayerUse, StudyResult};
 
@@ -35,7 +35,7 @@ pub(crate) fn bars(result: &StudyResult) -> Option<Bars> {
     })
 }
 
-/// CPU time of all layers of an arm, us.
+/// Total CPU time of all layers of an arm, us.
 fn whole_us(arm: &ArmResult) -> f64 {
     arm.layers.iter().map(|layer| layer.cpu_us_per_request.estimate).sum()
 }

@@ -1,4 +1,4 @@
-//! CPU time by frame as a flame graph: one for each arm, beside the arm that it is compared with.
+//! CPU time by frame as flame graphs: one for each arm, compared with its reference arm.
 
 use hoptax_result::{ArmResult, FrameUse, StudyResult};
 use hoptax_stats::mean_over_rounds;
@@ -18,12 +18,12 @@ pub(crate) fn flame(result: &StudyResult) -> Option<Flame> {
     })
 }
 
-/// None without frames, and with fewer than two rounds, of which no interval is known.
+/// None without frames, and with fewer than two rounds, which allow no interval.
 fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
     let rounds = arm.frames.iter().map(|frame| frame.own_us.len()).max()?;
     let is_compared = arm.frames.iter().any(|frame| !frame.compared_us.is_empty());
     let wholes = with_calls(&arm.frames, rounds);
-    // The first frame is around all others.
+    // The first frame encloses all others.
     let all_us = mean_over_rounds(&wholes.first()?.own_us, confidence)?.estimate;
     let time = |times: &Times| times.time(is_compared, confidence, all_us);
     let frame = |(frame, whole): (&FrameUse, Times)| {
@@ -48,12 +48,12 @@ fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
 #[derive(Clone)]
 struct Times {
     own_us: Vec<f64>,
-    /// The times of the arm that it is compared with.
+    /// The times of the reference arm.
     compared_us: Vec<f64>,
 }
 
 impl Times {
-    /// The times of a frame alone. A frame without samples has none in all rounds.
+    /// The times of a frame itself, without its callees. A frame without samples has zero in all rounds.
     fn from_frame(frame: &FrameUse, rounds: usize) -> Self {
         let all = |us: &[f64]| if us.is_empty() { vec![0.0; rounds] } else { us.to_vec() };
         Self { own_us: all(&frame.own_us), compared_us: all(&frame.compared_us) }
@@ -87,14 +87,14 @@ impl Times {
     }
 }
 
-/// A time as a share of all; a dash if all is nothing.
+/// A time as a share of the total; a dash if the total is zero.
 fn share(us: f64, all_us: f64) -> String {
     if all_us > 0.0 { percent(us / all_us, 1) } else { "-".to_owned() }
 }
 
-/// The times of frames with all that they call, in the order of the frames.
+/// The times of frames including their callees, in the order of the frames.
 fn with_calls(frames: &[FrameUse], rounds: usize) -> Vec<Times> {
-    // From the last: those that a frame calls come after it. `open` are those whose caller is still to come, the nearest last.
+    // Go backwards, because callees come after their caller. `open` has the frames whose caller has not been reached, the nearest last.
     let mut open: Vec<(u32, Times)> = Vec::new();
     let mut sums: Vec<Times> = Vec::new();
     for frame in frames.iter().rev() {

@@ -1,4 +1,4 @@
-//! The view of a load: its latest numbers, and their course.
+//! The view of a running load: its latest numbers and their course.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use ratatui_core::text::{Line, Span};
 use super::{Room, Sheet, faint, progress_line};
 use crate::numbers::{byte_rate, duration, grouped};
 
-/// The most lines of numbers that are kept: more than a terminal has columns.
+/// Maximum number of samples to keep, more than a terminal has columns.
 const MOST: usize = 500;
-/// Columns of the name of a number.
+/// Width of the name of a number, in columns.
 const NAME: usize = 15;
-/// Columns of its value.
+/// Width of its value, in columns.
 const VALUE: usize = 12;
-/// Columns of the highest value of its course.
+/// Width of the maximum of its course, in columns.
 const HIGHEST: usize = 19;
-/// The fewest columns of a course.
+/// Minimum width of a course, in columns.
 const SHORTEST: u16 = 10;
-/// The bars of a course: none, and each eighth of the height of a line.
+/// The characters of a course: blank, and each eighth of the height of a line.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The numbers of a load so far, of each half second.
+/// The numbers of a load so far, one sample per half second.
 #[derive(Clone, Debug, Default)]
 pub struct LoadCourse {
     lines: VecDeque<LiveLine>,
@@ -54,7 +54,7 @@ const SERIES: [Series; 4] = [
     Series { name: "send lag p99", value: |line| line.send_lag_p99_us, text: time },
 ];
 
-/// Those below the errors, which a low terminal loses first.
+/// Numbers below the errors. A terminal with few lines drops them first.
 const BELOW: [Series; 2] = [
     Series { name: "bodies", value: |line| line.body_bytes_per_s, text: byte_rate },
     Series { name: "connections", value: |line| line.connections.map(|count| count as f64), text: whole },
@@ -85,7 +85,7 @@ pub(super) fn view(course: &LoadCourse, room: Room) -> Buffer {
     sheet.finished()
 }
 
-/// A row for each number that is told.
+/// A row for each known number.
 fn rows(all: &[Series], now: &LiveLine, course: &LoadCourse, sheet: &mut Sheet) {
     for series in all {
         let Some(value) = (series.value)(now) else { continue };
@@ -96,7 +96,7 @@ fn rows(all: &[Series], now: &LiveLine, course: &LoadCourse, sheet: &mut Sheet) 
     }
 }
 
-/// The name of a number, its latest value, and its course with the highest value in it, if there is room for that.
+/// Draws the name of a number, its latest value, and its course with its maximum if there is room.
 fn draw(series: &Series, value: f64, values: &[f64], row: Rect, buffer: &mut Buffer) {
     let begin = format!("{:<NAME$}{:>VALUE$}", series.name, (series.text)(value));
     buffer.set_line(row.x, row.y, &Line::from(begin), row.width);
@@ -113,7 +113,7 @@ fn draw(series: &Series, value: f64, values: &[f64], row: Rect, buffer: &mut Buf
     buffer.set_line(row.x + x + width, row.y, &highest, HIGHEST as u16);
 }
 
-/// A bar for each value, whose height is its share of the highest, rounded down.
+/// A bar for each value. Its height is the share of the maximum, rounded down.
 fn bars(values: &[f64]) -> String {
     let values: Vec<u128> = values.iter().map(|value| u128::from(value.round() as u64)).collect();
     let highest = values.iter().copied().max().unwrap_or_default().max(1);

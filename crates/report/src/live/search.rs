@@ -1,4 +1,4 @@
-//! The view of a search for a rate: what is known so far, on a line from the lowest rate to the highest.
+//! The view of a running search for rates: the bounds known so far, on a line from the lowest rate to the highest.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Style as CellStyle};
@@ -12,40 +12,40 @@ const LONGEST: usize = 50;
 /// The fewest columns of a line of rates.
 const SHORTEST: usize = 10;
 
-/// A search that runs.
+/// A running search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
     /// Trials so far.
     pub trials: u64,
-    /// The part that runs now, in words.
+    /// The current step as text.
     pub now: String,
-    /// Each rate that is looked for: one for each goal, or for each arm.
+    /// Each searched rate: one per goal or per arm.
     pub known: Vec<KnownRate>,
     /// Elapsed time, seconds.
     pub elapsed_s: f64,
-    /// Expected time of the whole, seconds.
+    /// Expected total time, seconds.
     pub expected_s: f64,
-    /// The time at which it ends at the latest, seconds.
+    /// Time limit, seconds.
     pub most_s: f64,
 }
 
-/// A rate that is looked for, requests per second.
+/// A rate that is searched for, requests per second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownRate {
     /// The objectives, or the arm.
     pub of: String,
-    /// The highest rate that is known to hold; none so far.
+    /// The highest rate known to hold; none so far.
     pub holds: Option<f64>,
-    /// The lowest that is known to fail; none so far.
+    /// The lowest rate known to fail; none so far.
     pub fails: Option<f64>,
     /// The lowest rate of the search.
     pub min: f64,
-    /// The highest.
+    /// The highest rate of the search.
     pub max: f64,
 }
 
 impl KnownRate {
-    /// The bounds in words.
+    /// The bounds as text.
     fn words(&self) -> String {
         match (self.holds, self.fails) {
             (Some(low), Some(high)) => format!("{} to {}/s", rate(low), rate(high)),
@@ -55,8 +55,8 @@ impl KnownRate {
         }
     }
 
-    /// The columns, of `width`, up to the rate that holds and up to the one that fails. Equal ratios of rates are equally long, as the
-    /// search takes steps by ratios.
+    /// The columns, out of `width`, up to the rate that holds and up to the one that fails. The scale is logarithmic, because the search
+    /// takes steps by ratios.
     fn columns(&self, width: usize) -> (usize, usize) {
         let (min, max) = (self.min.max(f64::MIN_POSITIVE), self.max);
         let at = |rate: f64| ((rate / min).ln() / (max / min).ln()).clamp(0.0, 1.0);
@@ -65,7 +65,7 @@ impl KnownRate {
         if !(holds.is_finite() && fails.is_finite()) {
             return (0, width);
         }
-        // A rate on the border of two columns stays there in spite of rounding.
+        // Add a small number, so that rounding does not move a rate on the border of two columns.
         let holds = (holds * width as f64 + 1e-9).floor() as usize;
         let fails = (fails * width as f64 - 1e-9).ceil() as usize;
         (holds.min(width), fails.clamp(holds.min(width), width))
@@ -76,7 +76,7 @@ pub(super) fn view(search: &Search, room: Room) -> Buffer {
     let mut sheet = Sheet::new(room);
     let left = duration(search.expected_s - search.elapsed_s);
     let most = duration(search.most_s - search.elapsed_s);
-    // A search that takes longer than expected ends when its time is over, if not before.
+    // A search that takes longer than expected ends at its time limit at the latest.
     let left = if search.expected_s > search.elapsed_s {
         format!("about {left} left, at most {most}")
     } else {

@@ -1,4 +1,4 @@
-//! The view of a study that measures: round, time left, and the costs so far.
+//! The view of a running study: round, remaining time, and the costs so far.
 
 use hoptax_result::StudyResult;
 use ratatui_core::buffer::Buffer;
@@ -11,23 +11,23 @@ use crate::numbers::counted;
 use crate::render::terminal;
 use crate::table::Table;
 
-/// The most rows of the table. The view stays below what is read, and above what is typed.
+/// Maximum number of rows. The view must leave room for the text above it.
 const ROWS: usize = 16;
-/// Lines of a table besides its rows: its title, its heading, the columns without room.
+/// Lines of a table besides its rows: its title, its heading, and the list of columns without room.
 const AROUND_ROWS: usize = 3;
-/// The fewest rows of a table that says something, the line for the rest among them.
+/// Minimum number of rows of a useful table, including the line for the rest.
 const FEWEST_ROWS: usize = 2;
 
-/// A study that measures.
+/// A running study.
 #[derive(Clone, Debug)]
 pub struct Study<'a> {
     /// The round, or another activity.
     pub now: String,
-    /// The share that is done, 0 to 1: of the study, or of the round if the number of rounds is not known.
+    /// The completed share, from 0 to 1: of the study, or of the round if the number of rounds is unknown.
     pub done_share: f64,
-    /// The time left in words, if it is known.
+    /// The remaining time as text, if known.
     pub left: Option<String>,
-    /// The costs so far; none before there are any.
+    /// The costs so far; none before the first ones.
     pub so_far: Option<&'a CostsSoFar>,
 }
 

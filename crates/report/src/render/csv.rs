@@ -1,4 +1,4 @@
-//! The tables of a document as comma-separated values: a line for each cell, so that tables of different columns share one file.
+//! The tables of a document as comma-separated values: a line for each cell, so that tables with different columns share one file.
 
 use crate::csv::quoted;
 use crate::document::Document;
@@ -7,11 +7,11 @@ use crate::table::Cell;
 
 const HEADER: &str = "table,row,column,text,estimate,low,high,unit,basis,sign\n";
 
-/// The characters with which a spreadsheet lets a formula begin, in both widths, and those that it skips before one:
+/// The characters that begin a formula in a spreadsheet, in both widths, and those that a spreadsheet skips before one:
 /// <https://owasp.org/www-community/attacks/CSV_Injection>.
 const BEGIN_OF_FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// All cells that state something.
+/// All cells that are not empty.
 pub fn text(document: &Document) -> String {
     let mut text = HEADER.to_owned();
     for table in document.tables() {
@@ -37,19 +37,19 @@ fn fields(cell: &Cell) -> String {
         Basis::Predicted => "predicted",
         Basis::Unknown(_) => "unknown",
     };
-    // Empty for a level, and for a difference whose sign is supported or was not judged.
+    // Empty for a level, and for a difference whose sign is certain or was not judged.
     let sign = if *has_uncertain_sign { "uncertain" } else { "" };
     let [estimate, low, high] = [estimate, low, high].map(number);
     format!("{},{estimate},{low},{high},{unit},{basis},{sign}", quoted(&cell.text()))
 }
 
-/// A text that may be a name of strangers. It stays as it is, but for an apostrophe before what a spreadsheet would run as a formula.
+/// Makes a text from untrusted sources safe: adds an apostrophe before text that a spreadsheet would run as a formula.
 fn inert(text: &str) -> String {
     let is_formula = text.starts_with(BEGIN_OF_FORMULA) && !is_amount(text);
     if is_formula { quoted(&format!("'{text}")) } else { quoted(text) }
 }
 
-/// True if a text is a number with a sign, and perhaps with its unit: nothing in it calls a function, another program or another file.
+/// True if a text is a signed number, possibly with its unit, which calls no function, program or file.
 fn is_amount(text: &str) -> bool {
     let is_of_amount = |c: char| c.is_alphanumeric() || " .,%±/".contains(c);
     text.strip_prefix(['+', '-'])

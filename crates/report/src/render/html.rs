@@ -1,38 +1,38 @@
-//! A document as one HTML file: the page of `ui/` with the document inside. It loads nothing, from disk or elsewhere; the page of a server
-//! may ask that server.
+//! A document as one HTML file: the page of `ui/` with the document inside. It loads nothing from disk or network; a page from a server may
+//! send requests to that server.
 
 use serde_json::Result;
 
 use crate::document::Document;
 
-/// The page that `make ui` builds, with places for the title, the answer in words, and the document.
+/// The page built by `make ui`, with placeholders for the title, the answer as text, and the document.
 const PAGE: &str = include_str!("../../../../ui/dist/report.html");
-/// The places, in their order.
+/// The placeholders, in their order.
 const PLACES: [&str; 5] = [POLICY_END, "{{ title }}", ROOT, "{{ words }}", "{{ document }}"];
 
 /// Start of the policy in the page.
 const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
 /// End of the policy in the page.
 const POLICY_END: &str = "; img-src data:";
-/// Addition to the policy with which a page may ask the server that it comes from, and no other.
+/// Addition to the policy that lets a page send requests only to its own server.
 const CONNECT: &str = "; connect-src 'self'";
-/// The element that the page is drawn in. Its attributes say what the page is told.
+/// The root element of the page. Its attributes carry settings.
 const ROOT: &str = "<div id=\"page\"";
 
-/// The facts that a server tells its page. The page of a file is told nothing, so it asks nobody.
+/// Settings that a server passes to its page. A page in a file has none, so it sends no requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'a> {
-    /// The path of the API, without a slash at its end.
+    /// The path of the API, without a trailing slash.
     pub api: &'a str,
-    /// True if configurations may be sent to be priced.
+    /// True if users may send configurations to be priced.
     pub allows_bills: bool,
-    /// The run of the store that the page is about; None for that of the history, and of several runs.
+    /// The run of the store that the page shows; None for the page of the history, and for a comparison of several runs.
     pub run: Option<i64>,
-    /// The names of the formats of other tools that the API has the run in.
+    /// The names of other tools' formats in which the API offers the run.
     pub exports: &'a [&'a str],
-    /// The address of the form with the settings of the run, behind the hash of the page of the history; None if they are not known.
+    /// The fragment of the history page's URL that opens the form with the settings of the run; None if the settings are unknown.
     pub again: Option<&'a str>,
-    /// The runs that are beside each other on the page, the reference first; empty on other pages.
+    /// The runs that the page compares, the reference first; empty on other pages.
     pub compared: &'a [i64],
 }
 
@@ -44,7 +44,7 @@ pub fn page(document: &Document) -> Result<String> {
     filled(document, "", "")
 }
 
-/// The page of a document as a server shows it: with loads to start, and files to download.
+/// The page of a document as a server sends it, with forms to start loads and files to download.
 ///
 /// # Errors
 /// As [`page`].
@@ -68,9 +68,9 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     )
 }
 
-/// The page with an addition to its policy and with attributes of its element.
+/// The page with an addition to its policy and with attributes of its root element.
 fn filled(document: &Document, more_policy: &str, attributes: &str) -> Result<String> {
-    // In JSON, `<` is only in texts. A text that would end the element is none then.
+    // In JSON, `<` occurs only in strings. Escape it, so that no string can end the script element.
     let json = serde_json::to_string(document)?.replace('<', "\\u003c");
     let title = escaped(&format!("{} - hoptax", document.subject));
     let mut page = String::with_capacity(PAGE.len() + json.len());
@@ -87,18 +87,18 @@ fn filled(document: &Document, more_policy: &str, attributes: &str) -> Result<St
     Ok(page)
 }
 
-/// The Content-Security-Policy of the page, for servers of it. It allows the script of the page by its hash, and no other.
+/// The Content-Security-Policy of the page, for servers. It allows only the page's own script, by its hash.
 pub fn policy() -> &'static str {
     let (_, rest) = PAGE.split_once(POLICY).unwrap_or_default();
     rest.split_once('"').map_or("default-src 'none'", |(policy, _)| policy)
 }
 
-/// The Content-Security-Policy of [`served_page`], for servers of it.
+/// The Content-Security-Policy of [`served_page`], for servers.
 pub fn served_policy() -> String {
     format!("{}{CONNECT}", policy())
 }
 
-/// Returns the text for a browser without scripts: the answer, and the place of the rest.
+/// Returns the text for a browser without scripts: the answer, and where to find the rest.
 fn words(document: &Document) -> String {
     let answer =
         document.answer.iter().map(|sentence| format!("<p>{}.</p>", escaped(sentence.trim_end_matches('.'))));
@@ -106,7 +106,7 @@ fn words(document: &Document) -> String {
     answer.chain([rest.to_owned()]).collect()
 }
 
-/// Text that is not markup.
+/// Escapes markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

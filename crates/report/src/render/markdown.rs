@@ -37,12 +37,12 @@ pub fn text(document: &Document) -> String {
 
 fn section(section: &Section) -> String {
     let blocks: String = section.blocks.iter().map(block).collect();
-    // Pictures have no form in Markdown.
+    // Charts have no Markdown form.
     if blocks.is_empty() {
         return blocks;
     }
     if section.folded {
-        // Between the tags, the title is HTML.
+        // Inside the tags, the title is HTML.
         let title = section.title.replace('&', "&amp;").replace('<', "&lt;");
         return format!("<details><summary>{title}</summary>\n\n{blocks}</details>\n\n");
     }
@@ -92,14 +92,14 @@ fn finding(finding: &FindingText) -> String {
     )
 }
 
-/// A code span. A backtick would end it.
+/// A code span. Backticks inside would end it.
 fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'"))
 }
 
-/// Escapes markup outside of code spans, in which it has no effect and escapes would be visible.
+/// Escapes markup outside of code spans. Inside them, markup has no effect, and escapes would be visible.
 fn escape(text: &str) -> String {
-    // Without its end, a backtick begins no code.
+    // An unmatched backtick does not begin a code span.
     if text.matches('`').count() % 2 == 1 {
         return escape_words(text);
     }

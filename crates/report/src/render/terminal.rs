@@ -11,17 +11,17 @@ use crate::style::Paint;
 use crate::table::Table;
 use table::MostRows;
 
-/// Lines of the first screen, if its answer and its limits leave room for a table of at least [`FEWEST_ROWS`].
+/// Maximum number of lines of the first screen, if its answer and its limits leave room for a table of at least [`FEWEST_ROWS`].
 const LINES: usize = 40;
-/// Rows of a table on the first screen, the line for the rest among them.
+/// Maximum number of table rows on the first screen, including the line for the rest.
 const ROWS: usize = 24;
-/// Rows that any first screen has, the line for the rest among them.
+/// Minimum number of table rows on any first screen, including the line for the rest.
 const FEWEST_ROWS: usize = 8;
-/// Lines of a table besides its rows: its heading, what there is no room for, and one before and after it.
+/// Lines of a table besides its rows: its heading, the list of columns without room, and a blank line before and after it.
 const AROUND_ROWS: usize = 4;
-/// Lines of notes, the line for the rest among them.
+/// Maximum number of lines of notes, including the line for the rest.
 const NOTES: usize = 8;
-/// Lines for the limits of the verdict, the line for the rest among them.
+/// Maximum number of lines for findings that limit the verdict, including the line for the rest.
 const LIMITS: usize = 7;
 
 /// The first screen: the answer, one table, the limits of the verdict, the next command, the page.
@@ -43,12 +43,12 @@ pub fn screen(document: &Document, style: Style) -> String {
         + &rest
 }
 
-/// A table with as many columns as fit, and with at most this many lines of rows; the line for the rest says that `details` has it.
+/// A table with as many columns as fit and at most `rows` lines of rows. The line for the rest says that `details` prints all.
 pub(crate) fn table_text(table: &Table, style: Style, rows: usize, details: &str) -> String {
     table::text(table, style, Some(MostRows { rows, details }))
 }
 
-/// The first screen, with every row of its table, and then all sections and findings.
+/// The first screen with all rows of its table, followed by all sections and findings.
 pub fn details(document: &Document, style: Style) -> String {
     let mut text = head(document, style, "the details");
     if let Some(main) = &document.table {
@@ -72,7 +72,7 @@ pub fn details(document: &Document, style: Style) -> String {
     text
 }
 
-/// A text of a document with the name of its details.
+/// Replaces the phrase for the details in a text with the name of the option or command.
 fn with_details(text: &str, details: &str) -> String {
     text.replace(IN_DETAILS, &format!("in {details}"))
 }
@@ -103,7 +103,8 @@ fn notes(document: &Document, style: Style) -> String {
     text
 }
 
-/// The first paragraphs that fit into `most` lines, whole, with one line left for the rest if there is a rest, and its number.
+/// The first paragraphs that fit into `most` lines completely, and the number of the others. If there are others, one line is left for
+/// them.
 fn first(paragraphs: &[String], most: usize) -> (&[String], usize) {
     let lines = |count: usize| paragraphs.iter().take(count).map(|one| one.lines().count()).sum::<usize>();
     let all = paragraphs.len();
@@ -143,7 +144,7 @@ fn limits(document: &Document, style: Style) -> String {
     text
 }
 
-/// The next step; without one of its own, that to the details, if a command prints them.
+/// The next step. If the document has none and a command prints the details, that command.
 fn next(document: &Document, style: Style) -> String {
     let details = document.details.as_ref();
     let to_details =
@@ -151,7 +152,7 @@ fn next(document: &Document, style: Style) -> String {
     document.next.as_ref().or(to_details.as_ref()).map_or_else(String::new, |one| step(one, style))
 }
 
-/// A next step. A command stays on one line, from which it can be copied.
+/// A next step. A command stays on one line, so that it can be copied.
 fn step(next: &Next, style: Style) -> String {
     let command = written_out(&next.command);
     let line = format!("next: {command}   {}", next.purpose);
@@ -166,7 +167,7 @@ fn page(document: &Document) -> String {
 
 fn section(section: &Section, style: Style) -> String {
     let blocks: String = section.blocks.iter().map(|one| block(one, style)).collect();
-    // Pictures have no form on a terminal.
+    // Charts have no form on a terminal.
     if blocks.is_empty() {
         return blocks;
     }

@@ -1,4 +1,4 @@
-//! Bills of configurations that are sent, which are jobs.
+//! Bills of configurations from clients, which are jobs.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::metrics::Refused;
 use crate::problem::Problem;
 use crate::wanted::{MAX_CONFIGURATION_BYTES, WantedBill};
 
-/// The largest body of a request: each byte of a configuration may take two in JSON, as a line break does.
+/// Maximum size of a request body: each byte of a configuration may take two in JSON, as a line break does.
 const MAX_BODY_BYTES: usize = 2 * MAX_CONFIGURATION_BYTES + 64 * 1024;
 
-/// Why configurations are refused unless the server was started for them.
+/// Error for configurations if the server was started without bills.
 const OFF: &str = "bills are off on this server, because a configuration may do more than its checks know: allow them with \
      `hoptax serve --allow-bills` to people who might as well have a shell on its machine";
 
@@ -61,7 +61,7 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     if !app.allows_bills {
         return Err(Problem::new(StatusCode::FORBIDDEN, OFF));
     }
-    // Before the body is received: beside a job, it would take memory and a processor for nothing.
+    // Check before receiving the body, which would waste memory and a processor while a job is running.
     start::room(&app, Kind::Bill)?;
     let upload = app.upload().ok_or_else(|| {
         app.metrics.refused(Refused::Uploads);
@@ -72,11 +72,11 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     let wanted: WantedBill = start::body(request).await?;
     let (text, priced) = wanted.bounded().map_err(Problem::bad_input)?;
     let (name, turn) = (priced.name.clone(), start::turn(&app, Kind::Bill).await?);
-    // A client that leaves ends no reading, so its place and its turn last until the end of that.
+    // Reading continues if the client disconnects, so the permit and the turn must last until it ends.
     let (dropped, turn) = blocking(move || {
         let _upload = upload;
         let dropped = Dropped::new(&text, priced).map_err(|failure| match failure.kind {
-            // Each line of a configuration may be a problem.
+            // Cut the text: each line of a configuration may be a problem.
             FailureKind::BadInput => Problem::bad_input(cut(&format!("`configuration`: {failure}"))),
             _ => Problem::internal(failure),
         })?;

@@ -56,7 +56,7 @@ async fn compare(
 ) -> Result<impl IntoResponse, Problem> {
     let turn = app.comparison().await;
     blocking(move || {
-        // A client that leaves ends no comparison, so the next one waits for this, too.
+        // The comparison continues if the client disconnects, so the next one must wait for it.
         let _turn = turn;
         json(&chosen.document(&app.history)?)
     })

@@ -1,4 +1,4 @@
-//! Jobs: how they are, what becomes of them, and their stop.
+//! Jobs: their state, their events, and stopping them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Labels of runs, one of which sets a run as reference.
+//! Labels of runs. One label makes a run the reference.
 
 use std::sync::Arc;
 

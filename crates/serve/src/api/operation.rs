@@ -1,4 +1,4 @@
-//! The form of an operation of the API.
+//! The description of an operation of the API.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ pub(crate) type Schematic = fn(&mut SchemaGenerator) -> Schema;
 pub(crate) struct Operation {
     /// Its method.
     pub(crate) verb: Verb,
-    /// Its path, below that of the API. Parameters are in braces, which axum and OpenAPI write alike.
+    /// Its path, relative to that of the API. Parameters are in braces, which is the syntax of both axum and OpenAPI.
     pub(crate) path: &'static str,
     /// A name for programs.
     pub(crate) id: &'static str,
     /// Its effect, in one sentence.
     pub(crate) summary: &'static str,
-    /// The parameters in its path, in their order, and then those of its query.
+    /// The parameters of its path, in their order, followed by those of its query.
     pub(crate) parameters: &'static [Parameter],
     /// The body of a request; None if it has none.
     pub(crate) body: Option<Schematic>,
@@ -45,9 +45,9 @@ pub(crate) enum Verb {
 /// A place of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The path, which has it always.
+    /// The path, where a parameter is always required.
     Path,
-    /// The query, which may be without it.
+    /// The query, where a parameter may be optional.
     Query,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Parameter {
     pub(crate) description: &'static str,
     /// Its schema.
     pub(crate) schema: Schematic,
-    /// True if an address without it is refused.
+    /// True if requests without it are refused.
     pub(crate) is_required: bool,
 }
 
@@ -113,12 +113,12 @@ impl Parameter {
         Self { place: Place::Path, name, description, schema, is_required: true }
     }
 
-    /// A parameter in a query.
+    /// An optional parameter in a query.
     pub(crate) const fn of_query(name: &'static str, description: &'static str, schema: Schematic) -> Self {
         Self { place: Place::Query, name, description, schema, is_required: false }
     }
 
-    /// A parameter that every query has.
+    /// A required parameter in a query.
     pub(crate) const fn of_query_always(
         name: &'static str,
         description: &'static str,

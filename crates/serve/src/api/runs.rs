@@ -46,7 +46,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ),
         ],
         body: None,
-        // In place: the name of its format is none that a component may have.
+        // The schema is inline, because the name of the format is not a valid component name.
         answers: &[Answer::json(
             200,
             "The runs, as `hoptax runs list --json` prints them.",
@@ -126,12 +126,12 @@ fn any_result(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "required": ["format"], "properties": {"format": {"type": "string"}}})
 }
 
-/// Runs have numbers of SQLite.
+/// Numbers of runs are SQLite integers.
 fn run_number(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "integer", "format": "int64", "minimum": 0})
 }
 
-/// The media types of all formats. The one in JSON is the document itself.
+/// The media types of all formats. JSON is the document itself.
 fn outputs(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
     let of_output = |output: &Output| match output.media_type {
         JSON => (JSON, generator.subschema_for::<Document>()),
@@ -140,7 +140,7 @@ fn outputs(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
     OUTPUTS.iter().map(of_output).collect()
 }
 
-/// The media types of all formats of other tools, each once.
+/// The media types of all formats of other tools, without duplicates.
 fn exports(_: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
     let of_type = |media_type: &'static str| match media_type {
         JSON => (JSON, json_schema!({"type": ["object", "array"]})),
@@ -161,13 +161,13 @@ fn endings() -> Vec<&'static str> {
 /// A text under its media type.
 type Typed = ([(HeaderName, &'static str); 1], String);
 
-/// A value as JSON, which is made where `blocking` works.
+/// A value as JSON. Serialisation takes place on the `blocking` thread.
 pub(super) fn json(value: &impl Serialize) -> Result<Typed, Problem> {
     let text = serde_json::to_string(value).map_err(Problem::internal)?;
     Ok(([(CONTENT_TYPE, JSON)], text))
 }
 
-/// The headers of a file that a browser keeps, and does not show.
+/// The headers of a file that a browser saves instead of displaying it.
 fn file(media_type: &str, name: &str) -> [(HeaderName, String); 2] {
     let disposition = format!("attachment; filename=\"{name}\"");
     [(CONTENT_TYPE, media_type.to_owned()), (CONTENT_DISPOSITION, disposition)]

@@ -1,4 +1,4 @@
-//! The start of a job, which is the same for all kinds: a body in time, room for a job, an admitted target, a thread.
+//! The start of a job, common to all kinds: a body in time, room for the job, an admitted target, a thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::metrics::Refused;
 use crate::problem::Problem;
 use crate::working::{self, OfJob};
 
-/// The time in which the body of a request has to come.
+/// Time limit for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// The answers of a start: those of every kind of job, and three errors in words of this kind. The errors are that a value is not valid
-/// (400), that the job is refused (403), and that the request is JSON, but states nothing of this kind (422).
+/// The answers to a start: those that all kinds of jobs share, and three errors with descriptions for this kind. These are an invalid value
+/// (400), a refused job (403), and JSON that does not describe a job of this kind (422).
 pub(super) const fn answers(
     not_valid: &'static str,
     refused: &'static str,
@@ -45,11 +45,11 @@ pub(super) const fn answers(
     ]
 }
 
-/// When a start that sends requests to a target is refused.
+/// When a start is refused because of its target.
 pub(super) const TARGET_REFUSED: &str =
     "Its target is not allowed, or a page of another server or a proxy sent the request.";
 
-/// The answer of a start.
+/// The answer to a successful start.
 pub(super) const BEGUN: Answer =
     Answer::json(202, "The job, which began. `Location` is its address.", schema_of::<Job>);
 pub(super) const NOT_IN_TIME: Answer = Answer::error(408, "The body of the request did not come in time.");
@@ -58,13 +58,13 @@ pub(super) const TOO_LARGE: Answer = Answer::error(413, "The request is too larg
 pub(super) const NOT_JSON: Answer = Answer::error(415, "The request is not declared as JSON.");
 pub(super) const ENDING: Answer = Answer::error(503, "The server ends.");
 
-/// A job that began, with its address.
+/// A started job with its address.
 pub(super) type Begun = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
 /// The body of a request.
 ///
 /// # Errors
-/// When it does not come in time, or is not what is wanted.
+/// When it does not arrive in time, or is not of the expected type.
 pub(super) async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
     let body = time::timeout(BODY_TIME, Json::<T>::from_request(request, &()));
     let Json(wanted) = body.await.map_err(|_| {
@@ -74,39 +74,39 @@ pub(super) async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Pro
     Ok(wanted)
 }
 
-/// Decides whether a job of a kind may begin now.
+/// Checks that a job of a kind may begin now.
 ///
 /// # Errors
-/// When another one runs, or the server ends.
+/// When another one is running, or the server is shutting down.
 pub(super) fn room(app: &App, kind: Kind) -> Result<(), Problem> {
     app.jobs.room(kind).map_err(|why| not_begun(app, why))
 }
 
-/// The turn of a request that begins a job. Until its end, no other job begins, so nothing is looked up or read beside a measurement,
-/// whose processor it would take, or for somebody who would be refused anyway. Where several loads may run at once, they are looked up
-/// beside each other, too.
+/// The turn of a request to start a job. While it is held, no other job begins, so no lookup or read competes with a measurement for a
+/// processor, or is done for a request that would be refused anyway. If several loads may run at once, their lookups run during
+/// measurements, too.
 ///
 /// # Errors
 /// As [`room`].
 pub(super) async fn turn(app: &App, kind: Kind) -> Result<Turn, Problem> {
     room(app, kind)?;
     let turn = app.turn().await;
-    // Another request may have begun one while this one waited.
+    // Check again: another request may have started a job while this one waited.
     room(app, kind)?;
     Ok(turn)
 }
 
-/// The addresses of an allowed target, and the turn in which they were looked up.
+/// The addresses of an allowed target, and the turn under which they were looked up.
 ///
 /// # Errors
-/// When it is not allowed, or is no target.
+/// When the target is not allowed or invalid.
 pub(super) async fn admitted(
     app: &Arc<App>,
     turn: Turn,
     target: &str,
 ) -> Result<(Vec<StaticAddress>, Turn), Problem> {
     let (of_names, target) = (Arc::clone(app), target.to_owned());
-    // A client that leaves ends no lookup, so the turn lasts until the end of that.
+    // The lookup continues if the client disconnects, so the turn must last until it ends.
     blocking(move || {
         let addresses = of_names.targets.admit(&target).map_err(|why| refused(&of_names, why))?;
         Ok((addresses, turn))
@@ -114,10 +114,10 @@ pub(super) async fn admitted(
     .await
 }
 
-/// Begins a job, and ends the turn of its request.
+/// Begins a job, and releases the turn of its request.
 ///
 /// # Errors
-/// When another one runs, or the server ends.
+/// When another one is running, or the server is shutting down.
 pub(super) fn begin(
     app: &Arc<App>,
     turn: Turn,
@@ -147,7 +147,7 @@ fn not_begun(app: &App, why: NotBegun) -> Problem {
     }
 }
 
-/// The field is named, as in errors of all other fields.
+/// Name the field, like the errors of all other fields.
 fn refused(app: &App, why: NotAdmitted) -> Problem {
     let of_target = |error: String| format!("`target`: {error}");
     match why {

@@ -1,4 +1,4 @@
-//! The events of a job. A reader that is slower than they come misses some, and never the last.
+//! The events of a job. A slow reader misses some of them, but never the last.
 
 use axum::Error;
 use axum::response::IntoResponse;
@@ -8,23 +8,23 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::job::Job;
 
-/// Somebody who follows a job.
+/// A reader of a job's events.
 struct Follower {
     job: watch::Receiver<Job>,
-    /// True if it knows the job as it was.
+    /// True if it has received the state at its start.
     has_begun: bool,
-    /// True if it has seen the end.
+    /// True if it has received the last event.
     is_over: bool,
     _permit: OwnedSemaphorePermit,
 }
 
-/// The events of a job, from its present state to its end.
+/// The events of a job, from its current state to its end.
 pub(super) fn events(job: watch::Receiver<Job>, permit: OwnedSemaphorePermit) -> impl IntoResponse {
     let follower = Follower { job, has_begun: false, is_over: false, _permit: permit };
     Sse::new(stream::unfold(follower, next)).keep_alive(KeepAlive::default())
 }
 
-/// The next event; none after the end of the job, or when it is forgotten.
+/// The next event; none after the end of the job, or if the job is forgotten.
 async fn next(mut follower: Follower) -> Option<(Result<Event, Error>, Follower)> {
     if follower.is_over {
         return None;

@@ -1,4 +1,4 @@
-//! Built-in studies: which there are, and their measurements, which are jobs.
+//! Built-in studies: their list, and their measurements, which are jobs.
 
 use std::sync::{Arc, LazyLock};
 
@@ -51,7 +51,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
 ];
 
-/// The studies. All plans are made to know what they need, which takes a while.
+/// The studies. All of them are planned to determine their requirements, which takes a while.
 static STUDIES: LazyLock<Result<Vec<BuiltInStudy>, String>> = LazyLock::new(startable);
 
 async fn all() -> Result<&'static [BuiltInStudy], Problem> {

@@ -1,4 +1,4 @@
-//! A configuration to be priced as the API states it.
+//! A configuration to be priced, as the API states it.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use serde::Deserialize;
 use crate::billing::Priced;
 use crate::budget::budget;
 
-/// The most bytes of a configuration. Dumps of large proxies have some.
+/// Maximum size of a configuration, bytes. Dumps of large proxies have several megabytes.
 pub(crate) const MAX_CONFIGURATION_BYTES: usize = 4 << 20;
-/// The most letters of the name of a configuration, of a listener, and of a request.
+/// Maximum length of the names of a configuration and a listener, and of a request, in characters.
 const MAX_LETTERS: usize = 200;
 const MAX_REQUEST_BYTES: usize = 2_048;
-/// The time of a bill if none is stated.
+/// Default time limit of a bill.
 const USUAL: Duration = Duration::from_mins(5);
 
 /// An Envoy configuration to be priced.
@@ -42,10 +42,10 @@ pub(crate) struct WantedBill {
 }
 
 impl WantedBill {
-    /// The text of the configuration, and what its bill is of.
+    /// Validates the configuration. Returns its text and the settings of its bill.
     ///
     /// # Errors
-    /// All values that are out of their bounds.
+    /// All invalid values.
     pub(crate) fn bounded(self) -> Result<(String, Priced), String> {
         let mut problems = Vec::new();
         let mut problem = |name: &str, why: &str| problems.push(format!("`{name}`: {why}"));
@@ -88,7 +88,7 @@ impl WantedBill {
     }
 }
 
-/// A name without letters that a path, JSON or a page would take for something else.
+/// A name without characters that are special in a path, in JSON or on a page.
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();

@@ -1,4 +1,4 @@
-//! A search for the highest rate of a server as the API states it.
+//! A search for the highest rate of a server, as the API states it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{BoundedLoad, MAX_TARGET, ProtocolName, WantedLoad};
 use crate::budget::budget;
 use crate::finding::Search;
 
-/// The most objectives of a search.
+/// Maximum number of objectives of a search.
 const MAX_OBJECTIVES: usize = 10;
 
 /// A search for the highest rate at which a server holds objectives.
@@ -50,7 +50,7 @@ enum PresetName {
     Careful,
 }
 
-/// A search within its bounds, whose target is not admitted yet.
+/// A validated search whose target has not been admitted yet.
 pub(crate) struct BoundedFind {
     load: BoundedLoad,
     objectives: Vec<Objective>,
@@ -61,10 +61,10 @@ pub(crate) struct BoundedFind {
 }
 
 impl WantedFind {
-    /// The search, if this machine allows so many connections.
+    /// Validates the search, and checks that this machine allows its number of connections.
     ///
     /// # Errors
-    /// All values that are out of their bounds.
+    /// All invalid values.
     pub(crate) fn bounded(self, most_connections: u32) -> Result<BoundedFind, String> {
         let Self { target, connections, protocol, min_rate, max_rate, .. } = self;
         let load = WantedLoad { target, rate: None, connections, duration: None, warmup: None, protocol };
@@ -89,12 +89,12 @@ impl WantedFind {
 }
 
 impl BoundedFind {
-    /// The load of it, whose target is to be admitted.
+    /// Its load, whose target must be admitted.
     pub(crate) fn load(&self) -> &BoundedLoad {
         &self.load
     }
 
-    /// The search, which connects to these addresses alone.
+    /// The search, restricted to these addresses.
     pub(crate) fn search(self, addresses: Vec<StaticAddress>) -> Search {
         let Self { load, objectives, preset, min_rate, max_rate, budget } = self;
         let (load, _) = load.load(addresses);

@@ -1,4 +1,4 @@
-//! A built-in study as the API states it.
+//! A built-in study, as the API states it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::budget;
 use crate::studying::BoundedStudy;
 
-/// The time of a study if none is stated.
+/// Default time limit of a study.
 const USUAL: Duration = Duration::from_mins(10);
 
 /// A built-in study to be measured.
@@ -31,7 +31,7 @@ pub(crate) struct BuiltInStudy {
     question: String,
 }
 
-/// The built-in studies that can be started. Those that need root change networks of the machine, which nobody does over the network.
+/// The built-in studies that can be started over the network. Those that need root change the machine's networks, so they are left out.
 ///
 /// # Errors
 /// When they cannot be read, which is a bug.
@@ -42,10 +42,10 @@ pub(crate) fn startable() -> Result<Vec<BuiltInStudy>, String> {
 }
 
 impl WantedStudy {
-    /// The study.
+    /// Validates the study.
     ///
     /// # Errors
-    /// All values that are not valid: an unknown name, one of a study that needs root, a time out of its bounds.
+    /// All invalid values: an unknown name, a study that needs root, a time limit out of range.
     pub(crate) fn bounded(&self, startable: &[BuiltInStudy]) -> Result<BoundedStudy, String> {
         let budget = budget(self.budget.as_deref()).map(|stated| stated.unwrap_or(USUAL));
         let study = Study::built_in(&self.study).map_err(|failure| format!("`study`: {failure}"));

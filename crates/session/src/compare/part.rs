@@ -17,7 +17,7 @@ pub(super) fn is_config(part: &str) -> bool {
         extension.is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
     };
     let is_property = part.split_once('=').is_some_and(|(key, _)| KEYS.contains(&key));
-    // Behind `#` is the name of one of several configurations.
+    // A `#` separates the file from the name of one of its configurations.
     let file = part.split_once('#').map_or(part, |(file, _)| file);
     !is_property && (is_known(part) || is_known(file))
 }

@@ -1,4 +1,4 @@
-//! Study files as subjects: their arms are compared, each with that of the same name in the first study.
+//! Study files as subjects: each arm is compared with the arm of the same name in the first study.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::run_folder;
 use crate::study::Study;
 use crate::update::{Say, Update};
 
-/// The study files that the subjects are; none if no subject is one.
+/// Reads the subjects as study files; none if no subject is one.
 ///
 /// # Errors
 /// When only some subjects are study files, and all problems of one of them.
@@ -33,7 +33,7 @@ pub(super) fn read(
     given: &[String],
     subjects: &[Subject],
 ) -> Result<Option<Vec<StudyOfComparison>>, Failure> {
-    // A file that cannot be read is reported where it is read as a configuration.
+    // Ignore a file that cannot be read: the error comes later, where it is read as a configuration.
     let text = |subject: &Subject| fs::read_to_string(subject.config()?).ok();
     let texts = subjects.iter().map(|subject| text(subject).filter(|text| file::is_study(text)));
     let texts: Vec<Option<String>> = texts.collect();
@@ -110,7 +110,7 @@ struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// A comparison whose arms are called by their studies; none if its reference is not an arm of the first study.
+    /// The comparison with arms named after their studies; none if its reference is not an arm of the first study.
     fn arms(&self, comparison: ComparisonBody, all: &[ComparedArm]) -> Option<ComparedArms> {
         let id = &comparison.reference.arm;
         let arm = all.iter().find(|arm| conditions(id, &arm.reference.measured_as).is_some())?;
@@ -135,7 +135,7 @@ impl Named<'_> {
         Some(ComparedArms { arm: arm.reference.name.clone(), comparison })
     }
 
-    /// The names of an arm, whose id in the study that was measured is `id`.
+    /// The names of an arm; `id` is its id in the measured study.
     fn name(&self, arm: &ArmOfStudy, id: &str) -> SubjectName {
         let whole = format!("{}{}", arm.name, conditions(id, &arm.measured_as).unwrap_or_default());
         let stem = self.stems.get(arm.study).copied().unwrap_or_default();
@@ -154,7 +154,7 @@ impl Named<'_> {
     }
 }
 
-/// Returns the part of an arm's id behind the name of its entry: the arm's conditions, if the entry has several. None if the arm is of
+/// Returns the part of an arm's id after the name of its entry: the arm's conditions, if the entry has several. None if the arm belongs to
 /// another entry.
 fn conditions<'a>(id: &'a str, name: &str) -> Option<&'a str> {
     id.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with([' ', '{']))

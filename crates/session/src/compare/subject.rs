@@ -18,7 +18,7 @@ const ACCOUNTS: [&str; 4] = ["pid", "process", "cgroup", "unit"];
 /// A subject.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Subject {
-    /// A proxy that is started. The path of its configuration is as it was given.
+    /// A proxy that hoptax starts. The path of its configuration is as the user gave it.
     Proxy(Box<HopSection>),
     /// A server that already runs, with its processes if its CPU time is compared.
     Server { url: String, account: Option<Running> },
@@ -34,8 +34,8 @@ impl Subject {
         parsed.map_err(|message| format!("subject `{}`: {message}", shown(given)))
     }
 
-    /// What is wrong with its functions, and a configuration that is not there. A study file of them would name places in itself, which
-    /// the user has not seen.
+    /// Invalid functions and a missing configuration file. They are reported here because a study file would report them at its own lines,
+    /// which the user has never seen.
     pub(super) fn problems(&self, catalogue: &Catalogue) -> Vec<String> {
         let Self::Proxy(hop) = self else { return Vec::new() };
         let of_call = |call: &String| -> Vec<String> {
@@ -100,7 +100,8 @@ impl Subject {
     }
 }
 
-/// True if a configuration is a file, or a key in one behind `#`. Of several, which the study file refuses, nothing is known.
+/// True if a configuration is a file, or a key after `#` in a file. Also true for several configurations, which the study file refuses
+/// later.
 fn is_there(config: &str) -> bool {
     let file = config.rsplit_once('#').map_or(config, |(file, _)| file);
     config.contains('+') || [config, file].iter().any(|path| Path::new(path).exists())
@@ -123,13 +124,13 @@ fn proxy(given: &str) -> Result<Subject, String> {
             None => hop.functions.push(part.to_owned()),
         }
     }
-    // Several are refused by the study file, with their names.
+    // Join several values: the study file refuses them, and names them.
     let joined = |parts: &[&str]| (!parts.is_empty()).then(|| parts.join("+"));
     (hop.config, hop.envoy) = (joined(&configs), joined(&envoys));
     Ok(Subject::Proxy(Box::new(hop)))
 }
 
-/// Sets a property of a proxy, with the word that study files have for it.
+/// Sets a property of a proxy, named as in study files.
 fn property(hop: &mut HopSection, key: &str, value: &str) -> Result<(), String> {
     match key {
         "flags" if value.is_empty() => return Err("`flags=` names no flag".to_owned()),

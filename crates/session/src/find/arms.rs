@@ -30,7 +30,7 @@ use turns::{Searched, Turns};
 
 /// Number of rounds. The interval of a ratio over six rounds has a critical value of 2.57, over twelve of 2.20.
 const ROUNDS: u32 = 6;
-/// The highest rate of a search, requests per second, of which the expected time is stated before a closed loop has shown it.
+/// Requests per second that the expected time is computed for before a closed loop has shown a rate.
 const USUAL_RATE: f64 = 20_000.0;
 /// Expected time for all processes to end and to start again.
 const RESTART: Duration = Duration::from_secs(1);
@@ -140,7 +140,7 @@ impl ArmsOfStudy {
     }
 }
 
-/// Objectives on CPU time and memory need processes to account for.
+/// Refuses objectives on CPU time and memory for arms without processes to account for.
 fn check_accounts(plan: &Plan, options: &Options<'_>) -> Result<(), Failure> {
     let has_none = |arm: &&Arm| match &arm.external {
         Some(server) => server.account.is_none(),
@@ -181,7 +181,7 @@ fn arrivals(plan: &Plan) -> Arrivals {
     open.map_or(Arrivals::Uniform, |open| open.arrivals.clone())
 }
 
-/// Estimates the time of a search on the arms of a plan if trials agree, in a range as wide as without `--min-rate` and `--max-rate`.
+/// Estimates the time of a search on the arms of a plan, if its trials agree and it covers the range without `--min-rate` and `--max-rate`.
 fn expected(plan: &Plan, options: &Options<'_>, budget: Duration) -> Duration {
     let (settings, arms) = (options.settings(), plan.arms.len() as u32);
     let (min, max) = match (options.min_rate, options.max_rate) {

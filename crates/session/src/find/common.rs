@@ -29,11 +29,11 @@ pub(super) const LOWEST_SHARE: f64 = 1e-3;
 #[derive(Debug)]
 pub(super) struct Tried {
     pub(super) trial: FindTrial,
-    /// The same for the search: no samples if the generator limited the trial, and otherwise one for each objective, in their order.
+    /// The trial as input of the search: no samples if the generator limited it, otherwise one sample per objective, in their order.
     pub(super) measured: Measured,
 }
 
-/// True if objectives limit processes. Trials must then account for the CPU time and memory of some.
+/// True if an objective limits CPU time or memory. Trials must then account for processes.
 pub(super) fn limits_processes(objectives: &[Objective]) -> bool {
     objectives.iter().any(Objective::needs_account)
 }
@@ -57,13 +57,13 @@ pub(super) struct Near {
 }
 
 impl Near {
-    /// Estimates the range from the rate of a closed loop: with independent callers, objectives usually fail below it.
+    /// Estimates the range from the rate of a closed loop. With independent arrivals, objectives usually fail below that rate.
     pub(super) fn closed_loop(rate: f64) -> Self {
         Self { start: rate * BELOW_CLOSED_LOOP, most: rate * ABOVE_CLOSED_LOOP }
     }
 }
 
-/// The range of a search for which there is this time.
+/// The range and the settings of a search with this budget.
 pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> Limits {
     let max = options.max_rate.unwrap_or(near.most.min(MAX_RATE));
     let min = options.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
@@ -71,7 +71,7 @@ pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> L
     Limits { min, max, start: near.start.max(min).min(max), width, budget, warmup }
 }
 
-/// The error of a search that cannot begin; `no_time` is the problem if the budget is too short.
+/// The error of a search that cannot begin. `no_time` describes a budget that is too short.
 pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
     Failure::bad_input(match error {
         SearchError::Range { min, max } => format!(
@@ -111,7 +111,7 @@ pub(super) fn criteria(objectives: &[Objective]) -> Vec<Criterion> {
     objectives.iter().map(Objective::criterion).collect()
 }
 
-/// Returns the result of a search for a goal, which is given by the indices of its objectives.
+/// Returns the result of the search for one goal; `goal` has the indices of its objectives.
 pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective]) -> FoundGoal {
     FoundGoal {
         objectives: names(goal, objectives),
@@ -128,7 +128,7 @@ pub(super) fn names(numbers: &[usize], objectives: &[Objective]) -> Vec<String> 
     numbers.iter().filter_map(|one| objectives.get(*one)).map(ToString::to_string).collect()
 }
 
-/// A trial that begins, in words.
+/// A trial that begins, as text.
 pub(super) fn trial_text(planned: &Planned) -> String {
     let (warmup_s, recorded_s) = (planned.warmup.as_secs_f64(), planned.duration.as_secs_f64());
     format!(
@@ -139,13 +139,13 @@ pub(super) fn trial_text(planned: &Planned) -> String {
     )
 }
 
-/// A line about a trial, and the bounds of the search after it.
+/// A line about a completed trial, with the bounds of the search after it.
 pub(super) fn progress(trial: &FindTrial, search: &Search) -> String {
     let ends: Vec<String> = search.results().iter().map(known).collect();
     format!("{}; {}", documents::find_trial(trial), ends.join(", "))
 }
 
-/// Returns the bounds of the rate so far, in words.
+/// Returns the current bounds of the rate, as text.
 fn known(result: &GoalResult) -> String {
     match (result.lower, result.upper) {
         (Some(lower), Some(upper)) => format!("so far {} to {}/s", rate(lower), rate(upper)),
@@ -155,7 +155,7 @@ fn known(result: &GoalResult) -> String {
     }
 }
 
-/// The bounds of a rate so far, for a view: `of` names the rate.
+/// The current bounds of a rate, for the live view. `of` names the rate.
 pub(super) fn known_rate(of: &str, result: &GoalResult, range: &Limits) -> live::KnownRate {
     live::KnownRate {
         of: of.to_owned(),

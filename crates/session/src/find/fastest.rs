@@ -1,8 +1,8 @@
 //! Finds the fastest mode of a server's response times, for `--goal fastest-mode`.
 //!
-//! Under full load, many servers respond in two modes: fast while they are uncrowded, slowly beyond. The search then keeps nearly all
-//! requests in the fast one, as an objective such as `p95<16ms`. It begins at the number of responses per second in that mode, which the
-//! server has shown to carry.
+//! Under full load, many servers respond in two modes: fast while few requests are in flight, slow beyond. The search keeps nearly all
+//! requests in the fast mode, with an objective such as `p95<16ms`. It begins at the rate of fast responses under full load, which the
+//! server has shown that it can carry.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use crate::failure::Failure;
 pub(super) const LENGTH: Duration = Duration::from_secs(5);
 /// Percentage of the requests that must be in the fastest mode.
 const WANTED_PERCENT: f64 = 95.0;
-/// Maximum ratio of the peaks of two modes that count as different.
+/// Maximum ratio of the peaks of two modes for them to count as different.
 const FASTER: f64 = 0.7;
-/// Rate at which to look for a faster mode if the closed loop shows a single one, as a share of the rate of the closed loop.
+/// Rate at which to look for a faster mode if the closed loop shows only one, as a share of the rate of the closed loop.
 const PROBE: f64 = 0.1;
 /// The rate at which the search begins, as a multiple of a rate at which all responses were fast.
 const ABOVE_PROBE: f64 = 2.0;
@@ -28,9 +28,9 @@ const ABOVE_PROBE: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fast {
     mode: Mode,
-    /// Response times up to here belong to it, us.
+    /// Response times up to this limit belong to the mode, us.
     limit_us: f64,
-    /// A rate that may have nearly all requests in it, requests per second.
+    /// A rate at which nearly all requests may be in the mode, requests per second.
     start: f64,
 }
 
@@ -38,7 +38,7 @@ struct Fast {
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) mode: FastestMode,
-    /// The objective that keeps requests in the fastest mode, and the range to search; None if there is no such mode or it is not known.
+    /// The objective that keeps requests in the fastest mode, and the range to search; None if the mode does not exist or is unknown.
     pub(super) aim: Option<(Objective, Near)>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn look(trials: &mut Trials<'_>, mut first: LoadResult) -> Result<Opt
     loads.insert(0, closed);
     let aim = match fast {
         Some(fast) => {
-            // Little's law: the responses per second if all requests in flight are in the fast mode.
+            // Little's law: the response rate if all requests in flight are in the fast mode.
             let most = in_flight / (fast.mode.peak_us / 1e6);
             Some((objective(fast.limit_us)?, Near { start: fast.start, most }))
         }
@@ -75,13 +75,14 @@ pub(super) fn look(trials: &mut Trials<'_>, mut first: LoadResult) -> Result<Opt
     Ok(Some(Shown { mode, aim }))
 }
 
-/// The objective that nearly all requests are answered within a time.
+/// The objective that nearly all requests are answered within a limit.
 fn objective(limit_us: f64) -> Result<Objective, Failure> {
     let text = format!("p{WANTED_PERCENT}<{}us", limit_us.ceil());
     text.parse().map_err(|error| Failure::environment(format!("`{text}` is no objective: {error}")))
 }
 
-/// The modes of a judged load at a rate. Without modes, the checks that left no times, or bounds of them alone, are reasons, too.
+/// The modes of a judged load at a rate. If there are none, checks that withheld the times, or left only bounds of them, count as reasons,
+/// too.
 fn modes_of(rate: Option<f64>, result: &LoadResult, mut reasons: Vec<String>) -> ModesOfLoad {
     if result.modes.is_empty() && reasons.is_empty() {
         let withheld = result.findings.iter().filter(|finding| finding.withholds || finding.bounds);
@@ -108,7 +109,7 @@ fn between_modes(closed: &ModesOfLoad) -> Option<Fast> {
     }
 }
 
-/// The mode at a low rate, if it is faster than the one of a closed loop: under full load, a server may never be fast.
+/// The mode at a low rate, if it is faster than that of the closed loop. Under full load, a server may never be in its fast mode.
 fn beside(closed: &ModesOfLoad, alone: &ModesOfLoad) -> Option<Fast> {
     let (slow, fast) = (closed.modes.first()?, alone.modes.first()?);
     // The geometric mean: a response time between the peaks belongs to the mode whose peak is nearer by ratio.

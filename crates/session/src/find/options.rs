@@ -8,7 +8,7 @@ use hoptax_subject::envoy::release::EnvoyChoice;
 
 use crate::awake::NeverHalt;
 
-/// The lowest rate that sends a request in the shortest trial, requests per second.
+/// The lowest rate at which the shortest trial still sends a request, requests per second.
 pub const LOWEST_RATE: f64 = 1.0;
 
 /// Options of a search.
@@ -22,7 +22,7 @@ pub struct Options<'a> {
     pub min_rate: Option<f64>,
     /// The highest rate, requests per second; none for a multiple of the rate of a closed loop.
     pub max_rate: Option<f64>,
-    /// Time limit; none for that of the preset, on arms for each arm.
+    /// Time limit; none for that of the preset. On arms, the preset's limit is multiplied by their number.
     pub budget: Option<Duration>,
     /// Limits of the checks of the generator, which decide if a trial counts.
     pub limits: &'a thresholds::Limits,
@@ -62,9 +62,9 @@ impl Preset {
 pub(super) struct Settings {
     /// Requested width of the interval, as a share of its upper end.
     pub(super) width: f64,
-    /// Least time before the record of each trial.
+    /// Minimum warm-up before the recorded time of each trial.
     pub(super) warmup: Duration,
-    /// Time after a trial that failed, in which the server empties its queues.
+    /// Time after a failed trial, in which the server empties its queues.
     pub(super) settle: Duration,
     pub(super) budget: Duration,
     /// Length of a trial of a sweep.

@@ -22,22 +22,22 @@ use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 use crate::{awake, environment};
 
-/// What is wrong with a budget that the closed loop and the wait for the last responses use up.
+/// The problem if the closed loop and the wait for the last responses use up the budget.
 const NO_TIME: &str =
     "--budget leaves no time for one trial, after a closed loop and with --timeout for the last responses";
 
-/// A server to search on, with the options of such a search alone.
+/// A server to search on, with the options that only such a search has.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// A closed loop on it: its requests, connections and seed are those of all trials.
+    /// The closed loop before the search. All trials share its requests, connections and seed.
     pub spec: TrialSpec,
     /// The arrival process of trials.
     pub arrivals: Arrivals,
     /// The rate to find.
     pub goal: Goal,
-    /// True if the highest rate of each objective is found, not only the one at which all hold.
+    /// True to search for the highest rate of each objective, not only for the rate at which all hold.
     pub each: bool,
-    /// True if response times up to the rate are measured afterwards.
+    /// True to measure response times up to the rate afterwards.
     pub sweep: bool,
 }
 
@@ -137,7 +137,7 @@ struct Searched {
     sweep: Option<Sweep>,
     /// True if the next trial did not fit into the budget.
     is_out_of_time: bool,
-    /// Time of a search that decides; None unless this one knew too little at its end.
+    /// The budget with which the search would reach a decision; None unless this one ended undecided.
     deciding_budget: Option<Duration>,
     /// Reason why a trial could not run; None if all ran.
     failure: Option<Failure>,
@@ -168,7 +168,7 @@ struct OnRange<'a> {
 }
 
 impl OnRange<'_> {
-    /// Searches, and sweeps up to the rate that it finds if that is wanted.
+    /// Searches, and then sweeps up to the found rate if a sweep is wanted.
     fn search(&self, trials: &mut Trials<'_>, interrupt: &Interrupt) -> Result<Searched, Failure> {
         let Self { range, settings, time, say, .. } = self;
         let note = |text: &str| say(Update::Note(text));
@@ -219,7 +219,7 @@ impl OnRange<'_> {
     }
 }
 
-/// Parts of a search that its view shows and that stay the same.
+/// Parts of the live view that stay the same during a search.
 struct Shown {
     /// The objectives of each goal.
     of_goals: Vec<String>,
@@ -231,7 +231,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// The state of the search after this many trials, of which a part runs now.
+    /// The state of the search after this many trials, for the live view; `now` describes the step in progress.
     fn state(&self, search: &Search, trials: usize, now: String) -> live::Search {
         let results = search.results();
         let known =
@@ -247,7 +247,7 @@ impl Shown {
     }
 }
 
-/// Runs the trials of a search, and returns them with the reason why the last one could not run, if it could not: a server may end under
+/// Runs the trials of a search. If a trial after the first cannot run, returns the trials before it with the reason: a server may end under
 /// overload, and the trials before that are the result.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use super::Found;
 use super::trials::{Trials, answered_rate};
 use crate::update::{Say, Update};
 
-/// Number of rates: equal steps up to the highest.
+/// Number of rates, in equal steps up to the highest.
 const RATES: usize = 10;
 /// Trials at each rate.
 const ROUNDS: usize = 6;
@@ -22,7 +22,7 @@ pub(super) fn duration(trial: Duration, warmup: Duration) -> Duration {
     (trial + warmup) * (RATES * ROUNDS) as u32
 }
 
-/// Measures the curve up to `highest`, requests per second. An interrupt, and a trial that cannot run, end it with the trials so far.
+/// Measures the curve up to `highest`, requests per second. After an interrupt or a trial that cannot run, it has the trials so far.
 pub(super) fn run(
     trials: &mut Trials<'_>,
     highest: f64,
@@ -93,7 +93,7 @@ fn point(rate: f64, results: &[Option<LoadResult>]) -> SweepPoint {
     }
 }
 
-/// The knee, over the rounds in which the trials of all rates count.
+/// The knee, from the rounds in which the trials of all rates count.
 fn knee_of(rates: &[f64], measured: &[Vec<Option<LoadResult>>]) -> Option<SweepKnee> {
     let mean_us =
         |number: usize, round: usize| measured.get(number)?.get(round)?.as_ref()?.latency.response.mean_us;

@@ -1,6 +1,6 @@
 //! Runs the trials of a search: each is a load at a constant rate.
 //!
-//! The caller gives the function that sends a load. Tests give one that answers from a server in memory, in virtual time.
+//! The caller provides the function that sends a load. Tests provide a server in memory with virtual time.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -28,19 +28,19 @@ pub(super) type SendLoad<'a> = Box<dyn FnMut(&TrialSpec) -> Result<LoadResult, T
 /// Runs trials on a server.
 pub(super) struct Trials<'a> {
     send_load: SendLoad<'a>,
-    /// Objectives that are tried on each trial.
+    /// Objectives that each trial is tried against.
     pub(super) objectives: Vec<Objective>,
-    /// All trials are like this one, but for rate and duration.
+    /// The template of all trials, which differ only in rate and duration.
     pub(super) spec: TrialSpec,
     /// The arrival process of all trials.
     pub(super) arrivals: Arrivals,
-    /// Time that the server settles after a trial that failed.
+    /// Time for which the server settles after a failed trial.
     settle: Duration,
     limits: &'a thresholds::Limits,
     interrupt: &'a Interrupt,
     /// Number of loads so far. Each has its own seed.
     number: u64,
-    /// True if the last trial failed, so that the server may still be busy with its requests.
+    /// True after a failed trial: the server may still be busy with its requests.
     must_settle: bool,
 }
 
@@ -68,20 +68,20 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Trials from now on try this objective first.
+    /// Adds an objective, which later trials try first.
     pub(super) fn aim_at(&mut self, objective: Objective) {
         self.objectives.insert(0, objective);
         self.spec = recording(self.spec.clone(), &self.objectives);
     }
 
-    /// A closed loop, not judged; None if it was interrupted.
+    /// Runs a closed loop, without judging it; None if it was interrupted.
     pub(super) fn closed_loop(&mut self, duration: Duration) -> Result<Option<LoadResult>, Failure> {
         let spec = TrialSpec { duration, ..self.spec.clone() };
         let Some(result) = self.load(&spec)? else { return Ok(None) };
         if result.book.answered == 0 {
             return Err(Failure::environment(format!("{}; is the URL correct?", silence(&result, duration))));
         }
-        // Under full load, the server may still be busy.
+        // The server may still be busy after full load.
         self.must_settle = true;
         Ok(Some(result))
     }
@@ -94,7 +94,7 @@ impl<'a> Trials<'a> {
         Ok(result.map(judged))
     }
 
-    /// Runs a load at a rate, judged, and states the failed checks of the generator; None if it was interrupted.
+    /// Runs a load at a rate and judges it. Returns it with the failed checks of the generator; None if it was interrupted.
     pub(super) fn judged_at_rate(
         &mut self,
         rate: f64,
@@ -106,13 +106,13 @@ impl<'a> Trials<'a> {
         Ok(Some((result, generator_limits)))
     }
 
-    /// Judges a load, and states the failed checks of the generator.
+    /// Judges a load, and returns the failed checks of the generator.
     pub(super) fn judge(&self, result: &mut LoadResult) -> Vec<String> {
         judge_load(result, self.limits);
         generator_limits(result)
     }
 
-    /// Runs a load at a rate once the server has settled, without judging it; None if it was interrupted.
+    /// Waits until the server has settled, and runs a load at a rate without judging it; None if it was interrupted.
     fn at_rate(
         &mut self,
         rate: f64,
@@ -162,7 +162,7 @@ pub(super) fn answered_rate(result: &LoadResult) -> f64 {
     result.book.answered as f64 / result.recorded_s.max(f64::MIN_POSITIVE)
 }
 
-/// A load as a trial of a search. Objectives are tried before checks withhold numbers.
+/// Turns a load into a trial of a search. Tries the objectives before checks withhold numbers.
 pub(super) fn judged(
     mut result: LoadResult,
     planned: &Planned,
@@ -176,7 +176,7 @@ pub(super) fn judged(
         (result.book.planned, result.book.answered, answered_rate(&result));
     judge_load(&mut result, limits);
     let unknown = unaccounted(&result).filter(|_| limits_processes(objectives));
-    // An objective that holds in spite of the generator's limits counts; the limits matter only to those that fail.
+    // An objective that holds despite the limits of the generator counts. The limits matter only for objectives that fail.
     let failed = objectives.iter().zip(&tried).filter(|(_, tried)| !tried.holds);
     let mut limits_of_failed: Vec<String> =
         failed.flat_map(|(objective, _)| objective.generator_limits(&result)).collect();
@@ -201,14 +201,14 @@ pub(super) fn judged(
     Tried { trial, measured }
 }
 
-/// Says that a closed loop of this length got no response, and names the failures that it saw.
+/// The message for a closed loop that got no response, with the failures that it saw.
 pub(super) fn silence(result: &LoadResult, length: Duration) -> String {
     let failures = result.reasons.listed(&result.failures, Vec::new(), |count| count.to_string());
     let failures = if failures.is_empty() { "no failure".to_owned() } else { failures };
     format!("`{}` answered no request within {length:?} ({failures})", result.plan.url)
 }
 
-/// Tries each objective on a load that is not judged yet.
+/// Tries each objective on a load that has not been judged.
 pub(super) fn try_all(objectives: &[Objective], result: &LoadResult) -> Vec<TriedObjective> {
     objectives.iter().map(|objective| tried(objective, result)).collect()
 }

@@ -9,12 +9,12 @@ use hoptax_result::{LoadResult, Mode, Window, Within, sample};
 /// Time that a window of a load covers.
 const WINDOW_S: f64 = 0.1;
 
-/// A server that serves one request at a time, or crowds.
+/// A server that serves one request at a time, or one that becomes slow when it is crowded.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum VirtualServer {
     /// Each request takes this long, and the next one waits.
     OneAtATime(Duration),
-    /// Each request takes the first time while fewer than so many are in it, and the second otherwise.
+    /// A request takes the first time while fewer than this number are in flight, and the second time otherwise.
     Crowded(Duration, usize, Duration),
 }
 

@@ -36,7 +36,7 @@ pub(super) fn by_reference(
     }
     check_limits(given, settings.limits).map_err(Failure::bad_input)?;
     let store = store::path(store)?;
-    // Read first: a reference that is missing should not be found after the measurement.
+    // Read before the measurement, so that a missing reference is reported at once.
     let earlier = earlier(&store, &given.name, label, settings.study, say)?;
     let folder = run_folder::path_of(settings.folder, &given.name);
     let length = RequestedLength { rounds: settings.rounds, ..RequestedLength::default() };
@@ -49,7 +49,7 @@ pub(super) fn by_reference(
     Ok(Gated { gate, folder })
 }
 
-/// The complete stored runs of the study that have the label. `file` is the study as the user named it.
+/// The complete stored runs of the study with the label. `file` is the study as the user named it.
 fn earlier(
     store: &Path,
     study: &str,

@@ -14,8 +14,8 @@ pub(crate) const TARGETS: GraphRunTargets = GraphRunTargets {
     added_p99_share: 0.30,
 };
 
-/// The prediction beside the numbers of a run. It is learned from other processes than those of the run, so the intervals of
-/// differences are those of independent numbers ([`sum_of_independent`]).
+/// The prediction beside the numbers of a run. The prediction comes from other processes than the run, so the intervals of differences are
+/// those of independent numbers ([`sum_of_independent`]).
 pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunCheck {
     let proxies: Vec<CheckedProxy> = run
         .proxies
@@ -54,7 +54,7 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
     }
 }
 
-/// None if nothing was measured that an error could be a share of.
+/// None if no measured value exists that an error could be a share of.
 fn checked(measured: Interval, predicted: Interval) -> Option<CheckedTime> {
     let difference_us = sum_of_independent(&[measured, predicted.times(-1.0)])?;
     (measured.estimate > 0.0).then(|| CheckedTime {

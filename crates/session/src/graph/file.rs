@@ -9,8 +9,8 @@ use hoptax_predict::size::import::{Imported, isotope};
 
 use crate::{Failure, Say, Update, library};
 
-/// Returns the text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. Notes state the
-/// assumptions of these. `entry` is the service or the workload that requests from outside arrive at.
+/// Returns the text of a graph file at `path`, or the graph file made from an isotope topology or a folder of manifests. Notes state the
+/// assumptions of the conversion. `entry` is the service or workload at which outside requests arrive.
 ///
 /// # Errors
 /// When a file cannot be read, or has none of these forms.
@@ -35,10 +35,10 @@ pub fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<Stri
     Ok(imported.to_yaml())
 }
 
-/// The text of an imported graph as a graph file.
+/// The text of an imported graph as a graph file, if `hoptax predict size` accepts it.
 ///
 /// # Errors
-/// The problems for which `hoptax predict size` would refuse the file, with its text.
+/// The problems of the file, with its text.
 pub fn checked(imported: &Imported) -> Result<String, Failure> {
     let text = imported.to_yaml();
     let problem =
@@ -55,10 +55,10 @@ pub fn isotope_topology(path: &Path, entry: Option<&str>) -> Result<Imported, Fa
     isotope::read(&path.display().to_string(), &read(path)?, entry).map_err(Failure::bad_input)
 }
 
-/// The graph of a folder with manifests, or of one file of them, as Helm renders a chart.
+/// The graph of a folder of manifests, or of one manifest file, as Helm renders a chart.
 ///
 /// # Errors
-/// When a file cannot be read, or they have no workload or no clear entry.
+/// When a file cannot be read, or the manifests have no workload or no clear entry.
 pub fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failure> {
     let mut paths = Vec::new();
     if folder.is_file() {
@@ -82,7 +82,7 @@ fn name(folder: &Path) -> String {
     path.file_name().map_or_else(|| "graph".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The manifests of a folder and of all folders within it, by name.
+/// Finds the manifests in a folder and its subfolders, in the order of their names.
 fn find(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let unreadable =
         |error| Failure::bad_input(format!("cannot read the folder `{}`: {error}", folder.display()));

@@ -9,10 +9,9 @@ use hoptax_result::{
     percent,
 };
 
-/// Relative deviation of the requests that a proxy counted from those that the graph states, above which another graph ran.
+/// Maximum relative deviation between the requests that a proxy counted and those that the graph states. Above it, another graph ran.
 const COUNT_DEVIATION: f64 = 0.02;
-/// Requests for each connection and round by which counts may differ whatever their number: each connection of a service spreads
-/// fractions of calls by itself.
+/// Absolute slack of a count, in requests per connection and round. Each connection of a service rounds fractional calls by itself.
 const COUNT_SLACK: f64 = 0.5;
 
 /// Sets findings and verdict, and withholds all numbers of a run that failed a check.
@@ -57,7 +56,7 @@ fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     ))
 }
 
-/// The checks that fail when requests fail, wait or are not sent, because proxies and services cannot answer as many.
+/// The checks that fail when proxies and services are overloaded: requests fail, wait or are not sent.
 const OVERLOADED: [&str; 6] =
     ["errors", "offered", "hopeless-backlog", "unfinished", "connections-busy", "connections-lost"];
 
@@ -113,7 +112,7 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     })
 }
 
-/// Proxies that handled another number of requests than the graph states.
+/// Proxies whose number of requests differs from the graph.
 fn counts(result: &GraphRunResult) -> Vec<Finding> {
     let counted = |number: usize| -> f64 {
         let of_round = |round: &hoptax_result::GraphRound| Some(round.proxies.get(number)?.requests as f64);
@@ -158,10 +157,10 @@ fn unproven(result: &GraphRunResult) -> Option<Finding> {
     ))
 }
 
-/// The width of a cost beside a level.
+/// A width, from the interval of a cost and the level that the cost adds to.
 type WidthOf = fn(&Interval, f64) -> Width;
 
-/// Withholds numbers whose intervals are too wide to be useful, by the rules for the levels and costs of a study.
+/// Withholds numbers whose intervals are too wide to be useful, by the rules for levels and costs of studies.
 fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
     let mut found: Vec<(f64, String)> = Vec::new();

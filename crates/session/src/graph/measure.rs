@@ -1,4 +1,4 @@
-//! Measures a graph as a user asks for it: finds the programs and results that it needs, runs it, and compares it with its prediction.
+//! Measures a graph for a user: finds the programs and results that it needs, runs it, and compares it with its prediction.
 
 use std::path::Path;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub struct GraphRunSettings<'a> {
     pub graph: &'a str,
     /// The rate, the rounds and the slices.
     pub spec: RunSpec,
-    /// Results that the prediction is made from; none for no prediction.
+    /// Results for the prediction; none for no prediction.
     pub results: &'a [StudyResult],
     /// The Envoy.
     pub envoy: EnvoyChoice<'a>,
@@ -50,7 +50,7 @@ pub fn measure(
     let spec = &settings.spec;
     let GraphText { name, text } = read(settings.graph, None, say)?;
     let plan = plan::read(&name, &text, library::catalogue()?).map_err(Failure::bad_input)?;
-    // Missing numbers of the results are reported before minutes of measuring.
+    // Predict first, so that missing results are reported before minutes of measuring.
     let placement = for_workers(plan.run.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
@@ -64,7 +64,7 @@ pub fn measure(
         program: &program,
         envoys: &envoys,
         directory: folder.path(),
-        // A graph has no commands, which would start there.
+        // Only commands are started in this folder, and a graph has none.
         folder: folder.path(),
         placement: &placement,
         awake: awake.as_ref(),
@@ -147,7 +147,7 @@ pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText,
     })
 }
 
-/// Checks that a graph can be run as processes, as it is.
+/// Checks if a graph can be run as processes without changes.
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read.

@@ -17,14 +17,14 @@ use hoptax_predict::size::requests_by_proxy;
 pub(crate) struct RunPlan {
     /// The graph, for a prediction.
     pub(crate) graph: Graph,
-    /// Its services as they run.
+    /// Its services, as they are run.
     pub(crate) run: ServiceGraph,
 }
 
-/// Reads a graph file that is to be run. `name` is the file name in problems.
+/// Reads a graph file for a run. `name` is the file name in problems.
 ///
 /// # Errors
-/// All problems of the file, as for a prediction; or else everything in it that cannot be run.
+/// All problems of the file, as for a prediction. If it has none, everything in it that cannot be run.
 pub(crate) fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<RunPlan, Problems> {
     let graph = graph::read(name, text, catalogue)?;
     let (file, positions) = GRAPH_FILE.read(name, text)?;
@@ -33,7 +33,7 @@ pub(crate) fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<RunP
     plan.filter(|_| planning.problems.is_empty()).ok_or_else(|| positions.problems(planning.problems))
 }
 
-/// A graph file whose names are right.
+/// A graph file whose names have been resolved.
 struct Planning<'a> {
     file: &'a GraphFile,
     positions: &'a Positions,
@@ -41,7 +41,7 @@ struct Planning<'a> {
     problems: Vec<Problem>,
 }
 
-/// Functions on both sides of a proxy.
+/// The functions on both sides of a proxy.
 type Sides = (Composition, Option<Composition>);
 
 /// A service of the file with its place and the functions on both sides of its proxy.
@@ -58,7 +58,7 @@ impl Planning<'_> {
         self.problems.push(self.positions.problem(pointer, message));
     }
 
-    /// The plan; none if there are problems that leave no plan.
+    /// The plan; none if the problems prevent one.
     fn plan(&mut self, graph: Graph) -> Option<RunPlan> {
         let file = self.file;
         self.refuse_protocols();
@@ -78,14 +78,14 @@ impl Planning<'_> {
             })
             .collect();
         let named = |name: &str| all.iter().copied().find(|service| service.section.name == name);
-        // The graph was read, so all names are right.
+        // Reading the graph has checked all names.
         let not_found = |name: &str| format!("`{name}` is no service of the graph; this is a bug in hoptax");
         let Some(entry) = named(&file.entry) else {
             self.problem("/entry", not_found(&file.entry));
             return None;
         };
         let request = self.request(None, entry, &headers);
-        // The list begins with the services that call others.
+        // The list begins with the calling services.
         let handled = requests_by_proxy(&graph);
         let mut services = Vec::new();
         for &service in &all {
@@ -168,11 +168,11 @@ impl Planning<'_> {
         (inbound, outbound)
     }
 
-    /// The functions of a proxy on one side, whose list is at `pointer`.
+    /// The functions on one side of a proxy; `pointer` is the place of their list.
     fn composition(&mut self, names: &[String], pointer: &str) -> Composition {
         let mut components = Vec::new();
         for (index, text) in names.iter().enumerate() {
-            // The graph was read, so all functions are known.
+            // Reading the graph has checked all functions.
             let call = FunctionCall::parse(text).ok();
             let known = call.and_then(|call| Some((call.to_string(), self.catalogue.resolve(&call).ok()?)));
             let Some((name, (function, knobs))) = known else {

@@ -1,4 +1,4 @@
-//! Runs rounds of a graph. Each starts all processes again, because a process keeps its own level of CPU time for as long as it lives, and
+//! Runs rounds of a graph. Each round restarts all processes, because a process keeps its own level of CPU time for as long as it lives. It
 //! visits the graph with proxies and without any in short slices in random order, so that drift of the machine affects both alike.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +20,14 @@ use hoptax_subject::envoy::process::Proxy;
 
 /// Connections to the entry, as in the studies that predictions are learned from.
 pub(crate) const CONNECTIONS: usize = 32;
-/// Time before the recorded time of a slice in which the same load is sent: connections are opened from end to end, and services start their threads.
+/// Warm-up of a slice with the same load: connections are opened from end to end, and services start their threads.
 pub(crate) const WARMUP: Duration = Duration::from_millis(500);
 
-/// The arm with all proxies: the first of the plan of a graph.
+/// The arm with all proxies, which is the first in the plan of a graph.
 const PROXIED: usize = 0;
 
-/// The one check that a slice may fail and still count: a slice is too short to tell a change of state from chance, and a round has
-/// many.
+/// The only check that a slice may fail and still count. A slice is too short to tell a change of state from chance, and a round has many
+/// slices.
 const NOT_OF_SLICES: &str = "steady-state";
 
 /// Settings of a run: its load, and the number and length of its slices.
@@ -69,7 +69,7 @@ pub(crate) struct Rounds<'a> {
     pub(crate) setting: &'a Setting<'a>,
     pub(crate) spec: &'a RunSpec,
     pub(crate) environment: &'a Environment,
-    /// The limits of checks of the load of each slice.
+    /// The check limits for the load of each slice.
     pub(crate) limits: &'a Limits,
     /// Set to end the run early.
     pub(crate) stop: &'a AtomicBool,
@@ -140,7 +140,7 @@ impl Rounds<'_> {
         })
     }
 
-    /// Sends the load to an arm, with an account of its proxies: `proxies` if it has any.
+    /// Sends the load to an arm, and records the CPU time of `proxies` if the arm has proxies.
     fn slice(
         &self,
         live: &mut Live<'_>,
@@ -179,14 +179,14 @@ fn counted(planned: &PlannedProxy, proxy: &Proxy) -> Result<Counted, ArmError> {
     Ok(Counted { id: proxy.id(), requests: *requests, proofs: proofs.to_vec() })
 }
 
-/// A load as a slice, judged.
+/// Judges a load, and returns it as a slice.
 fn recorded(
     mut result: LoadResult,
     condition: GraphCondition,
     cpu_us: Vec<Option<f64>>,
     limits: &Limits,
 ) -> GraphSlice {
-    // Before checks withhold them, since another check may set the slice aside than would withhold its numbers.
+    // Copy them before checks withhold them: the check that sets a slice aside is another one than the check that withholds its numbers.
     let response = result.histograms.as_ref().and_then(|histograms| histograms.response.clone());
     let mean_us = result.latency.response.mean_us;
     judge_load(&mut result, limits);
@@ -195,7 +195,8 @@ fn recorded(
     let failed: Vec<String> = failed.map(|one| format!("{}: {}", one.id, one.message)).collect();
     let ended_early = (result.ended_by != EndedBy::Plan && failed.is_empty())
         .then(|| "ended: the load ended before its time".to_owned());
-    // Sums over the slices that count would mix requests with and without their CPU time, or means and quantiles of different slices.
+    // Set aside a slice with unknown CPU times or response times. Otherwise sums would mix requests with and without CPU time, or the means
+    // and the quantiles would come from different slices.
     let unknown = (ended_early.is_none() && failed.is_empty()).then(|| {
         let cpu = cpu_us.iter().any(Option::is_none).then_some("unknown: the CPU time of a proxy");
         let has_times = result.book.answered == 0 || (mean_us.is_some() && response.is_some());
@@ -214,7 +215,7 @@ fn recorded(
     }
 }
 
-/// The functions that no statistic shows at work.
+/// The functions that no statistic shows to be active.
 fn unproven(graph: &ServiceGraph, before: &[Counted], after: &[Counted]) -> Vec<String> {
     let mut found = Vec::new();
     for ((_, service, proxy), (before, after)) in graph.proxies().zip(before.iter().zip(after)) {

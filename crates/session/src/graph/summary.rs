@@ -14,15 +14,15 @@ use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level};
 use crate::graph::findings;
 use crate::graph::run::{CONNECTIONS, RunSpec, WARMUP};
 
-/// The tail that is reported.
+/// The reported tail quantile.
 const TAIL: f64 = 0.99;
 
 /// The result of the rounds of a graph, judged with `limits`.
 ///
-/// **Method.** In each round, CPU time and requests are summed over the slices that count, and response times are pooled. The cost
-/// of proxies is the difference between the slices with them and those without. Intervals of means are those over rounds
-/// ([`mean_over_rounds`]), those of the tail leave each round out ([`quantile_cost`]). Requests to a proxy are those that were answered
-/// at the entry, times the calls that the graph states; a finding says if the proxy counted another number.
+/// **Method.** In each round, CPU time and requests are summed over the slices that count, and response times are pooled. The cost of
+/// proxies is the difference between slices with and without them. Intervals of means are computed over rounds ([`mean_over_rounds`]),
+/// intervals of the tail by leaving out each round in turn ([`quantile_cost`]). Requests to a proxy are the requests answered at the entry,
+/// times the calls that the graph states; a finding reports a proxy that counted another number.
 pub(crate) fn result(
     graph: &ServiceGraph,
     spec: &RunSpec,
@@ -50,7 +50,7 @@ pub(crate) fn result(
     result
 }
 
-/// These rounds with what all runs have in common, without the plan and the numbers.
+/// A body with these rounds and the values that all runs share, without the plan and the numbers.
 fn of_rounds(rounds: Vec<GraphRound>) -> GraphRunBody {
     GraphRunBody {
         connections: CONNECTIONS as u32,
@@ -85,7 +85,7 @@ fn fill(result: &mut GraphRunResult) {
     let all_cpu_us = over_rounds(&|round| {
         (0..count).map(|number| Some(cpu_us(round, number)?.per_request)).sum::<Option<f64>>()
     });
-    // Decoded once for the levels and the difference.
+    // Decode once, for the levels and for the difference.
     let [proxied_times, direct_times] = [GraphCondition::Proxied, GraphCondition::Direct].map(|condition| {
         let by_round = result.rounds.iter().map(|round| times(round, condition));
         by_round.collect::<Option<Vec<Times>>>()
@@ -115,10 +115,10 @@ fn fill(result: &mut GraphRunResult) {
     (result.proxied, result.direct, result.added) = (proxied, direct, added);
 }
 
-/// Times with their counts, ascending.
+/// Response times with their counts, ascending.
 type Times = Vec<CountedTime>;
 
-/// An interval in nanoseconds as one in us.
+/// Converts an interval from nanoseconds to us.
 fn in_us(interval: Interval) -> Interval {
     interval.times(1e-3)
 }
@@ -136,7 +136,7 @@ struct CpuTime {
     per_second: f64,
 }
 
-/// The CPU time of the proxy with this index in a round; none if that of a slice that counts is not known.
+/// The CPU time of the proxy with this index in a round; none if it is unknown for a slice that counts.
 fn cpu_us(round: &GraphRound, number: usize) -> Option<CpuTime> {
     let (mut cpu_us, mut answered, mut recorded_s) = (0.0, 0, 0.0);
     for slice in counting(round, GraphCondition::Proxied) {
@@ -148,7 +148,7 @@ fn cpu_us(round: &GraphRound, number: usize) -> Option<CpuTime> {
     is_known.then(|| CpuTime { per_request: cpu_us / answered as f64, per_second: cpu_us / recorded_s })
 }
 
-/// The mean response time of a condition in a round, us; none if that of a slice with responses is not known.
+/// The mean response time of a condition in a round, us; none if it is unknown for a slice with responses.
 fn mean_us(round: &GraphRound, condition: GraphCondition) -> Option<f64> {
     let (mut sum, mut answered) = (0.0, 0);
     for slice in counting(round, condition).filter(|slice| slice.answered > 0) {
@@ -158,7 +158,7 @@ fn mean_us(round: &GraphRound, condition: GraphCondition) -> Option<f64> {
     (answered > 0).then(|| sum / answered as f64)
 }
 
-/// The response times of a condition in a round; none if those of a slice with responses are not known.
+/// The response times of a condition in a round; none if they are unknown for a slice with responses.
 fn times(round: &GraphRound, condition: GraphCondition) -> Option<Times> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for slice in counting(round, condition).filter(|slice| slice.answered > 0) {

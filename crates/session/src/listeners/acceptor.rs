@@ -1,4 +1,4 @@
-//! A server on a port of this machine that serves each connection in a thread of its own, until it is dropped.
+//! A server on a port of this machine that serves each connection in its own thread, until it is dropped.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Time after which a server that got no connection, or no thread for one, tries again: this process has too many files or threads.
+/// Pause after a failed accept or a failed start of a thread, when this process has too many files or threads.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A running server; it stops when dropped.
@@ -48,9 +48,9 @@ impl Acceptor {
 impl Drop for Acceptor {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // A thread that cannot be woken is not waited for; it ends with the program.
+        // If the thread cannot be woken, do not wait for it; it ends with the program.
         if TcpStream::connect(self.address).is_ok() {
-            // A panic of the thread is an end, too.
+            // A thread that panicked has ended, too.
             let _ = self.accepting.take().map(JoinHandle::join);
         }
     }

@@ -1,4 +1,4 @@
-//! Tries promises: sends the requests of each, has the servers answer them as it needs, and notes the outcome.
+//! Tries promises: sends the requests of each, makes the servers answer as it needs, and records the outcome.
 
 mod crowd;
 mod ejection;
@@ -25,17 +25,17 @@ use crate::interrupt::Interrupt;
 
 /// Time limit of a response beyond the promised time.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The most trials of a promise that a busy machine may have broken, or that say nothing.
+/// Maximum number of trials of a promise, if a trial is inconclusive or a busy machine may have broken the promise.
 const MOST_TRIALS: usize = 3;
-/// The most requests that are sent until one takes the way of a traffic share. With a share of 1 %, all of them miss it once in 10^8.
+/// Maximum number of requests until one is routed to a traffic share. With a share of 1 %, all of them miss it with probability 10^-8.
 const MOST_REQUESTS: u32 = 2000;
-/// Interval at which a wait for a server checks it.
+/// Polling interval of a wait for a server.
 const POLL: Duration = Duration::from_micros(200);
-/// Time for which an idle connection is watched beyond its time.
+/// How long an idle connection is watched beyond its idle timeout.
 const LATE: Duration = Duration::from_secs(1);
-/// Time limit for the arrival of one of several requests. Those behind one that does not arrive may then meet other limits.
+/// Time limit for the arrival of one of several requests. If it does not arrive, later requests may meet other limits.
 const ARRIVES: Duration = Duration::from_secs(5);
-/// Time that connections which a trial left open take to end.
+/// Time for the connections that a trial left open to end.
 const CLEAR: Duration = Duration::from_millis(150);
 
 /// The servers and listeners on which promises are tried.
@@ -44,12 +44,12 @@ pub(super) struct Bench<'a> {
     pub(super) limits: &'a Limits,
     /// The addresses of the listeners of each proxy.
     pub(super) addresses: BTreeMap<Variant, BTreeMap<String, SocketAddr>>,
-    /// TLS of clients, with a certificate and without.
+    /// TLS of a client with a certificate.
     pub(super) client: Arc<ClientConfig>,
     pub(super) stranger: Arc<ClientConfig>,
     /// Reason why many requests cannot be in flight at a time, such as a limit of the machine; None if they can.
     pub(super) no_crowd: Option<String>,
-    /// Reason why there is no address that accepts no connection; None if there is one.
+    /// Reason why there is no address that ignores connection attempts; None if there is one.
     pub(super) no_deaf: Option<String>,
     /// The number of the next mark.
     pub(super) marks: AtomicU64,
@@ -81,7 +81,7 @@ impl Outcome {
 }
 
 impl Bench<'_> {
-    /// Tries the promises of a course; without an arrival the others cannot be tried.
+    /// Tries the promises of a course. If no request arrives, the remaining promises cannot be tried.
     pub(super) fn try_course(&self, course: &Course) -> Tried {
         let mut obstacle = None;
         let mut tried = Tried::default();
@@ -114,7 +114,7 @@ impl Bench<'_> {
         tried
     }
 
-    /// Tries a promise, again if a busy machine may have broken it. Returns the outcome, and true if a request arrived.
+    /// Tries a promise, and repeats it if a busy machine may have broken it. Returns the outcome, and true if a request arrived.
     fn try_promise(&self, course: &Course, trial: &dyn Trial) -> (Outcome, bool) {
         let mut earlier = Vec::new();
         loop {
@@ -201,7 +201,7 @@ impl Bench<'_> {
         Ok(Destination { address, tls })
     }
 
-    /// The response to a request, or why there is none; nothing if as many of its tries as wanted arrive, or nothing happens in time.
+    /// The response to a request, or why there is none. None if `wanted` of its tries arrive first, or if nothing happens in time.
     fn outcome(
         &self,
         mark: &str,
@@ -219,7 +219,7 @@ impl Bench<'_> {
         None
     }
 
-    /// Sends a request on a connection of its own, and notes the response.
+    /// Sends a request on its own connection, and records the response.
     fn exchange(
         &self,
         destination: Result<Destination, Lost>,
@@ -231,7 +231,7 @@ impl Bench<'_> {
         let response = || {
             let mut connection = Connection::open(&destination?)?;
             let sent = connection.send(request);
-            // A listener that no longer reads may have said why.
+            // A listener that no longer reads may have sent a response with the reason.
             connection.response(limit, self.interrupt.flag()).map_err(|lost| match sent {
                 Err(error) if !lost.wants_certificate => error.into(),
                 _ => lost,
@@ -246,7 +246,7 @@ impl Bench<'_> {
         }));
     }
 
-    /// A request to the proxy that the procedure needs, and its arrivals.
+    /// Sends a request to the proxy that the procedure needs, and records its arrivals.
     fn request(&self, course: &Course, answer: &Answer, procedure: &Procedure, seen: &mut Seen) {
         let mark = self.mark(Some(&course.cluster), answer.clone());
         let limit = Duration::from_micros(procedure.waits_us()) + PATIENCE;
@@ -260,7 +260,7 @@ impl Bench<'_> {
         seen.arrivals = self.servers.arrived(&mark);
     }
 
-    /// A request, and then the end of the idle connection to the server.
+    /// Sends a request, and then records when the idle connection to the server ends.
     fn idle(&self, course: &Course, waits: Duration, seen: &mut Seen) {
         let mark = self.mark(Some(&course.cluster), Answer::Kept);
         self.exchange(self.destination(Variant::Usual, course), &single(course, &mark, ""), PATIENCE, seen);
@@ -276,12 +276,12 @@ impl Bench<'_> {
         seen.took_us = micros(began.elapsed());
         seen.arrivals = self.servers.arrived(&mark);
         if is_here && seen.idle_us.is_none() {
-            // The server now closes it; a request must not meet that.
+            // The server closes the connection now. Wait, so that no later request meets this.
             thread::sleep(CLEAR);
         }
     }
 
-    /// A request that the service of limits admits, and one that it refuses.
+    /// Sends a request that the rate limit service admits, and one that it refuses.
     fn limited(&self, course: &Course) -> Seen {
         let mut limited = Limited::default();
         let mut arrivals = Vec::new();
@@ -315,7 +315,7 @@ fn sent(destination: &Destination, request: &str) -> Result<Connection, Lost> {
     Ok(connection)
 }
 
-/// Notes a response of several requests.
+/// Records the response to one of several requests.
 fn note(seen: &mut Seen, response: Result<Response, Lost>) {
     match response {
         Ok(response) => {

@@ -1,4 +1,4 @@
-//! Runs Envoy on the configuration that a listeners file stands for, and tries each promise of the file with requests of its own.
+//! Runs Envoy on the configuration rendered from a listeners file, and tries each promise of the file with its own requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,15 +32,15 @@ use crate::interrupt::Interrupt;
 use crate::tls::{ClientTls, IdentityFiles};
 use crate::update::{Say, Update};
 
-/// The server of clusters that no request is for, such as collectors of spans.
+/// Name of the server for clusters that get no requests of the check, such as collectors of spans.
 const OTHER: &str = "";
 /// Suffix of the name of a cluster's second server.
 const SECOND: &str = " (second)";
-/// A name that no file asks for.
+/// A name that no listeners file contains.
 const WRONG_NAME: &str = "other-name.hoptax.invalid";
-/// The workers of Envoy: with several, each opens a connection to an upstream in any case, so limits of connections are kept less exactly.
+/// Number of Envoy's workers. With several, each may open a connection to an upstream, so limits of connections are enforced less exactly.
 const WORKERS: usize = 1;
-/// The clusters whose promises are tried at a time.
+/// Maximum number of groups of clusters that are tried at the same time.
 const MOST_AT_A_TIME: usize = 64;
 
 /// Settings of a check.
@@ -65,7 +65,7 @@ struct LabTls {
 /// Checks a listeners file.
 ///
 /// # Errors
-/// All problems of the file, Envoy's reason to refuse its configuration, and the requirements of the check that are missing.
+/// All problems of the file, Envoy's reason to refuse its configuration, and missing requirements of the check.
 pub fn check(
     settings: &ListenersCheckSettings<'_>,
     interrupt: &Interrupt,
@@ -81,7 +81,7 @@ pub fn check(
     let servers = tls.servers(&plan, &courses)?;
     let limits = Limits::start().map_err(cannot_start)?;
     let deaf = Deaf::start().map_err(|error| format!("cannot fill the queue of a listening socket: {error}"));
-    // The proxy has the limit of the program that starts it.
+    // The proxy inherits the limit on open files of the program that starts it.
     let no_crowd = room_for_crowds(&courses);
     let lab = lab(&servers, &limits, deaf.as_ref().ok(), &tls, folder.path())?;
     let mut proxies = BTreeMap::new();
@@ -135,7 +135,7 @@ impl LabTls {
         Ok(Self { certificates, client, stranger })
     }
 
-    /// A server for each cluster, and one for all other clusters.
+    /// Starts a server for each cluster whose promises are tried, and one for all others.
     fn servers(&self, plan: &Plan, courses: &[Course]) -> Result<Servers, Failure> {
         let names = certificate_names(plan);
         let mut all = vec![(OTHER.to_owned(), None)];
@@ -169,7 +169,7 @@ impl LabTls {
             client_authorities: Vec::new(),
             accepts_anonymous_clients: true,
             versions: Versions::Both,
-            // A resumed session would show no certificate.
+            // In a resumed session, a server presents no certificate.
             resumes: false,
             alpn: Vec::new(),
         })
@@ -207,7 +207,7 @@ fn lab(
     })
 }
 
-/// Returns the procedure of each promise that can be tried, with its course.
+/// Returns the procedure of each promise that can be tried, with the promise's course.
 fn trials(courses: &[Course]) -> impl Iterator<Item = (&Course, Procedure)> {
     courses.iter().flat_map(|course| {
         let trials = course.promises.iter().filter_map(|promise| promise.trial.as_ref().ok());
@@ -220,7 +220,7 @@ fn variants(courses: &[Course]) -> BTreeSet<Variant> {
     trials(courses).map(|(_, procedure)| procedure.variant()).chain([Variant::Usual]).collect()
 }
 
-/// Envoy on a bootstrap.
+/// Starts Envoy on a bootstrap.
 fn started(
     envoy: &Envoy,
     bootstrap: Value,
@@ -242,7 +242,7 @@ fn started(
     let stop = interrupt.flag();
     let start = || {
         spec.configure()?;
-        // One that refuses it ends, and its validation then gives the reason.
+        // An Envoy that refuses the bootstrap ends. Validating the bootstrap then gives the reason.
         spec.start()?.wait_unless(stop).map_err(|error| spec.explained(error, stop))
     };
     start().map_err(|error| match &error {
@@ -254,8 +254,8 @@ fn started(
     })
 }
 
-/// The courses whose promises are tried one after the other: those to a cluster, because its limits hold for all of its requests, and
-/// those to the clusters of a split, because a request may go to any of them.
+/// Groups the courses whose promises must be tried one after the other: courses to the same cluster, because its limits hold for all of its
+/// requests, and courses to the clusters of one traffic split, because a request may go to any of them.
 fn groups(courses: &[Course]) -> Vec<Vec<usize>> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for (number, course) in courses.iter().enumerate() {
@@ -276,7 +276,7 @@ fn groups(courses: &[Course]) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// The time that all trials wait, seconds.
+/// The longest time that the trials of one group wait, seconds.
 fn longest_wait_s(courses: &[Course], groups: &[Vec<usize>]) -> u64 {
     let wait_us = |group: &Vec<usize>| {
         let courses = group.iter().filter_map(|index| courses.get(*index));
@@ -287,7 +287,7 @@ fn longest_wait_s(courses: &[Course], groups: &[Vec<usize>]) -> u64 {
     groups.iter().map(wait_us).max().unwrap_or_default() / 1_000_000
 }
 
-/// Tries all promises, groups at a time.
+/// Tries all promises, several groups at a time.
 fn try_all(bench: &Bench<'_>, courses: &[Course], groups: &[Vec<usize>]) -> Vec<Tried> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(vec![Tried::default(); courses.len()]);
@@ -310,9 +310,9 @@ fn try_all(bench: &Bench<'_>, courses: &[Course], groups: &[Vec<usize>]) -> Vec<
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes room for the largest crowd; why there is none.
+/// Raises the limit on open files for the largest crowd. Returns the reason if that is impossible.
 fn room_for_crowds(courses: &[Course]) -> Option<String> {
-    // A request has a socket of the client and one of the server; the proxy has both ends, too.
+    // Each request uses a socket of the client and one of the server. The proxy uses two sockets as well.
     let most = trials(courses).map(|(_, procedure)| procedure.at_a_time()).max().filter(|most| *most > 0)?;
     let needed = u64::from(most) * 2 + courses.len() as u64;
     let limit = allow_files(needed).err()?;

@@ -1,4 +1,4 @@
-//! Connections to a listener, on which requests are sent, and their responses timed.
+//! Connections to a listener that send requests and time their responses.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,20 +11,20 @@ use rustls::{AlertDescription, ClientConnection, StreamOwned};
 
 /// Time limit for a connection and its handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Interval at which a waiting client checks if it is to stop.
+/// Interval at which a waiting client checks if it should stop.
 const POLL: Duration = Duration::from_millis(50);
-/// The most characters of a reason.
+/// Maximum length of a reason, in characters.
 const MOST_CHARACTERS: usize = 120;
-/// The most bytes of a response.
+/// Maximum size of a response, bytes.
 const MOST_BYTES: usize = 1 << 16;
-/// The header of responses that Envoy gives because a circuit breaker is open.
+/// The header that Envoy adds to responses which it sends because a circuit breaker is open.
 const OVERLOADED: &str = "x-envoy-overloaded";
 
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Stream,
-    /// Bytes of the next response that were read so far.
+    /// Received bytes of the next response.
     unread: Vec<u8>,
 }
 
@@ -32,9 +32,9 @@ pub(super) struct Connection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) status: u16,
-    /// True if a circuit breaker is the reason.
+    /// True if an open circuit breaker is the reason for the response.
     pub(super) is_overloaded: bool,
-    /// The first line of its body, shortened: why the proxy answered itself.
+    /// The first line of its body, shortened. In a response of the proxy itself, it is the reason.
     pub(super) reason: String,
 }
 
@@ -101,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// The next response, which is waited for at most `limit`, or why there is none.
+    /// The next response, or why there is none. Waits for at most `limit`.
     pub(super) fn response(&mut self, limit: Duration, stop: &AtomicBool) -> Result<Response, Lost> {
         let began = Instant::now();
         self.socket().set_read_timeout(Some(POLL))?;
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// The next response if it is there.
+    /// The next response, if it has arrived.
     pub(super) fn response_now(&mut self) -> Option<Result<Response, Lost>> {
         match self.socket().set_nonblocking(true) {
             Ok(()) => self.read(),
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Reads until a response is complete; none if no more is there now.
+    /// Reads until a response is complete; none if no more bytes are available now.
     fn read(&mut self) -> Option<Result<Response, Lost>> {
         let mut bytes = [0; 1024];
         loop {
@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// Returns the alert that a listener of TLS sent before it closed the connection. An error of writing hides it.
+    /// Returns the alert that a TLS listener sent before it closed the connection. Without this, a write error would hide the alert.
     fn alert(&mut self) -> Option<Lost> {
         let Stream::Encrypted(stream) = &mut self.stream else { return None };
         let StreamOwned { conn, sock } = stream.as_mut();
@@ -170,7 +170,7 @@ impl Connection {
     }
 }
 
-/// Takes a complete response from the bytes that were read.
+/// Removes a complete response from the received bytes.
 fn complete(unread: &mut Vec<u8>) -> Result<Option<Response>, String> {
     let Some(end) = unread.windows(4).position(|end| end == b"\r\n\r\n") else {
         return if unread.len() < MOST_BYTES {

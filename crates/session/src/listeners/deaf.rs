@@ -1,4 +1,4 @@
-//! An address of this machine at which no connection opens: its queue is full, so the kernel drops requests for one.
+//! An address of this machine that ignores connection attempts: its accept queue is full, so the kernel drops them.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rustix::net::listen;
 
-/// The most connections until the queue is full.
+/// Maximum number of connections to fill the queue with.
 const MOST: usize = 16;
-/// The time after which a connection that did not open will not open.
+/// Time after which a connection that is not open will never open.
 const OPENS: Duration = Duration::from_millis(200);
 
-/// The address; it is closed when dropped.
+/// The address; its listener closes when dropped.
 #[derive(Debug)]
 pub(super) struct Deaf {
     pub(super) address: SocketAddr,
@@ -23,7 +23,7 @@ impl Deaf {
     pub(super) fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        // The shortest queue.
+        // The shortest possible queue.
         listen(&listener, 0)?;
         let mut queue = Vec::new();
         while queue.len() < MOST {

@@ -1,5 +1,5 @@
-//! A service that decides about limits (`envoy.service.ratelimit.v3`): it refuses user agents with a prefix, and notes its
-//! questions.
+//! A rate limit service (`envoy.service.ratelimit.v3`). It refuses requests whose user agent has a certain prefix, and records the
+//! questions that it gets.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,9 +10,9 @@ use hoptax_wire::http2::{Body, Server, ServerEvent};
 
 use super::acceptor::Acceptor;
 
-/// Prefix of the user agents that it refuses.
+/// Prefix of user agents that are refused.
 pub(super) const REFUSED: &str = "hoptax-refused-";
-/// The path of its method.
+/// The path of its gRPC method.
 const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 /// Field 1 of the response is `overall_code`: 1 is OK, 2 is `OVER_LIMIT`.
 const ADMITTED: [u8; 2] = [8, 1];
@@ -36,7 +36,7 @@ impl Limits {
         let asked: Arc<Asked> = Arc::default();
         let all = Arc::clone(&asked);
         let acceptor = Acceptor::start(move |stream| {
-            // A connection that fails is a question without an answer, which is judged.
+            // A failed connection leaves a question without an answer, which the judgement of the promise covers.
             let _ = serve(stream, &all);
         })?;
         Ok(Self { acceptor, asked })
@@ -46,7 +46,7 @@ impl Limits {
         self.acceptor.address
     }
 
-    /// The first question with this value, which is then forgotten.
+    /// Removes and returns the first question with this value.
     pub(super) fn asked(&self, value: &str) -> Option<Question> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let has = |(_, entries): &Question| entries.iter().any(|(_, one)| one == value);
@@ -75,7 +75,7 @@ fn serve(mut socket: &TcpStream, asked: &Asked) -> io::Result<()> {
             let head_fields = [(":status", "200"), ("content-type", "application/grpc")];
             let question = first(&body).filter(|_| head.path == PATH).map(|(message, _)| question(message));
             let Some(question) = question else {
-                // Unimplemented.
+                // gRPC status 12, unimplemented.
                 server.respond(
                     stream,
                     &head_fields,

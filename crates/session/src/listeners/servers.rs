@@ -1,7 +1,7 @@
-//! Servers that stand for the upstreams of a listeners file: each notes the requests that arrive, and answers them as it was told.
+//! Servers that stand for the upstreams of a listeners file. Each records the requests that arrive, and answers them as the trial demands.
 //!
-//! They are threads and not an origin of their own process, because their observations are the evidence: the Host header, the name in the
-//! handshake, how many times a request comes, and when a connection ends.
+//! They are threads of this process, not an origin process, because their observations are the evidence: the Host header, the server name
+//! in the TLS handshake, how many times a request arrives, and when a connection ends.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -16,11 +16,11 @@ use rustls::{ServerConnection, StreamOwned};
 
 use super::acceptor::Acceptor;
 
-/// The most bytes of the head of a request.
+/// Maximum size of the head of a request, bytes.
 const MOST_HEAD_BYTES: usize = 1 << 16;
 /// Time limit for a handshake and the head of a request.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Interval at which a server with an idle connection checks if a caller still waits for its end.
+/// Interval at which a server with an idle connection checks if a caller still waits for the connection to end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// The TLS of a server.
@@ -50,17 +50,17 @@ struct Server {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// The answer to the requests of each mark, and those that arrived.
+    /// For each mark, the answer to its requests and the requests that arrived.
     marks: Mutex<BTreeMap<String, Marked>>,
 }
 
 #[derive(Debug, Default)]
 struct Marked {
     answer: Answer,
-    /// The cluster whose server gives this answer, while all others answer with success; none if all give it.
+    /// The only cluster whose server gives this answer; all others answer with success. None if all servers give it.
     cluster: Option<String>,
     arrivals: Vec<Arrival>,
-    /// For each arrival, its place among the requests of its connection, from 1.
+    /// The position of each arrival among the requests of its connection, from 1.
     places: Vec<u32>,
     /// Time that a connection was idle until the client ended it.
     idle: Option<Duration>,
@@ -85,7 +85,7 @@ impl Servers {
             });
             let (own, shared) = (Arc::clone(&server), Arc::clone(&all.shared));
             let acceptor = Acceptor::start(move |stream| {
-                // A connection that fails is one on which nothing arrives, which is judged.
+                // On a failed connection nothing arrives, which the judgement of the promise covers.
                 let _ = serve(stream, &own, &shared);
             })?;
             all.by_cluster.insert(cluster, (server, acceptor));
@@ -110,13 +110,13 @@ impl Servers {
         self.arrived_in_places(mark).0
     }
 
-    /// Like [`Self::arrived`], with the place of each request among those of its connection.
+    /// Like [`Self::arrived`], with the position of each request among those of its connection.
     pub(super) fn arrived_in_places(&self, mark: &str) -> (Vec<Arrival>, Vec<u32>) {
         let marked = self.shared.marks().remove(mark).unwrap_or_default();
         (marked.arrivals, marked.places)
     }
 
-    /// Returns the number of requests with this mark that arrived at the cluster that it is for.
+    /// Returns the number of requests with this mark that have arrived at the mark's cluster.
     pub(super) fn arrived_so_far(&self, mark: &str) -> usize {
         let marks = self.shared.marks();
         let Some(marked) = marks.get(mark) else { return 0 };
@@ -128,14 +128,14 @@ impl Servers {
         self.shared.marks().get(mark)?.idle
     }
 
-    /// From now on, the server of a cluster shows a certificate with another name if `is_wrong`, and its own certificate otherwise.
+    /// Makes the server of a cluster present a certificate with another name if `is_wrong`, and its own certificate otherwise.
     pub(super) fn set_wrong(&self, cluster: &str, is_wrong: bool) {
         if let Some((server, _)) = self.by_cluster.get(cluster) {
             server.is_wrong.store(is_wrong, Ordering::SeqCst);
         }
     }
 
-    /// The handshakes in which the server of a cluster showed a certificate with another name.
+    /// Number of handshakes in which the server of a cluster presented a certificate with another name.
     pub(super) fn wrong_names(&self, cluster: &str) -> u64 {
         self.by_cluster.get(cluster).map_or(0, |(server, _)| server.wrong_names.load(Ordering::SeqCst))
     }
@@ -161,14 +161,14 @@ impl Shared {
         !self.is_stopped() && self.marks().contains_key(mark)
     }
 
-    /// Notes for how long a connection was idle.
+    /// Records how long a connection was idle.
     fn note_idle(&self, mark: &str, idle: Duration) {
         if let Some(marked) = self.marks().get_mut(mark) {
             marked.idle = Some(idle);
         }
     }
 
-    /// Notes an arrival, and returns the answer to it.
+    /// Records an arrival, and returns the answer to it.
     fn note(&self, mark: &str, arrival: Arrival, place: u32) -> Answer {
         let mut marks = self.marks();
         let Some(marked) = marks.get_mut(mark) else { return Answer::Success };
@@ -200,7 +200,7 @@ fn serve(socket: &TcpStream, server: &Server, shared: &Shared) -> io::Result<()>
         }
         stream.conn.process_new_packets().map_err(io::Error::other)?;
     }
-    // It is counted before it is sent, so that whoever has the answer of the proxy finds it counted.
+    // Count the handshake before sending, so that it is counted by the time the proxy's answer arrives.
     if is_wrong {
         server.wrong_names.fetch_add(1, Ordering::SeqCst);
     }
@@ -209,8 +209,8 @@ fn serve(socket: &TcpStream, server: &Server, shared: &Shared) -> io::Result<()>
     converse(stream, socket, name.as_deref(), server, shared)
 }
 
-/// Reads requests, and answers each as it was told. Unless it was told otherwise it closes the connection after the first: each try
-/// then has a handshake of its own.
+/// Reads requests, and answers each as the trial demands. By default, it closes the connection after the first request, so that each try
+/// has its own handshake.
 fn converse(
     mut stream: impl Read + Write,
     socket: &TcpStream,
@@ -247,9 +247,9 @@ fn converse(
         let is_kept = answer == Answer::Kept;
         let more = more.map_or_else(String::new, |(name, value)| format!("{name}: {value}\r\n"));
         let end = if is_kept { "" } else { "connection: close\r\n" };
-        // The proxy's clock may start before a busy machine comes back here from the write.
+        // Taken before the write: on a busy machine, the proxy's clock may start before the write returns here.
         let written = Instant::now();
-        // One write for all: the parts of a line would be packets of their own.
+        // A single write: several would send the head in several packets.
         stream
             .write_all(format!("HTTP/1.1 {status} Lab\r\n{more}content-length: 0\r\n{end}\r\n").as_bytes())?;
         stream.flush()?;
@@ -262,7 +262,7 @@ fn converse(
     Ok(())
 }
 
-/// A connection that is kept after a request.
+/// A connection that stays open after a request.
 struct Idle {
     /// The mark of the request.
     mark: String,
@@ -270,7 +270,8 @@ struct Idle {
     since: Instant,
 }
 
-/// The head of the next request; none at the end, which is noted if the connection was idle, and when nobody waits for it any more.
+/// The head of the next request. None at the end of the connection, whose idle time is then recorded, and when nobody waits for it any
+/// more.
 fn head(stream: &mut impl Read, idle: Option<&Idle>, shared: &Shared) -> io::Result<Option<Vec<u8>>> {
     let mut head = Vec::new();
     let mut bytes = [0; 4096];
@@ -278,7 +279,7 @@ fn head(stream: &mut impl Read, idle: Option<&Idle>, shared: &Shared) -> io::Res
         let count = match (stream.read(&mut bytes), idle) {
             (Ok(count), _) => count,
             (Err(error), Some(idle)) if is_timeout(&error) && shared.is_known(&idle.mark) => continue,
-            // TLS may end without saying so.
+            // TLS may end without a close_notify alert.
             (Err(error), Some(_)) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
             (Err(error), _) => return Err(error),
         };
@@ -300,9 +301,9 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// Waits until the client closes the connection, which the end of the proxy does in any case.
+/// Waits until the client closes the connection. At the latest, it closes when the proxy ends.
 fn wait_for_end(socket: &TcpStream) -> io::Result<()> {
     socket.set_read_timeout(None)?;
-    // The end, or bytes of TLS before it.
+    // Either the end of the connection, or bytes of TLS before it.
     socket.peek(&mut [0]).map(|_| ())
 }

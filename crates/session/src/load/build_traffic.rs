@@ -19,10 +19,10 @@ use super::{
 use crate::failure::Failure;
 use crate::update::{Say, Update};
 
-/// Default body size of TCP and WebSocket, which need a body, bytes.
+/// Default body size of TCP and WebSocket, bytes. Both need a body.
 const DEFAULT_BYTES: usize = 64;
 
-/// The traffic of a load, as the engine sends it. The server chooses a protocol that is not stated.
+/// The traffic of a load in the form that the engine sends. If the load states no protocol, the server chooses one.
 pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> {
     let Load { requests: wanted, servers, connections, tls, .. } = load;
     let (resolver, dial) = (resolver(servers), dial(servers)?);
@@ -47,7 +47,7 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
         match target.protocol {
             Protocol::Grpc | Protocol::GrpcHttp3 => {
                 let message = message(services.as_ref(), target.path(), wanted.messages, body)?;
-                // A bidirectional call repeats its message itself.
+                // A bidirectional call repeats its message by itself.
                 let is_conversation = wanted.timed == Some(TimedMessages::Both);
                 let times = if is_conversation { 1 } else { wanted.messages as usize };
                 Target::from_spec(&spec(framed(&message).repeat(times)))
@@ -128,9 +128,9 @@ fn listed(wanted: &Requests) -> Result<Vec<Listed>, Failure> {
 
 /// The protocol that the server of a request chooses.
 ///
-/// Connections that are opened ahead would fail like the negotiation, so its failure is an error. Connections that are opened
-/// on demand may fail, and their failures are counted. Without a choice of the server they use HTTP/1.1, as they do with a
-/// server that chooses nothing; or HTTP/2 if they have several streams, which HTTP/1.1 does not.
+/// If connections are opened ahead, a failed negotiation is an error, because they would fail in the same way. Connections that are opened
+/// on demand may fail, and their failures are counted. After a failed negotiation they use HTTP/1.1, as with a server that chooses nothing,
+/// or HTTP/2 if they have several streams, which HTTP/1.1 does not support.
 fn negotiated(
     first: &Target,
     dial: &Dial,
@@ -186,7 +186,7 @@ fn timed_messages(wanted: &Requests, protocol: Protocol) -> Result<Option<Messag
     })
 }
 
-/// Sets how connections reach the servers, if the protocol can be reached that way.
+/// Sets the network path to the servers, if the protocol supports it.
 fn set_dial(traffic: &mut Traffic, dial: Dial) -> Result<(), Failure> {
     if traffic.protocol().uses_quic() {
         for (is_given, flag) in [
@@ -202,7 +202,7 @@ fn set_dial(traffic: &mut Traffic, dial: Dial) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has connections keep cookies, unless requests have some already.
+/// Makes connections keep cookies, unless requests already have some.
 fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure> {
     if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2 | Protocol::Http3) {
         return Err(Failure::bad_input(format!(
@@ -241,7 +241,7 @@ fn dial(servers: &Servers) -> Result<Dial, Failure> {
     })
 }
 
-/// The traffic of requests that rows fill in.
+/// The traffic whose requests are filled in from rows.
 fn filled(
     table: &Table,
     order: DataOrder,
@@ -267,7 +267,7 @@ fn filled(
     Ok(traffic)
 }
 
-/// Refuses weights that do not suit this number of URLs.
+/// Refuses weights that do not match the number of URLs.
 fn check_weights(urls: usize, weights: &[f64]) -> Result<(), Failure> {
     if !weights.is_empty() && weights.len() != urls {
         return Err(Failure::bad_input(format!(

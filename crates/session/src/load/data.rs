@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 /// Maximum size of all encoded requests, bytes.
 const MAX_BYTES: usize = 1 << 30;
-/// Maximum number of errors reported of one file.
+/// Maximum number of reported errors of one file.
 const MAX_ERRORS: usize = 10;
 
 /// A CSV file.
@@ -65,7 +65,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// The targets of every request filled from every row, in the order of the rows.
+    /// The targets of all requests, filled in from each row, in the order of the rows.
     pub(super) fn targets(
         &self,
         requests: Vec<Listed>,
@@ -77,7 +77,7 @@ impl Table {
             for template in &templates {
                 match target(&template.fill(row)) {
                     Ok(mut target) => {
-                        // Results show the URL with its fields, which is the same for every row.
+                        // Results show the URL with its placeholders, which is the same for all rows.
                         target.url = without_user(&template.request.url);
                         if target.protocol == Protocol::WebSocket && template.has_fields_outside_body {
                             return Err(Failure::bad_input(format!(
@@ -127,7 +127,7 @@ fn line(row: &StringRecord) -> String {
     row.position().map_or_else(|| "a row".to_owned(), |position| format!("line {}", position.line()))
 }
 
-/// A request with fields to replace.
+/// A request with placeholders.
 struct Template {
     request: Request,
     url: Text,
@@ -167,7 +167,7 @@ impl Template {
     }
 }
 
-/// A text with fields: each piece is followed by the field with that index.
+/// A text with placeholders: each piece is followed by the field with that index.
 #[derive(Debug)]
 struct Text {
     pieces: Vec<(String, usize)>,
@@ -175,14 +175,14 @@ struct Text {
 }
 
 impl Text {
-    /// Finds the fields. Braces around anything else stay unchanged, since JSON has them too.
+    /// Finds the placeholders. Braces around anything else stay unchanged, because JSON has braces, too.
     fn new(text: &str, fields: &[String]) -> Result<Self, String> {
         let (mut pieces, mut piece, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
             piece.push_str(before);
             let name = after.split_once("}}").filter(|(name, _)| is_name(name));
             let Some((name, behind)) = name else {
-                // The next field may begin at the second of three braces.
+                // Of three braces, the second may begin the next placeholder.
                 piece.push('{');
                 rest = rest.get(before.len() + 1..).unwrap_or_default();
                 continue;

@@ -1,4 +1,4 @@
-//! Headers as a user gives them: one, or those of a file.
+//! Headers as a user gives them: a single one, or those in a file.
 
 use std::fs;
 use std::str::FromStr;

@@ -15,14 +15,14 @@ use hoptax_tools::export::Judgement;
 
 use crate::failure::Failure;
 
-/// Interval length of the histogram log; one second is usual for such logs.
+/// Interval length of the histogram log. One second is usual for such logs.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Lines of JSON, one for each interval.
 pub struct Lines {
     /// The length of an interval.
     pub every: Duration,
-    /// Output that they are written to.
+    /// The output that the lines are written to.
     pub out: Box<dyn Write + Send>,
 }
 
@@ -30,7 +30,7 @@ pub struct Lines {
 struct Output {
     /// Name of the output, for messages.
     place: String,
-    /// Takes the judgement of the load, when the load has ended.
+    /// Receives the judgement after the load has ended.
     judged: Sender<Judgement>,
     writer: JoinHandle<io::Result<()>>,
 }
@@ -39,8 +39,8 @@ struct Output {
 pub(super) struct IntervalOutputs(Vec<Output>);
 
 impl IntervalOutputs {
-    /// Opens the requested outputs: the files of the percentile distribution and of the histograms, and the lines. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
-    /// is judged.
+    /// Opens the requested outputs: the histogram log and the lines. Returns the sinks for their intervals. An output ends when its sink is
+    /// dropped and the load is judged.
     pub(super) fn begin(
         hlog: Option<&Path>,
         lines: Option<Lines>,
@@ -67,11 +67,11 @@ impl IntervalOutputs {
         Ok((Self(outputs), sinks))
     }
 
-    /// Waits until everything is written, with the judgement of the load.
+    /// Hands the judgement of the load to the writers, and waits until everything is written.
     pub(super) fn finish(self, result: &LoadResult) -> Result<(), Failure> {
         let judgement = Judgement::new(result);
         for Output { place, judged, writer } in self.0 {
-            // A writer that has ended has reported its error.
+            // A writer that has ended reports its error below.
             let _ = judged.send(judgement.clone());
             let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
             written.map_err(|error| Failure::environment(format!("cannot write {place}: {error}")))?;
@@ -80,8 +80,7 @@ impl IntervalOutputs {
     }
 }
 
-/// Writes one output: from the intervals, and from the judgement, which comes after the last of them. Without a judgement, the
-/// load has failed.
+/// Writes one output from the intervals and the judgement, which comes after the last interval. If no judgement comes, the load has failed.
 type Writer = Box<dyn FnOnce(Receiver<Part>, &Receiver<Judgement>) -> io::Result<()> + Send>;
 
 /// Writes the interval log. It is written while the load runs, so the judgement is in comments at its end.
@@ -97,7 +96,7 @@ fn write_hlog(
     file.flush()
 }
 
-/// Writes a line for each interval. If the reader of the lines is slow, the queue holds lines, which are smaller than histograms.
+/// Writes a line for each interval. For a slow reader, the queue holds finished lines, which are smaller than histograms.
 fn write_lines(
     mut out: Box<dyn Write + Send>,
     parts: Receiver<Part>,

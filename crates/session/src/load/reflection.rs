@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// gRPC status of an unknown method.
 const UNIMPLEMENTED: u16 = 12;
 
-/// The definitions of the services that the URLs call, from their server.
+/// Gets the definitions of the services that the URLs call from their server.
 pub(super) fn services(load: &Load, resolver: &Resolver, dial: &Dial) -> Result<Services, Failure> {
     let urls = &load.requests.urls;
     let first = urls.first().map_or("", |url| &**url);

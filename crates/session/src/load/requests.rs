@@ -1,4 +1,4 @@
-//! Parses the file of `--requests`: one request per line, as a path, a method with path and body, or JSON as vegeta writes it.
+//! Parses the file of `--requests`. Each line is one request: a path, a method with path and body, or a JSON target of vegeta.
 
 use std::fs;
 use std::path::Path;
@@ -21,16 +21,16 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-/// A request of a list, or why it is none.
+/// A request of a list, or the reason why it is invalid.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
-    /// Its place in its file; empty for one of no file.
+    /// Its place in the file; empty if it comes from no file.
     pub(super) place: String,
     /// The request.
     pub(super) request: Result<Request, String>,
 }
 
-/// Makes something of each request, or returns an error that lists the errors of all that are invalid, each with its place.
+/// Applies a function to each request. If some are invalid, returns an error that lists all of their errors, each with its place.
 pub(super) fn made_of_all<T>(
     requests: Vec<Listed>,
     make: impl Fn(Request) -> Result<T, String>,
@@ -52,14 +52,14 @@ pub(super) fn made_of_all<T>(
 struct Line {
     url: String,
     method: Option<String>,
-    /// Each name with its values.
+    /// Each header name with its values.
     #[serde(default)]
     header: Map<String, Value>,
     /// The body in base64.
     body: Option<String>,
 }
 
-/// Reads the requests of a file. `base` is the host of paths. Lines without a method or a header use those of `all`.
+/// Reads the requests of a file. `base` is the host of the paths. A line without a method or a header uses those of `all`.
 pub(super) fn read(path: &Path, base: &str, all: &Requests) -> Result<Vec<Listed>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
@@ -122,7 +122,7 @@ fn request_from_json(
             own.push((name.clone(), value.as_str().ok_or_else(invalid)?.to_owned()));
         }
     }
-    // A header of the line replaces the header of the same name of all requests.
+    // A header of the line replaces the header of the same name in `all`.
     let is_own = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut all: Vec<_> = headers.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
     all.append(&mut own);

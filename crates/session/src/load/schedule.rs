@@ -1,4 +1,4 @@
-//! The schedule of a load: the times at which it sends, and its length.
+//! The schedule of a load: when it sends requests, and how long.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,11 +29,11 @@ pub struct Schedule {
     pub when_late: WhenLate,
     /// Time over which connections are opened.
     pub ramp_up: Option<Duration>,
-    /// Length of the recording; none for that of the trace or the stages, or 10 s.
+    /// Length of the recording; none for the length of the trace or the stages, or 10 s.
     pub duration: Option<Duration>,
     /// Number of requests after which the recording ends.
     pub count: Option<u64>,
-    /// Length of the warm-up; none for 1 s, or none at all before a trace or stages.
+    /// Length of the warm-up; none for the default: 1 s, or no warm-up before a trace or stages.
     pub warmup: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl FromStr for ArrivalsOf {
     }
 }
 
-/// An open loop with the length that it has by itself, or a closed one.
+/// An open loop with the length that it defines itself, or a closed loop.
 #[derive(Debug, Default)]
 pub(super) struct Loop {
     /// None for a closed loop.
@@ -74,7 +74,7 @@ pub(super) struct Loop {
 }
 
 impl Schedule {
-    /// The loop of this schedule.
+    /// The loop that this schedule describes.
     ///
     /// # Errors
     /// When options do not fit together, or the trace cannot be read.

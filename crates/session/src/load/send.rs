@@ -21,12 +21,12 @@ use crate::interrupt::Interrupt;
 use crate::update::Say;
 use crate::{awake, environment};
 
-/// A load that is sent, and how it is judged.
+/// A load to send, and how to judge it.
 #[derive(Debug, Default)]
 pub struct Sending<'a> {
     /// The load.
     pub load: Load,
-    /// The times at which it sends.
+    /// When it sends requests.
     pub schedule: Schedule,
     /// When idle processors are kept from halting.
     pub never_halt: NeverHalt,
@@ -34,15 +34,15 @@ pub struct Sending<'a> {
     pub limits: Limits,
     /// Conditions that must not hold.
     pub fail_on: &'a [Condition],
-    /// Percentiles beside the usual ones.
+    /// Percentiles in addition to the default ones.
     pub percentiles: &'a [f64],
-    /// The share of requests that may fail; none for the usual one.
+    /// The share of requests that may fail; none for the default.
     pub max_error_share: Option<f64>,
-    /// True if a sample of the connections has timestamps of the kernel.
+    /// True to take kernel timestamps on a sample of the connections.
     pub has_kernel_stamps: bool,
-    /// Files that are written while it runs.
+    /// Files to write while it runs.
     pub files: Files<'a>,
-    /// Other loads of this program so far that run at the same time, which it counts as they begin; none if it sends one at a time.
+    /// Counts the other loads of this program that have started and run at the same time; none if the program sends one load at a time.
     pub beside: Option<Arc<AtomicU32>>,
 }
 
@@ -84,9 +84,9 @@ pub struct Files<'a> {
 pub struct Sent {
     /// Its result, judged.
     pub result: LoadResult,
-    /// True if all conditions of `--fail-on` are known and passed.
+    /// True if all conditions of `--fail-on` could be evaluated and passed.
     pub all_pass: bool,
-    /// Reasons why files that were written during the load are not complete.
+    /// Reasons why files written during the load are incomplete.
     pub problems: Vec<Failure>,
 }
 

@@ -1,4 +1,4 @@
-//! A load that several generators share: each sends its share, and all start when one of them, or somebody else, says so.
+//! A load that several generators share. Each sends its share, and all start together when one of them, or another party, decides it.
 
 use std::sync::atomic::AtomicBool;
 
@@ -20,17 +20,17 @@ pub struct SharedLoad {
     pub load: Load,
     /// The schedule of the whole load.
     pub schedule: Schedule,
-    /// The share that is sent.
+    /// The share that this generator sends.
     pub share: Share,
-    /// Decides when it starts. It is asked once its connections are open.
+    /// Decides when to start. It is asked once the connections are open.
     pub start: Start,
     /// When idle processors are kept from halting.
     pub never_halt: NeverHalt,
-    /// Percentiles beside the usual ones.
+    /// Percentiles in addition to the default ones.
     pub percentiles: Vec<f64>,
-    /// The share of requests that may fail; none for the usual one.
+    /// The share of requests that may fail; none for the default.
     pub max_error_share: Option<f64>,
-    /// Receives the intervals.
+    /// Receive the intervals.
     pub intervals: Vec<IntervalSink>,
 }
 
@@ -67,8 +67,8 @@ impl SharedLoad {
     }
 }
 
-/// Refuses a load with too few connections or requests to share. A worker has a connection and a request at least, and all generators have
-/// the same number of workers, because the shares of a schedule are those of workers.
+/// Refuses a load with too few connections or requests to share. Each worker needs at least one connection and one request, and all
+/// generators have the same number of workers, because a schedule is divided among workers.
 ///
 /// # Errors
 /// When there are too few.

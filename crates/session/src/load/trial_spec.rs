@@ -1,4 +1,4 @@
-//! The trial that a load becomes: one without a schedule, for searches, and the one of a load that is sent, with the schedule on top.
+//! The trial made from a load: without a schedule for searches, and with the load's schedule to send it once.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::update::Say;
 /// Default lengths of the recording and of the warm-up.
 const DURATION: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
-/// Default time limit of a closed loop with a number of requests.
+/// Default time limit of a closed loop that sends a fixed number of requests.
 const LONGEST_CLOSED: Duration = Duration::from_hours(1);
 
 impl Load {
-    /// The trial of this load for a caller that sets its rate and its length: until then a closed loop. Asks the servers for their protocol
-    /// and their services, as far as these are not stated.
+    /// The trial of this load as a closed loop, for a caller that sets the rate and the length. Asks the servers for their protocol and
+    /// their services, if the load does not state them.
     ///
     /// # Errors
     /// When the load is not valid or its parts do not fit together, and when a server cannot be asked.
@@ -59,7 +59,7 @@ impl Load {
         })
     }
 
-    /// The trial of this load by a schedule.
+    /// The trial of this load with a schedule.
     ///
     /// # Errors
     /// As [`Load::unscheduled`], and when the schedule is not valid.
@@ -85,17 +85,17 @@ impl Load {
     }
 }
 
-/// The lengths of a load by its schedule.
+/// The lengths that a schedule implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
     /// The length of the warm-up.
     pub warmup: Duration,
-    /// The length of the record, if it does not end with its last request.
+    /// The length of the recording, if it does not end with its last request.
     pub record: Duration,
 }
 
 impl Schedule {
-    /// The lengths of warm-up and record.
+    /// The lengths of warm-up and recording.
     ///
     /// # Errors
     /// When the schedule is not valid.
@@ -113,8 +113,8 @@ impl Schedule {
     }
 }
 
-/// Time limit of `count` requests. In an open loop, it exceeds the expected time only slightly, because the windows of the
-/// recording are hundredths of it; random arrivals exceed six standard deviations almost never.
+/// Time limit for `count` requests. In an open loop, it exceeds the expected time only slightly, because the windows of the recording are
+/// hundredths of it. Random arrivals stay within six standard deviations almost always.
 fn time_limit(count: u64, open: Option<&(Pace, Arrivals)>) -> Duration {
     let Some((pace, arrivals)) = open else { return LONGEST_CLOSED };
     let burst = if let Arrivals::Burst(size) = arrivals { f64::from(*size) } else { 0.0 };

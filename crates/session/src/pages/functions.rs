@@ -69,7 +69,7 @@ fn page(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> Re
     Ok(text + "```\n")
 }
 
-/// The rows of the price list that have this function, and their picture; without any, the pages of results that name it.
+/// The rows of the price list that have this function, and their picture. If there are none, links to the pages of results that name it.
 fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> String {
     let arms = listed_arms(listed, &function.id);
     let mut text = "\n## Price\n\n".to_owned();
@@ -109,7 +109,7 @@ fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> S
     text + &picture(&bars)
 }
 
-/// True if a page has a function as code, alone or with knobs.
+/// True if a page mentions a function as code, with or without knobs.
 fn names_function(page: &str, id: &str) -> bool {
     page.contains(&format!("`{id}`")) || page.contains(&format!("`{id}{{"))
 }
@@ -136,7 +136,7 @@ fn knobs(function: &Function) -> String {
     text
 }
 
-/// The requests that give it work, and how a study sees that it does this work.
+/// The requests that make the function do work, and how a study verifies that it does.
 fn work(function: &Function) -> Result<String, Failure> {
     let mut lines = Vec::new();
     for (name, value) in function.request.headers.iter().chain(&function.request.own_headers) {

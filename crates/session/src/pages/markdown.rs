@@ -1,16 +1,16 @@
-//! Parts of Markdown: code, cells of tables, links of sources.
+//! Elements of Markdown: code, table cells, links to sources.
 
-/// The name of the file of a page: `rate-limit-local.md` of `rate-limit/local`.
+/// The file name of a page: `rate-limit-local.md` for `rate-limit/local`.
 pub(super) fn file_name(name: &str) -> String {
     format!("{}.md", name.replace('/', "-"))
 }
 
-/// A text as code within a sentence. Code that has backticks is put between two.
+/// A text as inline code. If it contains a backtick, it is delimited by two.
 pub(super) fn code(text: &str) -> String {
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
 }
 
-/// A text as one line of a page: what would be HTML outside of its code is none.
+/// A text as one line of a page. Escapes outside of code what would be HTML.
 pub(super) fn line(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(place, part)| {
         let one_line = part.replace('\n', " ");
@@ -19,7 +19,7 @@ pub(super) fn line(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// A text as a cell of a table, in which a bar would end the cell, also within code.
+/// A text as a table cell. Escapes bars, which would end the cell even within code.
 pub(super) fn cell(text: &str) -> String {
     line(text).replace('|', "\\|")
 }
@@ -29,7 +29,7 @@ pub(super) fn row<const COLUMNS: usize>(cells: [&str; COLUMNS]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// A source, with links where it has addresses.
+/// A source, with its addresses as links.
 pub(super) fn source(text: &str) -> String {
     let word = |word: &str| {
         if !word.starts_with("https://") && !word.starts_with("http://") {

@@ -1,4 +1,4 @@
-//! The guide of operators: changes of a configuration that save CPU time, in the order of what the price list says that they save.
+//! The guide for operators: configuration changes that save CPU time, ordered by their savings in the price list.
 
 use hoptax_result::{ArmResult, StudyResult, percent};
 
@@ -7,17 +7,17 @@ use crate::failure::Failure;
 use crate::functions::{Price, circumstances};
 use crate::prices;
 
-/// Its path below the folder of the documents.
+/// Its path relative to the folder of the documents.
 pub(super) const PATH: &str = "guide/operators.md";
 
-/// CPU time of a function that may stay: its interval ends below this share of plain proxying.
+/// A function is cheap enough to stay if the interval of its CPU time ends below this share of plain proxying.
 const LITTLE_SHARE: f64 = 0.03;
 
 /// A change of a configuration.
 struct Change {
-    /// The arm of the price list that has it as it is.
+    /// The arm of the price list before the change.
     from: &'static str,
-    /// The arm as it could be; none if the function is removed.
+    /// The arm after the change; none if the function is removed.
     to: Option<&'static str>,
     /// The change, and when it is possible.
     advice: &'static str,
@@ -137,7 +137,7 @@ pub(super) fn page() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The functions at their default knobs that cost little for sure.
+/// The functions that certainly cost little at their default knobs.
 fn may_stay(listed: &StudyResult) -> String {
     let costs_little = |arm: &&ArmResult| {
         let is_default = arm.function.as_deref() == Some(arm.id.as_str());

@@ -1,4 +1,4 @@
-//! The picture of a price: the CPU time of plain proxying, and on top of it the time that a function adds, with its interval.
+//! The picture of a price: the CPU time of plain proxying, and stacked on it the time that a function adds, with its interval.
 
 use hoptax_result::{Interval, grouped, ungrouped};
 
@@ -22,7 +22,7 @@ const ROW: f64 = 24.0;
 /// Height of a bar.
 const BAR: f64 = 14.0;
 
-/// The bars as SVG within a page, in the colours of its text; nothing without bars.
+/// The bars as inline SVG in the text colours of the page; empty without bars.
 pub(super) fn picture(bars: &[Bar]) -> String {
     let end = |bar: &Bar| bar.plain_us.max(bar.plain_us + bar.added_us.high);
     let longest = bars.iter().map(end).fold(0.0, f64::max);
@@ -31,7 +31,7 @@ pub(super) fn picture(bars: &[Bar]) -> String {
     }
     let x = |us: f64| BEGIN + us.max(0.0) / longest * (WIDTH - BEGIN - 10.0);
     let height = ROW * bars.len() as f64;
-    // Blank lines would end the HTML.
+    // A blank line would end the HTML block.
     let mut text = format!(
         "\n<figure>\n<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"100%\" role=\"img\" aria-label=\"CPU time per request\" \
          fill=\"currentColor\" font-size=\"13\">\n"

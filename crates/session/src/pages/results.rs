@@ -1,28 +1,28 @@
-//! Pages of results, which pages of studies and of functions lead to.
+//! Pages of results that the pages of studies and functions link to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of pages of results, below that of the documents.
+/// The folder of the pages of results, relative to that of the documents.
 const RESULTS: &str = "results";
 
 /// A page of results.
 pub(super) struct ResultPage {
-    /// Its path below the folder of the documents.
+    /// Its path relative to the folder of the documents.
     path: String,
     /// Its text.
     pub(super) text: String,
 }
 
 impl ResultPage {
-    /// A link from a page that the program writes.
+    /// A link to it from a generated page.
     pub(super) fn link(&self) -> String {
         let title = self.text.lines().next().unwrap_or_default().trim_start_matches('#').trim();
         format!("[{title}](../{})", self.path)
     }
 }
 
-/// The pages of results, sorted by their paths. Without any, no page has a link to one.
+/// The pages of results, sorted by path. If there are none, the generated pages have no links to them.
 pub(super) fn all(documents: &Path) -> Vec<ResultPage> {
     let mut pages: Vec<ResultPage> = files_below(&documents.join(RESULTS))
         .into_iter()

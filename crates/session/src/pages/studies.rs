@@ -1,4 +1,4 @@
-//! A page for each built-in study: its question, its arms, its file, and the pages of results that it was run for.
+//! A page for each built-in study: its question, its arms, its file, and the pages of results that used it.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn page(name: &str, plan: &Plan, results: &[ResultPage]) -> Result<String, Failu
     Ok(text + &format!("\n## File\n\n```yaml\n{}\n```\n", file.trim_end()))
 }
 
-/// True if a page states the command of a study.
+/// True if a page contains the command that runs a study.
 fn names_study(page: &str, name: &str) -> bool {
     let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '-';
     let command = format!("hoptax study {name}");

@@ -1,8 +1,8 @@
-//! The table of contents of the book, in which each generated page has a line below the list of its kind.
+//! The table of contents of the book, which lists each generated page below the list of its kind.
 
 use super::{Chapter, LIST, markdown};
 
-/// The table of contents with a line for each page of these chapters. Lines of their pages that it has are replaced; all others stay.
+/// The table of contents with a line for each page of these chapters. Replaces existing lines of these pages; all others stay.
 pub(super) fn with_pages(summary: &str, chapters: &[Chapter]) -> String {
     let mut text = String::new();
     for line in summary.lines() {

@@ -1,16 +1,16 @@
-//! Tells by the statistics of Envoy if a part acted on the requests of a try.
+//! Determines from Envoy's statistics if a part acted on the requests of a try.
 
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::Activity;
 
 use crate::price::try_out::Answers;
 
-/// Tells if a part acted on the requests to the whole. `without` has the responses to the same requests without the part; None if that
+/// Determines if a part acted on the requests to the whole. `without` has the responses to the same requests without the part; None if that
 /// could not be tried.
 ///
-/// **Rule.** A statistic shows that a part acted if it moves less without the part. Movement alone is no evidence: filters of one
-/// type share the statistics of their connection manager, and all access logs those of writing to files. If the whole could
-/// not be tried without the part, that it moved is all there is to tell.
+/// **Rule.** A part acted if one of its statistics moves less without the part. Movement alone is no evidence: filters of one type share
+/// the statistics of their connection manager, and all access logs share those of writing to files. If the whole could not be tried without
+/// the part, only the movement is known.
 pub(crate) fn activity(part: &Part, whole: &Answers, without: Option<&Answers>) -> Activity {
     let exercised_by = part.exercised_by.clone();
     if part.proof.is_empty() {

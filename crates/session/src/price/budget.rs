@@ -1,4 +1,4 @@
-//! Splits the budget of a bill: tries, both studies, and the time between them are within it.
+//! Splits the time budget of a bill, which covers the tries, both studies, and the time between them.
 
 use std::time::{Duration, Instant};
 
@@ -8,24 +8,24 @@ use hoptax_result::{StudyResult, StudyRound};
 use super::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, SLICE};
 use crate::estimate::{PROXY_S, SLICE_OVERHEAD_S};
 
-/// Share of the time left that the first study gets if a second one may follow. The second has more arms, those of pairs, but measures
-/// no capacities: with about as many rounds it decides about as well.
+/// Share of the remaining time that the first study gets if a second one may follow. The second study has more arms, for pairs of parts,
+/// but does not measure capacities. With about as many rounds, its decisions are about as precise.
 const FIRST_SHARE: f64 = 0.55;
 
-/// Rounds that a budget is to have time for. The variation between restarts is estimated from rounds: with as many slices in all, an
-/// interval of two rounds is four times as wide as one of four (Student's t: 12.7 and 3.2), and nearly three times where variances
-/// are moderated, which narrows the former to 0.6 of that and the latter to 0.9 (`stats::moderated`).
+/// Number of rounds that a budget should have time for. The variation between restarts is estimated from rounds: with the same total number
+/// of slices, an interval over two rounds is four times as wide as one over four (Student's t: 12.7 and 3.2). With moderated variances,
+/// which narrow the former to 0.6 and the latter to 0.9 of that, it is nearly three times as wide (`stats::moderated`).
 const ROUNDS: f64 = 4.0;
-/// Share of the budget that rounds get: the first also measures capacities.
+/// Share of the budget for rounds; the rest is for the capacities, which the first study also measures.
 const OF_ROUNDS: f64 = 0.8;
-/// Fewest rounds of a second study. If there is time for fewer, more rounds of the first study are worth more: they narrow every line of
-/// the bill.
+/// Minimum number of rounds of a second study. If there is time for fewer, more rounds of the first study are worth more, because they
+/// narrow every line of the bill.
 const FEWEST_OF_SECOND: u32 = 3;
-/// Share of the budget by which the end of the last round may exceed it. Without this allowance, a bill would end half a round early on
-/// average, because rounds are whole.
+/// Share of the budget by which the last round may overrun it. Without this tolerance, a bill would end half a round early on average,
+/// because rounds are not divided.
 const TOLERANCE: f64 = 0.05;
 
-/// The time that a bill may take.
+/// The time limit of a bill.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     began: Instant,
@@ -35,15 +35,15 @@ pub struct Budget {
 /// Next step after the first study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A second one.
+    /// Measure a second study.
     Second,
-    /// More rounds of the first.
+    /// Measure more rounds of the first study.
     More,
     /// The bill is complete.
     Nothing,
 }
 
-/// Times of the first study, from which the rest is forecast.
+/// Times of the first study, from which the remaining time is forecast.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     /// One round, without the measurement of capacities.
@@ -52,7 +52,7 @@ pub(super) struct Pace {
     around: Duration,
     /// Copies of arms that a round starts and measures.
     subjects: usize,
-    /// The try of one variant.
+    /// Time to try one variant.
     of_try: Duration,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Pace {
 pub(super) struct Second {
     /// Variants that are compared with the whole.
     pub(super) compared: usize,
-    /// Pairs of parts, which are tried before.
+    /// Pairs of parts, which are tried before the study.
     pub(super) pairs: usize,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn subjects(compared: usize) -> usize {
     compared + copies_for(compared) as usize + 1
 }
 
-/// Slices of each of `subjects` copies of arms per round, so that a study of this length has enough rounds.
+/// Slices per round for each of `subjects` copies of arms, chosen so that a study of this length has enough rounds.
 pub(super) fn blocks(length: Duration, subjects: usize) -> u32 {
     let round_s = length.as_secs_f64() * OF_ROUNDS / ROUNDS;
     let slices_s = round_s / subjects as f64 - PROXY_S;
@@ -80,7 +80,7 @@ pub(super) fn blocks(length: Duration, subjects: usize) -> u32 {
 }
 
 impl Budget {
-    /// A bill of this length begins now.
+    /// Starts the budget of a bill with this length.
     pub fn begin(length: Duration) -> Self {
         Self { began: Instant::now(), length }
     }
@@ -95,12 +95,13 @@ impl Budget {
         self.left(now).mul_f64(share)
     }
 
-    /// The time for rounds of the last study, which is as fast as the first.
+    /// The time for rounds of the last study, if it runs at the pace of the first.
     pub(super) fn of_last(self, now: Instant, pace: &Pace) -> Duration {
         (self.left(now) + self.length.mul_f64(TOLERANCE)).saturating_sub(pace.around)
     }
 
-    /// Chooses the next step after the first study. `second` is the second study that a bill in doubt needs; None if it is not in doubt.
+    /// Chooses the next step after the first study. `second` is the size of the second study that an inconclusive bill needs; None if the
+    /// bill is conclusive.
     pub(super) fn next(self, now: Instant, pace: &Pace, second: Option<Second>) -> Next {
         let left = self.of_last(now, pace);
         if second.is_some_and(|second| pace.second(second) <= left) {
@@ -128,17 +129,17 @@ impl Pace {
         }
     }
 
-    /// The least time of a second study and of the tries of its pairs, without the time before its first round and after its last one.
+    /// The minimum time of a second study and of the tries of its pairs, without the overhead before the first round and after the last.
     fn second(&self, second: Second) -> Duration {
         let round = self.round.mul_f64(subjects(second.compared) as f64 / self.subjects as f64);
-        // The servers of the tries start once more.
+        // The servers for the tries must be started once more.
         let tries = if second.pairs > 0 { second.pairs as u32 + 1 } else { 0 };
         self.of_try * tries + round * FEWEST_OF_SECOND
     }
 }
 
-/// The longest time from the first slice of a round to that of the next: with the end of one round and the start of the other, and
-/// without the capacities, which are measured before. None with one round, and in one that was resumed on another boot.
+/// The longest time from the first slice of one round to that of the next. It includes the end of one round and the start of the next, but
+/// not the capacities, which are measured before. None with a single round, and if the study was resumed after a reboot.
 fn longest_round_s(result: &StudyResult) -> Option<f64> {
     let first = |round: &StudyRound| {
         round.samples.iter().flat_map(|sample| &sample.began_s).copied().reduce(f64::min)

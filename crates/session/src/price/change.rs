@@ -1,9 +1,9 @@
-//! Changes of a configuration that are measured beside the whole, `FROM -> TO`: a part is removed or replaced by a function of
-//! the catalogue, or Envoy by another release.
+//! Changes of a configuration that are measured beside the whole, `FROM -> TO`: a part is removed or replaced by a function of the
+//! catalogue, or Envoy is replaced by another release.
 //!
-//! A function can stand for a part if it is one HTTP filter or one access log, as the part is. All other parts of
-//! functions (routes, clusters, services, code, settings of the process) would change the configuration elsewhere, too, in places
-//! that depend on the user's configuration, and are refused.
+//! A function can replace a part if it consists of a single HTTP filter or access log, like the part. Functions with other elements
+//! (routes, clusters, services, code, process settings) are refused: they would change the configuration in other places, which depend on
+//! the user's configuration.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,9 +17,9 @@ use serde_json::{Map, Value};
 use crate::price::named::{NameError, named};
 use crate::price::variant::Variant;
 
-/// Replacement of a part that is removed.
+/// The replacement that removes a part.
 const NOTHING: &str = "nothing";
-/// The proxy's program as the part to replace.
+/// The name that stands for the proxy's program as the part to replace.
 const ENVOY: &str = "envoy";
 /// The prefix of statistics of the catalogue's connection manager.
 const CATALOGUE_PREFIX: &str = "http.ingress.";
@@ -54,23 +54,23 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// The variant of a change.
+/// A change as a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Changed {
     /// The variant.
     pub(crate) variant: Variant,
-    /// Statistics of Envoy, of which at least one moves if the replacement of the part acts; `*` is a wildcard.
+    /// Statistics of Envoy. At least one of them moves if the replacement of the part acts; `*` is a wildcard.
     pub(crate) proof: Vec<String>,
 }
 
-/// A function of the catalogue that stands for a part.
+/// A function of the catalogue that replaces a part.
 struct Substitute {
     node: Map<String, Value>,
     proof: Vec<String>,
 }
 
 impl Change {
-    /// The headers that a function which stands for a part needs. Every variant gets them, so that only the part differs.
+    /// The headers that a replacing function needs. Every variant gets them, so that the variants differ only in the part.
     ///
     /// # Errors
     /// When there is no such function.
@@ -82,11 +82,11 @@ impl Change {
         Ok(function.request.headers.clone())
     }
 
-    /// The variant with this change. `parts` are those of the configuration, each with the variant without it; `number`
-    /// tells changes apart.
+    /// The variant with this change. `parts` are the parts of the configuration, each with the variant without it; `number` distinguishes
+    /// changes.
     ///
     /// # Errors
-    /// When no part is named, or nothing can stand for it, with the reason.
+    /// When the change names no part, or no replacement is possible, with the reason.
     pub(crate) fn variant(
         &self,
         parts: &[(&Part, &Variant)],
@@ -109,7 +109,7 @@ impl Change {
         Ok(Changed { variant: Variant { replaced, ..whole }, proof })
     }
 
-    /// The part that is meant.
+    /// The part that the change names.
     fn part<'p>(
         &self,
         parts: &[(&'p Part, &'p Variant)],
@@ -135,7 +135,7 @@ impl Change {
     fn substitute(&self, kind: PartKind, catalogue: &Catalogue) -> Result<Substitute, String> {
         let (function, knobs) = self.function(catalogue)?;
         let refused = |why: &str| Err(format!("`{}` cannot stand for a part: {why}", function.id));
-        // Paths in it are those of a configuration, and replaced like them.
+        // Paths in the fragment are treated like those of a given configuration: adaptation replaces them.
         let context = Context { directory: Path::new("/"), companion: None };
         let mut fragment = function.render(&knobs, &context).map_err(|error| error.to_string())?;
         let request = &function.request;

@@ -23,10 +23,11 @@ use crate::{library, run_folder};
 
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
-/// Most extensions that are removed because this Envoy lacks them. With more, the laboratory gives up.
+/// Maximum number of extensions to remove because this Envoy lacks them. With more, the laboratory gives up.
 const MOST_MISSING: usize = 50;
 
-/// A configuration with everything around it that runs. It must end before a study begins: its servers wake up now and then.
+/// A configuration together with its running environment. It must be dropped before a study begins, because its servers wake up now and
+/// then.
 pub struct Laboratory<'a> {
     pub(super) configuration: &'a Configuration<'a>,
     /// The listeners of the configuration, without the extensions that Envoy lacks.
@@ -36,7 +37,7 @@ pub struct Laboratory<'a> {
     bench: Bench,
     interrupt: &'a Interrupt,
     say: Say<'a>,
-    /// Start of its setup.
+    /// When its setup began.
     pub(super) began: Instant,
 }
 
@@ -44,21 +45,21 @@ pub struct Laboratory<'a> {
 struct Bench {
     stubs: Stubs,
     envoy: Envoy,
-    /// True if no other Envoy is fetched.
+    /// True if Envoys must not be downloaded.
     is_offline: bool,
     folder: PathBuf,
     certificates: Certificates,
 }
 
-/// A configuration that Envoy accepts, and pointers of the extensions that it lacks, which were removed.
+/// A configuration that Envoy accepts. The extensions that Envoy lacks were removed; it has their pointers.
 struct Accepted {
     adapted: Adapted,
     lacking: Vec<String>,
 }
 
 impl<'a> Laboratory<'a> {
-    /// Writes the files to a folder of the run folder, starts the servers, and has Envoy accept the whole without the extensions that it
-    /// lacks.
+    /// Writes the files to a subfolder of the run folder, starts the servers, and removes the extensions that Envoy lacks, until it accepts
+    /// the whole.
     ///
     /// # Errors
     /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
@@ -75,7 +76,7 @@ impl<'a> Laboratory<'a> {
         let envoy = Envoy::find(choice, interrupt.flag(), &mut |text| say(Update::Note(text)))?;
         let program = library::program()?;
         let folder = run_folder::make_folder(&run_folder.join(TRIES))?;
-        // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
+        // Adapt twice: the origin's certificates depend on the configuration, and the configuration depends on the origin's address.
         let names = adapt(given, &folder)?;
         let certificates = write_files(given, &names, &folder)?;
         let stubs = Stubs::start(&program, &certificates, names.files.presents_certificate, &folder)
@@ -123,7 +124,7 @@ impl<'a> Laboratory<'a> {
         })?;
         let folder = &self.bench.folder;
         let adapted = adapt_to(&changed, addresses(&self.bench.stubs), folder)?;
-        // Its other files are those of the whole.
+        // All other files are shared with the whole.
         adapted.files.folders.iter().try_for_each(fs::create_dir_all).map_err(|error| {
             Failure::environment(format!("cannot make folders in `{}`: {error}", folder.display()))
         })?;
@@ -200,12 +201,12 @@ fn addresses(stubs: &Stubs) -> [SocketAddr; 2] {
     [stubs.origin.address, stubs.companion.address]
 }
 
-/// Stands for the address of a server that does not run yet.
+/// A placeholder for the address of a server that has not been started.
 fn placeholder() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
-/// The configuration on this machine before any server runs, with its files in `folder`.
+/// The configuration adapted to this machine before any server runs, with its files in `folder`.
 pub(super) fn adapt(given: &Given, folder: &Path) -> Result<Adapted, Failure> {
     adapt_to(given, [placeholder(), placeholder()], folder)
 }

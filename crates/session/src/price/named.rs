@@ -1,5 +1,5 @@
-//! Finds the part of a configuration that a user names: by its name in the file, by the last word of its type, or by the function of
-//! the catalogue that is the same extension.
+//! Finds the part of a configuration that a user names: by its name in the file, by the last word of its type, or by the catalogue function
+//! for the same extension.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -10,15 +10,15 @@ use hoptax_text::nearest::hint;
 
 use crate::price::variant::short_name;
 
-/// Reason why a name does not select one part.
+/// Reason why a name does not select exactly one part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NameError {
-    /// No part is called so.
+    /// No part has this name.
     #[error("no part `{wanted}`{hint}; {known}")]
     None {
         /// The name.
         wanted: String,
-        /// The nearest names, as the continuation of a sentence.
+        /// The nearest names, worded to continue the error message.
         hint: String,
         /// The names of all parts.
         known: String,
@@ -38,9 +38,9 @@ pub(crate) enum NameError {
 
 /// The part that a name selects.
 ///
-/// **Rule.** A name in the file comes first, and may be preceded by the kind of the part (`HTTP filter cors`). Otherwise, a part
-/// is selected by the last word of its name or of its type (`jwt_authn`), and by the id or the family of a function of the
-/// catalogue that is one HTTP filter, network filter or access log of the same form (`jwt`, `access-log/json`, `access-log`).
+/// **Rule.** A name in the file takes precedence; the kind of the part may precede it (`HTTP filter cors`). Otherwise, a part is selected
+/// by the last word of its name or of its type (`jwt_authn`), or by the id or the family of a catalogue function that is a single HTTP
+/// filter, network filter or access log of the same form (`jwt`, `access-log/json`, `access-log`).
 ///
 /// # Errors
 /// When the name selects no part, or several.
@@ -72,12 +72,12 @@ pub(crate) fn named<'p>(
     }
 }
 
-/// The name of a part that no other part of a request has.
+/// The name of a part, unique among the parts that a request passes.
 fn full_name(part: &Part) -> String {
     format!("{} {}", part.kind, part.name)
 }
 
-/// True if a name is the id of a function, or the family that the id begins with.
+/// True if a name is the id of a function, or its family, which is the first part of the id.
 fn is_called(function: &Function, name: &str) -> bool {
     let rest = function.id.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -94,7 +94,7 @@ fn form(function: &Function) -> Option<Form> {
     further.is_none().then(|| Form::from_extension(&one.into())).flatten()
 }
 
-/// The error that no part has the name `wanted`, with the nearest of the names that parts have.
+/// The error for a name that no part has, with the nearest existing names.
 fn no_such_part(wanted: &str, parts: &[&Part], catalogue: &Catalogue) -> NameError {
     let mut names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let known = if names.is_empty() {

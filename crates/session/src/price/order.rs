@@ -1,4 +1,4 @@
-//! Collects from the tries the texts of a bill: parts, changes, replacements and the request.
+//! Collects the texts of a bill from the tries: parts, changes, replacements and the request.
 
 use std::collections::BTreeSet;
 

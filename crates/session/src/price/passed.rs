@@ -1,4 +1,4 @@
-//! The listeners that a bill may be about, each with its request and the parts that the request passes.
+//! The listeners that can be priced, each with its request and the parts that the request passes.
 
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stated};
@@ -20,7 +20,7 @@ pub(super) struct Passed {
     pub(super) parts: Vec<Part>,
 }
 
-/// The listeners of a configuration that a bill may be about.
+/// The listeners of a configuration that can be priced.
 pub struct Listed {
     /// Each with its request and its parts.
     pub(super) listeners: Vec<Passed>,
@@ -28,13 +28,13 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The parts of the listener that has the most.
+    /// The largest number of parts that any listener has.
     pub fn most_parts(&self) -> usize {
         self.listeners.iter().map(|one| one.parts.len()).max().unwrap_or_default()
     }
 }
 
-/// The listeners of an adapted configuration, or the one that is asked for, with the parts that are asked for.
+/// The requested listener of an adapted configuration, or all of them, with the requested parts.
 pub(super) fn listed(
     adapted: Adapted,
     settings: &PriceSettings<'_>,
@@ -61,20 +61,20 @@ pub(super) fn listed(
     Ok(Listed { listeners, adapted })
 }
 
-/// The headers of the request: those that functions need which stand for parts, before the user's own.
+/// The headers of the request: first those that replacing functions need, then the user's own.
 fn headers(settings: &PriceSettings<'_>, catalogue: &Catalogue) -> Result<Vec<(String, String)>, Failure> {
     let of_each = settings.what_if.iter().map(|change| change.headers(catalogue));
     let all = of_each.collect::<Result<Vec<_>, String>>().map_err(Failure::bad_input)?;
     Ok(all.into_iter().flatten().chain(settings.headers.iter().cloned()).collect())
 }
 
-/// Each part is a proxy of its own, and some control planes send dozens of tags: more than these are one part, unless parts are
-/// named.
+/// Maximum number of statistics tags that count as separate parts, unless parts are named. Each part needs a proxy, and some control planes
+/// send dozens of tags. If there are more, all of them are one part.
 const MOST_TAGS: usize = 4;
-/// The name of that part.
+/// The name of the part with all tags.
 const ALL_TAGS: &str = "stats_tags";
 
-/// Returns the number of tags of statistics that are parts of their own.
+/// Returns how many statistics tags may count as separate parts.
 fn most_tags(without: &[String]) -> usize {
     let is_all =
         |name: &String| name == ALL_TAGS || *name == format!("{} {ALL_TAGS}", PartKind::StatisticsTags);
@@ -85,7 +85,7 @@ fn most_tags(without: &[String]) -> usize {
     }
 }
 
-/// Keeps the parts that are named. A name need not be that of a part of every listener.
+/// Keeps the named parts. A listener need not have a part of each name.
 fn keep(all: &mut [Passed], names: &[String], catalogue: &Catalogue) -> Result<(), Failure> {
     let mut kept: Vec<Vec<Part>> = vec![Vec::new(); all.len()];
     let mut problems = Vec::new();
@@ -95,7 +95,7 @@ fn keep(all: &mut [Passed], names: &[String], catalogue: &Catalogue) -> Result<(
         let errors = || found.iter().filter_map(|one| one.as_ref().err());
         let ambiguous = errors().find(|error| matches!(error, NameError::Several { .. })).cloned();
         let is_nowhere = errors().count() == found.len();
-        // The names of all listeners are in the error.
+        // The error lists the names of all listeners.
         let everywhere: Vec<&Part> = all.iter().flat_map(|one| &one.parts).collect();
         let unknown = || is_nowhere.then(|| named(name, &everywhere, catalogue).err()).flatten();
         problems.extend(ambiguous.or_else(unknown).map(|error| format!("--without: {error}")));

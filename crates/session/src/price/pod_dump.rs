@@ -1,4 +1,4 @@
-//! The dump of a pod that a bill is of. The run folder keeps it: the pod may be another one, or none, when the bill continues.
+//! The dump of the pod that a bill is about. The run folder keeps it, because the pod may have changed or gone when the bill continues.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use crate::replaced::write_private;
 use crate::run_files::POD_DUMP;
 use crate::run_folder::check_free;
 
-/// The place of the dump of a pod in the run folder of its bill.
+/// The path of a pod's dump in the run folder of its bill.
 pub fn pod_dump(run_folder: &Path, namespace: &str, pod: &str) -> PathBuf {
-    // A namespace has no dots.
+    // Dots cannot be ambiguous here: a namespace has none.
     run_folder.join(POD_DUMP).join(format!("{namespace}.{pod}.json"))
 }
 
-/// Keeps the dump of a pod in the run folder of its bill, for its owner only: secrets are masked in what is made of it, not in it. The
-/// store leaves it out.
+/// Keeps the dump of a pod in the run folder of its bill, readable by its owner only: it contains secrets, which are masked only in derived
+/// files. The store leaves it out.
 ///
 /// # Errors
-/// When it cannot be written, or the folder holds a bill, which would go on with another configuration.
+/// When it cannot be written, or the folder already holds a bill, which would continue with another configuration.
 pub fn keep_pod_dump(run_folder: &Path, namespace: &str, pod: &str, dump: &str) -> Result<PathBuf, Failure> {
     check_free(run_folder, false)?;
     let path = pod_dump(run_folder, namespace, pod);

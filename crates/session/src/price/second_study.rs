@@ -1,4 +1,4 @@
-//! The second study of a bill whose parts do not add up. It confirms or refutes that, and finds which two parts interact.
+//! The second study of a bill whose parts do not add up. It confirms or refutes this, and finds which two parts interact.
 
 use hoptax_bootstrap::parts::Part;
 use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
@@ -26,11 +26,11 @@ pub(super) fn size(bill: &BillResult) -> Second {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some()).count();
     let suspects = suspects(bill).len();
     let pairs = suspects * suspects.saturating_sub(1) / 2;
-    // The variants without any part and without each part, and the second copy of the whole, are compared.
+    // The variants without all parts and without each part, the second copy of the whole, and the pairs are compared.
     Second { compared: parts + 2 + pairs, pairs }
 }
 
-/// Measures all parts of a bill again, and pairs of those that may interact, in a study that is as fast as the first.
+/// Measures all parts of a bill again, and pairs of those that may interact, in a study at the pace of the first.
 ///
 /// # Errors
 /// When a pair cannot be tried; when the study cannot be started, fails or is interrupted.
@@ -45,7 +45,7 @@ pub(super) fn measure(
 ) -> Result<BilledSecondStudy, Failure> {
     let First { bill, pace } = first;
     let suspects = suspects(bill);
-    // The order is that of the configuration: the order of costs varies with every round, and a continued study must be the same.
+    // Use the order of the configuration. The order of costs varies with every round, and a continued study must be the same.
     let all = tries.passed.parts.iter().zip(&tries.parts);
     let parts: Vec<(&Part, &Tried)> =
         all.filter(|(_, tried)| suspects.contains(&tried.variant.arm)).collect();
@@ -64,7 +64,7 @@ pub(super) fn measure(
     let is_of_sum =
         |variant: &Variant| variant.arm == BillResult::ALL_OFF || measured.contains(&variant.arm.as_str());
     let arms: Vec<Variant> = tries.measured().into_iter().filter(is_of_sum).chain(variants).collect();
-    // The rate of the first study, which it may have chosen.
+    // Use the rate of the first study, which may have chosen it itself.
     let file = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
     let folder = run_folder::make_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
     let length = Length { rounds: bill.rounds, budget: studies.left(pace) };
@@ -75,9 +75,9 @@ pub(super) fn measure(
 /// Pairs of parts.
 #[derive(Default)]
 struct Pairs {
-    /// All of them.
+    /// All tried pairs.
     pairs: Vec<Pair>,
-    /// The variants without both parts of a pair that answer as the whole does.
+    /// The variants without both parts of a pair that give the same answers as the whole.
     variants: Vec<Variant>,
 }
 

@@ -13,12 +13,13 @@ use hoptax_result::BillResult;
 
 use crate::price::variant::Variant;
 
-/// Name of the study, and of the command that makes it.
+/// Name of the study, and of the command that creates it.
 pub(crate) const STUDY: &str = "price";
-/// Slices of each arm per round: as many as a budget has time for in enough rounds, and the most without one.
+/// Limits of the number of slices of each arm per round. A budget gets as many as leave time for enough rounds; without a budget, the
+/// maximum.
 pub(crate) const FEWEST_BLOCKS: u32 = 4;
 pub(crate) const MOST_BLOCKS: u32 = 12;
-/// The length of a slice of an open loop whose file states none.
+/// The length of a slice of an open loop if the study file states none.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
 /// The configuration of a study of a bill.
@@ -41,7 +42,7 @@ pub(crate) struct Source<'a> {
 pub(crate) enum StudyOfBill {
     /// The cost of the whole, and the cost that each part adds.
     First,
-    /// The sum of the parts compared with the whole, and pairs of parts that may interact, in CPU time.
+    /// The sum of the parts compared with the whole, and pairs of parts that may interact, in CPU time only.
     Second,
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn study_file(
     StudyFile { summary, ..StudyFile::new(STUDY, arms, vec![in_use(source, rate)]) }
 }
 
-/// The statuses that loads must state: a study expects a single one below 500 by itself. The plain proxy responds with 200.
+/// The response statuses that loads must state. By default, a study accepts any single status below 500. The plain proxy responds with 200.
 fn expect(statuses: &[u16]) -> BTreeSet<u16> {
     let is_usual = matches!(statuses, [status] if *status < 500);
     if is_usual { BTreeSet::new() } else { statuses.iter().copied().chain([200]).collect() }
@@ -103,7 +104,7 @@ fn request(request: &DerivedRequest) -> RequestSection {
     }
 }
 
-/// The load of a proxy in use.
+/// The load that the proxy has in use.
 fn in_use(source: Source<'_>, rate: Option<f64>) -> LoadSection {
     LoadSection {
         rate,

@@ -12,7 +12,7 @@ use super::order::lacking;
 use super::tries::{Tried, Tries};
 use super::try_out::Answers;
 
-/// Describes a configuration: the kind of its file, how many listeners have a bill, the listeners with their requests and parts, and all
+/// Describes a configuration: the kind of its file, how many listeners can be priced, the listeners with their requests and parts, and all
 /// replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     let replacements = &listed.adapted.replacements;
@@ -57,7 +57,7 @@ pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     text + &table(&rows, 2)
 }
 
-/// The step after the outline of a configuration, which measures it; none if no listener can be priced.
+/// The command that measures an outlined configuration; none if no listener can be priced.
 pub fn measuring(listed: &Listed) -> Option<String> {
     let how = match listed.listeners.iter().filter(|passed| passed.request.is_ok()).count() {
         0 => return None,
@@ -73,7 +73,7 @@ fn request(request: &DerivedRequest) -> String {
     let mut text =
         format!("  request  {} {scheme}://{}{}{kind}\n", request.method, request.host, request.path);
     for (name, value) in &request.headers {
-        // The value may be the user's own secret, and printed texts are often kept.
+        // The value may be one of the user's secrets, and printed texts are often kept.
         let shown = if is_name(name) { format!("({} bytes, not shown)", value.len()) } else { value.clone() };
         text += &format!("           {name}: {shown}\n");
     }
@@ -92,7 +92,7 @@ fn request(request: &DerivedRequest) -> String {
     text + &format!("           {to}\n")
 }
 
-/// The folder of all places, with the slash behind it; empty if they have none in common. It would make every line long.
+/// The common folder of all places, with its trailing slash; empty if they have none. It would make every line long.
 fn common_folder(listed: &Listed) -> String {
     let of_listeners = listed.listeners.iter().flat_map(|passed| {
         let of_request = passed.request.as_ref().err().map(|problem| &problem.place);
@@ -105,7 +105,7 @@ fn common_folder(listed: &Listed) -> String {
     if files.iter().all(|file| file.starts_with(&folder)) { folder } else { String::new() }
 }
 
-/// A row for a part, which stands at `place`.
+/// The row of a part; `place` is where it stands in the file.
 fn part(part: &Part, place: &str) -> [String; 3] {
     let needs = part.exercised_by.as_ref().filter(|_| part.is_unmet);
     let needs = needs.map_or_else(String::new, |needs| {
@@ -147,7 +147,7 @@ fn answers(answers: &Answers) -> String {
     if all.is_empty() { "no response".to_owned() } else { all.join(", ") }
 }
 
-/// Tells if a part acted; `without` is the try of the whole without it.
+/// Describes if a part acted; `without` is the try of the whole without it.
 fn described(part: &Part, whole: &Answers, without: &Tried) -> String {
     let by = part.exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
     match activity(part, whole, without.outcome.as_ref().ok()) {

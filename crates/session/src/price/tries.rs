@@ -1,5 +1,5 @@
-//! Tries the variants of a listener: the whole, the whole without each part, changed, and with everything off. Those that answer as the
-//! whole does can be arms of a study beside it.
+//! Tries the variants of a listener: the whole, the whole without each part, with each change, and without all parts. Variants that give
+//! the same answers as the whole can be arms of its study.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,11 +21,11 @@ pub(super) struct Tried {
     pub(super) variant: Variant,
     /// Responses to its requests, or the reason why it got none.
     pub(super) outcome: Result<Answers, TryOutError>,
-    /// The reason why it cannot be an arm beside the whole; None if it can.
+    /// The reason why it cannot be compared with the whole in a study; None if it can.
     pub(super) obstacle: Option<String>,
 }
 
-/// A change, tried.
+/// A tried change.
 pub(super) struct TriedChange {
     pub(super) change: Change,
     /// Statistics that move if the replacement of the part acts.
@@ -33,7 +33,7 @@ pub(super) struct TriedChange {
     pub(super) tried: Tried,
 }
 
-/// The variants of a listener, tried.
+/// The tried variants of a listener.
 pub struct Tries {
     /// The listener.
     pub(super) passed: Passed,
@@ -49,18 +49,18 @@ pub struct Tries {
     pub(super) changes: Vec<TriedChange>,
     /// The whole without all parts that can be removed one by one, if there are several.
     pub(super) all_off: Option<Tried>,
-    /// Time of one try, with its share of the start of the laboratory.
+    /// Time of one try, including its share of the laboratory's setup.
     pub(super) of_each: Duration,
 }
 
 impl Tries {
-    /// All of them.
+    /// All tried variants.
     pub(super) fn all(&self) -> impl Iterator<Item = &Tried> {
         let changes = self.changes.iter().map(|change| &change.tried);
         std::iter::once(&self.whole).chain(&self.parts).chain(changes).chain(&self.all_off)
     }
 
-    /// The variants besides the whole that can be arms, each once: a change may be the removal of a part.
+    /// The variants other than the whole that can be arms, without duplicates: a change may be the removal of a part.
     pub(super) fn measured(&self) -> Vec<Variant> {
         let mut variants: Vec<Variant> = Vec::new();
         for tried in self.all().skip(1).filter(|tried| tried.obstacle.is_none()) {
@@ -73,11 +73,11 @@ impl Tries {
 }
 
 impl Laboratory<'_> {
-    /// Tries the variants of the first listener that forwards its request, else of the first that answers one. The laboratory ends: its
-    /// servers wake up now and then, which a study should not see. No try begins later than `within` after the begin of the setup.
+    /// Tries the variants of the first listener that forwards its request, or else of the first that answers one. Then ends the laboratory,
+    /// whose servers wake up now and then and would disturb a study. No try begins later than `within` after the setup began.
     ///
     /// # Errors
-    /// When no request goes through any listener, when the whole gives no response, when the time is over, and after an interrupt.
+    /// When no request passes through any listener, when the whole gives no response, when time runs out, and after an interrupt.
     pub fn try_variants(self, within: Option<Duration>) -> Result<Tries, Failure> {
         let taken = || self.listed.listeners.iter().filter_map(|one| Some((one, one.request.as_ref().ok()?)));
         let forwarding = taken().find(|(_, request)| request.is_forwarded());
@@ -125,7 +125,7 @@ impl Laboratory<'_> {
         })
     }
 
-    /// The variants of the changes that are asked for.
+    /// The variants of the requested changes.
     fn changes(&self, passed: &Passed, request: &DerivedRequest) -> Result<Vec<(Change, Changed)>, Failure> {
         let without = Variant::of_parts(&passed.parts, request);
         let parts: Vec<_> = passed.parts.iter().zip(&without).collect();
@@ -139,7 +139,7 @@ impl Laboratory<'_> {
         if problems.is_empty() { Ok(changes) } else { Err(Failure::bad_input(problems.join("\n"))) }
     }
 
-    /// Returns the responses of the whole.
+    /// Returns the responses of the whole, or the reason why no bill is possible.
     fn answers(&self, whole: &Result<Answers, TryOutError>, passed: &Passed) -> Result<Answers, Failure> {
         match whole {
             Ok(answers) if !answers.answer.statuses.is_empty() => Ok(answers.clone()),
@@ -157,7 +157,7 @@ impl Laboratory<'_> {
     }
 }
 
-/// Returns the reason why a variant with this outcome cannot be an arm beside a whole that answers `whole`; None if it can.
+/// Returns the reason why a variant with this outcome cannot be compared in a study with a whole that answers `whole`; None if it can.
 pub(super) fn obstacle(whole: &Answers, outcome: &Result<Answers, TryOutError>) -> Option<String> {
     match outcome {
         Ok(answers) => difference(whole, answers),
@@ -168,10 +168,10 @@ pub(super) fn obstacle(whole: &Answers, outcome: &Result<Answers, TryOutError>) 
 /// Statuses with which filters refuse requests.
 const REFUSALS: [u16; 3] = [401, 403, 429];
 
-/// Returns the reason why a variant cannot be compared with the whole: its responses have other statuses. None if it can. Another size
-/// of bodies is no obstacle: it may be the work of the part that it lacks.
+/// Returns the reason why the responses of a variant cannot be compared with those of the whole: they have other statuses. None if they
+/// can. A different body size is no obstacle, because it may be the work of the missing part.
 fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
-    // The numbers of each kind are random where a filter decides at random, and are not compared.
+    // Do not compare the number of responses of each kind: it is random if a filter decides at random.
     let kinds = |answers: &Answers| {
         let statuses = answers.answer.statuses.keys().map(|status| format!("status {status}"));
         let failures = answers.failures.keys().filter(|kind| !kind.starts_with("status"));
@@ -200,7 +200,7 @@ fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
     Some(format!("the response is {} instead of {}: {reason}", listed(found), listed(expected)))
 }
 
-/// Checks that tries are still within their time.
+/// Checks that the time limit for tries has not passed.
 fn check_time(elapsed: Duration, within: Option<Duration>) -> Result<(), Failure> {
     match within {
         Some(within) if elapsed > within => Err(Failure::bad_input(format!(

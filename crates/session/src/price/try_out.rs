@@ -1,4 +1,4 @@
-//! Tries a variant out: starts one Envoy on a bootstrap, sends requests through a listener, and reads which statistics moved.
+//! Tries a variant: starts one Envoy on a bootstrap, sends requests through a listener, and reads which statistics moved.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ use crate::tls::{ClientTls, IdentityFiles};
 
 /// Time limit for the requests.
 const LIMIT: Duration = Duration::from_mins(1);
-/// Number of requests. Rate limits of single digits per second are usual in examples, so that more would mostly be refused.
+/// Number of requests. Examples often have rate limits of single digits per second, which would refuse most of more requests.
 const REQUESTS: u64 = 10;
 
 /// The servers behind the proxy.
@@ -72,7 +72,7 @@ pub(crate) struct TryOut<'a> {
 /// Responses to the requests of a try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answers {
-    /// The responses, and how far the statistics moved.
+    /// The responses, and how much the statistics moved.
     pub(crate) answer: Answer,
     /// Failed requests by kind.
     pub(crate) failures: BTreeMap<String, u64>,
@@ -81,7 +81,7 @@ pub(crate) struct Answers {
 /// Reason why a variant cannot be tried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TryOutError {
-    /// Envoy refuses it, or does not serve.
+    /// Envoy refuses it, or does not become live.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     /// The requests cannot be sent.
@@ -103,7 +103,7 @@ impl TryOut<'_> {
         }
     }
 
-    /// Has Envoy validate a bootstrap.
+    /// Asks Envoy to validate a bootstrap.
     ///
     /// # Errors
     /// When Envoy refuses it, with its reason.
@@ -113,7 +113,7 @@ impl TryOut<'_> {
         Ok(spec.validate(stop)?)
     }
 
-    /// Starts Envoy with a bootstrap, sends ten requests through the listener of this name, and ends Envoy.
+    /// Starts Envoy with a bootstrap, sends ten requests through the listener with this name, and ends Envoy.
     ///
     /// # Errors
     /// When Envoy refuses the bootstrap or does not become live, or the requests cannot be sent.
@@ -133,7 +133,7 @@ impl TryOut<'_> {
         let answer = Answer {
             statuses: result.statuses,
             body_bytes: result.body_bytes,
-            // Only these requests have gone through the proxy.
+            // No other requests have passed through the proxy.
             reached_origin: proxy.requests_to(&[self.origin])?,
             statistics: proxy.all_statistics()?.unwrap_or_default().grown_since(&before),
         };

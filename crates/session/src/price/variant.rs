@@ -8,16 +8,16 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
 use serde_json::Value;
 
-/// A variant of a configuration: an arm of the study, if it answers as the whole does.
+/// A variant of a configuration. It can be an arm of the study if it gives the same answers as the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
     /// The id of its arm.
     pub(crate) arm: String,
-    /// The pointers of the nodes that it lacks.
+    /// The pointers of the removed nodes.
     pub(crate) removed: Vec<String>,
-    /// Nodes of the user's configuration that it has instead of others, by their pointers.
+    /// The nodes of the user's configuration that are replaced, by their pointers, with their replacements.
     pub(crate) replaced: BTreeMap<String, Value>,
-    /// Its Envoy, if not that of all others.
+    /// Its Envoy, if it differs from that of the other variants.
     pub(crate) envoy: Option<String>,
     /// The request that goes through it.
     pub(crate) request: DerivedRequest,
@@ -29,7 +29,7 @@ impl Variant {
         Self::without(BillResult::WHOLE.to_owned(), [], request)
     }
 
-    /// The whole without these parts; none with fewer than two, which the variants of each part contain.
+    /// The whole without these parts; none for fewer than two parts, because the variants without each part cover those.
     pub(crate) fn all_off(parts: &[&Part], request: &DerivedRequest) -> Option<Self> {
         let id = BillResult::ALL_OFF.to_owned();
         (parts.len() > 1).then(|| Self::without(id, parts.iter().copied(), request))
@@ -40,7 +40,7 @@ impl Variant {
         let mut taken = BTreeSet::new();
         let mut id = |part: &Part| {
             let name = format!("no-{}", id_of(&part.name));
-            // Parts of different kinds may share a name, and findings name arms only.
+            // Parts of different kinds may share a name, and findings name only the arms.
             let with_kind = format!("no-{}-{}", id_of(&part.kind.to_string()), id_of(&part.name));
             let numbered = (2..).map(|number| format!("{name}-{number}"));
             let mut candidates = [name.clone(), with_kind].into_iter().chain(numbered);
@@ -50,7 +50,7 @@ impl Variant {
         parts.iter().map(|part| Self::without(id(part), [part], request)).collect()
     }
 
-    /// The whole without two parts at once; `number` tells pairs apart.
+    /// The whole without two parts at once; `number` distinguishes pairs.
     pub(crate) fn of_pair(number: usize, parts: [&Part; 2], request: &DerivedRequest) -> Self {
         Self::without(format!("pair-{number}"), parts, request)
     }
@@ -73,13 +73,13 @@ impl Variant {
     }
 }
 
-/// The name of a part without the beginning that names of extensions of Envoy share.
+/// The name of a part without the common prefix of Envoy's extensions.
 pub(crate) fn short_name(name: &str) -> &str {
     let last = name.rsplit_once('.').map(|(_, last)| last).filter(|last| !last.is_empty());
     last.filter(|_| name.starts_with("envoy.")).unwrap_or(name)
 }
 
-/// A name as a part of the id of an arm: letters, digits, `-`, `_` and `.`.
+/// A name as part of an arm's id, which consists of letters, digits, `-`, `_` and `.`.
 fn id_of(name: &str) -> String {
     let short = short_name(name);
     short.chars().map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' }).collect()

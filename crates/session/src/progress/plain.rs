@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::Progress;
 
-/// Longest silence. A line every 30 s distinguishes a slow job from a hung one, and wakes the thread in too few slices
-/// to affect results.
+/// Longest silence. A line every 30 s distinguishes a slow job from a hung one, and disturbs too few slices to affect results.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Says lines from its own thread, so that they also appear while the study waits or measures.
+/// Prints lines from its own thread, so that they also appear while the study waits or measures.
 #[derive(Debug)]
 pub struct PlainLines {
     progress: Arc<Mutex<Progress>>,
@@ -21,7 +20,7 @@ pub struct PlainLines {
 }
 
 impl PlainLines {
-    /// Starts to say lines.
+    /// Starts the thread; `say` prints a line.
     pub fn begin(progress: Progress, say: fn(&str)) -> Self {
         let progress = Arc::new(Mutex::new(progress));
         let (request, requests) = mpsc::channel();
@@ -36,7 +35,7 @@ impl PlainLines {
         Self { progress, request, speaker: speaker.ok() }
     }
 
-    /// Has later lines state this progress; a line is said now if it `is_urgent`.
+    /// Updates the progress that later lines show. Prints a line now if the update `is_urgent`.
     pub fn show(&self, progress: Progress, is_urgent: bool) {
         *lock(&self.progress) = progress;
         if is_urgent {
@@ -44,7 +43,7 @@ impl PlainLines {
         }
     }
 
-    /// Stops the thread after it has said all requested lines.
+    /// Stops the thread after it has printed all requested lines.
     pub fn finish(self) {
         drop(self.request);
         let _ = self.speaker.map(JoinHandle::join);

@@ -3,7 +3,7 @@
 use hoptax_subject::digest::sha256_bytes;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-/// A file of a run as it is stored.
+/// A file of a run in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredFile {
     pub(crate) path: String,
@@ -11,7 +11,7 @@ pub(crate) struct StoredFile {
     pub(crate) is_redacted: bool,
 }
 
-/// Stores a content, and returns its number. A content that is already stored is repaired if its bytes have changed.
+/// Stores a content, and returns its number. Repairs a content that is already stored if its bytes have changed.
 pub(crate) fn put(connection: &Connection, bytes: &[u8]) -> Result<i64> {
     let sha256 = sha256_bytes(bytes);
     let mut find = connection.prepare_cached("SELECT id, bytes = ?2 FROM contents WHERE sha256 = ?1")?;
@@ -39,12 +39,12 @@ pub(crate) fn get(connection: &Connection, content: i64) -> Result<Result<Vec<u8
     })
 }
 
-/// The files of a run, by path, and how many were stored; none if the row of the run is lost or removed. Those that can be read are
-/// in the list even if the result is an error.
+/// The files of a run, by path, and how many were stored; none if the row of the run is lost or removed. The list has all readable files,
+/// even if the result is an error.
 pub(crate) fn files(connection: &Connection, run: i64) -> (Vec<StoredFile>, Result<Option<usize>>) {
     let mut found = Vec::new();
     let mut read = || -> Result<Option<usize>> {
-        // A running study may add files between the two queries.
+        // Use one transaction, because a running study may add files between the two queries.
         let moment = connection.unchecked_transaction()?;
         let mut select = moment
             .prepare_cached("SELECT path, content, is_redacted FROM files WHERE run = ?1 ORDER BY path")?;
@@ -60,13 +60,13 @@ pub(crate) fn files(connection: &Connection, run: i64) -> (Vec<StoredFile>, Resu
     (found, outcome)
 }
 
-/// A run that has another number of files than were stored.
+/// A run whose number of files differs from the number that were stored.
 pub(crate) fn run_without_files(connection: &Connection) -> Result<Option<i64>> {
     let sql = "SELECT id FROM runs WHERE files <> (SELECT count(*) FROM files WHERE run = runs.id) LIMIT 1";
     connection.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-/// Stores a file of a run, in the place of an earlier one.
+/// Stores a file of a run, replacing an earlier one.
 pub(crate) fn put_file(
     connection: &Connection,
     run: i64,
@@ -82,7 +82,7 @@ pub(crate) fn put_file(
     insert.execute(params![run, path, content, is_redacted]).map(drop)
 }
 
-/// Removes a file of a run, if it has it, so that it is not taken for lost.
+/// Removes a file of a run, if there is one, and adjusts the number of files, so that it does not count as lost.
 pub(crate) fn remove_file(connection: &Connection, run: i64, path: &str) -> Result<()> {
     let delete = "DELETE FROM files WHERE run = ?1 AND path = ?2";
     if connection.execute(delete, params![run, path])? > 0 {

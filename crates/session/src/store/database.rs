@@ -1,4 +1,4 @@
-//! Opens a store, and puts runs in.
+//! Opens a store, and adds runs to it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::store::describe::Described;
 use crate::store::folder::RunFile;
 use crate::store::schema::{self, APPLICATION_ID, STEPS};
 
-/// Time limit of a writer that waits for another one. A transaction takes less than a second, but there may be several writers.
+/// How long a writer waits for others. A transaction takes less than a second, but several writers may be waiting.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 /// An open store.
@@ -24,7 +24,7 @@ const LONGEST_WAIT: Duration = Duration::from_mins(2);
 pub struct Store {
     path: PathBuf,
     connection: Connection,
-    /// Shared by all that have the store open, so that none of them loses it while it is salvaged; none while it is salvaged.
+    /// A lock that all users of the store share, so that none of them is disturbed by a salvage; none during a salvage.
     _lock: Option<File>,
 }
 
@@ -40,10 +40,10 @@ pub struct Compacted {
 }
 
 impl Store {
-    /// Opens a store, and creates it if there is none.
+    /// Opens a store, or creates it if there is none.
     ///
     /// # Errors
-    /// When it cannot be opened, is damaged, of a later version, or no store.
+    /// When it cannot be opened, is damaged, has a later version, or is not a store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             create(path)?;
@@ -54,12 +54,12 @@ impl Store {
         Ok(Self { path: path.to_owned(), connection, _lock: Some(lock) })
     }
 
-    /// The store of a connection whose owner has the lock.
+    /// A store with this connection, for a caller that holds the lock.
     pub(crate) fn new(path: &Path, connection: Connection) -> Self {
         Self { path: path.to_owned(), connection, _lock: None }
     }
 
-    /// Closes the store, which moves its log into its file.
+    /// Closes the store, which merges its write-ahead log into its file.
     pub(crate) fn close(self) -> Result<(), StoreError> {
         let Self { path, connection, .. } = self;
         connection.close().map_err(|(_, error)| StoreError::new(&path, error))
@@ -70,12 +70,12 @@ impl Store {
         &self.path
     }
 
-    /// Puts a run in, or adds files to it, in one transaction, and returns its number. A run that is there already gets the
-    /// columns of `described`; its files stay unless `documents` has others in their place. A result of fewer rounds than
-    /// `described` has is removed. One of as many or more stays with its columns: the unfinished run is an older copy.
+    /// Adds a run, or adds files to an existing run, in one transaction. Returns the number of the run. An existing run gets the columns of
+    /// `described`; its files stay, except those that `documents` replaces. A result with fewer rounds than `described` is removed. A
+    /// result with as many or more rounds stays with its columns, because the unfinished run is then an older copy.
     ///
     /// # Errors
-    /// When it cannot be written; nothing has changed then.
+    /// When it cannot be written. Nothing has changed then.
     pub(crate) fn put(
         &mut self,
         described: &Described,
@@ -182,7 +182,7 @@ impl Store {
     /// When it is damaged, or cannot be written.
     pub fn compact(&mut self) -> Result<Compacted, StoreError> {
         let verified = self.verify()?;
-        // The log becomes part of the file, so that its size is that of the store.
+        // Merge the log into the file, so that the file has the size of the store.
         let size = || -> Result<u64, StoreError> {
             self.at(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))?;
             Ok(fs::metadata(&self.path).map_or(0, |file| file.len()))
@@ -192,7 +192,7 @@ impl Store {
         Ok(Compacted { verified, before_bytes, after_bytes: size()? })
     }
 
-    /// Makes a change, all of it or nothing. Another writer is waited for.
+    /// Makes a change in one transaction, after waiting for other writers.
     pub(crate) fn change<T>(
         &mut self,
         change: impl FnOnce(&Connection) -> SqlResult<T>,
@@ -223,7 +223,7 @@ impl Store {
         self.at(select.and_then(|mut select| select.query_map(values, |row| row.get(0))?.collect()))
     }
 
-    /// An outcome of SQLite as one of this store.
+    /// Converts an error of SQLite to an error of this store.
     pub(crate) fn at<T>(&self, outcome: SqlResult<T>) -> Result<T, StoreError> {
         outcome.map_err(|error| StoreError::new(&self.path, error))
     }
@@ -252,21 +252,21 @@ impl Store {
     }
 }
 
-/// The file that locks a store. It is another file because SQLite loses its own locks when a process closes the store's file.
+/// The lock file of a store. The lock is on a separate file, because SQLite loses its own locks when this process closes the store's file.
 pub(crate) fn lock_file(path: &Path) -> Result<File, StoreError> {
     let path = with_suffix(path, ".lock");
     let opened = File::options().create(true).truncate(false).write(true).open(&path);
     opened.map_err(|error| StoreError::file("open", &path, error))
 }
 
-/// The path of a file beside a store: its own, and this at its end.
+/// The path of a file beside a store: the path of the store with a suffix.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// Creates a store, complete or not at all: of two processes that create it at once, the second finds it.
+/// Creates a store atomically: if two processes create it at once, the second uses the store of the first.
 pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|error| StoreError::file("create", folder, error))?;
@@ -286,7 +286,7 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Connects to a store that exists, and brings it to this version.
+/// Connects to an existing store, and migrates it to this version.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let failed = |error| StoreError::new(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -304,14 +304,14 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
             supported: STEPS.len(),
         });
     }
-    // FULL: a round that was reported as stored is there after a power failure, too.
+    // FULL: a round that was reported as stored survives a power failure.
     let settings = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;";
     connection.execute_batch(settings).map_err(failed)?;
     schema::migrate(&mut connection, &STEPS).map_err(failed)?;
     Ok(connection)
 }
 
-/// The run of an unfinished study, if the store has a result of as many rounds.
+/// The run of an unfinished study, if the store already has a result with at least as many rounds.
 fn finished_since(connection: &Connection, described: &Described) -> SqlResult<Option<i64>> {
     if !described.is_unfinished() {
         return Ok(None);
@@ -320,8 +320,8 @@ fn finished_since(connection: &Connection, described: &Described) -> SqlResult<O
     connection.query_row(sql, params![described.identity, described.rounds], |row| row.get(0)).optional()
 }
 
-/// Puts the columns of a run in that is not there, and returns its number: `id`, or a new one. An insertion that becomes a change of a run
-/// that is there would use a number up.
+/// Inserts the columns of a new run, and returns its number: `id`, or a new one. An upsert would consume a number even when it updates an
+/// existing run.
 fn insert(connection: &Connection, id: Option<i64>, run: &Described, source: &str) -> SqlResult<i64> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO runs (id, identity, kind, name, started_at, rounds, verdict, proxy_version, machine, source, \
@@ -345,8 +345,8 @@ fn insert(connection: &Connection, id: Option<i64>, run: &Described, source: &st
     insert.query_row(values, |row| row.get(0))
 }
 
-/// Puts the columns and numbers of a run in, and returns its number: `id`, or a new one. An unfinished run loses the result and
-/// the numbers that it had. A run that states no start began now.
+/// Inserts or updates the columns and numbers of a run, and returns its number: `id`, or a new one. An unfinished run loses its earlier
+/// result and numbers. A run without a start gets the current time.
 pub(crate) fn put_columns(
     connection: &Connection,
     id: Option<i64>,
@@ -369,7 +369,7 @@ pub(crate) fn put_columns(
         contents::remove_file(connection, id, RESULT)?;
     }
     connection.execute("DELETE FROM numbers WHERE run = ?1", [id])?;
-    // A result with two arms of one name states the first.
+    // If two arms of a result share a name, the first one is kept.
     let mut insert = connection
         .prepare_cached("INSERT OR IGNORE INTO numbers VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
     for row in run.numbers.iter().flatten() {

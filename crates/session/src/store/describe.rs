@@ -12,13 +12,13 @@ use crate::run_files::{MANIFEST, RESULT, ROUNDS};
 /// The columns of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Described {
-    /// Key of the run: two descriptions with the same key are of one run. It is the same before and after the result is known.
+    /// Key of the run. Two descriptions with the same key describe the same run. It does not change when the result becomes known.
     pub(crate) identity: String,
     /// The name of the kind of its result.
     pub(crate) kind: String,
     /// Subject of the run: the name of a study, or the URL of a load.
     pub(crate) name: String,
-    /// Its begin, RFC 3339 in UTC; empty for a result of files alone.
+    /// Start, RFC 3339 in UTC; empty for a result computed only from files.
     pub(crate) started_at: String,
     /// Complete rounds.
     pub(crate) rounds: u32,
@@ -26,9 +26,10 @@ pub(crate) struct Described {
     pub(crate) verdict: Option<Verdict>,
     /// Version of the proxy.
     pub(crate) proxy_version: Option<String>,
-    /// The machine; empty for a result of files alone.
+    /// The machine; empty for a result computed only from files.
     pub(crate) machine: String,
-    /// Limit of quiet slices: the largest share of one that generator and proxies each waited; none if the result tells no quiet slices.
+    /// Limit of quiet slices: the largest share of a slice that the generator and the proxies each waited; none if the result does not
+    /// distinguish quiet slices.
     pub(crate) quiet_wait_share: Option<f64>,
     /// Numbers of the result; none without a result.
     pub(crate) numbers: Option<Vec<NumberRow>>,
@@ -40,7 +41,7 @@ pub(crate) struct NumberRow {
     pub(crate) number: String,
     pub(crate) arm: String,
     pub(crate) compared_with: String,
-    /// The load of a study by its name, or a load by its shape.
+    /// The name of a load in a study, or the shape of a single load.
     pub(crate) load: String,
     pub(crate) proxy: String,
     pub(crate) estimate: f64,
@@ -48,7 +49,7 @@ pub(crate) struct NumberRow {
     pub(crate) high: Option<f64>,
 }
 
-/// Keys of the manifest of a study that describe it.
+/// The keys of a study's manifest that a description needs.
 #[derive(Deserialize)]
 struct ManifestHead {
     study: String,
@@ -61,20 +62,20 @@ struct ManifestHead {
 }
 
 impl Described {
-    /// True for a study without a result. A file with one is then out of date or cannot be read.
+    /// True for a study without a usable result. A result file in its folder is then outdated or unreadable.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.verdict.is_none()
     }
 }
 
-/// True if the path of a file in a run folder is that of a complete round.
+/// True if a path in a run folder is that of a complete round.
 pub(crate) fn is_round(path: &str) -> bool {
     let inside = path.strip_prefix(ROUNDS).and_then(|rest| rest.strip_prefix('/'));
     inside.and_then(|name| name.strip_suffix(".json")).is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// Describes a run by the texts of its result and its manifest, and the number of its complete rounds. If the result cannot be
-/// read or states fewer rounds, because the study was resumed after it, the run is described by its manifest as unfinished.
+/// Describes a run from the texts of its result and its manifest, and the number of its complete rounds. If the result is unreadable or has
+/// fewer rounds, because the study was resumed since, the run is described from its manifest as unfinished.
 ///
 /// # Errors
 /// The problems of the texts.
@@ -85,7 +86,7 @@ pub(crate) fn run(
 ) -> Result<Described, String> {
     let by_result = result_text.map(|text| result(text).map_err(|why| format!("{RESULT}: {why}")));
     match (by_result, manifest) {
-        // Without a manifest, no study can have been resumed.
+        // A study without a manifest cannot have been resumed.
         (Some(Ok(described)), manifest) if manifest.is_none() || described.rounds >= rounds => Ok(described),
         (Some(Err(why)), manifest) if manifest.is_none() || rounds == 0 => Err(why),
         (_, Some(manifest)) => unfinished(manifest, rounds).map_err(|why| format!("{MANIFEST}: {why}")),
@@ -96,7 +97,7 @@ pub(crate) fn run(
 /// Describes a result of any kind. Only studies and loads have numbers.
 ///
 /// # Errors
-/// The kind of the text, if it is not a result.
+/// The kind of the text, when it is not a result.
 pub(crate) fn result(text: &str) -> Result<Described, String> {
     let kind = documents::kind_of_text(text)?;
     let described = match kind.format {
@@ -107,7 +108,7 @@ pub(crate) fn result(text: &str) -> Result<Described, String> {
     described.map_err(|error| error.to_string())
 }
 
-/// Describes a study that has no result yet, by its manifest and the number of its complete rounds.
+/// Describes a study that has no result yet, from its manifest and the number of its complete rounds.
 ///
 /// # Errors
 /// The reason why the text is not a manifest.
@@ -147,7 +148,7 @@ fn study(result: &StudyResult, text: &str) -> Described {
         }
     });
     Described {
-        // Combined sittings begin when the first of them does.
+        // Combined sittings start when their first sitting does, so the start does not identify them.
         identity: if is_combined {
             content_identity(text)
         } else {
@@ -187,7 +188,7 @@ fn load(result: &LoadResult, text: &str) -> Described {
         environment: Some(result.environment.clone()),
         verdict: result.verdict,
     };
-    // Loads may begin in the same second with the same seed: their content tells them apart.
+    // Loads may start in the same second with the same seed, so the key depends on the content.
     Described { numbers: Some(numbers), ..without_numbers(head, text) }
 }
 
@@ -218,7 +219,7 @@ fn of_environment(environment: &Environment) -> String {
     machine(&environment.cpu_model, environment.cpus, environment.memory_bytes)
 }
 
-/// The name of a machine, the same for all its runs.
+/// The name of a machine, which is the same for all of its runs.
 fn machine(cpu_model: &str, cpus: u32, memory_bytes: u64) -> String {
     let gibibytes = memory_bytes as f64 / f64::from(1 << 30);
     format!("{cpu_model}, {cpus} processors, {gibibytes} GiB", gibibytes = grouped(gibibytes, 1))

@@ -17,7 +17,7 @@ pub enum StoreError {
         /// The cause.
         source: rusqlite::Error,
     },
-    /// Its content contradicts itself; [`crate::store::with_existing`] helps.
+    /// Its content is inconsistent; [`crate::store::with_existing`] salvages it.
     #[error("the store `{}` is damaged: {what}", path.display())]
     Damaged {
         /// The store.
@@ -39,7 +39,7 @@ pub enum StoreError {
         /// The latest version that can be read.
         supported: usize,
     },
-    /// It is not a store. It is never changed.
+    /// The file is not a store. It is never changed.
     #[error(
         "`{}` is not a store of hoptax: {what}; name another file with --store, or move this one away",
         path.display()
@@ -50,7 +50,7 @@ pub enum StoreError {
         /// The kind of the file.
         what: String,
     },
-    /// Another process has it open, so it cannot be salvaged now.
+    /// Another process has the store open, so it cannot be salvaged now.
     #[error("the store `{}` is damaged, and another hoptax uses it: run this again when that has ended", path.display())]
     InUse {
         /// The store.
@@ -66,7 +66,7 @@ pub enum StoreError {
         /// The cause.
         source: io::Error,
     },
-    /// The path to import is not a run.
+    /// The path to import does not contain a run.
     #[error("`{}` cannot be imported: {why}", path.display())]
     NotARun {
         /// The folder or file.
@@ -74,7 +74,7 @@ pub enum StoreError {
         /// The kind of the file, or the parts that it lacks.
         why: String,
     },
-    /// There is no such run.
+    /// The store has no such run.
     #[error("the store `{}` has no run `{run}`: `hoptax runs list{}` lists the runs, and a path names a run folder or \
          a result file", path.display(), option(path))]
     NoRun {
@@ -83,7 +83,7 @@ pub enum StoreError {
         /// The number or label.
         run: String,
     },
-    /// A label does not name one run.
+    /// Several runs have the label.
     #[error("the label `{label}` has several runs ({runs}): name one of them by its number", runs = numbers(runs))]
     SeveralRuns {
         /// The label.
@@ -93,7 +93,7 @@ pub enum StoreError {
     },
 }
 
-/// The option that names the store in a command; empty for the one that a command uses without it.
+/// The option that names the store in a command; empty for the default store.
 fn option(path: &Path) -> String {
     let is_usual = super::path(None).is_ok_and(|usual| usual == path);
     if is_usual { String::new() } else { format!(" --store {}", word(path.display())) }
@@ -120,7 +120,7 @@ impl StoreError {
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, what: source.to_string() },
-            // The file ends within a page.
+            // The file is truncated within a page.
             Some(ErrorCode::SystemIoFailure) if is_short_read(&source) => {
                 Self::Damaged { path, what: "its end is missing".to_owned() }
             }

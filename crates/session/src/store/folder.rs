@@ -1,8 +1,8 @@
 //! Reads the files of a run folder that the store keeps, and writes them back.
 //!
-//! Kept are the texts that hoptax itself writes: the study file, the manifest, the rounds, the result, the reports and the
-//! configurations of the proxies, as they were. Left out are logs and the files of functions, which hold whatever passed
-//! through the proxies, and certificates with their keys.
+//! It keeps the texts that hoptax itself writes, unchanged: the study file, the manifest, the rounds, the result, the reports and the
+//! configurations of the proxies. It leaves out logs and the files of functions, which may contain any traffic of the proxies, and
+//! certificates with their keys.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,15 +14,15 @@ use crate::run_files::{MANIFEST, POD_DUMP, RESULT, STUDY};
 use crate::store::StoreError;
 use crate::store::secrets::Secrets;
 
-/// Endings of the files that are kept, besides those of reports.
+/// Extensions of files to keep, in addition to those of reports.
 const KEPT: [&str; 8] = ["json", "yaml", "csv", "md", "html", "svg", "txt", "folded"];
-/// Folders that are left out: certificates, the tries of a bill, the dump of a pod that a bill is of, and files that functions write.
+/// Folders to leave out: certificates, the tries of a bill, the dump of the pod that a bill is about, and files that functions write.
 const LEFT_OUT: [&str; 4] = ["certificates", "tries", POD_DUMP, "files"];
 
 /// A file of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFile {
-    /// Its path in the run folder, with `/` between the parts.
+    /// Its path in the run folder, with `/` as the separator.
     pub path: String,
     /// Its text.
     pub text: String,
@@ -33,18 +33,18 @@ pub struct RunFile {
 /// The files of a run folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// Files that are kept.
+    /// Files to keep.
     pub(crate) documents: Vec<RunFile>,
-    /// Paths of files that are left out.
+    /// Paths of files to leave out.
     pub(crate) left_out: Vec<String>,
 }
 
-/// True if a folder is that of a run.
+/// True if a folder is a run folder.
 pub(crate) fn is_run(folder: &Path) -> bool {
     [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
 }
 
-/// The run folders in `folder` and below it, itself included, in the order of their paths.
+/// The run folders in `folder` and its subfolders, including `folder` itself, sorted by path.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -62,7 +62,7 @@ pub(crate) fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-/// Reads a run folder. Run folders in it are runs of their own.
+/// Reads a run folder. Run folders inside it are separate runs and are skipped.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -73,7 +73,7 @@ pub(crate) fn read(folder: &Path) -> Result<Contents, StoreError> {
     Ok(contents)
 }
 
-/// Reads some files of a run folder, those that exist.
+/// Reads the files of a run folder that exist among `paths`.
 ///
 /// # Errors
 /// When one cannot be read.
@@ -101,7 +101,7 @@ pub fn write(folder: &Path, documents: &[RunFile]) -> Result<(), StoreError> {
     for document in documents {
         let inside = Path::new(&document.path);
         let path = folder.join(inside);
-        // A store that somebody else made may name any path.
+        // Reject paths that leave the folder: a store from somebody else may contain any path.
         if !inside.components().all(|part| matches!(part, Component::Normal(_))) {
             let error =
                 std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path leads out of the folder");
@@ -114,8 +114,8 @@ pub fn write(folder: &Path, documents: &[RunFile]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The secrets of the study file of a run folder. One that cannot be parsed is left out, and the other files are taken to have none of
-/// its secrets.
+/// The secrets in the study file of a run folder. A study file that cannot be parsed is left out, and the other files are assumed to have
+/// none of its secrets.
 fn secrets(folder: &Path) -> Result<Secrets, StoreError> {
     let path = folder.join(STUDY);
     let text = if path.is_file() { read_text(&path)?.unwrap_or_default() } else { String::new() };

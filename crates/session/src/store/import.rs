@@ -1,4 +1,4 @@
-//! Puts run folders and result files into a store, and the rounds of a study while it runs.
+//! Imports run folders and result files into a store, and the rounds of a study while it runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Describes the import of `from` in words.
+    /// A message about the import of `from`.
     pub fn described(&self, from: &Path) -> String {
         let new = if self.is_new { "" } else { " (was there already)" };
         let mut text = format!("run {}{new}: {}", self.run, from.display());
@@ -37,28 +37,28 @@ impl Imported {
 }
 
 impl Store {
-    /// Imports a run folder: with its result, or with the complete rounds of a study that was killed.
+    /// Imports a run folder, either with its result or with the complete rounds of a killed study.
     ///
     /// # Errors
-    /// When the folder is not that of a run, or cannot be read; or the store cannot be written.
+    /// When the folder is not a run folder or cannot be read, or the store cannot be written.
     pub(crate) fn import_folder(&mut self, folder: &Path) -> Result<Imported, StoreError> {
         self.put_folder(folder, &absolute(folder))
     }
 
-    /// As [`Self::import_folder`], of a folder that will not stay; `source` says where the run is from.
+    /// Like [`Self::import_folder`], for a temporary folder. `source` describes where the run comes from.
     ///
     /// # Errors
-    /// When the folder is not that of a run, or cannot be read; or the store cannot be written.
+    /// When the folder is not a run folder or cannot be read, or the store cannot be written.
     pub fn put_folder(&mut self, folder: &Path, source: &str) -> Result<Imported, StoreError> {
         let contents = folder::read(folder)?;
         let described = described(folder, &contents)?;
         self.import(source, &described, contents)
     }
 
-    /// Imports the file of a result, without other files of its folder.
+    /// Imports a result file without the other files of its folder.
     ///
     /// # Errors
-    /// When it is not a result that can be read, or the store cannot be written.
+    /// When it is not a readable result, or the store cannot be written.
     pub(crate) fn import_file(&mut self, file: &Path) -> Result<Imported, StoreError> {
         let parent = file.parent().unwrap_or(Path::new(""));
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -72,10 +72,10 @@ impl Store {
         self.import(&absolute(file), &described, contents)
     }
 
-    /// Imports the text of a result, and returns the number of the run; `source` says where the result comes from.
+    /// Imports the text of a result, and returns the number of the run; `source` describes where the result comes from.
     ///
     /// # Errors
-    /// When it is not a result that can be read, or the store cannot be written.
+    /// When it is not a readable result, or the store cannot be written.
     pub fn put_result(&mut self, text: &str, source: &str) -> Result<i64, StoreError> {
         let described =
             describe::result(text).map_err(|why| StoreError::NotARun { path: PathBuf::from(source), why })?;
@@ -107,7 +107,7 @@ impl Store {
     ) -> Result<Imported, StoreError> {
         let Contents { mut documents, mut left_out } = contents;
         if described.is_unfinished() {
-            // It states fewer rounds than there are, or cannot be read.
+            // The result has fewer rounds than the folder, or is unreadable.
             left_out.extend(documents.extract_if(.., |one| one.path == RESULT).map(|one| one.path));
         }
         let is_new = self.find(described)?.is_none();

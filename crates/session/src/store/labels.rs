@@ -5,10 +5,10 @@ use rusqlite::{Connection, Result as SqlResult};
 use crate::store::{Store, StoreError};
 
 impl Store {
-    /// The run with this number, or else the only one with this label.
+    /// Finds the run with this number, or else the only run with this label.
     ///
     /// # Errors
-    /// When there is none, or several runs have the label.
+    /// When there is no such run, or several runs have the label.
     pub fn resolve(&self, run: &str) -> Result<i64, StoreError> {
         if let Ok(id) = run.parse::<i64>()
             && let Some(id) = self.one("SELECT id FROM runs WHERE id = ?1", [id])?
@@ -23,7 +23,7 @@ impl Store {
         }
     }
 
-    /// Gives a run a label. If it is to be the only one with it, the others lose it.
+    /// Adds a label to a run. With `is_only`, removes it from all other runs.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -36,7 +36,7 @@ impl Store {
         })
     }
 
-    /// Takes a label from a run; false if it did not have it.
+    /// Removes a label from a run; false if the run did not have it.
     ///
     /// # Errors
     /// When it cannot be written.

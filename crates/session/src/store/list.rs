@@ -1,4 +1,4 @@
-//! Lists runs, by indexes: a store may have hundreds of thousands.
+//! Lists runs. All queries use indexes, because a store may have hundreds of thousands of runs.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -32,10 +32,10 @@ pub struct Latest {
     pub count: u64,
 }
 
-/// The start of a time that lasts until now, by its date or its length, RFC 3339 in UTC.
+/// The start of a period that lasts until now, from its start date or its length, RFC 3339 in UTC.
 ///
 /// # Errors
-/// When the text is neither.
+/// When the text is neither a date nor a length.
 pub fn since(text: &str) -> Result<String, String> {
     let form =
         || "write a date as `2026-11-01` or `2026-11-01T08:00:00`, in UTC, or a time as `30d`".to_owned();
@@ -54,7 +54,7 @@ pub(crate) const COLUMNS: &str =
     "id, kind, name, started_at, rounds, verdict, proxy_version, machine, source";
 
 impl Store {
-    /// The runs for which the filter holds, the latest first.
+    /// The runs that match the filter, the latest first.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -62,7 +62,8 @@ impl Store {
         self.at(list(self.connection(), filter))
     }
 
-    /// At most so many of the latest runs, of those before a run in the order of [`Self::list`] if one is named: none if it does not exist.
+    /// At most `limit` of the latest runs. With `before`, only runs that follow this run in the order of [`Self::list`]; none if it does
+    /// not exist.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -97,7 +98,7 @@ fn latest(connection: &Connection, before: Option<i64>, limit: u32) -> SqlResult
     Ok(Latest { runs, count: count as u64 })
 }
 
-/// The query of the latest runs: its values are the run that they come before, if one is named, and the most runs.
+/// The query of the latest runs. Its values are the run that precedes them in the list, if `is_before`, and the maximum number of runs.
 pub(crate) fn latest_query(is_before: bool) -> String {
     let condition = " WHERE (started_at, id) < (SELECT started_at, id FROM runs WHERE id = ?)";
     let condition = if is_before { condition } else { "" };
@@ -108,7 +109,7 @@ pub(crate) fn latest_query(is_before: bool) -> String {
 fn selected(connection: &Connection, sql: &str, values: impl Params) -> SqlResult<Vec<StoredRun>> {
     let mut select = connection.prepare_cached(sql)?;
     let runs = select.query_map(values, stored_run)?.collect::<SqlResult<Vec<StoredRun>>>()?;
-    // Few runs have labels: one query for all is faster than one for each run.
+    // Few runs have labels, so one query for all labels is faster than one per run.
     let mut labels: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     let mut select = connection.prepare_cached("SELECT run, label FROM labels ORDER BY label")?;
     let mut rows = select.query([])?;

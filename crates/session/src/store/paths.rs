@@ -1,19 +1,19 @@
-//! Puts everything at paths into a store: run folders, folders of them, and result files.
+//! Imports everything at the given paths into a store: run folders, folders that contain them, and result files.
 
 use std::path::{Path, PathBuf};
 
 use crate::store::{Imported, Store, StoreError, folder};
 
-/// Result of importing one run of a path.
+/// Outcome for one run at a path.
 #[derive(Debug)]
 pub struct PathImported {
-    /// The path that was given, or that of a run in it.
+    /// The given path, or that of a run folder inside it.
     pub path: PathBuf,
-    /// The run, or the problem of the path.
+    /// The imported run, or the problem with the path.
     pub outcome: Result<Imported, StoreError>,
 }
 
-/// Imports all results and runs at these paths that can be imported.
+/// Imports all results and runs at these paths, as far as possible.
 ///
 /// # Errors
 /// When the store cannot be used.
@@ -25,11 +25,11 @@ pub fn import_all(store: &mut Store, paths: &[PathBuf]) -> Result<Vec<PathImport
     Ok(outcomes)
 }
 
-/// Imports the result or the runs at a path. A problem of the path is an outcome, so that the other paths are imported.
+/// Imports the result or the runs at a path. A problem with the path is returned as an outcome, so that the other paths are still imported.
 fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, StoreError> {
     let one = |outcome: Result<Imported, StoreError>| vec![PathImported { path: given.to_owned(), outcome }];
     if given.is_file() {
-        // A link to a result is as good as the result, and its study file is beside that.
+        // Resolve links: the study file of a result is beside the linked file.
         let outcome = match given.canonicalize() {
             Ok(file) => store.import_file(&file),
             Err(source) => Err(StoreError::File { what: "read", path: given.to_owned(), source }),
@@ -51,7 +51,7 @@ fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, Stor
     imported.collect()
 }
 
-/// Separates problems of one run from problems of the store, which all runs have.
+/// Separates problems of one run from problems of the store, which affect all runs.
 fn separated<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
     match outcome {
         Err(problem @ (StoreError::NotARun { .. } | StoreError::File { .. })) => Ok(Err(problem)),

@@ -1,8 +1,8 @@
-//! Salvages a damaged store: copies it aside, and builds a new one of all runs and files that can still be read.
+//! Salvages a damaged store: copies it aside, and builds a new store from all runs and files that are still readable.
 //!
-//! SQLite stops at the first damaged page of a table. Runs are therefore looked up one by one, by the numbers that the table
-//! and its indexes still name, so a damaged page costs only its own rows. Every content is verified by its SHA-256. Columns
-//! and numbers are derived anew where the result is intact.
+//! SQLite stops at the first damaged page of a table. Runs are therefore looked up one by one, by the numbers that are still readable in
+//! the table and its indexes, so a damaged page costs only its own rows. Every content is verified by its SHA-256. Columns and numbers are
+//! derived again wherever the result is intact.
 
 use std::collections::BTreeSet;
 use std::fs::{self, TryLockError};
@@ -18,7 +18,7 @@ use crate::store::describe::{self, Described, NumberRow};
 use crate::store::list::{self, Filter};
 use crate::store::{Store, StoreError, labels};
 
-/// The largest gap between runs whose numbers can be read in which every number is tried.
+/// Maximum size of a gap between readable run numbers in which every number is tried.
 const LARGEST_GAP: i64 = 1_000_000;
 /// Queries of the numbers of runs: from the table, its indexes, and the files.
 const NUMBERS_OF_RUNS: [&str; 4] = [
@@ -33,11 +33,11 @@ const NUMBERS_OF_RUNS: [&str; 4] = [
 pub(crate) struct Salvaged {
     /// The copy of the damaged store.
     pub(crate) copy: PathBuf,
-    /// Number of runs in the new one.
+    /// Number of runs in the new store.
     pub(crate) runs: usize,
-    /// Runs that lost files, or may have lost some, with the paths of these.
+    /// Runs that have lost files, or may have, with the paths of the lost files.
     pub(crate) incomplete: Vec<(i64, Vec<String>)>,
-    /// Numbers of runs of which nothing could be read.
+    /// Numbers of the runs that are lost completely.
     pub(crate) lost: Vec<i64>,
 }
 
@@ -58,10 +58,10 @@ struct Found {
     labels: Vec<String>,
 }
 
-/// Salvages the store at `path` if it is damaged; none if it is sound.
+/// Salvages the store at `path` if it is damaged; none if it is intact.
 ///
 /// # Errors
-/// When another process uses it, when it is no store, or when the copy or the new store cannot be written.
+/// When another process uses it, when it is not a store, or when the copy or the new store cannot be written.
 pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, StoreError> {
     let lock = lock_file(path)?;
     match lock.try_lock() {
@@ -69,7 +69,7 @@ pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, 
         Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.to_owned() }),
         Err(TryLockError::Error(error)) => return Err(StoreError::file("lock", path, error)),
     }
-    // Another process may have salvaged it meanwhile.
+    // Check again: another process may have salvaged it in the meantime.
     match connect(path).and_then(|connection| {
         let store = Store::new(path, connection);
         store.verify()?;
@@ -97,7 +97,7 @@ pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, 
     Ok(Some(Salvaged { copy, runs, incomplete, lost }))
 }
 
-/// Copies a store, with the contents of its log, to a new name.
+/// Copies a store, including its write-ahead log, to a new name.
 fn copy_aside(path: &Path, ending: &str) -> Result<PathBuf, StoreError> {
     let copy = with_suffix(path, ending);
     for suffix in ["", "-wal"] {
@@ -109,21 +109,21 @@ fn copy_aside(path: &Path, ending: &str) -> Result<PathBuf, StoreError> {
     Ok(copy)
 }
 
-/// The number of copied runs, those that lost files, and those that are lost.
+/// The number of copied runs, the runs that have lost files, and the lost runs.
 type Copied = (usize, Vec<(i64, Vec<String>)>, Vec<i64>);
 
-/// Copies all runs that can be read.
+/// Copies all readable runs.
 fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     let failed = |error| StoreError::new(from, error);
     let old = Connection::open(from).map_err(failed)?;
-    // With this setting, SQLite reads a file that is shorter than its header says.
+    // This setting lets SQLite read a file that is shorter than its header says.
     old.execute_batch("PRAGMA writable_schema = ON").map_err(failed)?;
     let mut new = Store::new(to, connect(to)?);
     let (mut runs, mut incomplete, mut lost) = (0, Vec::new(), Vec::new());
     let named = numbers_of_runs(&old);
     for id in with_gaps(&named) {
         let Some(found) = find(&old, id) else {
-            // A number in a gap may belong to a run that was removed.
+            // An unknown number in a gap is not reported as lost: its run may have been removed.
             if named.contains(&id) {
                 lost.push(id);
             }
@@ -145,7 +145,7 @@ fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     new.change(|connection| {
         let raise = "UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'runs'";
         if connection.execute(raise, [highest])? == 0 {
-            // Before the first run, the table has no row for runs.
+            // The table has no row for `runs` before the first insertion.
             connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?1)", [highest])?;
         }
         Ok(())
@@ -154,7 +154,7 @@ fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     Ok((runs, incomplete, lost))
 }
 
-/// The numbers of runs that can be read anywhere, from both ends of each index: a damaged page ends a scan.
+/// The numbers of all runs that are readable anywhere. Scans each index from both ends, because a damaged page ends a scan.
 fn numbers_of_runs(old: &Connection) -> BTreeSet<i64> {
     let mut all = BTreeSet::new();
     for query in NUMBERS_OF_RUNS {
@@ -167,19 +167,19 @@ fn numbers_of_runs(old: &Connection) -> BTreeSet<i64> {
                 }
                 Ok(())
             };
-            // Rows before the damaged page are kept.
+            // Keep the rows before the damaged page.
             let _ = scan();
         }
     }
     all
 }
 
-/// The numbers of `named`, and the numbers in the gaps between them that are not too large.
+/// The numbers of `named`, and all numbers in the gaps between them that are small enough to try.
 fn with_gaps(named: &BTreeSet<i64>) -> Vec<i64> {
     let mut all = Vec::new();
     let mut next: i64 = 1;
     for &id in named {
-        // A damaged number may be of any size, and would open a gap that is too large to try.
+        // A damaged number may have any size, and the gap before it may be too large to try.
         if id.saturating_sub(next) <= LARGEST_GAP {
             all.extend(next..id);
         }
@@ -189,13 +189,13 @@ fn with_gaps(named: &BTreeSet<i64>) -> Vec<i64> {
     all
 }
 
-/// The number of the run that was imported last, also if it was removed.
+/// The highest number that was ever assigned, even if its run was removed.
 fn sequence(old: &Connection) -> Option<i64> {
     old.query_row("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", [], |row| row.get(0)).ok()
 }
 
-/// The highest number of any run, including lost and removed runs, whose numbers are not given to other runs. A number far above all
-/// others is taken for damaged.
+/// The highest number of any run, including lost and removed runs, because numbers are never reused. A number far above all others is
+/// considered damaged.
 fn highest_number(named: &BTreeSet<i64>, sequence: Option<i64>) -> i64 {
     let all: BTreeSet<i64> = named.iter().copied().chain(sequence).collect();
     all.into_iter().fold(
@@ -206,7 +206,7 @@ fn highest_number(named: &BTreeSet<i64>, sequence: Option<i64>) -> i64 {
     )
 }
 
-/// A run with its files, as far as they can be read.
+/// A run with its readable files.
 fn find(old: &Connection, id: i64) -> Option<Found> {
     let (columns, source) = columns(old, id).ok().flatten().unzip();
     let (stored, outcome) = contents::files(old, id);
@@ -243,7 +243,7 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
     })
 }
 
-/// The columns that follow from the files.
+/// The columns that can be derived from the files.
 fn describe_files(files: &[FoundFile]) -> Option<Described> {
     let text = |wanted: &str| {
         let file = files.iter().find(|file| file.path == wanted)?;
@@ -253,7 +253,7 @@ fn describe_files(files: &[FoundFile]) -> Option<Described> {
     describe::run(text(RESULT), text(MANIFEST), rounds).ok()
 }
 
-/// The columns and numbers of a run as they are in the tables.
+/// The columns and numbers of a run from the tables.
 fn columns(old: &Connection, id: i64) -> SqlResult<Option<(Described, String)>> {
     let sql = format!("SELECT {}, identity FROM runs NOT INDEXED WHERE id = ?1", list::COLUMNS);
     let found = old
@@ -275,7 +275,7 @@ fn columns(old: &Connection, id: i64) -> SqlResult<Option<(Described, String)>> 
     Ok(Some((described, run.source)))
 }
 
-/// The limit of quiet slices of a run; none also if it cannot be read, as in a store of an earlier version.
+/// The limit of quiet slices of a run; also none if the column is unreadable, as in a store of an earlier version.
 fn quiet_wait_share(old: &Connection, id: i64) -> Option<f64> {
     let sql = "SELECT quiet_wait_share FROM runs NOT INDEXED WHERE id = ?1";
     old.query_row(sql, [id], |row| row.get(0)).ok().flatten()

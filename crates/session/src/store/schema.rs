@@ -5,7 +5,7 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 /// Marks a SQLite file as a store: `hopt` in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x686f_7074;
 
-/// The steps: the first creates version 1, the second makes version 2 of it, and so on. A step that was released never changes.
+/// The migrations: the first creates version 1, the second migrates it to version 2, and so on. A released migration never changes.
 pub(crate) const STEPS: [&str; 2] = [
     "
     -- Columns for lists. `identity` tells whether two imports are the same run. `verdict` is null without a result. `files` is
@@ -99,8 +99,7 @@ fn version(connection: &Connection) -> Result<usize> {
         .map(|version| version as usize)
 }
 
-/// Takes the steps that the file has not seen, all or none of them. Of two processes that do this at once, the second finds
-/// nothing to do.
+/// Applies the missing migrations to the file, all or none. If two processes do this at once, the second finds nothing to do.
 pub(crate) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<()> {
     if version(connection)? >= steps.len() {
         return Ok(());

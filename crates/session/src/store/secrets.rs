@@ -1,9 +1,8 @@
-//! Finds the secrets that a user wrote into a study file, and masks them in every text that the store keeps.
+//! Finds the secrets in a user's study file, and masks them in every text that the store keeps.
 //!
-//! Everything else that hoptax writes into a run folder is free of secrets already, or is not stored: given configurations
-//! have those of a lab, results never hold the values of headers, and logs and certificates are left out
-//! ([`crate::store::folder`]). Secrets may be in the study file itself (headers, environment variables, command lines, user
-//! information in URLs), and in the texts that repeat it.
+//! Everything else that hoptax writes into a run folder is free of secrets or is not stored: given configurations contain those of a lab,
+//! results never contain header values, and logs and certificates are left out ([`crate::store::folder`]). Secrets may be in the study file
+//! itself (headers, environment variables, command lines, user information in URLs), and in the texts that repeat it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,11 +12,11 @@ use hoptax_text::yaml::write::written;
 use hoptax_text::yaml::{Node, Placed};
 use serde_json::Value;
 
-/// Length from which a secret is masked wherever it occurs. A shorter one may be part of words and numbers, and is masked
-/// only where it is a whole string of JSON.
+/// Minimum length of a secret that is masked wherever it occurs. A shorter secret may be part of words and numbers, so it is masked only
+/// where it is a complete JSON string.
 const UNMISTAKABLE: usize = 8;
-/// Keys whose values are words of the formats of hoptax, or names of a study that these repeat as keys. A short secret may be
-/// such a word by chance, and without the word the file could not be read.
+/// Keys whose values are words of hoptax's formats, or names of a study that the formats use as keys. A short secret may equal such a word
+/// by chance, and the file would be unreadable without the word.
 const KEYS_OF_WORDS: [&str; 16] = [
     "arm",
     "baseline",
@@ -37,7 +36,7 @@ const KEYS_OF_WORDS: [&str; 16] = [
     "verdict",
 ];
 
-/// True if a study file states secrets. Only its owner should then be able to read it. A text that is not YAML states none.
+/// True if a study file contains secrets, so that only its owner should be able to read it. False for a text that is not YAML.
 pub(crate) fn has_secrets(study_file: &str) -> bool {
     Secrets::of_study_file(study_file).is_some_and(|secrets| !secrets.0.is_empty())
 }
@@ -46,7 +45,7 @@ pub(crate) fn has_secrets(study_file: &str) -> bool {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secrets(BTreeSet<String>);
 
-/// Shows the number of secrets, and none of them.
+/// Shows only the number of secrets.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secrets({})", self.0.len())
@@ -63,8 +62,8 @@ pub(crate) struct Masked {
 }
 
 impl Secrets {
-    /// The secrets of a study file: values of names such as `authorization`, arguments that follow flags with such names, and
-    /// user information of URLs. None if the text is not YAML.
+    /// The secrets in a study file: values of keys such as `authorization`, arguments after flags with such names, and user information in
+    /// URLs. None if the text is not YAML.
     pub(crate) fn of_study_file(text: &str) -> Option<Self> {
         let root: Placed = serde_saphyr::from_str(text).ok()?;
         let mut secrets = Self::default();
@@ -72,13 +71,13 @@ impl Secrets {
         Some(secrets)
     }
 
-    /// The study file without its secrets. None if one is written in a way in which it cannot be found, such as over several
-    /// lines; the file must then not be stored.
+    /// The study file with its secrets masked. None if a secret is written in a form that cannot be found, such as over several lines; the
+    /// file must then not be stored.
     pub(crate) fn mask_study_file(&self, text: &str) -> Option<Masked> {
         let mut masked = text.to_owned();
         for secret in self.longest_first() {
             masked = masked.replace(secret, &mask(secret));
-            // A study that a command made has it with escapes.
+            // In a study file that a command generated, secrets may contain escapes.
             let quoted = written(&Value::from(secret.as_str())).text;
             let inner = quoted.trim_end().strip_prefix('"').and_then(|inner| inner.strip_suffix('"'));
             if let Some(inner) = inner {
@@ -90,7 +89,7 @@ impl Secrets {
         is_masked.then_some(Masked { had_secrets: masked != text, text: masked })
     }
 
-    /// Another text of the run without the secrets. JSON stays JSON: secrets are masked in its strings alone, and not in keys.
+    /// Another text of the run with the secrets masked. JSON stays valid: secrets are masked only in its string values, not in keys.
     pub(crate) fn mask(&self, text: &str) -> Masked {
         let masked = if self.0.is_empty() {
             text.to_owned()
@@ -102,13 +101,13 @@ impl Secrets {
         Masked { had_secrets: masked != text, text: masked }
     }
 
-    /// Masks the secrets in the strings of a JSON text. Everything else stays byte for byte: numbers, keys, spaces and the order.
+    /// Masks the secrets in the string values of a JSON text. Everything else stays unchanged byte for byte.
     fn mask_json(&self, json: &str) -> String {
         let mut masked = String::with_capacity(json.len());
         let mut done = 0;
         for (place, key) in strings(json) {
             let quoted = json.get(place.clone()).unwrap_or_default();
-            // Most strings have no secret. A string with escapes must be parsed before it can be compared.
+            // Most strings contain no secret. A string with escapes must be parsed before the comparison.
             if !quoted.contains('\\') && !self.0.iter().any(|secret| quoted.contains(secret.as_str())) {
                 continue;
             }
@@ -117,7 +116,7 @@ impl Secrets {
             let without = if self.0.contains(&value) && !is_word {
                 mask(&value)
             } else {
-                // The string may itself hold JSON.
+                // The string may itself contain JSON.
                 self.mask(&value).text
             };
             if without != value {
@@ -143,7 +142,7 @@ impl Secrets {
         masked
     }
 
-    /// A secret may contain another.
+    /// Longest first, because a secret may contain another one.
     fn longest_first(&self) -> Vec<&String> {
         let mut all: Vec<&String> = self.0.iter().collect();
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -177,7 +176,7 @@ impl Secrets {
         }
     }
 
-    /// Returns true if an argument is a flag whose value follows it and is secret. Adds the value of `--password=VALUE`.
+    /// Returns true if an argument is a flag and the next argument is its secret value. Adds the value of `--password=VALUE`.
     fn add_flag(&mut self, argument: &Node) -> bool {
         let Node::Scalar(value) = argument else { return false };
         let Some(flag) = value.as_str().filter(|text| text.starts_with('-')) else { return false };
@@ -206,12 +205,12 @@ fn mask(secret: &str) -> String {
     "x".repeat(secret.chars().count())
 }
 
-/// True if a text is a JSON object or list. A number or a word alone is taken for text.
+/// True if a text is a JSON object or array. A single number or word counts as plain text.
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
 }
 
-/// The strings of a JSON text that are not keys: where each is, with its quotes, and the key whose value it is, without quotes.
+/// The string values of a JSON text: the range of each, including its quotes, and the key that it belongs to, without quotes.
 fn strings(json: &str) -> Vec<(Range<usize>, Option<&str>)> {
     let mut found: Vec<(Range<usize>, Option<&str>)> = Vec::new();
     let (mut begin, mut is_escaped, mut key) = (None, false, None);

@@ -1,12 +1,12 @@
-//! A number over many runs, read from its rows without parsing results.
+//! Reads a number over many runs from its rows, without parsing results.
 
 use hoptax_result::{HistoryPoint, HistorySeries};
 use rusqlite::{Result as SqlResult, Row, params};
 
 use crate::store::{Store, StoreError};
 
-/// Selects all series of the number `?1`, one after the other, each in chronological order. If `?2` is true, the number rests on quiet slices,
-/// and runs with different limits of quiet slices are different series.
+/// Selects all series of the number `?1`, each in chronological order. If `?2` is true, the number is based on quiet slices, and runs with
+/// different limits of quiet slices belong to different series.
 pub(crate) const QUERY: &str = "
     SELECT runs.name, machine, arm, compared_with, load, proxy, run, started_at, proxy_version, estimate, low, high,
         iif(?2, quiet_wait_share, NULL) AS quiet
@@ -14,11 +14,11 @@ pub(crate) const QUERY: &str = "
     WHERE number = ?1
     ORDER BY runs.name, machine, arm, compared_with, load, proxy, quiet, started_at, run";
 
-/// The part of the name of a number that rests on quiet slices.
+/// A substring of the names of all numbers that are based on quiet slices.
 const QUIET: &str = "quiet_p99";
 
 impl Store {
-    /// All series of a number, by its name, without their changes.
+    /// All series of the number with this name, before changes are detected.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -62,7 +62,7 @@ impl Store {
     /// When they cannot be read.
     pub(crate) fn numbers(&self) -> Result<Vec<String>, StoreError> {
         let read = || -> SqlResult<Vec<String>> {
-            // One look into the index for each name, instead of one for each row.
+            // One index lookup per name, instead of a scan over all rows.
             let mut next =
                 self.connection().prepare_cached("SELECT min(number) FROM numbers WHERE number > ?1")?;
             let mut names: Vec<String> = Vec::new();
@@ -82,7 +82,7 @@ fn stated(row: &Row<'_>, column: usize) -> SqlResult<Option<String>> {
     Ok(Some(row.get::<_, String>(column)?).filter(|text| !text.is_empty()))
 }
 
-/// The fields that the points of a series have in common.
+/// The fields that all points of a series share.
 fn key(series: &HistorySeries) -> ([&str; 2], [Option<&str>; 4], Option<u64>) {
     let HistorySeries { name, machine, arm, compared_with, load, proxy, quiet_wait_share, .. } = series;
     let stated = [arm, compared_with, load, proxy].map(|text| text.as_deref());

@@ -1,17 +1,18 @@
-//! The server's own address, by every way to it. No load goes there: it would take the connections of those who watch it.
+//! Recognises the server's own address, by whichever way it is reached. Loads must not go there: they would use up the connections of its
+//! users.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Tells whether an address is one of this machine.
+/// Determines if an address belongs to this machine.
 pub(super) type OfMachine = fn(IpAddr) -> bool;
 
-/// A port for [`is_of_machine`], which sends nothing to it: that of the discard service (RFC 863).
+/// A port for [`is_of_machine`], which sends nothing to it: the discard service (RFC 863).
 const ANY_PORT: u16 = 9;
 
 /// True if a connection to an address reaches a server that listens on `own`.
 pub(super) fn is_reached(own: SocketAddr, at: SocketAddr, is_of_machine: OfMachine) -> bool {
     let (listen, ip) = (own.ip().to_canonical(), at.ip().to_canonical());
-    // A connection to the unspecified address reaches loopback.
+    // A connection to the unspecified address reaches a loopback address.
     let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
     let is_same = listen == ip
         || (ip.is_unspecified() && is_here(listen))
@@ -19,8 +20,8 @@ pub(super) fn is_reached(own: SocketAddr, at: SocketAddr, is_of_machine: OfMachi
     own.port() == at.port() && is_same
 }
 
-/// True if an address is one of this machine, as the system routes: packets to an own address have it as their source, too. Nothing is
-/// sent. An address that another machine translates to one of this (NAT) is not recognised.
+/// True if an address belongs to this machine according to its routing: packets to a local address have the same source address. Sends
+/// nothing. Does not recognise an address that another machine translates to this one (NAT).
 pub(super) fn is_of_machine(address: IpAddr) -> bool {
     let any = match address {
         IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),

@@ -11,18 +11,18 @@ use super::Token;
 use crate::failure::Failure;
 use crate::update::{Say, Update};
 
-/// The most bytes of a token file. A longer one holds something else.
+/// Maximum size of a token file, bytes. A larger file holds something else.
 const MAX_TOKEN_BYTES: u64 = 4_096;
-/// The permissions with which others than its owner read a file.
+/// The permission bits that let users other than the owner read a file.
 const READ_BY_OTHERS: u32 = 0o044;
 
-/// The command that makes a token file.
+/// The command that creates a token file.
 fn making(file: &Path) -> String {
     format!("`(umask 077; head -c 24 /dev/urandom | base64 > {})`", word(file.display()))
 }
 
 impl Token {
-    /// Reads a token. A note says if others on this machine can read it, too.
+    /// Reads a token. A note warns if other users of this machine can read it.
     ///
     /// # Errors
     /// When the file cannot be read, or holds no token.

@@ -1,9 +1,9 @@
-//! The status as a page for browsers, with the words of the text. It loads and runs nothing.
+//! The status as a web page, with the same words as the text. It loads nothing and runs no script.
 
 use super::Status;
 use super::page::HEADINGS;
 
-/// The colours are those of reports (`ui/src/style.css`). On a narrow screen each upstream is a list of its values.
+/// The colours are those of reports (`ui/src/style.css`). On a narrow screen, each upstream becomes a list of its values.
 const STYLE: &str = "\
 :root { color-scheme: light dark; --ink: light-dark(#1b1f24, #e6e9ed); --soft: light-dark(#56606b, #a3adb8); \
 --line: light-dark(#dde2e8, #2c343d); --page: light-dark(#fff, #12161b); --panel: light-dark(#f4f6f8, #1a2027); \
@@ -28,7 +28,7 @@ td::before { content: attr(data-heading); color: var(--soft); } }
 ";
 
 impl Status {
-    /// The page, as of a time.
+    /// The page with the time of the status.
     pub(crate) fn html(&self, at: &str) -> String {
         let state = if self.needs_attention() { "look" } else { "sound" };
         let mut page = format!(
@@ -76,14 +76,14 @@ impl Status {
     }
 }
 
-/// A text in which names are between backticks, which become elements.
+/// Converts names between backticks to elements.
 fn named(text: &str) -> String {
     let mut pieces = text.split('`');
     let mut page = escaped(pieces.next().unwrap_or_default());
     while let Some(name) = pieces.next().map(escaped) {
         page += &match pieces.next() {
             Some(rest) => format!("<code>{name}</code>{}", escaped(rest)),
-            // Nothing ends it.
+            // An unmatched backtick.
             None => format!("`{name}"),
         };
     }

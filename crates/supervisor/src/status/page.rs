@@ -6,7 +6,7 @@ use hoptax_result::{counted, grouped, percent};
 
 use super::{Outcome, Slow, State, Status, Upstream};
 
-/// Lines of a reason that are shown.
+/// Maximum number of lines of a reason.
 const REASON_LINES: usize = 20;
 /// The headings of the table of upstreams.
 pub(super) const HEADINGS: [&str; 7] =
@@ -45,7 +45,7 @@ impl fmt::Display for Status {
 }
 
 impl Status {
-    /// The statements above the table of upstreams, the answer first.
+    /// The statements above the table of upstreams; the answer comes first.
     pub(super) fn statements(&self) -> Vec<Statement> {
         let replaced = |process: &u32| {
             Statement::usual(format!("Process {process} was replaced, and finishes its requests"))
@@ -57,7 +57,7 @@ impl Status {
         all
     }
 
-    /// Counts of events since the supervisor began.
+    /// Counts of events since the supervisor started.
     pub(super) fn counted(&self) -> String {
         let counts = &self.counts;
         format!(
@@ -134,7 +134,7 @@ impl Status {
         all
     }
 
-    /// Remarks in place of the table of upstreams, or above it.
+    /// Remarks above the table of upstreams, or instead of it.
     pub(super) fn of_times(&self) -> Vec<String> {
         let unknown = self.unknown_times.as_ref();
         let mut all: Vec<String> = unknown

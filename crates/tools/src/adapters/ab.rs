@@ -34,7 +34,7 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Lines that are in each report once.
+/// Lines that occur exactly once in each report.
 const MARKS: [&str; 8] = [
     "This is ApacheBench",
     "Server Software:",
@@ -59,7 +59,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let counts = Counts::new(&run, complete);
     let [answered, failed] = match &counts {
         Ok(counts) => [Some(counts.answered()), Some(counts.failed())],
-        // Without the number of failures, even that of the requests may lack digits.
+        // If the number of failures is unreadable, the number of requests may be truncated, too.
         Err(_) => {
             [run.after("Failed requests:").map(|_| CountRange { at_least: 0, at_most: complete }), None]
         }
@@ -91,8 +91,8 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     })
 }
 
-/// Returns the message that it ended without a report, with the reason: <https://github.com/apache/httpd/blob/trunk/support/ab.c>,
-/// `apr_err`.
+/// Returns the message that ab ended without a report, with the reason (`apr_err` in
+/// <https://github.com/apache/httpd/blob/trunk/support/ab.c>).
 fn gave_up(run: &Run<'_>, completed: &str) -> String {
     let completed = completed.split_whitespace().next().unwrap_or_default();
     let reason = run
@@ -106,9 +106,9 @@ fn gave_up(run: &Run<'_>, completed: &str) -> String {
     )
 }
 
-/// The row of whole times, by the columns of its table: `-S` prints others.
+/// The row of total times, with the names of its columns: the table of `-S` has different ones.
 fn total<'a>(run: &Run<'a>) -> Vec<(&'a str, f64)> {
-    // Before 2.0.41, its title has an `n` more.
+    // Before 2.0.41, its title contains an additional `n`.
     let title =
         run.find(|line| line.ends_with("ection Times (ms)").then_some(line)).unwrap_or("Connection Times");
     let mut table = run.below(title);
@@ -118,7 +118,7 @@ fn total<'a>(run: &Run<'a>) -> Vec<(&'a str, f64)> {
     let row = table.find_map(|line| line.strip_prefix("Total:")).unwrap_or_default();
     let values: Vec<Option<f64>> = row.split_whitespace().map(|word| word.parse().ok()).collect();
     let names: Vec<&str> = names.collect();
-    // A row of another length belongs to a layout that is not known.
+    // A row of another length belongs to an unknown layout.
     if values.len() != names.len() {
         return Vec::new();
     }
@@ -127,18 +127,19 @@ fn total<'a>(run: &Run<'a>) -> Vec<(&'a str, f64)> {
 
 /// Its counters, which overlap: <https://github.com/apache/httpd/blob/trunk/support/ab.c>.
 ///
-/// `Complete requests` counts all that ended, in whatever way, except failed connects and exceptions. `Failed requests` adds up the
-/// kinds in brackets, and one request may be of several: a refused connection is an exception, a failed read and a response of another
-/// length. `Length` is about the length of the first response, so it alone is no failure. `Non-2xx responses` are among those if their
-/// length differs, and a read that fails behind the head of such a response counts in both. Writes that fail have no response. Nor has
-/// a connection that the server closes at once, which counts as complete, and as a failure by `Length` if the first response had a body.
+/// `Complete requests` counts all requests that ended in any way, except failed connects and exceptions. `Failed requests` is the sum of
+/// the kinds in brackets, and one request may count in several kinds: a refused connection counts as an exception, a failed read, and a
+/// response of another length. `Length` counts responses whose length differs from the first response, so it alone indicates no failure.
+/// `Non-2xx responses` also count in `Length` if their length differs. A read that fails after the head of such a response counts in both.
+/// Failed writes have no response. A connection that the server closes at once has no response either, but counts as complete, and as a
+/// failure by `Length` if the first response had a body.
 struct Counts {
     complete: u64,
-    /// Failures of all kinds.
+    /// Failures of all kinds, as the report states their sum.
     all: u64,
-    /// Failures of kinds that it names.
+    /// Failures of the kinds that the report names.
     named: u64,
-    /// Responses with another status than 2xx.
+    /// Responses with a status other than 2xx.
     refused: u64,
     connect: u64,
     receive: u64,
@@ -146,16 +147,16 @@ struct Counts {
     write: u64,
     /// Failures of kinds that the report does not name.
     unnamed: u64,
-    /// Complete requests without a response that no other counter has.
+    /// Complete requests without a response that are in no other counter.
     silent: CountRange,
-    /// True if failed reads may be none of the complete requests: on kept connections, of releases with several workers.
+    /// True if failed reads may not be among the complete requests: on kept connections, in releases with several workers.
     may_be_apart: bool,
 }
 
 impl Counts {
     /// # Errors
-    /// The name of the count that is missing or cannot be read. Most lines are printed only if their count is above 0, so the text must
-    /// have the line of the rate, which follows them.
+    /// The name of the count that is missing or unreadable. Most lines are printed only if their count is above 0, so the text must contain
+    /// the line of the rate, which follows them.
     fn new(run: &Run<'_>, complete: u64) -> Result<Self, String> {
         if run.after("Requests per second:").is_none() {
             return Err(
@@ -174,7 +175,7 @@ impl Counts {
             .iter()
             .flat_map(|kinds| kinds.split(','))
             .map(|kind| {
-                // Without a name, a comma is one between digits.
+                // A comma without a name after it is a separator of digits.
                 let (name, found) = kind.trim().split_once(':').unwrap_or((kind, ""));
                 Ok((name, read("(Connect:", count(found.trim()))?))
             })
@@ -198,10 +199,10 @@ impl Counts {
         Ok(Self { silent: counts.silent(kind("Length"), &Bytes::new(run)), ..counts })
     }
 
-    /// Complete requests that may have had no response, though none of them is counted as a failure of another kind.
+    /// Complete requests that may have had no response, and that are not counted as a failure of another kind.
     fn silent(&self, length: u64, bytes: &Bytes) -> CountRange {
         let known = self.receive.max(self.exceptions).saturating_add(self.write);
-        // All bytes are enough for so many responses.
+        // Maximum number of responses that fit into the received bytes.
         let responses = bytes.all.map_or(self.complete, |all| (all / SHORTEST_RESPONSE).min(self.complete));
         let at_least = self.complete.saturating_sub(responses).saturating_sub(known);
         let unexplained =
@@ -212,7 +213,7 @@ impl Counts {
 
     fn sums(&self) -> Vec<Sum> {
         let mut sums = vec![Sum::some("with another status than 2xx", self.refused, self.complete)];
-        // It prints kinds only if there is a failure.
+        // Kinds are printed only if there is a failure.
         if self.named > 0 {
             sums.push(Sum::some("failures by kind", self.named, self.all));
         }
@@ -246,10 +247,10 @@ const SHORTEST_RESPONSE: u64 = 16;
 
 /// Received bytes.
 struct Bytes {
-    /// Heads and bodies.
+    /// Bytes of heads and bodies.
     all: Option<u64>,
     bodies: Option<u64>,
-    /// The body of the first response, which others are compared with.
+    /// The length of the first response's body, with which ab compares all others.
     first: Option<u64>,
 }
 
@@ -262,8 +263,8 @@ impl Bytes {
         }
     }
 
-    /// Returns true if the bytes are enough for all `complete` responses, as far as bytes tell: bodies of another length than the first
-    /// have half of its length in the mean. Without the length of the first, they must be enough for all heads.
+    /// Returns true if the received bytes suffice for all `complete` responses. Bodies that differ from the first are assumed to have at
+    /// least half its length on average. If the length of the first is unknown, the bytes must suffice for all heads.
     fn are_those_of_all(&self, complete: u64, length: u64) -> bool {
         let Some(all) = self.all else { return length == 0 };
         let have_heads = all / SHORTEST_RESPONSE >= complete;

@@ -34,9 +34,9 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Reads the JSON. Each request is in one counter, by its status or in `others` without one; `errors` lists the reasons. A response
-/// whose body breaks off has a status and an error: <https://github.com/codesenberg/bombardier/blob/master/clients.go>. So errors
-/// beyond `others` are of responses that look answered.
+/// Reads the JSON. Each request is in exactly one counter: that of its status, or `others` if it has none; `errors` lists the reasons. A
+/// response with a truncated body has both a status and an error (<https://github.com/codesenberg/bombardier/blob/master/clients.go>), so
+/// errors in excess of `others` belong to responses that look answered.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let layout = "the JSON is read that bombardier prints with `-o json`";
     let Document { value: result, notes, .. } =

@@ -16,7 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     command: |offer| {
         let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
         let rate = offer.rate.unwrap_or(0.0).to_string();
-        // The default histogram resolution of 1 ms is too coarse; this is 10 us.
+        // The default histogram resolution of 1 ms is too coarse. This sets 10 us.
         Ok(command_line(
             offer,
             &[
@@ -56,19 +56,19 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// The layout that is read.
+/// The supported layout.
 const LAYOUT: &str = "the JSON is read that Fortio writes with `-json` or keeps of a run of `load`";
 
-/// Returns true if a document is a result. The messages of Fortio's log are JSON, too.
+/// Returns true if a document is a result. The messages in Fortio's log are JSON as well.
 fn is_result(value: &Value) -> bool {
     value.get("DurationHistogram").is_some()
 }
 
-/// Reads a result in the JSON of Fortio, with quantiles as they are listed.
+/// Reads a result in Fortio's JSON, with the listed quantiles.
 pub(super) fn read(result: &Value) -> Result<Reported, String> {
     let histogram =
         result.get("DurationHistogram").ok_or_else(|| format!("`DurationHistogram` is missing; {LAYOUT}"))?;
-    // A run that did not begin has a histogram of two durations that were not measured.
+    // A failed start leaves a histogram with two durations that were not measured.
     if result.get("error").and_then(Value::as_bool) == Some(true) {
         let reason = text_at(result, "/message").unwrap_or_else(|| "without a reason".to_owned());
         return Err(format!("Fortio did not run the load: {reason}"));
@@ -77,7 +77,7 @@ pub(super) fn read(result: &Value) -> Result<Reported, String> {
     let count = count_at(histogram, "/Count");
     let Counts { answered, failed, sums } = count.map(|count| Counts::new(result, count)).unwrap_or_default();
     let threads = at(result, "/NumThreads").filter(|threads| *threads > 0.0);
-    // With gRPC, each of the streams of a connection is a thread.
+    // With gRPC, each stream of a connection is a thread.
     let connections = threads.map(|threads| {
         threads * at(result, "/NumConnections").unwrap_or(1.0)
             / at(result, "/Streams").unwrap_or(1.0).max(1.0)
@@ -85,7 +85,7 @@ pub(super) fn read(result: &Value) -> Result<Reported, String> {
     Ok(Reported {
         url: text_at(result, "/URL").or_else(|| text_at(result, "/Destination")),
         started_at: text_at(result, "/StartTime"),
-        // `max` without a rate.
+        // `max` if there was no rate.
         target: at(result, "/RequestedQPS").filter(|rate| *rate > 0.0),
         workers: threads.map(|count| count as u32),
         connections: connections.map(|count| count as u32),
@@ -111,10 +111,10 @@ pub(super) fn read(result: &Value) -> Result<Reported, String> {
     })
 }
 
-/// Calls by their outcome. `DurationHistogram` has all calls, `RetCodes` their outcomes, and `ErrorsDurationHistogram`, since 1.21, those
-/// of all that were not OK: <https://github.com/fortio/fortio/blob/master/fhttp/httprunner.go> and the runners of gRPC, TCP and UDP.
-/// With gRPC, calls of a given method that fail are in `RetCodes` twice, so failed calls are those that are not OK. Before 1.3, the codes
-/// of gRPC are the numbers of `HealthCheckResponse.ServingStatus`, with -1 for an error.
+/// Calls by outcome. `DurationHistogram` has all calls, `RetCodes` their outcomes, and `ErrorsDurationHistogram`, since 1.21, all calls
+/// that were not OK: <https://github.com/fortio/fortio/blob/master/fhttp/httprunner.go> and the runners of gRPC, TCP and UDP. With gRPC,
+/// failed calls of a user-defined method are in `RetCodes` twice, so failed calls are computed as those that are not OK. Before 1.3, the
+/// gRPC codes are the numbers of `HealthCheckResponse.ServingStatus`, with -1 for an error.
 #[derive(Default)]
 struct Counts {
     answered: Option<CountRange>,
@@ -139,7 +139,7 @@ impl Counts {
             sums.push(Sum::some("OK by return code", parts, count));
         }
         if let Some(all) = all {
-            // Others may be there twice.
+            // Non-numeric codes may count a call twice.
             let is_once = codes.iter().flatten().all(|(code, _)| code.parse::<i32>().is_ok());
             let whole = CountRange { at_least: count, at_most: if is_once { count } else { u64::MAX } };
             sums.push(Sum { what: "with a return code", parts: all, whole });
@@ -149,7 +149,7 @@ impl Counts {
             let whole = CountRange { at_least: ok, at_most: ok.saturating_add(unnamed) };
             sums.push(Sum { what: "OK by the histogram of errors, by return code", parts, whole });
         }
-        // Without an outcome, a call may have had any: the oldest releases have none of all calls.
+        // A call without an outcome may have had any. The oldest releases report no outcomes at all.
         let by_code =
             succeeded.map(|ok| CountRange { at_least: ok, at_most: ok.saturating_add(unnamed).min(count) });
         let by_errors = by_errors.map(CountRange::exactly);
@@ -163,20 +163,20 @@ impl Counts {
     }
 }
 
-/// Returns true if Fortio counts a code as a success: 2xx and 418 of HTTP, `SERVING` of gRPC, or its number, and `OK` of TCP and UDP.
-/// None for a code of an unknown kind.
+/// Returns true if Fortio counts a code as a success: 2xx and 418 for HTTP, `SERVING` or its number for gRPC, and `OK` for TCP and UDP.
+/// None for an unknown kind of code.
 fn is_ok(code: &str, is_grpc: bool) -> Option<bool> {
     const SERVING: i32 = 1;
     match code.parse::<i32>() {
         Ok(status) if is_grpc => Some(status == SERVING),
-        // Below 1 are errors of its own clients.
+        // Codes below 1 are errors of Fortio's own clients.
         Ok(1..100 | 1_000..) => None,
         Ok(status) => Some((200..300).contains(&status) || status == 418),
         Err(_) => Some(code == "SERVING" || code == "OK"),
     }
 }
 
-/// The bucket that a percentile lies in.
+/// The bucket that contains a percentile.
 pub(super) fn bucket(histogram: &Value, percentile: f64) -> Option<ImportedRange> {
     let buckets = histogram.get("Data")?.as_array()?;
     let reaches = |bucket: &&Value| at(bucket, "/Percent").is_some_and(|share| share >= percentile - 1e-9);

@@ -1,4 +1,4 @@
-//! Fortio with jitter: up to a tenth of the gap in both directions.
+//! Fortio with jitter: up to a tenth of the gap in either direction.
 
 use super::fortio;
 use crate::tool::Tool;

@@ -1,4 +1,4 @@
-//! h2load: a closed loop, or a rate per connection in steps of ten milliseconds and more.
+//! h2load: a closed loop, or a rate per connection in steps of at least ten milliseconds.
 
 use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
@@ -29,9 +29,9 @@ pub(super) const TOOL: Tool = Tool {
     not_reported: &["requests in flight at the end", "intended starts"],
 };
 
-/// A rate and a duration that are rounded to hundredths give at least this share of the requests.
+/// Minimum ratio of the requests computed from a rate and a duration, both rounded to hundredths, to the actual number of requests.
 const MOST_ROUNDING: f64 = 0.98;
-/// Lines that are in each report once.
+/// Lines that occur exactly once in each report.
 const MARKS: [&str; 5] = ["starting benchmark", "finished in ", "requests:", "status codes:", "traffic:"];
 
 fn read(output: &Output<'_>) -> Result<Reported, String> {
@@ -63,13 +63,13 @@ fn of_text(run: &Run<'_>, finished: &str) -> Result<Reported, String> {
         |name| count_named(requests.as_deref(), name),
         |name| count_named(statuses.as_deref(), name),
     );
-    // Clients are printed for each thread: `4 total client(s)`, before 1.0 `4 concurrent clients`.
+    // The number of clients is printed per thread: `4 total client(s)`, before 1.0 `4 concurrent clients`.
     let threads: Vec<&str> = run
         .lines()
         .filter_map(|line| line.strip_prefix("spawning thread #")?.split_once(": ").map(|(_, rest)| rest))
         .collect();
     let clients: f64 = threads.iter().filter_map(|thread| number(thread)).sum();
-    // The printed time has the warm-up in it, and the rate has not.
+    // The printed time includes the warm-up, but the rate does not.
     let main = threads.iter().find_map(|thread| {
         let (before, _) = thread.split_once(" of main duration")?;
         time_us(before.rsplit(' ').next()?)
@@ -100,7 +100,7 @@ fn latency(us: impl Fn(&str) -> Option<f64>) -> Latency {
     }
 }
 
-/// The counts of a line and their names: `5 total, 4 done`. None if it has others: a comma may stand between digits.
+/// The counts in a line with their names: `5 total, 4 done`. None if one is unreadable: a comma may separate digits.
 fn listed(line: &str) -> Option<Vec<(&str, u64)>> {
     let part = |part| {
         let (count, name) = str::trim(part).split_once(' ')?;
@@ -115,7 +115,7 @@ fn count_named(counts: Option<&[(&str, u64)]>, name: &str) -> Option<u64> {
     Some(*count)
 }
 
-/// Numbers and their units, added up: `2 sec, 515 millisec and 123 microsec`, or `2.00s`.
+/// Parses a sum of numbers with units: `2 sec, 515 millisec and 123 microsec`, or `2.00s`.
 fn duration_us(text: &str) -> Option<f64> {
     let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "and").collect();
     match words.as_slice() {
@@ -124,10 +124,10 @@ fn duration_us(text: &str) -> Option<f64> {
     }
 }
 
-/// The times of requests by the columns above them, microseconds. The row is `time for request:`, since 1.69 `request     :`.
+/// The times of requests with the names of their columns, microseconds. The row is `time for request:`, since 1.69 `request :`.
 ///
 /// # Errors
-/// The values that cannot be read, if there is a table of times.
+/// The unreadable values, if there is a table of times.
 fn times(run: &Run<'_>) -> Result<Vec<(String, f64)>, String> {
     let header = run.find(|line| {
         let joined = line.replace("+/- sd", "+/-sd");
@@ -153,7 +153,7 @@ fn times(run: &Run<'_>) -> Result<Vec<(String, f64)>, String> {
     Ok(columns.filter_map(|(column, time)| Some((column, time_us(time)?))).collect())
 }
 
-/// The result of `--output-file`, since 1.69. Its times are in seconds.
+/// Reads the result of `--output-file`, since 1.69. Its times are in seconds.
 fn of_json(document: Document) -> Reported {
     let measured = |name: &str| format!("/measurements/{name}");
     let result = &document.value;
@@ -165,7 +165,7 @@ fn of_json(document: Document) -> Reported {
     };
     let reported = counts.reported();
     let rate = at(result, &measured("request_per_second"));
-    // In a run of some time, the duration has the warm-up in it, and the rate has not.
+    // In a run with a fixed time, the duration includes the warm-up, but the rate does not.
     let has_warm_up = |seconds: &f64| {
         counts.done.zip(rate).is_some_and(|(done, rate)| done as f64 * MOST_ROUNDING < rate * seconds)
     };
@@ -181,10 +181,10 @@ fn of_json(document: Document) -> Reported {
     }
 }
 
-/// Its counters: <https://github.com/nghttp2/nghttp2/blob/master/src/h2load.cc>. `succeeded` are complete responses with a status of
-/// 2xx or 3xx; `failed` are all others, with those that were not issued. `errored` are failed ones without a complete response, and
-/// `timeout` some of these. `done` are those that ended with a response or without one. A status counts once its headers are there, of
-/// streams that break off later, too.
+/// Its counters: <https://github.com/nghttp2/nghttp2/blob/master/src/h2load.cc>. `succeeded` counts complete responses with a status of 2xx
+/// or 3xx; `failed` counts all other requests, including those that were not issued. `errored` counts failed requests without a complete
+/// response, some of which are in `timeout`. `done` counts all requests that ended, with or without a response. A status is counted once
+/// its headers arrive, even if the stream breaks off later.
 #[derive(Clone, Copy)]
 struct Counts {
     total: Option<u64>,
@@ -223,7 +223,7 @@ impl Counts {
             some("succeeded, by status", self.succeeded, of(&[ok, moved])),
             some("with a status, by those started", of(&self.statuses), self.started),
         ];
-        // The rate counts complete responses of any status.
+        // The rate counts complete responses with any status.
         let rated = self.succeeded.zip(self.done);
         Reported {
             answered: self.succeeded.map(CountRange::exactly),

@@ -1,4 +1,4 @@
-//! hey: workers in a closed loop, each with a ticker if there is a rate.
+//! hey: workers in a closed loop, each of which has a ticker if there is a rate.
 
 use hoptax_result::{CountRange, Latency};
 
@@ -27,7 +27,7 @@ pub(super) const TOOL: Tool = Tool {
     not_reported: &["intended starts: ticks during a request are lost"],
 };
 
-/// Lines that are in each report once.
+/// Lines that occur exactly once in each report.
 const MARKS: [&str; 9] = [
     "Summary:",
     "Total:",
@@ -39,12 +39,12 @@ const MARKS: [&str; 9] = [
     "Status code distribution:",
     "Error distribution:",
 ];
-/// The most responses whose times and status it keeps.
+/// Maximum number of responses for which hey keeps times and statuses.
 const KEPT: u64 = 1_000_000;
 
-/// Reads the summary. Each request has a status or an error: <https://github.com/rakyll/hey/blob/master/requester/report.go>. It keeps
-/// the times and statuses of the first million responses, but counts all in its rate, and adds all times up for the mean. Errors are the
-/// last of all and printed only if there were some, so the rate and the duration tell whether some are lost.
+/// Reads the summary. Each request has either a status or an error: <https://github.com/rakyll/hey/blob/master/requester/report.go>. hey
+/// keeps the times and statuses of only the first million responses, but its rate counts all of them, and its mean covers all times. Errors
+/// are printed last and only if there were any, so the rate and the duration show if some are missing.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let run = Run::only(output.text, &MARKS)?;
     if run.find(|line| line.starts_with("response-time,").then_some(())).is_some() {
@@ -60,7 +60,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let counted = answered.saturating_add(failed);
     // Responses beyond the first million.
     let more = all.map_or(0, |all| all.saturating_sub(counted)).min(if kept >= KEPT { u64::MAX } else { 0 });
-    // Without the duration, it is not known whether these are all.
+    // Without the duration, it is unknown if these are all.
     let has_statuses = (run.after("Status code distribution:").is_some() || failed > 0)
         && counts.is_some()
         && seconds.is_some();
@@ -109,14 +109,14 @@ struct Counts {
 }
 
 impl Counts {
-    /// None if one of the counts cannot be read.
+    /// None if one of the counts is unreadable.
     fn new(run: &Run<'_>) -> Option<Self> {
         let bracketed = |line: &'_ str| -> Option<(String, String)> {
             let (inner, rest) = line.strip_prefix('[')?.split_once(']')?;
             Some((inner.to_owned(), rest.trim().to_owned()))
         };
         let mut counts = Self { answered: 0, failed: 0, kept: 0 };
-        // A line has a status and its count, or the count of an error and its text.
+        // A line contains either a status and its count, or the count of an error and its text.
         for (status, rest) in run.below("Status code distribution:").map_while(bracketed) {
             let count = count(&rest)?;
             counts.kept = counts.kept.saturating_add(count);
@@ -124,7 +124,7 @@ impl Counts {
             let total = if is_answered { &mut counts.answered } else { &mut counts.failed };
             *total = total.saturating_add(count);
         }
-        // An error may have several lines, some of them empty.
+        // An error may have several lines, including empty ones.
         let errors = run.behind("Error distribution:").filter_map(bracketed);
         counts.failed = sum(errors.filter_map(|(count, _)| count.parse().ok()).chain([counts.failed]));
         Some(counts)

@@ -1,4 +1,4 @@
-//! hoptax itself, called like the other tools.
+//! hoptax itself, run like the other tools.
 
 use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub(super) const TOOL: Tool = Tool {
                 .or_else(|| at(&result, &format!("/outcomes/answered/{name}")))
         };
         let count = |name: &str| count_at(&result, &format!("/book/{name}"));
-        // A request that timed out failed, too; requests in flight at the end did not.
+        // A request that timed out has failed, too, unlike requests in flight at the end.
         let failed =
             count("failed").map(|failed| failed.saturating_add(count("timed_out").unwrap_or_default()));
         Ok(Reported {
@@ -65,8 +65,8 @@ pub(super) const TOOL: Tool = Tool {
     not_reported: &[],
 };
 
-/// The ids of the checks that left quantiles of a result without a value, each once: those that withhold or bound them, and those that
-/// make the result void. A crosscheck does not compare p90 and p99.9.
+/// The ids of the checks that left quantiles of a result without a value, without duplicates: checks that withhold or bound them, and
+/// checks that make the result void. p90 and p99.9 do not matter, because a crosscheck does not compare them.
 pub(crate) fn withheld_by(result: &str) -> Vec<String> {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
     let mut checks: Vec<String> = Vec::new();

@@ -59,18 +59,18 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// The layouts that are read.
+/// The supported layouts.
 const LAYOUTS: &str = "the summary is read that k6 writes with `--summary-export` (`metrics.http_reqs.count`), that `handleSummary()` \
                        gets (`metrics.http_reqs.values.count`), and that `--new-machine-readable-summary` writes (`results.metrics`)";
 
-/// Its metrics, in one of its layouts: <https://github.com/grafana/k6/blob/master/internal/js/summary-wrapper.js> and, in later releases,
+/// Its metrics, in either layout: <https://github.com/grafana/k6/blob/master/internal/js/summary-wrapper.js> and, in later releases,
 /// <https://github.com/grafana/k6/blob/master/internal/lib/summary/machine_readable.go>.
 struct Metrics<'v> {
     result: &'v Value,
 }
 
 impl<'v> Metrics<'v> {
-    /// The values of the metric with exactly this name: a sub-metric such as `http_reqs{status:200}` is another one.
+    /// The values of the metric with exactly this name. Sub-metrics such as `http_reqs{status:200}` are different metrics.
     fn values(&self, name: &str) -> Option<&'v Value> {
         let metric = match self.result.pointer("/results/metrics").and_then(Value::as_array) {
             Some(all) => all.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name))?,
@@ -95,7 +95,7 @@ impl<'v> Metrics<'v> {
         all.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// A percentile of the response times, us. Its name has the digits that the user asked for: `p(99.90)`.
+    /// A percentile of the response times, us. Its name has the digits that the user requested: `p(99.90)`.
     fn percentile(&self, percentile: f64) -> Option<f64> {
         let all = self.values("http_req_duration")?.as_object()?;
         let is_its = |name: &str| {
@@ -151,9 +151,9 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     })
 }
 
-/// Requests by their outcome. `http_req_failed` counts as `passes` (`matches`) the requests that failed, and as `fails` the others. k6
-/// before 0.31 does not have it, and `setResponseCallback` ends it: then the outcome of the requests beyond it is not known. Its share is
-/// that of the requests that failed, whichever way the counts are called.
+/// Requests by outcome. In `http_req_failed`, `passes` (`matches`) counts the failed requests and `fails` the others. It does not exist in
+/// k6 before 0.31, and `setResponseCallback` can stop it; then the outcome of all further requests is unknown. Its share is that of failed
+/// requests, whatever the names of the counts.
 struct Counts {
     pub(super) answered: CountRange,
     pub(super) failed: CountRange,
@@ -192,7 +192,7 @@ impl Counts {
     }
 }
 
-/// Returns the reason why a document is no summary with requests.
+/// Returns the reason why a document is not a summary with requests.
 fn lacking(metrics: &Metrics<'_>) -> String {
     let names = metrics.names();
     if names.is_empty() {

@@ -1,5 +1,5 @@
-//! Nighthawk: an open loop over a connection pool of Envoy. Its output is read in each of its forms: JSON, YAML, that of Fortio,
-//! and the one for the console.
+//! Nighthawk: an open loop over a connection pool of Envoy. All of its output formats are read: JSON, YAML, the Fortio format, and the
+//! console output.
 
 mod console;
 mod counters;
@@ -17,7 +17,7 @@ use crate::text::{at, count_at, several, text_at};
 use crate::tool::{Output, Tool};
 use counters::{Counter, Counts};
 
-/// Its latency statistic.
+/// The name of its latency statistic.
 const LATENCY: &str = "benchmark_http_client.request_to_response";
 
 pub(super) const TOOL: Tool = Tool {
@@ -59,7 +59,7 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// The layouts that are read.
+/// The supported layouts.
 const LAYOUTS: &str =
     "its JSON, its YAML, its form of Fortio and its text for people are read, and neither CSV nor `dotted`";
 
@@ -72,7 +72,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
         (1..).zip(text.lines()).find(|(_, line)| line.starts_with("results:")).map(|(number, _)| number);
     let (text_line, yaml_line) = (console::line(text), yaml_line);
     if text_line.is_some() || yaml_line.is_some() {
-        // Each form is that of a run of its own.
+        // Text in several formats contains several runs.
         let json_line = parse_json(text, is_result)
             .ok()
             .filter(|document| is_result(&document.value))
@@ -95,7 +95,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let reported = if result.get("DurationHistogram").is_some() {
         fortio_form(&result)
     } else if result.get("results").is_none() && has_times(&result) {
-        // A statistic alone, as its histograms are written one by one.
+        // A single statistic: histograms are written one by one.
         read_output(&json!({"results": [{"statistics": [result]}]}), output.statistic)
     } else {
         read_output(&result, output.statistic)
@@ -103,7 +103,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     Ok(Reported { unread: notes, ..reported? })
 }
 
-/// Reads the output message of Nighthawk: the statistic with this name, or else its latency.
+/// Reads Nighthawk's output message: the statistic with this name, or else its latency.
 fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, String> {
     let results = result.get("results").and_then(Value::as_array);
     let results = results.ok_or_else(|| format!("`results` is missing; {LAYOUTS}"))?;
@@ -122,7 +122,7 @@ fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, Stri
     let of_responses = samples.filter(|_| latency.get("id").and_then(Value::as_str) == Some(LATENCY));
     let Counts { answered, failed, sums } = Counts::new(&counters, samples, of_responses);
     let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
-    // Rate and connections are those of each worker.
+    // Rate and connections are stated per worker.
     let is_worker = |one: &&Value| {
         one.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with("worker_"))
     };
@@ -163,9 +163,8 @@ fn exact(count: Option<CountRange>) -> Option<u64> {
     count.and_then(CountRange::exact)
 }
 
-/// Reads its output in the form of Fortio. Other than Fortio's, its buckets end at quantiles that were recorded, so nothing is
-/// interpolated: a quantile is the end of the bucket that it lies in. Of its return codes, it has only those of 2xx. Its rate is that of
-/// all requests to the server, with a response or without.
+/// Reads the Fortio format. Unlike Fortio's own, its buckets end at recorded quantiles, so nothing is interpolated: a quantile is the end
+/// of its bucket. It contains only return codes 2xx. Its rate counts all requests to the server, with or without a response.
 fn fortio_form(result: &Value) -> Result<Reported, String> {
     let reported = fortio::read(result)?;
     let [p50_us, p90_us, p99_us, p99_9_us] = PERCENTILES
@@ -174,7 +173,7 @@ fn fortio_form(result: &Value) -> Result<Reported, String> {
     let succeeded = count_at(result, "/RetCodes/200").unwrap_or_default();
     let latency = Latency { p50_us, p90_us, p99_us, p99_9_us, ..reported.latency };
     Ok(Reported {
-        // Its `NumThreads` counts connections.
+        // In this format, `NumThreads` is the number of connections.
         workers: None,
         latency,
         answered: Some(CountRange { at_least: succeeded, at_most: responses.max(succeeded) }),
@@ -191,7 +190,7 @@ fn yaml(text: &str) -> Result<Value, String> {
     Ok(root.value.to_value())
 }
 
-/// The statistic with this name. Without one, the latency of requests, or the only statistic with times.
+/// The statistic with this name. Without a name, the latency of requests, or the only statistic with times.
 fn meant<'s>(statistics: &'s [Value], name: Option<&str>) -> Option<&'s Value> {
     let is_called = |one: &&Value, name: &str| one.get("id").and_then(Value::as_str) == Some(name);
     if let Some(name) = name {
@@ -229,7 +228,7 @@ fn seconds(value: &Value) -> Option<f64> {
     value.as_str()?.strip_suffix('s')?.parse().ok()
 }
 
-/// The first listed percentile at or above `p`, microseconds. The list depends on the data and may not contain `p` itself.
+/// The first listed percentile that is at least `p`, microseconds. The list depends on the data and may not contain `p` itself.
 fn percentile(latency: &Value, p: f64) -> Option<f64> {
     let all = latency.get("percentiles")?.as_array()?;
     let one = all.iter().find(|one| at(one, "/percentile").is_some_and(|value| value >= p - 1e-9))?;

@@ -1,4 +1,4 @@
-//! oha: a queue of planned requests, served by one worker per connection.
+//! oha: a queue of planned requests, with one worker per connection.
 
 use hoptax_result::{CountRange, Latency};
 
@@ -35,8 +35,8 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Reads the JSON. Each request has a status or an error, and the rate counts both:
-/// <https://github.com/hatoo/oha/blob/master/src/result_data.rs>. `successRate` is the share of those with a status, also of 500.
+/// Reads the JSON. Each request has a status or an error, and the rate counts both
+/// (<https://github.com/hatoo/oha/blob/master/src/result_data.rs>). `successRate` is the share of requests with any status, including 500.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let layout =
         "the JSON is read that oha prints with `--output-format json`, in earlier releases with `--json`";
@@ -50,7 +50,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
         let counts = counts.as_ref()?.iter().filter(|(name, _)| is_counted(name));
         Some(sum(counts.map(|(_, count)| *count)))
     };
-    // Requests in flight at the end are not failures, but the rate counts them.
+    // Requests in flight at the end are not failures, although the rate counts them.
     let without = of(&errors, &|error| error != IN_FLIGHT);
     let failed = of(&statuses, &|status| !is_answered(status)).zip(without);
     let responses = sum(statuses.iter().flatten().map(|(_, count)| *count));

@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
             None => "0".to_owned(),
             Some(rate) => offer.whole_rate().unwrap_or_else(|_| format!("1/{}ns", ungrouped(1e9 / rate, 0))),
         };
-        // `-connections` limits only idle connections; without a rate, the number of workers must be limited.
+        // `-connections` limits only idle connections, so without a rate, the number of workers must be limited instead.
         let limit =
             if offer.rate.is_none() { format!(" -max-workers {}", offer.connections) } else { String::new() };
         let program = offer.program.display();
@@ -39,9 +39,9 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Reads the JSON. Its successes are the requests with a status from 200 to 399; those without a response have the status 0:
-/// <https://github.com/tsenart/vegeta/blob/master/lib/metrics.go>. `rate` counts requests until the last one was sent, `throughput`
-/// successes until the last response, and releases before 8 have none.
+/// Reads the JSON. Successes are requests with a status from 200 to 399; requests without a response have status 0
+/// (<https://github.com/tsenart/vegeta/blob/master/lib/metrics.go>). `rate` counts requests until the last one was sent, `throughput`
+/// successes until the last response. Releases before 8 have no `throughput`.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let layout = "the JSON of `vegeta report -type json` is read, and neither its text nor `vegeta encode`";
     let Document { value: result, notes, .. } =
@@ -63,7 +63,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     if let (Some(parts), Some(whole)) = (by_status, by_share) {
         sums.push(Sum { what: "successes by status code, by the share of successes", parts, whole });
     }
-    // Without either, nothing is known of the outcomes.
+    // Without either, the outcomes are unknown.
     let answered = by_status.map(CountRange::exactly).or(by_share);
     let answered = answered.unwrap_or(CountRange { at_least: 0, at_most: requests });
     let failed = CountRange {
@@ -76,7 +76,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
         started_at: text_at(&result, "/earliest"),
         answered: Some(answered),
         failed: Some(failed),
-        // Of a single request, it states the number of successes instead.
+        // For a single request, vegeta states the number of successes instead.
         rate: attack_ns.and_then(|_| at(&result, "/throughput")),
         rated: Some(answered),
         seconds: attack_ns.map(|ns_of_attack| (ns_of_attack + ns("wait").unwrap_or_default()) / 1e9),

@@ -24,7 +24,7 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| match output.text {
-        // People call wrk2 by the name of its program, `wrk`.
+        // The program of wrk2 is also named `wrk`.
         text if is_of_wrk2(text) => wrk2::read(text),
         text => read(text, true),
     },
@@ -35,7 +35,7 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Returns true if the output is one of wrk2: it alone calibrates, and prints histograms of `HdrHistogram`.
+/// Returns true if the output is from wrk2: only wrk2 calibrates and prints `HdrHistogram` output.
 fn is_of_wrk2(text: &str) -> bool {
     ["Thread calibration: ", "(HdrHistogram - "].into_iter().any(|mark| text.contains(mark))
 }

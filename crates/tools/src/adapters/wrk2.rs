@@ -34,8 +34,8 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Parses its output. It records latency from the time at which the rate of the connection has a request start:
-/// <https://github.com/giltene/wrk2/blob/master/src/wrk.c>, `response_complete`.
+/// Parses its output. Latency starts at the time at which the rate of the connection schedules the request (`response_complete` in
+/// <https://github.com/giltene/wrk2/blob/master/src/wrk.c>).
 pub(super) fn read(text: &str) -> Result<Reported, String> {
     Ok(Reported { is_from_intended_start: true, ..wrk_report::read(text, false)? })
 }

@@ -6,7 +6,7 @@ use crate::reported::{Reported, Sum};
 use crate::run::Run;
 use crate::text::{count, number, sum, time_us};
 
-/// Lines that are in each report once.
+/// Lines that occur exactly once in each report.
 const MARKS: [&str; 9] = [
     "Running ",
     "Making ",
@@ -19,14 +19,12 @@ const MARKS: [&str; 9] = [
     "Transfer/sec:",
 ];
 
-/// Parses the output of wrk or wrk2, which have the same format. `may_be_late` is true if timeouts may be late responses, as in
-/// wrk.
+/// Parses the output of wrk or wrk2, which have the same format. `may_be_late` is true if timeouts may be late responses, as in wrk.
 ///
-/// Complete requests with a status above 399 are refused: <https://github.com/wg/wrk/blob/master/src/wrk.c>. Errors of sockets are
-/// no complete requests. Since 4.0.0, a timeout is a complete request whose response came late, refused or not; before, and in wrk2,
-/// it is a connection that waited at one of the times when wrk looked, so it may be counted repeatedly, and be complete or refused
-/// in the end. Lines about errors are printed only if there were some, so without the rates behind them, it is not known whether
-/// there were.
+/// Complete requests with a status above 399 are refused: <https://github.com/wg/wrk/blob/master/src/wrk.c>. Socket errors are not complete
+/// requests. Since wrk 4.0.0, a timeout is a complete request whose response came late, refused or not. Before, and in wrk2, it is a
+/// connection that was waiting when wrk checked, so it may be counted repeatedly, and may be complete or refused in the end. Lines about
+/// errors are printed only if there were any, so the text must contain the rates after them. Otherwise it is unknown if there were errors.
 pub(super) fn read(text: &str, may_be_late: bool) -> Result<Reported, String> {
     let run = Run::only(text, &MARKS)?;
     let (complete, length) = run
@@ -81,10 +79,10 @@ pub(super) fn read(text: &str, may_be_late: bool) -> Result<Reported, String> {
     })
 }
 
-/// Its counters; none where a line is missing that may have been there, or cannot be read.
+/// Its counters; none if a line that may have existed is missing, or if one is unreadable.
 struct Counts {
     refused: Option<u64>,
-    /// Connections that failed: at connecting, reading and writing.
+    /// Connections that failed in connect, read or write.
     pub(super) failed: Option<u64>,
     timeouts: Option<u64>,
 }
@@ -102,14 +100,14 @@ impl Counts {
             }
             found
         };
-        // Some builds print it without the dash.
+        // Some builds print it without the hyphen.
         let refused = run
             .find(|line| line.starts_with("Non").then_some(line).filter(|line| line.contains("responses:")));
         let refused = refused.map_or(Some(0), |line| read(line, count(line.rsplit_once(':')?.1.trim())));
         let Some(errors) = run.after("Socket errors:") else {
             return Self { refused, failed: Some(0), timeouts: Some(0) };
         };
-        // Without a kind, a comma is one between digits.
+        // A comma without a kind after it is a separator of digits.
         let kinds: Option<Vec<(&str, u64)>> = errors
             .split(',')
             .map(|kind| {

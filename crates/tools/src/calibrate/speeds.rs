@@ -1,13 +1,11 @@
 //! The speeds of a machine: its time for the elementary operations that make up the cost of a function.
 //!
-//! The cost of a function on one machine predicts little about another: computation may be a fifth slower there while a
-//! system call takes three times as long. Each kind of work is therefore measured by itself, on the processor that a
-//! study would give to the proxy.
+//! The cost of a function on one machine predicts little about another: computation may be a fifth slower there while a system call takes
+//! three times as long. Each kind of work is therefore measured by itself, on the processor that a study would give to the proxy.
 //!
-//! The kinds alternate in bursts of some milliseconds, in random order, so that drift of the machine and disturbances
-//! affect all of them alike. The value of a repetition is the median of its bursts, and the interval is Student's over
-//! the repetitions, as everywhere in hoptax. It holds for this run; a virtual machine that its host moves may have
-//! another speed an hour later.
+//! The kinds alternate in bursts of some milliseconds, in random order, so that drift of the machine and disturbances affect all of them
+//! alike. The value of a repetition is the median of its bursts, and the interval is Student's over the repetitions, as everywhere in
+//! hoptax. It is valid for this run; a virtual machine that is migrated may have another speed an hour later.
 
 mod compute;
 mod kernel;
@@ -31,7 +29,7 @@ use rand::seq::SliceRandom;
 use super::error::CalibrateError;
 use work::Work;
 
-/// Number of repetitions that an interval is taken over.
+/// Number of repetitions for an interval.
 const REPETITIONS: usize = 10;
 /// Bursts per repetition, whose median is used.
 const BURSTS: f64 = 7.0;

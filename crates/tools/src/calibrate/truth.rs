@@ -91,8 +91,8 @@ struct Joined {
     served: Served,
 }
 
-/// The freeze timed from the first planned time: the origin times it from the first arrival. The two differ by milliseconds when the
-/// first request is late, and whole freezes if a request is planned in between.
+/// The freeze timed from the first planned time, because the origin times it from the first arrival. The two differ by milliseconds if the
+/// first request is late, and by whole freezes if a request is planned in between.
 fn from_first_planned(freeze: Freeze, joined: &[Joined]) -> Freeze {
     let first_planned_ns = joined.iter().map(|one| one.intended_ns).min();
     let first_arrived_ns = joined.iter().map(|one| one.served.arrived_ns).min();

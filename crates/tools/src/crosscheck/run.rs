@@ -57,7 +57,7 @@ pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Installed, url: &'a str)
     }
 }
 
-/// Runs a tool once, and names the checks that left its p50 or p99 without a value. The inner error is the reason for its failure.
+/// Runs a tool once, and names the checks that left its p50 or p99 without a value. The inner error is the reason for the tool's failure.
 pub(crate) fn once(
     options: &Options,
     server: &Server,
@@ -109,19 +109,19 @@ pub(crate) fn once(
     Ok(Ok((run, withheld_by)))
 }
 
-/// What a tool told, and what it took.
+/// The report of a tool, and its CPU time.
 struct Told {
     reported: Reported,
     /// Its CPU time, nanoseconds.
     cpu_ns: u64,
-    /// Checks of hoptax that left quantiles without a value; none of other tools.
+    /// Checks of hoptax that left quantiles without a value; empty for other tools.
     withheld_by: Vec<String>,
 }
 
-/// What a tool told, or the reason for its failure.
+/// The report of a tool, or the reason for its failure.
 type Outcome = Result<Told, String>;
 
-/// The outcome of a tool, and the exchanges that `serve` records meanwhile.
+/// Runs a tool while `serve` records the exchanges.
 fn beside(
     options: &Options,
     tool: &Installed,

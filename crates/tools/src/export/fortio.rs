@@ -1,6 +1,6 @@
-//! A result as JSON of Fortio 1.66, which the report page of Fortio draws.
+//! A result as JSON of Fortio 1.66, which Fortio's report page can draw.
 //!
-//! Fortio counts failed requests among the durations and once more among the durations of errors, and so does this. Its own
+//! Fortio counts failed requests among the durations and again among the durations of errors, and so does this export. Fortio's own
 //! durations begin with the call; these begin with the intended start, which the label states.
 
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use hoptax_load::hdr::Bucket;
 use hoptax_result::{Book, Latency, LoadResult};
 use serde_json::{Value, json};
 
-/// Percentiles that the page of Fortio draws.
+/// Percentiles that Fortio's page draws.
 const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
-/// Fortio's code of requests without a status.
+/// Fortio's code for requests without a status.
 const NO_STATUS: &str = "-1";
 
-/// The JSON of a result with the response times of answered requests and the times of failed ones until they failed.
-/// Quantiles that the result withholds are not listed.
+/// The JSON of a result, with the response times of answered requests and the times until failed ones failed. Withheld quantiles are not
+/// listed.
 pub fn text(result: &LoadResult, answered: &[Bucket], failed: &[Bucket]) -> String {
     let (plan, rate) = (&result.plan, &result.rate);
     let of_failed = result.outcomes.iter().filter(|(name, _)| *name != "answered").map(|(_, one)| one);
@@ -32,7 +32,7 @@ pub fn text(result: &LoadResult, answered: &[Bucket], failed: &[Bucket]) -> Stri
         "StartTime": started,
         "RequestedQPS": rate.target.map_or_else(|| "max".to_owned(), |rate| rate.to_string()),
         "RequestedDuration": format!("{}s", plan.duration_s),
-        // It counts failed calls, too.
+        // Fortio counts failed calls as well.
         "ActualQPS": rate.achieved.map(|_| calls_per_s(result)),
         "ActualDuration": (result.recorded_s * 1e9).round() as u64,
         "NumThreads": plan.connections,
@@ -59,7 +59,7 @@ fn calls_per_s(result: &LoadResult) -> f64 {
     (answered + failed + timed_out) as f64 / result.recorded_s.max(f64::MIN_POSITIVE)
 }
 
-/// A histogram without percentiles, with the moments of the distributions that it consists of.
+/// A histogram without percentiles, with the moments of the distributions that make it up.
 fn histogram(buckets: &[Bucket], distributions: &[&Latency]) -> Value {
     let all = joined(buckets);
     let total: u64 = all.values().map(|(_, count)| count).sum();
@@ -68,7 +68,7 @@ fn histogram(buckets: &[Bucket], distributions: &[&Latency]) -> Value {
         .iter()
         .map(|(from_ns, (to_ns, count))| {
             below += count;
-            // Fortio draws a gap between buckets that do not share a bound.
+            // Fortio draws a gap between buckets without a common bound.
             json!({
                 "Start": *from_ns as f64 / 1e9,
                 "End": (to_ns + 1) as f64 / 1e9,
@@ -80,7 +80,7 @@ fn histogram(buckets: &[Bucket], distributions: &[&Latency]) -> Value {
     let known = distributions.iter().filter(|one| one.count > 0);
     let of = |us: fn(&Latency) -> Option<f64>| known.clone().filter_map(move |one| us(one));
     let count: f64 = known.clone().map(|one| one.count as f64).sum();
-    // The sum of no numbers is -0.
+    // The sum of an empty sequence is -0.
     let sum_us = known.clone().filter_map(|one| Some(one.mean_us? * one.count as f64)).sum::<f64>() + 0.0;
     let mean_us = if count > 0.0 { sum_us / count } else { 0.0 };
     let squares = known.clone().filter_map(|one| {
@@ -100,7 +100,7 @@ fn histogram(buckets: &[Bucket], distributions: &[&Latency]) -> Value {
     })
 }
 
-/// Buckets by their first nanosecond, ascending, each once.
+/// Merged buckets by their first nanosecond, ascending.
 fn joined(buckets: &[Bucket]) -> BTreeMap<u64, (u64, u64)> {
     let mut all: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for (times_ns, count) in buckets {
@@ -131,7 +131,7 @@ fn percentiles(buckets: &[Bucket], response: &Latency) -> Value {
     PERCENTILES.into_iter().filter(|one| is_known(*one)).filter_map(value).collect::<Vec<_>>().into()
 }
 
-/// Requests by status; those that failed without one have Fortio's code for it.
+/// Requests by status. Requests that failed without a status have Fortio's code for that.
 fn codes(result: &LoadResult) -> BTreeMap<String, u64> {
     let mut codes: BTreeMap<String, u64> =
         result.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();

@@ -1,4 +1,4 @@
-//! The judgement of a load, as comments in files that hold more than the result supports.
+//! The judgement of a load, as comments in files that contain more than the result supports.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::stated::unstated;
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Lines that begin with `#`: the verdict, the findings behind it, and the quantiles that the result withholds or bounds.
+    /// Lines that begin with `#`: the verdict, its findings, and the quantiles that the result withholds or bounds.
     pub comments: String,
 }
 
@@ -20,7 +20,7 @@ impl Judgement {
     pub fn new(result: &LoadResult) -> Self {
         let mut comments = format!("# verdict: {}\n", result.verdict.as_str());
         for finding in result.findings.iter().filter(|finding| finding.severity > Severity::Info) {
-            // A message is one line; a line break would end the comment.
+            // A line break in a message would end the comment.
             let message = finding.message.replace('\n', " ");
             let _ = writeln!(comments, "# {}: {}: {message}", finding.severity.as_str(), finding.id);
         }

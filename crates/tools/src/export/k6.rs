@@ -1,11 +1,11 @@
 //! A result as the summary of k6 (`--summary-export`).
 //!
-//! `http_req_duration` of k6 begins with the sending of a request, so it has the service time. Times are in milliseconds.
+//! In k6, `http_req_duration` begins when a request is sent, so it has the service time. Times are in milliseconds.
 
 use hoptax_result::{Latency, LoadResult, Stated};
 use serde_json::{Map, Value, json};
 
-/// The JSON of a result. It lacks times that the result withholds, and numbers that an imported result does not state.
+/// The JSON of a result, without withheld times and numbers that an imported result does not state.
 pub fn text(result: &LoadResult) -> String {
     let book = &result.book;
     let failed = book.failed + book.timed_out;

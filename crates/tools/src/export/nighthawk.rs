@@ -1,5 +1,5 @@
-//! A result as JSON of Nighthawk's client, with one statistic: the service time, from the sending of a request to its response. Nighthawk
-//! has no statistic that begins with the intended start.
+//! A result as JSON of Nighthawk's client, with one statistic: the service time, from the send of a request to its response. Nighthawk has
+//! no statistic from the intended start.
 
 use hoptax_result::{Latency, LoadResult, Loop, ungrouped};
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 /// The name of the statistic.
 const SERVICE_TIME: &str = "benchmark_http_client.request_to_response";
 
-/// The JSON of a result. An imported result has no statuses, so it has no counters. Quantiles that the result withholds are not listed; no time at all if it withholds the mean.
+/// The JSON of a result. An imported result has no statuses, and so no counters. Withheld quantiles are not listed; if the mean is
+/// withheld, there are no times at all.
 pub fn text(result: &LoadResult) -> String {
     let plan = &result.plan;
     let started = super::stated::started(result);
@@ -31,7 +32,7 @@ pub fn text(result: &LoadResult) -> String {
     format!("{value:#}\n")
 }
 
-/// A time in microseconds as a duration of Protobuf in JSON.
+/// Formats microseconds as a Protobuf duration in JSON.
 fn seconds(us: f64) -> String {
     format!("{}s", ungrouped(us / 1e6, 9))
 }
@@ -48,7 +49,7 @@ fn statistic(times: &Latency) -> Option<Value> {
                 json!({"percentile": quantile, "count": below.to_string(), "duration": seconds(us)})
             })
             .collect();
-    // Nighthawk states the standard deviation of the population, and hoptax that of the sample.
+    // Nighthawk states the population standard deviation, hoptax that of the sample.
     let deviation_us = times.standard_deviation_us.map(|us| us * ((count - 1.0).max(0.0) / count).sqrt());
     Some(json!({
         "count": times.count.to_string(),
@@ -61,7 +62,7 @@ fn statistic(times: &Latency) -> Option<Value> {
     }))
 }
 
-/// Responses by class of status, and requests without one.
+/// Responses by status class, and requests without a response.
 fn counters(result: &LoadResult) -> Vec<Value> {
     let book = &result.book;
     let of_class = |class: u16| -> u64 {

@@ -1,4 +1,4 @@
-//! A result as text of `OpenMetrics` 2.0, with native histograms of response and service times.
+//! A result as `OpenMetrics` 2.0 text, with native histograms of response and service times.
 //!
 //! Format: <https://prometheus.io/docs/specs/om/open_metrics_spec_2_0/>, a release candidate. The text of version 1.0, which has no
 //! native histograms, is `--openmetrics` of `hoptax load`.
@@ -16,11 +16,11 @@ pub const RESPONSE: &str = "hoptax_load_response_seconds";
 /// The name of the histogram of service times.
 pub const SERVICE: &str = "hoptax_load_service_seconds";
 
-/// The name of the sample that names quantiles of a histogram which the result withholds, or of which it knows lower bounds. Labels of
-/// the histogram would begin another series whenever these change.
+/// The name of the sample that lists quantiles of a histogram which the result withholds or bounds from below. They are not labels of the
+/// histogram, because a new label value would begin another series.
 pub(crate) const UNSTATED: &str = "hoptax_load_unstated_info";
 
-/// The text for a result with the response and service times of answered requests. Without times, there is no histogram.
+/// The text for a result with the response and service times of answered requests. Without times, the histogram is left out.
 pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> String {
     let (plan, book) = (&result.plan, &result.book);
     let labels = [
@@ -30,7 +30,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     ]
     .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
     .join(",");
-    // Counts since the start of the record, at its end.
+    // Counts cover the time from the start of the record to its end.
     let from_s = result.recorded_from_unix_s;
     let end =
         from_s.map(|from_s| format!(" {}", ungrouped(from_s + result.recorded_s, 3))).unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     text + &unstated + "# EOF\n"
 }
 
-/// A native histogram. Its bucket `i` is above `base^(i - 1)`, so indices are one higher than those of OpenTelemetry.
+/// A native histogram. Its bucket `i` is above `base^(i - 1)`, so its indices are one higher than in OpenTelemetry.
 fn value(times: &Exponential) -> String {
     let Exponential { scale, offset, counts, zeros, count, sum_s } = times;
     let mut value =

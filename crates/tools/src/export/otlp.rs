@@ -1,4 +1,4 @@
-//! A result as metrics of OpenTelemetry: a request of OTLP 1 in its JSON encoding, for `POST /v1/metrics` of a collector.
+//! A result as OpenTelemetry metrics: an OTLP 1 request in JSON encoding, for `POST /v1/metrics` of a collector.
 //!
 //! Histograms are exponential. Encoding: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::stated::{outcomes, unstated};
 use crate::exponential::Exponential;
 
-/// Temporality of counts since the start of the record. Prometheus takes no counts of intervals (delta temporality).
+/// Cumulative temporality: counts since the start of the record. Prometheus does not accept delta temporality.
 const CUMULATIVE: u32 = 2;
 
-/// The attribute of the resource with the verdict.
+/// The resource attribute with the verdict.
 pub(crate) const VERDICT: &str = "hoptax.verdict";
-/// The metadata of a histogram with the names of quantiles that the result withholds, and of those that are lower bounds. Unlike
-/// attributes, metadata does not tell series apart.
+/// The metadata of a histogram with the names of withheld quantiles, and of quantiles that are lower bounds. Unlike attributes, metadata
+/// does not identify a series.
 pub(crate) const WITHHELD: &str = "hoptax.withheld";
 pub(crate) const LOWER_BOUNDS: &str = "hoptax.lower_bounds";
 
@@ -69,14 +69,14 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     format!("{value:#}\n")
 }
 
-/// Start and end of the record, nanoseconds since 1970; in JSON, numbers of 64 bits are texts.
+/// Start and end of the record, nanoseconds since 1970. 64-bit numbers are strings in this encoding.
 struct Times {
     start: String,
     end: String,
 }
 
 impl Times {
-    /// Counts by the value of an attribute; null without any.
+    /// Counts by the value of an attribute; null if there are none.
     fn counts(
         &self,
         name: &str,
@@ -114,7 +114,7 @@ impl Times {
         json!({"name": name, "description": description, "unit": "{request}/s", "gauge": {"dataPoints": points}})
     }
 
-    /// Times in seconds, with the statistics that the result states; null without any.
+    /// Times in seconds, with the statistics that the result states; null if there are none.
     fn histogram(&self, name: &str, description: &str, buckets: &[Bucket], latency: &Latency) -> Value {
         let Some(histogram) = Exponential::new(buckets) else { return Value::Null };
         let counts: Vec<String> = histogram.counts.iter().map(ToString::to_string).collect();

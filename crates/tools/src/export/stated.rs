@@ -1,4 +1,4 @@
-//! Common parts of all exports: the start of the result, its requests by outcome, and the quantiles that are not known.
+//! Common parts of all exports: the start of the result, its requests by outcome, and the unknown quantiles.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use hoptax_result::{Book, Latency, LoadResult, Percentile};
 use crate::import::quantiles;
 use crate::text::date;
 
-/// Returns the start of the record of a result, RFC 3339; None if it is not known.
+/// Returns the start of a result's record, RFC 3339; None if it is unknown.
 pub(super) fn started(result: &LoadResult) -> Option<String> {
     date(Duration::try_from_secs_f64(result.recorded_from_unix_s?).ok()?)
 }
@@ -23,9 +23,9 @@ pub(super) fn outcomes(book: &Book) -> [(&'static str, u64); 5] {
     ]
 }
 
-/// Names of the percentiles that a result withholds of a distribution, and of those that are lower bounds, such as `p99, p99.9`;
-/// `requested` are those of response time beyond the usual ones. Its histogram has quantiles there all the same, so a format of
-/// histograms must name them.
+/// Names of the percentiles of a distribution that a result withholds, and of those that are lower bounds, such as `p99, p99.9`.
+/// `requested` are percentiles of response time in addition to the default ones. A histogram still contains these quantiles, so histogram
+/// formats must name them.
 pub(super) fn unstated(latency: &Latency, requested: &[Percentile]) -> (String, String) {
     let mut latency = *latency;
     let usual = quantiles(&mut latency).into_iter().map(|one| (one.percentile, *one.us, *one.at_least_us));

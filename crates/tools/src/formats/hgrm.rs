@@ -1,7 +1,7 @@
-//! Reads the percentile distribution that libraries of `HdrHistogram` print (`.hgrm`), and hoptax with them.
+//! Reads the percentile distribution that `HdrHistogram` libraries and hoptax print (`.hgrm`).
 //!
-//! A line holds a value, a quantile, and the number of times up to it. The lines are closer together towards the maximum, and a
-//! quantile such as 0.99 is between two of them: it is at most the value of the line behind it and at least that of the line before.
+//! Each line has a value, a quantile, and the number of times up to the value. Lines become denser towards the maximum. A quantile such as
+//! 0.99 lies between two lines: it is at most the value of the line after it and at least that of the line before it.
 
 use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
 
@@ -9,7 +9,7 @@ use super::judgement::Judgement;
 use crate::reported::{Reported, Sum};
 use crate::text::{number, several};
 
-/// Values of a result that such a file does not hold.
+/// Values of a result that such a file does not contain.
 const NOT_REPORTED: [&str; 2] = [
     "the unit of its values: they are read as milliseconds, the unit of hoptax, wrk2 and the plotters of HdrHistogram",
     "what its times begin with",
@@ -25,9 +25,9 @@ struct Line {
 /// Reads a distribution in milliseconds.
 ///
 /// # Errors
-/// When it is none: the reason.
+/// The reason, when it is not a distribution.
 pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
-    // wrk2 prints two with `-U`, and a file of several loads has as many.
+    // Refuse several distributions: wrk2 prints two with `-U`, and a file may contain several loads.
     for mark in ["Value ", "#[Max "] {
         let numbered = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with(mark));
         let lines: Vec<usize> = numbered.map(|(index, _)| index + 1).collect();
@@ -44,14 +44,14 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         number(value.trim())
     };
     let total = footer("Total count").map(|count| count as u64);
-    // The last line of a distribution has all times, so one that was cut off has other quantiles.
+    // The last line of a complete distribution has all times. The quantiles of a truncated one are different.
     if total.is_none() && last.quantile < 1.0 {
         return Err(format!("its end is missing: its last line is that of the quantile {}", last.quantile));
     }
     let us = |name: &str| footer(name).map(|ms| ms * 1e3);
     let bucket = |percentile: f64| {
         let quantile = percentile / 100.0;
-        // A line before the quantile has its value too if enough times are at most that value.
+        // A quantile has the value of a line before it if enough times are at most that value.
         let has_rank = |line: &Line| line.count as f64 >= quantile * last.count as f64;
         let index = lines.iter().position(|line| line.quantile >= quantile - 1e-12 || has_rank(line))?;
         let behind = lines.get(index)?;

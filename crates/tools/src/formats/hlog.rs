@@ -1,8 +1,8 @@
-//! Reads the interval log that libraries of `HdrHistogram` write (`.hlog`), and hoptax with them: a histogram for each interval.
+//! Reads the interval log that `HdrHistogram` libraries and hoptax write (`.hlog`), which has a histogram for each interval.
 //!
-//! Histograms of one series are added, so percentiles are those of all its values. The logs of two runs are refused. The comments of hoptax about a load hold for each
-//! of its series: they are about response times, but a result that has too few requests for a quantile withholds that of service times,
-//! too.
+//! Histograms of one series are added, so percentiles cover all its values. Logs with two runs are refused. The comments of hoptax about a
+//! load apply to each of its series. They are about response times, but a result with too few requests for a quantile withholds that of
+//! service times, too.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::reported::Reported;
 use crate::run::Run;
 use crate::text::date;
 
-/// Values of a result that such a log does not hold.
+/// Values of a result that such a log does not contain.
 const NOT_REPORTED: [&str; 3] = [
     "the unit of its values: they are read as nanoseconds, the unit of hoptax and the usual one of HdrHistogram",
     "what its times begin with",
@@ -32,10 +32,10 @@ struct Series {
     length: Duration,
 }
 
-/// Reads the series with this tag. Without one, those intervals that have no tag, or else the only tag.
+/// Reads the series with this tag. Without a tag, the intervals that have no tag, or else those of the only tag.
 ///
 /// # Errors
-/// When it is no interval log, or it is not clear which series is meant: the reason.
+/// The reason, when it is not an interval log, or when the series is ambiguous.
 pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> {
     Run::only(text, &["#[StartTime:"])?;
     let (mut all, mut started) = (BTreeMap::<String, Series>::new(), None);
@@ -66,7 +66,7 @@ pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> 
         }
     }
     let series = meant(&mut all, tag)?;
-    // Sums of counts stop there.
+    // Sums of counts saturate there.
     if series.times.len() == u64::MAX {
         return Err("it has more values than can be counted".to_owned());
     }
@@ -103,7 +103,7 @@ fn histogram(encoded: &str) -> Option<Histogram<u64>> {
     Some(times)
 }
 
-/// The series that is meant.
+/// The selected series.
 fn meant(all: &mut BTreeMap<String, Series>, tag: Option<&str>) -> Result<Series, String> {
     let tags: Vec<String> = all.keys().filter(|tag| !tag.is_empty()).map(|tag| format!("`{tag}`")).collect();
     let tags =

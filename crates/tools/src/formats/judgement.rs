@@ -1,8 +1,8 @@
-//! The judgement of a load, in files of hoptax that hold more times than the result of the load supports.
+//! The judgement of a load, in files of hoptax that contain more times than the load's result supports.
 //!
-//! Files of hoptax hold the times of answered requests, and a verdict. The result behind them withholds quantiles, or knows lower bounds
-//! of them because other requests had no response. An imported result must not state them either. Files of other programs hold times,
-//! and nothing tells which of these are times of failed requests.
+//! Files of hoptax contain the times of answered requests and a verdict. The result behind them withholds quantiles, or has only lower
+//! bounds of them because other requests had no response. An imported result must not state these quantiles either. In files of other
+//! programs, nothing distinguishes the times of failed requests from others.
 
 use hoptax_result::{CountRange, Finding, Latency, LoadResult, Measured, Severity, Verdict};
 
@@ -10,20 +10,20 @@ use crate::import::quantiles;
 use crate::imported;
 use crate::reported::Reported;
 
-/// Verdict of a file on the result behind it, and the quantiles that it names; empty if hoptax did not write the file.
+/// The verdict in a file on the result behind it, and the quantiles that the file names; empty if hoptax did not write the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Judgement {
-    /// True if it has a verdict, as all files of hoptax have.
+    /// True if it has a verdict, as all files of hoptax do.
     is_of_hoptax: bool,
     is_void: bool,
     /// Names of percentiles, such as `p99.9`.
     withheld: Vec<String>,
-    /// Names of those that are lower bounds.
+    /// Names of percentiles that are lower bounds.
     bounded: Vec<String>,
 }
 
 impl Judgement {
-    /// From a verdict and lists of percentiles, such as `p99, p99.9`.
+    /// Parses a verdict and lists of percentiles, such as `p99, p99.9`.
     pub(super) fn new(verdict: Option<&str>, withheld: Option<&str>, bounded: Option<&str>) -> Self {
         Self {
             is_of_hoptax: verdict.is_some(),
@@ -33,13 +33,13 @@ impl Judgement {
         }
     }
 
-    /// Returns the judgement of a table that hoptax wrote of a study, whose times are sound and complete.
+    /// Returns the judgement of a study's table written by hoptax, whose times are sound and complete.
     pub(super) fn of_study() -> Self {
         Self { is_of_hoptax: true, ..Self::default() }
     }
 
-    /// From the comments of `hoptax load` and `hoptax convert export`, which begin with `#`. A text that joins the files of several loads has
-    /// those of each, and all of them count.
+    /// Parses the comments of `hoptax load` and `hoptax convert export`, which begin with `#`. A text with the files of several loads has
+    /// several sets of comments, all of which apply.
     pub(super) fn of_comments(text: &str) -> Self {
         let mut judgement = Self::default();
         for (what, value) in text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(':')) {
@@ -56,7 +56,7 @@ impl Judgement {
         judgement
     }
 
-    /// The load result of the report of a file, without the numbers that the result behind it does not state.
+    /// Makes a load result from the report of a file, without the numbers that the result behind the file does not state.
     pub(super) fn import(&self, source: &str, mut reported: Reported, not_reported: &[&str]) -> LoadResult {
         let mut not_reported: Vec<String> = not_reported.iter().map(ToString::to_string).collect();
         if !self.is_of_hoptax {
@@ -82,7 +82,8 @@ impl Judgement {
         }
         if !self.bounded.is_empty() {
             let latency = &mut reported.latency;
-            // A quantile of the answered requests is no bound of that of all: others may have been short. Their maximum is one.
+            // A quantile of answered requests does not bound that of all requests, because others may have been short. Their maximum is a
+            // lower bound.
             latency.at_least.max_us = latency.max_us.take();
             (latency.mean_us, latency.standard_deviation_us) = (None, None);
             not_reported.push(format!(
@@ -100,8 +101,8 @@ impl Judgement {
     }
 }
 
-/// Makes the number of answered requests a range, since each time may be that of a request that failed. Returns a message about the numbers
-/// that are not known then.
+/// Makes the number of answered requests a range, because each time may be that of a failed request. Returns a message about the numbers
+/// that this makes unknown.
 fn of_any_outcome(reported: &mut Reported) -> Option<String> {
     let count = reported.answered?.at_most;
     reported.answered = Some(CountRange { at_least: 0, at_most: count });

@@ -1,4 +1,4 @@
-//! Reads a native histogram in text of `OpenMetrics` 2.0, as `hoptax convert export --to openmetrics` and client libraries write it.
+//! Reads a native histogram in `OpenMetrics` 2.0 text, as written by `hoptax convert export --to openmetrics` and client libraries.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::import::named_or_only;
 use crate::reported::Reported;
 use crate::text::date;
 
-/// Reads the histogram of this metric, or the only one of the text. Times are in seconds.
+/// Reads the histogram of this metric, or the only one in the text. Times are in seconds.
 ///
 /// # Errors
-/// When there is none, or it is not clear which one is meant: the reason.
+/// The reason, when there is no histogram, or when the selection is ambiguous.
 pub(super) fn import_openmetrics(text: &str, metric: Option<&str>) -> Result<LoadResult, String> {
     let all: Vec<(&str, [&str; 2])> =
         text.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect();
@@ -30,14 +30,14 @@ pub(super) fn import_openmetrics(text: &str, metric: Option<&str>) -> Result<Loa
     Ok(judgement(text, name, labels).import("openmetrics", reported, &NOT_REPORTED))
 }
 
-/// The name of a sample, its labels, and the text behind the brace that opens its native histogram.
+/// The name of a sample, its labels, and the text after the brace that opens its native histogram.
 fn sample(line: &str) -> Option<(&str, [&str; 2])> {
     let (head, rest) = line.split_once(" {count:")?;
     let (name, labels) = head.split_once('{').unwrap_or((head, ""));
     rest.contains("schema:").then_some((name.trim(), [labels, rest]))
 }
 
-/// Reads the judgement of hoptax on a histogram: the verdict in its labels, and the sample that names its quantiles.
+/// Reads the judgement of hoptax on a histogram: the verdict in its labels, and the sample that names quantiles.
 fn judgement(text: &str, name: &str, labels: &str) -> Judgement {
     let all = text.lines().filter_map(|line| line.strip_prefix(UNSTATED)?.strip_prefix('{'));
     let mut own = all.filter(|unstated| label(unstated, "of").as_deref() == Some(name));
@@ -47,7 +47,7 @@ fn judgement(text: &str, name: &str, labels: &str) -> Judgement {
     Judgement::new(verdict.as_deref(), withheld.as_deref(), bounded.as_deref())
 }
 
-/// The value of a label, without the escapes in it.
+/// The value of a label, unescaped.
 fn label(labels: &str, name: &str) -> Option<String> {
     let mut rest = labels;
     loop {
@@ -70,7 +70,7 @@ fn label(labels: &str, name: &str) -> Option<String> {
     }
 }
 
-/// The fields of a value, of which the first is the count.
+/// The fields of a value. The first one is the count.
 fn histogram(value: &str) -> Option<Exponential> {
     let field = |name: &str| {
         let (_, rest) = value.split_once(&format!(",{name}:"))?;
@@ -85,7 +85,7 @@ fn histogram(value: &str) -> Option<Exponential> {
         let (gap, length) = span.split_once(':')?;
         let (gap, length): (i64, usize) = (gap.parse().ok()?, length.parse().ok()?);
         if offset.is_none() {
-            // An index is one higher than that of the bound below.
+            // An index is one higher than in [`Exponential`].
             offset = Some(gap.checked_sub(1)?);
         } else {
             let gap =

@@ -1,4 +1,4 @@
-//! Reads an exponential histogram of OpenTelemetry in a request of OTLP as JSON, as `hoptax convert export --to otlp` and SDKs write it.
+//! Reads an OpenTelemetry exponential histogram in an OTLP request as JSON, as written by `hoptax convert export --to otlp` and SDKs.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::import::named_or_only;
 use crate::reported::Reported;
 use crate::text::date;
 
-/// Reads the histogram of this metric, or the only one of the request. Times are in seconds.
+/// Reads the histogram of this metric, or the only one in the request. Times are in seconds.
 ///
 /// # Errors
-/// When there is none, or it is not clear which one is meant: the reason.
+/// The reason, when there is no histogram, or when the selection is ambiguous.
 pub(super) fn import_otlp(text: &str, metric: Option<&str>) -> Result<LoadResult, String> {
     let Document { value: request, notes, .. } = json(text, |value| value.get("resourceMetrics").is_some())?;
     let mut all: Vec<(&str, [&Value; 3])> = Vec::new();
@@ -62,7 +62,7 @@ fn attribute<'v>(attributes: &'v [Value], key: &str) -> Option<&'v str> {
     one.pointer("/value/stringValue")?.as_str()
 }
 
-/// A whole number; those of 64 bits are texts in JSON.
+/// A whole number. 64-bit numbers are strings in JSON.
 fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

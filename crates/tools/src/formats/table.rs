@@ -1,6 +1,6 @@
-//! Reads a distribution from a table, in CSV or Parquet: a row for each bin of times, as in the table `histograms` of a study.
+//! Reads a distribution from a CSV or Parquet table: a row for each bin of times, as in the table `histograms` of a study.
 //!
-//! The columns `from_us`, `to_us` and `count` are needed. `arm` and `load` tell apart the distributions of a table.
+//! The columns `from_us`, `to_us` and `count` are required. `arm` and `load` distinguish several distributions in a table.
 
 mod csv;
 mod parquet;
@@ -14,21 +14,21 @@ use crate::reported::Reported;
 pub(super) use csv::read as import_table;
 pub use parquet::csv_of_parquet;
 
-/// The columns that are needed.
+/// The required columns.
 const NUMBERS: [&str; 3] = ["from_us", "to_us", "count"];
-/// The columns that name a distribution.
+/// The columns that identify a distribution.
 const NAMES: [&str; 2] = ["arm", "load"];
-/// A column that no reader needs, and each table of a study has.
+/// A column that is not needed here, but that each table of a study has.
 const SHARE: &str = "share";
 
-/// Values of a result that such a table does not hold.
+/// Values of a result that such a table does not contain.
 const NOT_REPORTED: [&str; 2] =
     ["values within a bin: a quantile is the end of its bin", "what its times begin with"];
 
 /// A row: the times above `from_us` and up to `to_us`.
 #[derive(Clone, Debug, PartialEq)]
 struct Bin {
-    /// The arm, and the load under it; empty if the table has neither.
+    /// The arm and its load; empty if the table has neither.
     name: String,
     from_us: f64,
     to_us: f64,
@@ -36,7 +36,7 @@ struct Bin {
 }
 
 impl Bin {
-    /// From the values of a row, in the order of [`NAMES`] and [`NUMBERS`]; none if the numbers are none of a bin.
+    /// Parses the values of a row, in the order of [`NAMES`] and [`NUMBERS`]; none if the numbers are not those of a bin.
     fn new(names: [Option<&str>; 2], [from_us, to_us, count]: [f64; 3]) -> Option<Self> {
         let is_bin = 0.0 <= from_us && from_us <= to_us && to_us.is_finite();
         let is_count = (0.0..9e15).contains(&count) && count.fract() == 0.0;
@@ -53,7 +53,7 @@ impl Bin {
 /// The distribution with this name, or the only one.
 ///
 /// # Errors
-/// When it is not clear which one is meant, or it has no times: the reason.
+/// The reason, when the selection is ambiguous, or when the distribution has no times.
 fn distribution(
     format: &str,
     judgement: &Judgement,
@@ -86,7 +86,7 @@ fn distribution(
     Ok(judgement.import(format, reported, &NOT_REPORTED))
 }
 
-/// Returns the message that a table lacks a column, with those that it has.
+/// Returns the message that a table lacks a column, with the existing columns.
 fn lacks<'a>(column: &str, columns: impl Iterator<Item = &'a str>) -> String {
     let columns: Vec<String> = columns.map(|name| format!("`{name}`")).collect();
     format!("it has no column `{column}`; it has {}", columns.join(", "))

@@ -1,30 +1,30 @@
-//! Numbers of a report against each other. Impossible numbers are withheld, and named with the reason.
+//! Checks the numbers of a report against each other. Impossible numbers are withheld and named with the reason.
 //!
-//! Tools print such numbers: wrk a duration of 307,445,734,491 minutes (wrk#327), and latencies of 0 beside requests (wrk#37).
+//! Tools do print such numbers: wrk a duration of 307,445,734,491 minutes (wrk#327), and latencies of 0 beside requests (wrk#37).
 
 use hoptax_result::{CountRange, Latency, grouped};
 
 use crate::reported::Reported;
 
-/// Longest run.
+/// Maximum length of a run.
 const MAX_S: f64 = 366.0 * 86_400.0;
-/// Permitted difference of rounded numbers: a time of `1.50m` is rounded to a third of a percent.
+/// Tolerance for rounded numbers: a time of `1.50m` is rounded to a third of a percent.
 const ROUNDING: f64 = 0.02;
-/// Steps that short times and low rates are printed in.
+/// Steps in which short times and low rates are printed.
 const STEP_S: f64 = 0.01;
 const STEP_PER_S: f64 = 0.01;
 
-/// A rule: removes the numbers that break it, and names them with the reason.
+/// A rule: removes the numbers that violate it, and names them with the reason.
 type Rule = fn(&mut Reported) -> Option<String>;
 
 const RULES: [Rule; 7] = [finite, length, counts, rate, zeros, order, shares];
 
-/// Removes the numbers that cannot be true. Returns them in words, with the reasons.
+/// Removes impossible numbers. Returns their names with the reasons.
 pub(super) fn withhold_impossible(reported: &mut Reported) -> Vec<String> {
     RULES.iter().filter_map(|rule| rule(reported)).collect()
 }
 
-/// JSON has neither infinity nor numbers that are none, so a result with one could not be read back. Nothing is negative either.
+/// JSON supports neither infinity nor NaN, so a result with such a number could not be read back. No number is negative.
 fn finite(reported: &mut Reported) -> Option<String> {
     let Reported { target, rate, seconds, .. } = reported;
     let mut removed = Vec::new();
@@ -37,7 +37,7 @@ fn finite(reported: &mut Reported) -> Option<String> {
     because(&removed, "not finite, or below 0")
 }
 
-/// A run takes some time, and less than a year.
+/// A run takes more than no time and less than a year.
 fn length(reported: &mut Reported) -> Option<String> {
     let seconds = reported.seconds.filter(|seconds| *seconds <= 0.0 || *seconds > MAX_S)?;
     reported.seconds = None;
@@ -48,7 +48,7 @@ fn length(reported: &mut Reported) -> Option<String> {
     })
 }
 
-/// Parts are at most their whole.
+/// Parts do not exceed their whole.
 fn counts(reported: &mut Reported) -> Option<String> {
     let broken =
         |sum: &&crate::reported::Sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts;
@@ -66,8 +66,9 @@ fn counts(reported: &mut Reported) -> Option<String> {
     Some(problem)
 }
 
-/// The rate is the number of requests divided by the duration. Which of them is wrong is not known. Requests that the rate has and the
-/// counts have not may be lost from a text that was cut off, so they may have been answered or not; counts above the rate are not stated.
+/// The rate is the number of requests divided by the duration. If they disagree, it is unknown which of them is wrong. Requests that are in
+/// the rate but not in the counts may be missing from a truncated text, so they may have been answered or not. Counts above the rate are
+/// withheld.
 fn rate(reported: &mut Reported) -> Option<String> {
     let (rate, rated) = (reported.rate?, reported.rated?);
     let (least, most) = (rated.at_least as f64, rated.at_most as f64);
@@ -103,12 +104,12 @@ fn in_words(CountRange { at_least, at_most }: CountRange) -> String {
     if at_least == at_most { at_least.to_string() } else { format!("{at_least} to {at_most}") }
 }
 
-/// No request takes no time: a time of 0 is shorter than the step of the tool, or was not measured.
+/// No request takes zero time: a time of 0 is below the resolution of the tool, or was not measured.
 fn zeros(reported: &mut Reported) -> Option<String> {
     let mut removed = Vec::new();
     let has_no_times = [reported.latency.max_us, reported.latency.mean_us].contains(&Some(0.0));
     for (name, time) in times(&mut reported.latency) {
-        // Times that are all the same have no deviation.
+        // Equal times have a deviation of zero.
         let is_allowed = name == DEVIATION && !has_no_times;
         remove(time, name, &mut removed, |time| time == 0.0 && !is_allowed);
     }

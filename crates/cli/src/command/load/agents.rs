@@ -1,4 +1,4 @@
-//! `hoptax load --agents`: a load that agents send.
+//! `hoptax load --agents`: a load sent by agents.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn sent(
         |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
     let token_file = arguments.agents_token_file.as_deref();
     let token = token_file.map(|file| Token::of_file(file, &print::say)).transpose()?;
-    // Each is a connection of this process.
+    // Each agent needs a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
     let progress = LoadProgress::of_agents();

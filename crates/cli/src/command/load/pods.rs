@@ -1,4 +1,4 @@
-//! `hoptax load --agent-pods`: a load that agents in pods of a cluster send.
+//! `hoptax load --agent-pods`: a load sent by agents in pods of a cluster.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -164,7 +164,7 @@ fn send(
     use crate::interrupt;
     use crate::progress::LoadProgress;
 
-    // Each is a connection of this process.
+    // Each agent needs a connection of this process.
     machine::allow_connections(job.agents as usize)?;
     let interrupt = interrupt::listen()?;
     let token = Token::generated();
@@ -188,7 +188,7 @@ fn send(
     let add = |agents: &mut Agents| {
         for (agent, pod) in agents.all.iter_mut().zip(running.agents()) {
             agent.node = pod.node;
-            // A connection that ended has a cause, which the cluster knows.
+            // The cluster may know why a connection ended.
             if let (Some(reason), State::Lost(trouble)) = (&mut agent.reason, pod.state)
                 && !reason.contains(&trouble.why)
             {

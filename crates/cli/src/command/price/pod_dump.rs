@@ -1,4 +1,4 @@
-//! The dump of the Envoy in a pod, as the file of a configuration.
+//! The dump of the Envoy in a pod, as a configuration file.
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ impl Given {
     /// Keeps the file after the command: an error may name its lines.
     pub(super) fn keep(self) {
         if let Some(folder) = self.temporary {
-            // The path of its file stays the same.
+            // Keep the folder, so that the path of its file stays valid.
             let _ = folder.keep();
             print::note(&format!("the dump is `{}`", self.path.display()));
         }

@@ -1,4 +1,4 @@
-//! Requests arrive at the upstream that the file says, with its headers and the name in the handshake.
+//! Promise that requests arrive at the upstream in the file, with the right headers and the right server name in the TLS handshake.
 
 use hoptax_result::PromiseKind;
 
@@ -28,7 +28,7 @@ pub(super) fn promise(subject: &Subject<'_>, host: &str) -> Promise {
     Promise { about: PromiseKind::Arrival, said, trial: Ok(Box::new(Arrives(arrival))) }
 }
 
-/// The server answers, and these arrive.
+/// The server answers, and requests like this one arrive.
 #[derive(Debug)]
 struct Arrives(Arrival);
 

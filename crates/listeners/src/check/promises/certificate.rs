@@ -1,4 +1,4 @@
-//! A server with the certificate of another name gets no request.
+//! Promise that a server with a certificate for another name gets no requests.
 
 use hoptax_result::PromiseKind;
 
@@ -15,7 +15,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::Certificate, said, trial: Ok(Box::new(WrongName)) })
 }
 
-/// The server has a certificate with another name, and gets no request.
+/// The server has a certificate for another name, and gets no request.
 #[derive(Debug)]
 struct WrongName;
 

@@ -1,22 +1,23 @@
-//! Promise of circuit breakers: as many requests to an upstream are under way as they permit, and the next ones are refused.
+//! Promise of circuit breakers: they permit a certain number of requests in flight to an upstream, and refuse further ones.
 //!
-//! Each worker opens one connection in any case, and workers count together, so the promise is tried with one worker. Over HTTP/1.1 a
-//! request takes a connection. Up to `max_connections` or `max_requests` of them arrive, whichever is less. If connections are the limit,
-//! `max_pending_requests` more wait; if requests are, none does. Envoy opens one connection in any case
-//! (`ConnPoolImplBase::tryCreateNewConnection`), and needs room among those that wait to open any (`newStreamImpl`).
+//! Each worker may open one connection regardless of the limits, which all workers share, so the promise is tried with one worker. Over
+//! HTTP/1.1, each request needs a connection, so the smaller of `max_connections` and `max_requests` is the number that arrives. If
+//! connections are the limit, `max_pending_requests` more requests wait; if requests are the limit, none waits. Envoy opens one connection
+//! regardless of the limits (`ConnPoolImplBase::tryCreateNewConnection`), and can open any connection only if there is room for a pending
+//! request (`newStreamImpl`).
 //!
-//! The proxy has another time for requests than the file says, so that the first are there when the last is sent.
+//! The proxy has longer request timeouts than the file, so that the first requests are still in flight when the last one is sent.
 
 use hoptax_result::{PromiseKind, counted, grouped};
 
 use super::Subject;
 use crate::check::{Course, Crowd, Judged, Procedure, Promise, Seen, Trial};
 
-/// Requests beyond the limit.
+/// Number of requests beyond the limit.
 const REFUSED: u32 = 3;
-/// The most requests at a time: Envoy's own defaults need 2,051.
+/// Maximum number of requests in flight. Envoy's own defaults need 2,051.
 const MOST_REQUESTS: u32 = 3000;
-/// The most requests that are sent until enough of them go the way of a share.
+/// Maximum number of requests to send until enough of them are routed to a traffic share.
 const MOST_SENT: u32 = 10_000;
 
 pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
@@ -37,7 +38,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise::new(PromiseKind::CircuitBreaker, said, obstacle, Limits(crowd)))
 }
 
-/// Returns the reason why so many requests cannot be sent; none if they can.
+/// Returns the reason why this number of requests cannot be sent; none if it can.
 fn obstacle(subject: &Subject<'_>, crowd: &Crowd) -> Option<String> {
     let all = crowd.all();
     if all > MOST_REQUESTS {
@@ -58,7 +59,7 @@ fn number(of: u32) -> String {
     grouped(f64::from(of), 0)
 }
 
-/// Trial of the numbers of requests that arrive, wait and are refused.
+/// Tries the numbers of requests that arrive, wait and are refused.
 #[derive(Debug)]
 struct Limits(Crowd);
 

@@ -1,4 +1,4 @@
-//! A listener with `client_ca` refuses a client without a certificate, and for that reason.
+//! Promise that a listener with `client_ca` refuses a client without a certificate for this reason.
 
 use hoptax_result::PromiseKind;
 

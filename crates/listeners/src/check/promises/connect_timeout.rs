@@ -1,7 +1,7 @@
-//! A connection to an upstream that does not open is given up after `connect_timeout`.
+//! Promise that a connection attempt to an upstream is abandoned after `connect_timeout`.
 //!
-//! A try that opens no connection has no time of its own: Envoy starts that of a try when its request is sent. It is tried again by
-//! `connect-failure`, and by the conditions of which it is a case (`RetryStateImpl::wouldRetryFromReset`).
+//! The try timeout does not apply, because Envoy starts it when the request is sent. The try is retried under `connect-failure`, and under
+//! the conditions that include it (`RetryStateImpl::wouldRetryFromReset`).
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use hoptax_result::PromiseKind;
 use super::{Subject, compared, has, latest, seconds, too_long, tries};
 use crate::check::{Course, Judged, Procedure, Promise, Seen, Trial};
 
-/// The conditions by which a connection that does not open is tried again.
+/// The retry conditions that include a failed connection attempt.
 const CONDITIONS: [&str; 5] = ["5xx", "connect-failure", "gateway-error", "reset", "reset-before-request"];
 /// Text in Envoy's response.
 const REASON: &str = "connection timeout";
@@ -31,7 +31,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
         said = format!("{said}, and tried {tries} times");
     }
     let ends_us = subject.route.timeout.us.min(subject.idle_us());
-    // Neither way of a share has a connection, and the response does not say which it was.
+    // Neither branch of a split gets a connection, and the response does not show which one was chosen.
     let obstacle = (subject.share < 100)
         .then(|| "a request that goes the way of a share is not told from others".to_owned())
         .or_else(|| tries::obstacle(subject, retry?))
@@ -40,7 +40,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise::new(PromiseKind::ConnectTimeout, said, obstacle, GivenUp(from_us..=to_us)))
 }
 
-/// No connection opens, and the request ends with status 503 in this time, microseconds.
+/// No connection opens, and the request ends with status 503 within this time, microseconds.
 #[derive(Debug)]
 struct GivenUp(RangeInclusive<u64>);
 

@@ -1,4 +1,4 @@
-//! An idle connection to an upstream ends after `keepalive`, before the server ends it.
+//! Promise that an idle connection to an upstream is closed after `keepalive`, before the server closes it.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise::new(PromiseKind::Keepalive, said, obstacle, Idle { ends_us: keepalive.us }))
 }
 
-/// The proxy ends the connection after this time.
+/// The proxy closes the connection after this time.
 #[derive(Debug)]
 struct Idle {
     ends_us: u64,

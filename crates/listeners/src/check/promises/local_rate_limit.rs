@@ -1,4 +1,4 @@
-//! The function `rate-limit/local` admits its rate and its burst, and refuses the rest.
+//! Promise that the function `rate-limit/local` admits its rate and its burst, and refuses the rest.
 
 use hoptax_functions::{FunctionCall, KnobValue};
 use hoptax_result::{PromiseKind, counted, grouped};
@@ -6,16 +6,16 @@ use hoptax_result::{PromiseKind, counted, grouped};
 use super::Subject;
 use crate::check::{Course, Judged, Procedure, Promise, Seen, Series, Trial};
 
-/// The time without requests after which the bucket is full: it holds the tokens of one second.
+/// The pause after which the token bucket is full: it holds the tokens of one second.
 const PAUSE_US: u64 = 1_100_000;
 /// The time for which requests are sent.
 const LASTS_US: u64 = 1_000_000;
-/// More than a client sends in that time.
+/// More requests than a client can send in that time.
 const MOST_REQUESTS: u32 = 1_000_000;
-/// Requests for each that the rate admits: the bucket is empty soon, and a client that stalls catches up. More would only keep processors
-/// busy that other trials need.
+/// Requests sent for each that the rate admits: the bucket is empty soon, and a stalled client can catch up. More would only occupy
+/// processors that other trials need.
 const REQUESTS_PER_TOKEN: u64 = 10;
-/// Permitted deviation of the admitted requests from the expected ones, as a share: clocks and the turn of Envoy's loop.
+/// Permitted deviation of the admitted requests from the expected number, as a share, due to clocks and iterations of Envoy's event loop.
 const FEWER: f64 = 0.1;
 const MORE: f64 = 0.05;
 
@@ -35,7 +35,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::RateLimit, said, trial: Ok(Box::new(Bucket { per_second })) })
 }
 
-/// A full bucket is emptied, and refilled for a time.
+/// Empties a full bucket, and continues while it is refilled.
 #[derive(Debug)]
 struct Bucket {
     per_second: u32,

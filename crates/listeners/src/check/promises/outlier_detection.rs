@@ -1,9 +1,10 @@
-//! A server that fails as often as `outlier_detection` says gets no request for `base_ejection_time`, and then gets requests again.
+//! Promise that a server which fails as often as `outlier_detection` states gets no requests for `base_ejection_time`, and then gets
+//! requests again.
 //!
-//! It is tried with a second server that answers, because Envoy leaves out no more than half of the servers without sending requests to all
-//! of them. A server comes back when Envoy looks the next time after its time, each `interval`. Envoy tells its workers once a second which
-//! servers are left out (`update_merge_window`), so requests begin to stay away, and come back, up to a second late. The time doubles with
-//! the next ejection, so there is one trial.
+//! It is tried with a second, working server: if more than half of the servers are ejected, Envoy sends requests to all of them. A server
+//! returns at the first check, one per `interval`, after its ejection time. Envoy informs its workers of ejections once a second
+//! (`update_merge_window`), so both the ejection and the return take effect up to a second late. Each further ejection lasts longer, so
+//! there is only one trial.
 
 use hoptax_result::{PromiseKind, counted};
 
@@ -11,13 +12,13 @@ use super::{EARLY_US, Subject, seconds, too_long};
 use crate::check::{Course, Ejected, Judged, Procedure, Promise, Seen, Trial};
 use crate::file::Duration;
 
-/// The most failures.
+/// Maximum number of failures.
 const MOST_FAILURES: u32 = 1000;
-/// Time after the promised one until which a server may get a request again, microseconds, and as a share of the time. A busy machine
-/// cannot be given another trial.
+/// How much later than promised a server may get a request again, microseconds, and as a share of the time. The trial cannot be repeated on
+/// a busy machine.
 const LATE_US: u64 = 1_000_000;
 const LATE_SHARE: u64 = 10;
-/// The time in which the workers are told, microseconds; with some more for a busy machine, and the shortest ejection that is told from it.
+/// Time until the workers are informed, microseconds; the same with a margin for a busy machine; and the shortest distinguishable ejection.
 const TOLD_US: u64 = 1_000_000;
 const SETTLES_US: u64 = 1_300_000;
 const SHORTEST_US: u64 = 2_000_000;
@@ -47,7 +48,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise::new(PromiseKind::OutlierDetection, said, obstacle, trial))
 }
 
-/// The server fails so often, and gets a request again in this time, microseconds.
+/// The server fails this often, and gets a request again within this time, microseconds.
 #[derive(Debug)]
 struct Ejection {
     failures: u32,

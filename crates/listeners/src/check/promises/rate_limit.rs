@@ -1,4 +1,4 @@
-//! The service of limits is asked about a request as the file says, and its decision is enforced.
+//! Promise that the rate limit service is asked about a request as the file states, and that its decision is enforced.
 
 use hoptax_result::PromiseKind;
 
@@ -17,7 +17,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::RateLimit, said, trial: Ok(Box::new(trial)) })
 }
 
-/// Trial of a limit: a request that the service admits arrives, and one that it refuses does not.
+/// Tries a limit: a request that the service admits arrives, and one that it refuses does not.
 #[derive(Debug)]
 struct Decided {
     domain: String,

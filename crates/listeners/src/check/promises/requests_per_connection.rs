@@ -1,15 +1,15 @@
-//! A connection to an upstream ends after `max_requests_per_connection`.
+//! Promise that a connection to an upstream is closed after `max_requests_per_connection`.
 
 use hoptax_result::{PromiseKind, counted, grouped};
 
 use super::Subject;
 use crate::check::{Course, Judged, Procedure, Promise, Seen, Series, Trial};
 
-/// The most requests that are sent.
+/// Maximum number of requests.
 const MOST_REQUESTS: u64 = 20_000;
-/// Requests of a share beyond those that are expected to go its way, as a divisor and a number: chance.
+/// Allowance for chance if the requests are routed by a share: additional requests, as a divisor of the expected number and a constant.
 const MORE: (u64, u64) = (5, 200);
-/// Time enough for all requests, microseconds.
+/// Enough time for all requests, microseconds.
 const LASTS_US: u64 = 120_000_000;
 
 pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
@@ -36,7 +36,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise::new(PromiseKind::RequestsPerConnection, said, obstacle, trial))
 }
 
-/// Trial by requests, one after the other, of which a connection gets a limited number.
+/// Sends sequential requests, of which each connection may get a limited number.
 #[derive(Debug)]
 struct Reuse {
     most: u32,

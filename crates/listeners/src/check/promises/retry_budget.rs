@@ -1,8 +1,8 @@
-//! Promise of `retry_budget`: as many requests are retried at a time as it permits, and no more.
+//! Promise of `retry_budget`: it permits a certain number of concurrent retries, and no more.
 //!
-//! Envoy compares the retries under way with `min_retry_concurrency`, or with the share of the requests under way if that is more
-//! (`ResourceManagerImpl::RetryBudgetImpl`). It is left open if a request whose first try has just failed is one of them: the trial has as
-//! many others beside it as make both the same.
+//! Envoy compares the number of active retries with `min_retry_concurrency`, or with the share of active requests if that is larger
+//! (`ResourceManagerImpl::RetryBudgetImpl`). It is unspecified if a request whose first try has just failed is one of the active requests,
+//! so the trial has a number of other requests in flight for which both cases give the same limit.
 
 use hoptax_result::{PromiseKind, counted, grouped};
 
@@ -10,9 +10,9 @@ use super::{Subject, tries};
 use crate::check::{Answer, Course, Judged, Procedure, Promise, Retries, Seen, Trial};
 use crate::file::BudgetSection;
 
-/// Requests beyond the budget.
+/// Number of requests beyond the budget.
 const REFUSED: u32 = 2;
-/// The most requests at a time, and the most retries among them that are stated.
+/// Maximum number of requests in flight, and of the retries among them.
 const MOST_REQUESTS: u32 = 2000;
 const MOST_RETRIES: u32 = 200;
 
@@ -36,7 +36,8 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::RetryBudget, said, trial })
 }
 
-/// A trial in which more retries are admitted than `min_retry_concurrency`, so that both numbers count; why there is none.
+/// A trial in which the share admits more retries than `min_retry_concurrency`, so that both numbers matter; or the reason why there is
+/// none.
 fn retries(subject: &Subject<'_>, budget: &BudgetSection, failure: Answer) -> Result<Retries, String> {
     if subject.share < 100 {
         return Err("too few requests go the way of a share".to_owned());
@@ -44,7 +45,7 @@ fn retries(subject: &Subject<'_>, budget: &BudgetSection, failure: Answer) -> Re
     if let Some(why) = subject.other_connections() {
         return Err(why);
     }
-    // Each retry is a request under way too, so that one more admits at least one more.
+    // Each retry is an active request itself, so at 50 % or more, each admitted retry admits at least one more.
     if budget.budget_percent >= 50 {
         return Err(
             "at a `budget_percent` of 50 or more, its own requests decide how many are admitted".to_owned()
@@ -69,8 +70,8 @@ fn retries(subject: &Subject<'_>, budget: &BudgetSection, failure: Answer) -> Re
     Ok(Retries { failure, beside, again, refused: REFUSED })
 }
 
-/// The retries that are admitted, one after the other, beside requests without a response, if so many of those whose first try has failed
-/// are under way.
+/// The number of sequential retries that are admitted beside `beside` unanswered requests, if `own` requests whose first try has failed are
+/// active.
 fn admitted(budget: &BudgetSection, beside: u32, own: u32) -> u32 {
     let most = |again: u32| {
         let share = f64::from(budget.budget_percent) / 100.0 * f64::from(beside + again + own);
@@ -79,7 +80,7 @@ fn admitted(budget: &BudgetSection, beside: u32, own: u32) -> u32 {
     (0..MOST_REQUESTS).find(|again| *again >= most(*again)).unwrap_or(MOST_REQUESTS)
 }
 
-/// Trial of the number of retries under way.
+/// Tries the number of concurrent retries.
 #[derive(Debug)]
 struct Budget(Retries);
 
@@ -96,7 +97,7 @@ impl Trial for Budget {
         if let Some(Err(why)) = &seen.response {
             return Judged::Untried(format!("{why}; {words}"));
         }
-        // Others are those beside them, and two tries of each.
+        // The expected arrivals are the other requests, two tries of each retried request, and one of each refused one.
         if seen.overloaded > 0 || seen.arrivals.iter().any(|arrival| arrival.cluster != course.cluster) {
             return Judged::Untried(format!("something else answers; {words}"));
         }

@@ -1,4 +1,4 @@
-//! A split sends its share of the requests elsewhere: of a number of requests, those that arrive there are counted, and a test decides.
+//! Promise that a split routes its share of the requests: of a number of requests, those that arrive there are counted, and a test decides.
 
 use hoptax_result::{PromiseKind, grouped, percent};
 use hoptax_stats::exact_share;
@@ -7,12 +7,12 @@ use super::Subject;
 use crate::check::{Course, Judged, Procedure, Promise, Seen, Series, Trial};
 use crate::plan::Matches;
 
-/// Requests: of a share of 10 %, so many tell it to 1.7 percentage points.
+/// Number of requests, which determines a share of 10 % to within 1.7 percentage points.
 const REQUESTS: u32 = 5000;
-/// The confidence of the interval: of 10,000 checks of a share that is as said, one calls it broken. Another trial would be another chance
-/// for a share that is not.
+/// Confidence of the interval: of 10,000 checks of a correct share, one reports it as broken. The trial is not repeated, because that would
+/// give a wrong share another chance.
 const CONFIDENCE: f64 = 0.9999;
-/// Time enough for all requests, microseconds.
+/// Enough time for all requests, microseconds.
 const LASTS_US: u64 = 60_000_000;
 
 pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {

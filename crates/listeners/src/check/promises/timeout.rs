@@ -1,6 +1,6 @@
-//! A request without a response ends at its time.
+//! Promise that a request without a response ends at its timeout.
 //!
-//! Envoy tries again after the time of a try with `5xx`, `gateway-error` and `reset` alone (`RetryStateImpl::wouldRetryFromReset`).
+//! After the timeout of a try, Envoy retries only under `5xx`, `gateway-error` and `reset` (`RetryStateImpl::wouldRetryFromReset`).
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -31,7 +31,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Promise {
     Promise::new(PromiseKind::Timeout, said, too_long(to_us), Silence(from_us..=to_us))
 }
 
-/// The server is silent, and the request ends with status 504 in this time, microseconds.
+/// The server does not answer, and the request ends with status 504 within this time, microseconds.
 #[derive(Debug)]
 struct Silence(RangeInclusive<u64>);
 

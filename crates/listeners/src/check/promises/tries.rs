@@ -1,4 +1,4 @@
-//! A request that fails is tried as often as the file says, and no more: for each condition of retries that a response can show.
+//! Promise that a failed request is tried as often as the file states, and no more, for each retry condition that a response can trigger.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use crate::check::{Answer, Course, Judged, Procedure, Promise, Seen, Trial};
 use crate::file::BackOffSection;
 use crate::plan::Retry;
 
-/// Envoy's time before the first retry is at most this, microseconds, and then grows tenfold at most.
+/// Maximum of Envoy's backoff before the first retry, microseconds. It grows at most tenfold.
 const BACK_OFF_US: u64 = 25_000;
-/// The condition of statuses that the file lists.
+/// The condition for the statuses that the file lists.
 const BY_STATUS: &str = "retriable-status-codes";
-/// The answer by which a server fails for each other condition of retries that its response can show.
+/// For each other condition that a response can trigger, an answer that triggers it.
 const FAILURES: [(&str, Answer); 9] = [
     ("5xx", Answer::Failure(503, None)),
     ("gateway-error", Answer::Failure(502, None)),
@@ -53,12 +53,12 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
     promises
 }
 
-/// The conditions of retries that a response can show, each with one.
+/// The retry conditions that a response can trigger, each with such an answer.
 pub(super) fn failures(retry: &Retry) -> Vec<(&str, Answer)> {
     retry.conditions.split(',').filter_map(|one| Some((one, failure(retry, one)?))).collect()
 }
 
-/// Returns the answer by which a server fails for a condition; none if no response is such a failure.
+/// Returns an answer that triggers a condition; none if no response does.
 fn failure(retry: &Retry, condition: &str) -> Option<Answer> {
     if condition == BY_STATUS {
         let status = retry.status_codes.iter().find(|code| **code >= 200)?;
@@ -67,20 +67,20 @@ fn failure(retry: &Retry, condition: &str) -> Option<Answer> {
     FAILURES.iter().find(|(one, _)| *one == condition).map(|(_, answer)| answer.clone())
 }
 
-/// Returns the reason why the tries of a request cannot be counted; none if they can be.
+/// Returns the reason why the tries of a request cannot be counted; none if they can.
 pub(super) fn obstacle(subject: &Subject<'_>, retry: &Retry) -> Option<String> {
     let budget = &subject.cluster.options.retry_budget;
     if budget.min_retry_concurrency == 0 && budget.budget_percent < 100 {
         return Some("`retry_budget` admits no retry of a single request".to_owned());
     }
-    // Half of the time is for the tries themselves on a slow machine.
+    // Leave half of the time for the tries themselves on a slow machine.
     (back_offs_us(retry) > subject.route.timeout.us / 2).then(|| {
         let tries = retry.retries + 1;
         format!("`timeout` may end before {tries} tries with the times between them")
     })
 }
 
-/// Answer of a server in words, as a request gets it.
+/// A server's answer as text.
 struct InWords<'a>(&'a Answer);
 
 impl fmt::Display for InWords<'_> {
@@ -93,7 +93,7 @@ impl fmt::Display for InWords<'_> {
     }
 }
 
-/// The longest time between all tries together, microseconds.
+/// The longest total backoff, microseconds.
 pub(super) fn back_offs_us(retry: &Retry) -> u64 {
     let (base_us, most_us) = match &retry.back_off {
         None => (BACK_OFF_US, 10 * BACK_OFF_US),
@@ -104,7 +104,7 @@ pub(super) fn back_offs_us(retry: &Retry) -> u64 {
     (0..retry.retries).map(|number| base_us.saturating_mul(1 << number.min(30)).min(most_us)).sum()
 }
 
-/// The server fails, and gets the request so many times.
+/// The server fails, and gets the request this many times.
 #[derive(Debug)]
 struct Failure {
     answer: Answer,

@@ -1,4 +1,4 @@
-//! The headline numbers of a bill: what the whole costs in each unit, and its most expensive part.
+//! The headline numbers of a bill: the cost of the whole in each unit, and its most expensive part.
 
 use hoptax_result::{BillResult, CostMeasure, Interval, Place, Severity};
 

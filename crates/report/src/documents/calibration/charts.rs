@@ -1,4 +1,4 @@
-//! The charts of a calibration: what the machine can send on time, and the errors of its times where the truth is known.
+//! The charts of a calibration: the rates that the machine can send on time, and the errors of its response times where the truth is known.
 
 use hoptax_result::{CalibrationBody, CalibrationResult, Experiment, FloorAt};
 
@@ -25,7 +25,7 @@ pub(super) fn charts(result: &CalibrationResult) -> Vec<Section> {
     rates.into_iter().chain(errors).collect()
 }
 
-/// Send lag and response times over the rates tried; none without two.
+/// Send lag and response times at the tried rates; none with fewer than two rates.
 fn by_rate(result: &CalibrationResult) -> Option<Series> {
     let mut tried = result.tried.clone();
     tried.sort_by(|one, other| one.rate.total_cmp(&other.rate));
@@ -54,7 +54,7 @@ fn by_rate(result: &CalibrationResult) -> Option<Series> {
     (tried.len() > 1).then(|| Series { marks, levels, ..Series::new("times by rate", x, y, lines) })
 }
 
-/// The errors of an experiment; none if its responses were not waited for.
+/// The errors of an experiment; none if the experiment did not wait for its responses.
 fn error(experiment: &Experiment) -> Option<IntervalRow> {
     let error = experiment.error.as_ref()?;
     let number = Quantity::estimated(error.p50_us, Some(error.min_us), Some(error.p99_us), "us");

@@ -1,4 +1,4 @@
-//! The charts of a search: response times by rate with the knee, and its trials, each with the objective and the answer.
+//! The charts of a search: response times by rate with the knee, and all trials with their objectives and the answer.
 
 use hoptax_result::{FindResult, FindTrial, FoundGoal, Interval, Sweep, SweepPoint, TriedObjective};
 
@@ -9,11 +9,11 @@ use crate::numbers::{counted, percent, rate};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
 
-/// From this ratio of the largest value to the smallest on, a linear axis would show only the largest.
+/// Ratio of the largest to the smallest value above which a logarithmic axis is used. On a linear axis, only the largest would be visible.
 const FAR: f64 = 20.0;
-/// Charts of objectives that are drawn.
+/// Maximum number of charts of objectives.
 const MOST: usize = 4;
-/// Room before the first of several rates that are near each other, as a share of their span.
+/// Space on the axis before the first of several close rates, as a share of their span.
 const ROOM: f64 = 0.1;
 
 /// The sections of the charts; those without numbers are left out.
@@ -38,7 +38,7 @@ pub(super) fn charts(result: &FindResult) -> Vec<Section> {
     sections.into_iter().flatten().collect()
 }
 
-/// Returns how to read a chart of trials, and how many of them it lacks.
+/// Returns an explanation of a chart of trials, with the number of trials that are missing from it.
 pub(in crate::documents) fn about(trials: &[&FindTrial]) -> String {
     let is_missing = |trial: &&&FindTrial| trial.objectives.iter().any(|one| one.value.is_none());
     let missing = trials.iter().filter(is_missing).count();
@@ -52,7 +52,7 @@ pub(in crate::documents) fn about(trials: &[&FindTrial]) -> String {
     )
 }
 
-/// Mean, median and p99 of response time at the rates of a sweep; none without a number.
+/// Mean, median and p99 of response time by rate of a sweep; none without a number.
 fn by_rate(found: &Sweep, result: &FindResult) -> Option<Series> {
     let line = |name: &str, tone: Tone, of: fn(&SweepPoint) -> Option<Interval>| {
         let point = |point: &SweepPoint| match of(point) {
@@ -82,7 +82,7 @@ fn by_rate(found: &Sweep, result: &FindResult) -> Option<Series> {
     Some(Series { levels, bands, ..Series::new("response times by rate", x, y, lines) })
 }
 
-/// CPU time for each response by how much of the processors the server uses; none with fewer than two rates that have both.
+/// CPU time per response by the server's processor use; none with fewer than two rates that have both.
 fn of_use(found: &Sweep) -> Option<Series> {
     let point = |point: &SweepPoint| {
         let (share, us) = (point.cpu_share?, point.cpu_us?);
@@ -99,7 +99,7 @@ fn of_use(found: &Sweep) -> Option<Series> {
     is_line.then(|| Series::new("CPU time for each response, us", x, y, lines))
 }
 
-/// The rates where the knee may be.
+/// The range of rates that contains the knee.
 fn knee_band(found: &Sweep) -> Option<Band> {
     let of = found.knee?;
     let text = knee(found);
@@ -113,7 +113,7 @@ fn knee_band(found: &Sweep) -> Option<Band> {
     })
 }
 
-/// The interval of the rate that was found for a goal, or the end of it that is known.
+/// The interval of the rate found for a goal, or its known end.
 fn answer(goal: &FoundGoal) -> Option<Band> {
     let found = highest(goal)?;
     let text =
@@ -127,7 +127,7 @@ fn level(one: &TriedObjective) -> Option<Level> {
     Some(Level { y: drawn(one.limit? * factor(&one.unit)), text: one.objective.clone() })
 }
 
-/// The number that an objective limits: `p99` of `p99<5ms`.
+/// The number that an objective limits: `p99` for `p99<5ms`.
 fn name(of: &TriedObjective) -> &str {
     of.objective.split(['<', '>']).next().unwrap_or_default().trim()
 }
@@ -142,7 +142,7 @@ fn unit(of: &str) -> &'static str {
     }
 }
 
-/// The number that a value is multiplied by for that unit.
+/// The factor that converts a value to that unit.
 fn factor(of: &str) -> f64 {
     if of == "bytes" { 1.0 / MIB } else { 1.0 }
 }
@@ -181,7 +181,7 @@ pub(in crate::documents) fn of_trials(
         of_points(|point| Some(point.x)).reduce(f64::max)?,
     );
     let values = (of_points(|point| point.y).reduce(f64::min)?, of_points(|point| point.y).reduce(f64::max)?);
-    // Near each other, rates would be in a corner of an axis that begins at zero.
+    // With an axis that begins at zero, rates that are close together would all be in one corner.
     let lowest =
         (rates.0 < rates.1 && 2.0 * rates.0 > rates.1).then(|| drawn(rates.0 - ROOM * (rates.1 - rates.0)));
     let scale = if values.0 > 0.0 && values.1 > FAR * values.0 { Scale::Logarithmic } else { Scale::Linear };

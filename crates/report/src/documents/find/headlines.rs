@@ -1,5 +1,5 @@
-//! The headline numbers of a search: the rate of each goal, the knee of a sweep, the rate of a closed loop beside them, and the trials that
-//! count.
+//! The headline numbers of a search: the rate of each goal, the knee of a sweep, the rate of a closed loop for comparison, and the number
+//! of trials that count.
 
 use hoptax_result::{FastestMode, FindResult, FindState, FoundGoal, Sweep};
 
@@ -8,9 +8,9 @@ use crate::headline::Headline;
 use crate::quantity::{Form, Quantity};
 use crate::table::Cell;
 
-/// Goals among them; the others are in the answer and the notes.
+/// Maximum number of goals in the headlines; the others are in the answer and the notes.
 const GOALS: usize = 2;
-/// Headlines of goals, modes and knee that leave room for the rate of the closed loop.
+/// Maximum number of other headlines that leaves room for the rate of the closed loop.
 const FEW: usize = 2;
 /// The unit of rates.
 const RATE: &str = "requests/s";
@@ -32,7 +32,7 @@ pub(super) fn headlines(result: &FindResult) -> Vec<Headline> {
     all
 }
 
-/// The highest rate of a goal: its interval, or the end that is known.
+/// The highest rate of a goal: its interval, or the known end of it.
 fn goal(goal: &FoundGoal, result: &FindResult) -> Headline {
     let number = highest(goal).unwrap_or_else(|| {
         let why = match goal.state {
@@ -57,7 +57,7 @@ fn fastest_mode(found: &FastestMode) -> Headline {
     Headline::new("fastest mode of the response times", value, None)
 }
 
-/// The rate that a closed loop was answered at, before the search.
+/// The answered rate of the closed loop before the search.
 fn closed_loop(result: &FindResult) -> Headline {
     let number = if result.closed_loop_rate > 0.0 {
         Quantity::point(result.closed_loop_rate, RATE, Form::Level)
@@ -67,7 +67,7 @@ fn closed_loop(result: &FindResult) -> Headline {
     Headline::number("answered in a closed loop", number, None)
 }
 
-/// The knee, which is the highest rate of the sweep or above if the last rate may be it.
+/// The knee. If it may be at the last rate, it is at least the highest rate of the sweep.
 fn knee(sweep: &Sweep) -> Headline {
     let last = sweep.points.last().map_or(f64::INFINITY, |point| point.rate);
     let number = match sweep.knee {

@@ -22,7 +22,7 @@ pub(super) fn charts(result: &GateResult) -> Option<Section> {
     Section::of_differences("Changes and limits", chart)
 }
 
-/// A limit with its change; none if that is not known.
+/// A limit with its change; none if the change is unknown.
 fn row(limit: &GateLimit, subject: String) -> Option<DifferenceRow> {
     let change = limit.change_share?;
     let outcome = match limit.outcome {

@@ -1,4 +1,4 @@
-//! The charts of a graph that was run: what its proxies use and add, as measured and as predicted.
+//! The charts of a graph run: the CPU time and response times of its proxies, measured and predicted.
 
 use hoptax_result::{CheckedTime, GraphRunResult, Interval};
 
@@ -19,7 +19,7 @@ pub(super) fn charts(result: &GraphRunResult) -> Vec<Section> {
     cpu.into_iter().chain(Section::of_charts("Response time at the entry", note, times)).collect()
 }
 
-/// A number as measured, and below it as predicted; those that are withheld are left out.
+/// A measured number, and below it the prediction; withheld numbers are left out.
 fn rows(name: &str, measured: Option<&Interval>, predicted: Option<&CheckedTime>) -> Vec<IntervalRow> {
     let us = |interval: &Interval| Quantity::level(interval, "us");
     let measured = measured.map(|measured| IntervalRow::measured(name, us(measured)));

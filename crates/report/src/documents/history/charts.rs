@@ -1,4 +1,4 @@
-//! The chart of a number over runs: each run, the levels, and where they changed.
+//! The chart of a number over runs: each run, the levels, and the changes.
 
 use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries};
 use hoptax_stats::median;
@@ -7,12 +7,12 @@ use super::{date, digits, in_words, line, name, unit};
 use crate::chart::{Axis, Chart, Group, Line, LineForm, Mark, Point, Series, Tone, drawn};
 use crate::document::Section;
 
-/// Room below the lowest run, as a share of the span: runs differ by little, so the axis does not begin at zero.
+/// Space below the lowest run, as a share of the span. The axis does not begin at zero, because runs differ by little.
 const ROOM: f64 = 0.15;
-/// The line of a level reaches this far beyond its first and its last run.
+/// How far the line of a level extends beyond its first and last run.
 const REACH: f64 = 0.4;
 
-/// A chart of each series with at least two runs, in the order of the table; none without one.
+/// A chart for each series with at least two runs, in the order of the table; none if there is no such series.
 pub(super) fn charts(result: &HistoryResult, series: &[&HistorySeries]) -> Option<Section> {
     let of = |one: &&HistorySeries| {
         let chart = chart(one, &result.number)?;
@@ -42,7 +42,7 @@ fn chart(series: &HistorySeries, number: &str) -> Option<Series> {
         Line::joined("run", Tone::Own, points).in_form(LineForm::Scattered),
     ];
     let mark = |change: &HistoryChange| Mark {
-        // Between the run that begins the level and the one before.
+        // Between the first run of the new level and the run before.
         x: place_of(change.point) - 0.5,
         text: line(series, change),
     };
@@ -50,7 +50,7 @@ fn chart(series: &HistorySeries, number: &str) -> Option<Series> {
     Some(Series { marks, ..Series::new(words, x, y, lines) })
 }
 
-/// The place of a run on the axis: the first is at 1.
+/// The place of a run on the axis, which begins at 1.
 fn place_of(number: usize) -> f64 {
     number as f64 + 1.0
 }
@@ -66,7 +66,7 @@ fn point(series: &HistorySeries, place: usize, run: &HistoryPoint) -> Point {
     Point { low, high, text: Some(text), ..Point::at(place_of(place), Some(run.estimate)) }
 }
 
-/// The median of the runs from change to change, with a gap at each change.
+/// The median of the runs between changes, with a gap at each change.
 fn levels(series: &HistorySeries) -> Vec<Point> {
     let mut starts: Vec<usize> = vec![0];
     starts.extend(series.changes.iter().map(|change| change.point));

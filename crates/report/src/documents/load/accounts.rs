@@ -9,7 +9,7 @@ use super::imported;
 use crate::document::{Block, Section};
 use crate::numbers::{byte_rate, count, grouped, us};
 
-/// The sizes of bodies and their bytes per second, after the statuses of their responses.
+/// The sizes of bodies and their bytes per second, worded to follow the statuses of their responses.
 fn bodies(bytes: BodyBytes, result: &LoadResult) -> String {
     let BodyBytes { smallest, largest, total } = bytes;
     let sizes = if smallest == largest {
@@ -17,14 +17,14 @@ fn bodies(bytes: BodyBytes, result: &LoadResult) -> String {
     } else {
         format!("{} to {}", count(smallest), count(largest))
     };
-    // Merged runs recorded different times.
+    // Merged runs may have recorded different times.
     let has_rate = result.merged.is_none() && result.rate.achieved.is_some() && result.recorded_s > 0.0;
     let rate =
         if has_rate { format!(", {}", byte_rate(total as f64 / result.recorded_s)) } else { String::new() };
     format!("; bodies of {sizes} bytes{rate}")
 }
 
-/// Rates, and accounts of requests. The parts that the requests divide into are left to the chart of a page if it `has_flow`.
+/// Rates and counts of requests. Leaves out how the requests divide, if a chart of the page shows it (`has_flow`).
 pub(super) fn section(result: &LoadResult, has_flow: bool) -> Option<Section> {
     let lists = match &result.imported {
         Some(imported) => vec![Block::Lines(imported::accounts(result, imported))],
@@ -42,7 +42,7 @@ pub(super) fn section(result: &LoadResult, has_flow: bool) -> Option<Section> {
 
 fn rates(result: &LoadResult) -> Vec<String> {
     let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
-    // A withheld rate could be computed from the count of responses below, which is kept as evidence.
+    // Do not print a rate that was withheld, which could be computed from the count of responses below. The count is kept as evidence.
     let mut lines = vec![format!(
         "rate: {}sent {}{}{}",
         result.rate.achieved.map_or_else(String::new, |achieved| format!("answered {}, ", rate(achieved))),
@@ -50,16 +50,16 @@ fn rates(result: &LoadResult) -> Vec<String> {
         result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
         if result.rate.achieved.is_none() { " (rate of responses withheld)" } else { "" }
     )];
-    // These rates lack the requests that were due before the record, and that a backlog still holds.
+    // These rates do not cover requests that were due before the record and are still in the backlog.
     if let Some(sustained) = result.sustained_rate.filter(|_| result.unsent.contains_key("end")) {
-        // As the check of the offered load states it: a rate below 10/s has a decimal place.
+        // As in the check of the offered load: a rate below 10/s has a decimal place.
         let digits = usize::from(sustained < 10.0);
         lines.push(format!("answered {}/s from the start of the warm-up on", grouped(sustained, digits)));
     }
     lines
 }
 
-/// The requests as they divide.
+/// How the requests divide into outcomes.
 fn parts(result: &LoadResult) -> Vec<String> {
     let book = &result.book;
     let mut lines = vec![
@@ -93,7 +93,7 @@ fn others(result: &LoadResult) -> Vec<String> {
             count(book.sent_again)
         ));
     }
-    // Requests that never got a connection waited for one too.
+    // Requests that never got a connection have waited for one, too.
     if book.blocked > 0 || result.waiting.most > 0 {
         let until_end = result.unsent.get("end").copied().unwrap_or_default();
         lines.push(format!(
@@ -130,12 +130,12 @@ fn others(result: &LoadResult) -> Vec<String> {
     lines
 }
 
-/// Requests that were not sent, by reason; none if all were.
+/// Unsent requests by reason; none if all were sent.
 pub(super) fn unsent(result: &LoadResult) -> Option<String> {
     (!result.unsent.is_empty()).then(|| format!("unsent: {}", counts(&result.unsent, " ")))
 }
 
-/// Failed requests by kind, with reasons; none without a failure.
+/// Failed requests by kind, with reasons; none if none failed.
 pub(super) fn failures(result: &LoadResult) -> Option<String> {
     (!result.failures.is_empty())
         .then(|| format!("failures: {}", result.reasons.listed(&result.failures, Vec::new(), count)))

@@ -6,13 +6,13 @@ use crate::document::{Block, Section};
 use crate::numbers::{self, or_dash, us};
 use crate::table::Table;
 
-/// The agents that the requests of the answer are of, if the parts of others are not in the result: ` of 2 of 3 agents`.
+/// The number of agents whose requests the answer covers, if the parts of others are missing: ` of 2 of 3 agents`.
 pub(super) fn incomplete(agents: &Agents) -> Option<String> {
     let (all, merged) = (agents.shares(), agents.merged());
     (merged < all).then(|| format!(" of {merged} of {all} agents"))
 }
 
-/// A row for each agent, and how well they agreed on the start.
+/// A row for each agent, and how closely their starts agreed.
 pub(super) fn section(agents: &Agents) -> Section {
     let has_nodes = agents.all.iter().any(|agent| agent.node.is_some());
     let mut header = vec![
@@ -44,7 +44,7 @@ pub(super) fn section(agents: &Agents) -> Section {
         cells.extend(has_nodes.then(|| or_dash(agent.node.clone())));
         (agent.name.clone(), cells)
     };
-    // Without room, columns are dropped from the right; the first of all is that of CPU limits, which few agents have.
+    // On narrow outputs, columns are dropped from the right. CPU limits are the last column, because few agents have them.
     let table = Table::of_words("agents", header, agents.all.iter().map(row))
         .with_words(&["outcome", "node"])
         .with_priority("throttled", u8::MAX);

@@ -1,4 +1,4 @@
-//! The requests of a load by the limits of response time that it was held against.
+//! The requests of a load, divided by the limits of response time in its conditions.
 
 use hoptax_checks::fail_on::Condition;
 use hoptax_result::{LoadResult, Loop};
@@ -7,9 +7,9 @@ use super::counts::NS_PER_US;
 use crate::chart::{Flow, FlowPart, FlowRole};
 use crate::histograms::recorded;
 
-/// Returns the requests as they divide into those within the lowest limit of `--fail-on`, those between two limits, slower ones, and those
-/// that were not answered. None without a limit or without the time of each answered request, and for results of other tools, whose counts
-/// may overlap.
+/// Returns the requests divided into those within the lowest limit of `--fail-on`, those between two limits, slower ones, and those without
+/// an answer. None without a limit, if the times of some answered requests are unknown, and for results of other tools, whose counts may
+/// overlap.
 pub(super) fn bands(result: &LoadResult) -> Option<Flow> {
     let limits_us = limits_us(result);
     let book = &result.book;
@@ -23,7 +23,7 @@ pub(super) fn bands(result: &LoadResult) -> Option<Flow> {
         within.map(|time| time.count).sum()
     };
     let part = |name: String, count: u64, role: FlowRole| FlowPart { name, of: Some(0), count, role };
-    // A closed loop plans no request: it sends the next when one is answered.
+    // A closed loop plans no requests, because it sends the next one after a response.
     let (whole, count, role) = if result.plan.loop_ == Loop::Open || book.unsent > 0 {
         ("planned", book.planned, FlowRole::Planned)
     } else {
@@ -51,7 +51,7 @@ pub(super) fn bands(result: &LoadResult) -> Option<Flow> {
     Some(Flow { title: "requests by their response time".to_owned(), unit: "requests", parts })
 }
 
-/// The limits of response time of the conditions, ascending, each once.
+/// The limits of response time in the conditions, ascending, without duplicates.
 fn limits_us(result: &LoadResult) -> Vec<f64> {
     let limit_us = |condition: &str| condition.parse::<Condition>().ok()?.response_limit_us();
     let mut limits: Vec<f64> = result
@@ -65,7 +65,7 @@ fn limits_us(result: &LoadResult) -> Vec<f64> {
     limits
 }
 
-/// A limit in words, in the unit that people state it in.
+/// A limit as text, in a convenient unit.
 fn time(us: f64) -> String {
     let (value, unit) = match us {
         us if us < 1e3 => (us, "us"),

@@ -1,4 +1,4 @@
-//! The requests of each name: their counts and response times, and which is the slowest.
+//! The requests of each name: their counts and response times, and the slowest of them.
 
 mod folds;
 
@@ -13,12 +13,12 @@ use crate::table::{Cell, Column, Row, Table, short_name};
 
 /// The percentiles of a row, each with the priority of its column.
 const PERCENTILES: [(f64, u8); 4] = [(50.0, 0), (90.0, 4), (99.0, 1), (99.9, 5)];
-/// The fewest parts of the record from which intervals are computed.
+/// Minimum number of parts of the record for an interval.
 const FEWEST_BATCHES: usize = 10;
-/// The percentiles by which a request is the slowest, the first that tells.
+/// The percentiles that determine the slowest request. The first one that is conclusive is used.
 const OF_SLOWEST: [f64; 2] = [99.0, 50.0];
 
-/// A row for each name, and a fold of what is behind it; none for a load of one.
+/// A row for each name, with a fold that has the details; none for a load with a single name.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let rows = &result.by_request;
     let notes = others(result).into_iter().chain(missing(result));
@@ -28,10 +28,10 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     (!rows.is_empty()).then_some(section)
 }
 
-/// Which requests are the others.
+/// Explains which requests are counted as others.
 fn others(result: &LoadResult) -> Option<String> {
     let (name, most) = (NamedRequests::OTHERS, NamedRequests::MOST);
-    // Requests that one run counts among its others cannot be told apart.
+    // Requests that one run counts among its others cannot be separated.
     let of_runs =
         result.merged.as_ref().map_or("", |_| " A name that one run counts among its others is so in all.");
     has_others(result).then(|| {
@@ -42,7 +42,7 @@ fn others(result: &LoadResult) -> Option<String> {
     })
 }
 
-/// Why no row has times, or intervals of them; none if some have.
+/// Explains why no row has times or intervals; none if some have.
 fn missing(result: &LoadResult) -> Option<String> {
     let rows = &result.by_request;
     let has_times = |row: &NamedRequests| PERCENTILES.iter().any(|(of, _)| quantity(row, *of).is_some());
@@ -60,7 +60,7 @@ fn missing(result: &LoadResult) -> Option<String> {
     }
 }
 
-/// Why no row has intervals: they are computed from the complete twentieths of the record. None if there are enough of these.
+/// Explains why no row has intervals, which are computed from complete twentieths of the record. None if there are enough of these.
 fn without_intervals(result: &LoadResult) -> Option<&'static str> {
     let histograms = result.histograms.as_ref()?;
     let complete = histograms.by_request.values().map(|row| row.batches.len()).max()?;
@@ -112,27 +112,28 @@ fn not_answered(of: &NamedRequests) -> Cell {
     if parts.is_empty() { Cell::Empty } else { Cell::words(parts.join(", ")) }
 }
 
-/// A quantile of the response time, with its interval or its bounds; none if nothing is known of it.
+/// A quantile of the response time, with its interval or its bounds; none if nothing is known about it.
 fn quantity(of: &NamedRequests, percentile: f64) -> Option<Quantity> {
     let known = of.response.known(&of.bounds, TimeOf::Percentile(percentile));
     stated(known, interval(&of.intervals, percentile))
 }
 
-/// As [`quantity`], but only with what has 95 % confidence: an interval, or bounds from ranks.
+/// Like [`quantity`], but only with 95 % confidence: an interval, or bounds from ranks.
 fn with_confidence(of: &NamedRequests, percentile: f64) -> Option<Quantity> {
     let response = Latency { at_least: LowerBounds::default(), ..of.response };
     let known = response.known(&of.bounds, TimeOf::Percentile(percentile));
     stated(known, interval(&of.intervals, percentile))
 }
 
-/// The request that is certainly the slowest: all that its quantile may be is above all that those of the others may be.
+/// The request that is certainly the slowest: every value that its quantile may have is above every value that those of the others may
+/// have.
 pub(super) fn slowest(result: &LoadResult) -> Option<String> {
     OF_SLOWEST.into_iter().find_map(|percentile| slowest_at(result, percentile))
 }
 
 fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
     let planned = result.by_request.iter().filter(|row| row.book.planned > 0);
-    // Nothing is the slowest if one may take any time.
+    // No request is certainly the slowest if another has no upper bound.
     let all: Vec<(&str, Quantity)> = planned
         .map(|row| Some((row.name.as_str(), with_confidence(row, percentile)?)))
         .collect::<Option<_>>()?;
@@ -146,7 +147,7 @@ fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
     let most = Quantity::bounded(None, Some(most_us), "us", Form::Level).with_unit();
     let of_others = if has_others(result) { "those of all other rows" } else { "those of all others" };
     is_decisive.then(|| {
-        // A method may have back quotes.
+        // A method name may contain backticks.
         let name = short_name(name).replace('`', "'");
         let time = slowest.with_unit();
         format!("slowest request (95 % intervals): `{name}`, p{percentile} {time}; {of_others} are {most}")

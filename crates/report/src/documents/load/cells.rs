@@ -4,23 +4,23 @@ use hoptax_result::Known;
 
 use crate::numbers::{grouped, us};
 
-/// A number, its bounds if only they are known, or why there are none.
+/// A number, its bounds if only they are known, or the reason why there are none.
 pub(super) fn cell(known: Known, count: u64) -> String {
     match (known.ends(), known) {
         (_, Known::Measured(value)) => us(value),
         ((Some(low), Some(high)), _) => format!("{} to {}", end(low, f64::floor), end(high, f64::ceil)),
         ((Some(low), None), _) => format!("≥ {}", end(low, f64::floor)),
         ((None, Some(high)), _) => format!("≤ {}", end(high, f64::ceil)),
-        // Without requests there is no value; otherwise a missing value was withheld.
+        // Without requests, there is no value. Otherwise, a missing value was withheld.
         ((None, None), _) => if count == 0 { "-" } else { "withheld" }.to_owned(),
     }
 }
 
-/// An end of a bound, rounded away from the number, as in the table of the answer.
+/// A bound, rounded outward as in the table of the answer.
 fn end(end: f64, round: fn(f64) -> f64) -> String {
     let scale = if end.abs() < 1000.0 { 10.0 } else { 1.0 };
     let scaled = end * scale;
-    // A product that is a whole number but for its last digits stays.
+    // Undo floating-point noise of a product that is a whole number.
     let is_whole = (scaled - scaled.round()).abs() < 1e-6;
     us(if is_whole { end } else { round(scaled) / scale })
 }

@@ -1,4 +1,4 @@
-//! The charts of a load: its times by quantile, their distribution, its course, and where its requests went.
+//! The charts of a load: its times by quantile, their distribution, its course, and the outcomes of its requests.
 
 use hoptax_result::{Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
 
@@ -12,15 +12,15 @@ use crate::numbers::grouped;
 use crate::quantity::Quantity;
 use crate::words::capitalised;
 
-/// Quantiles of a curve: tenths, then the nines with their halves.
+/// Quantiles of a curve: tenths, then nines with values halfway between them.
 const QUANTILES: [f64; 21] = [
     0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999,
     0.99995, 0.99999, 0.999_999,
 ];
-/// The percentiles that results state or bound, each with its place among the quantiles.
+/// The percentiles that results state or bound, each as a quantile.
 const STATED: [(f64, f64); 4] = [(50.0, 0.5), (90.0, 0.9), (99.0, 0.99), (99.9, 0.999)];
 
-/// The times of a request that are shown together, in the colours that they have in every chart.
+/// The times of a request that are shown together, in the same colours in all charts.
 const TIMES: [(&str, Tone); 3] =
     [("response time", Tone::Own), ("service time", Tone::Other), ("send lag", Tone::Third)];
 
@@ -47,7 +47,7 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     sections.into_iter().flatten().collect()
 }
 
-/// Returns true if the charts have quantiles of response or service time: all that the result states.
+/// Returns true if a chart draws response or service time by quantile. It then has all quantiles that the result states.
 pub(super) fn has_times(sections: &[Section]) -> bool {
     let mut blocks = sections.iter().flat_map(|section| &section.blocks);
     let [(response, _), (service, _), _] = TIMES;
@@ -57,7 +57,7 @@ pub(super) fn has_times(sections: &[Section]) -> bool {
     })
 }
 
-/// The curves, and why some are missing.
+/// The curves, and the reasons why some are missing.
 fn times(result: &LoadResult) -> Option<Section> {
     let curves = curves(result);
     let is_drawn = |name: &str| curves.iter().flat_map(|curves| &curves.lines).any(|line| line.name == name);
@@ -71,7 +71,7 @@ fn times(result: &LoadResult) -> Option<Section> {
     (!blocks.is_empty()).then(|| Section::new("Times by percentile", blocks))
 }
 
-/// Says which times are withheld, by which checks; none if all that there are is drawn.
+/// Explains which times are withheld, and by which checks; none if all existing times are drawn.
 fn missing(result: &LoadResult, is_drawn: impl Fn(&str) -> bool) -> Option<String> {
     let latency = &result.latency;
     let counts = [latency.response.count, latency.service.count];
@@ -82,7 +82,7 @@ fn missing(result: &LoadResult, is_drawn: impl Fn(&str) -> bool) -> Option<Strin
     (!names.is_empty()).then(|| format!("{} {verb} withheld{by}.", capitalised(&listed(&names))))
 }
 
-/// The checks that withhold times, to follow `are withheld`; empty if none is known.
+/// The checks that withhold times, worded to follow `are withheld`; empty if none is known.
 pub(super) fn withheld_by(result: &LoadResult) -> String {
     let is_about_times = |finding: &&Finding| {
         let is_time = |number: &String| number == "times" || number.starts_with('p');
@@ -101,7 +101,7 @@ pub(super) fn withheld_by(result: &LoadResult) -> String {
     }
 }
 
-/// The recorded times of [`TIMES`]; empty where none were kept.
+/// The recorded times of [`TIMES`]; empty if they were not kept.
 fn of_times(histograms: Option<&LoadHistograms>) -> [Counts; 3] {
     let times = |of: fn(&LoadHistograms) -> Option<&Histogram>| recorded(histograms.and_then(of));
     [
@@ -123,14 +123,14 @@ fn curves(result: &LoadResult) -> Option<Series> {
     (!lines.is_empty()).then(|| by_percentile("times by percentile", lines))
 }
 
-/// Lines of times over the share of the requests that took at most so long.
+/// A chart of times by the share of requests that took at most this time.
 pub(in crate::documents) fn by_percentile(title: &str, lines: Vec<Line>) -> Series {
     let x = Axis::linear("share of the requests that took at most this long", "").on(Scale::Nines);
     let y = Axis::linear("time, us", "us").on(Scale::Logarithmic);
     Series::new(title, x, y, lines)
 }
 
-/// Response time by quantile, with the intervals and bounds that the result states; empty for a result without histograms.
+/// Response time by quantile, with the intervals and bounds in the result; empty for a result without histograms.
 pub(in crate::documents) fn response_curve(result: &LoadResult) -> Vec<Point> {
     let histogram = result.histograms.as_ref().and_then(|histograms| histograms.response.as_ref());
     let counts = recorded(histogram);
@@ -142,7 +142,7 @@ fn response_points(result: &LoadResult, counts: &Counts) -> Vec<Point> {
     with_stated(curve(counts, to), to, |percentile| quantity(result, percentile, true))
 }
 
-/// The share up to which quantiles are measured, and not only bounded or withheld: zero if not even the median is.
+/// The share up to which quantiles are measured, not only bounded or withheld; zero if even the median is not measured.
 fn stated_to(known: impl Fn(TimeOf) -> Known) -> f64 {
     let is_measured =
         |(percentile, _): &(f64, f64)| matches!(known(TimeOf::Percentile(*percentile)), Known::Measured(_));
@@ -150,8 +150,7 @@ fn stated_to(known: impl Fn(TimeOf) -> Known) -> f64 {
     if measured.len() == STATED.len() { 1.0 } else { measured.last().map_or(0.0, |(_, share)| *share) }
 }
 
-/// The curve with the percentiles that the result states, each with its interval, and behind its end with the bounds of those that have
-/// only these.
+/// The curve with the stated percentiles and their intervals, continued beyond its end by the bounds of percentiles that have only bounds.
 fn with_stated(mut points: Vec<Point>, to: f64, stated: impl Fn(f64) -> Option<Quantity>) -> Vec<Point> {
     for (percentile, share) in STATED {
         let Some(of) = stated(percentile) else { continue };
@@ -170,7 +169,7 @@ fn with_stated(mut points: Vec<Point>, to: f64, stated: impl Fn(f64) -> Option<Q
     points
 }
 
-/// The quantiles up to a share that enough times are above.
+/// The quantiles up to a share, which has enough times above it.
 fn curve(counts: &Counts, to: f64) -> Vec<Point> {
     let total: u64 = counts.iter().map(|time| time.count).sum();
     if total == 0 || to <= 0.0 {

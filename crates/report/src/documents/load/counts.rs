@@ -1,8 +1,8 @@
-//! Times of a load with their counts, as charts draw them.
+//! Times of a load with their counts, for charts.
 
 use hoptax_result::CountedTime;
 
-/// Responses above a quantile that a point of a chart must rest on.
+/// Minimum number of responses above a quantile for it to be drawn.
 pub(super) const LEAST_ABOVE: f64 = 10.0;
 pub(super) const NS_PER_US: f64 = 1_000.0;
 

@@ -7,7 +7,7 @@ use crate::chart::{Axis, Bin, Chart, Column, Heat, Line, Point, Scale, Series, T
 use crate::document::{Block, Section};
 use crate::histograms::{binned, quantile_ns, recorded};
 
-/// Windows that the plan of a load divides it into, unless it ends with its requests.
+/// Number of windows into which the planned time of a load is divided. A load that ends after a number of requests may have another one.
 const WINDOWS: f64 = 100.0;
 const PERCENT: f64 = 100.0;
 /// Bytes of the units of byte rates.
@@ -16,12 +16,13 @@ const MEGA: f64 = 1e6;
 /// Percentiles of the response time that are drawn over the recorded time.
 const PERCENTILES: [(&str, f64, Tone); 3] =
     [("p50", 0.5, Tone::Own), ("p90", 0.9, Tone::Third), ("p99", 0.99, Tone::Fourth)];
-/// From this ratio of the largest of them to the smallest on, a linear axis would show only the largest.
+/// Ratio of the largest to the smallest of them above which a logarithmic axis is used. On a linear axis, only the largest would be
+/// visible.
 const FAR: f64 = 20.0;
-/// The horizontal axis of all charts, which are below each other.
+/// The common horizontal axis of all charts, which are drawn below each other.
 const TIME: &str = "time since the start of the record, s";
 
-/// The charts below each other; none without any.
+/// The charts, below each other; none if there are none.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let parts = parts(result);
     let percentiles = percentiles(result, &parts).map(Chart::Series);
@@ -62,7 +63,7 @@ fn parts(result: &LoadResult) -> Vec<Part> {
     let Some(histograms) = &result.histograms else { return Vec::new() };
     let batches = &histograms.batches;
     let number = batches.len().max(1);
-    // Each has as many windows.
+    // All parts have the same number of windows.
     let of_windows = |window_s: f64| (result.windows.len() / number) as f64 * window_s;
     let length_s = result.window_s.map_or(result.recorded_s / number as f64, of_windows);
     let part = |(place, encoded): (usize, &Option<Histogram>)| Part {
@@ -86,15 +87,15 @@ pub(super) fn percentiles(result: &LoadResult, parts: &[Part]) -> Option<Series>
     Some(Series::new("percentiles of the response time over time", time(result), y, lines))
 }
 
-/// A quantile of times, us; none unless enough of them are above it.
+/// A quantile of times, us; none unless enough times are above it.
 pub(super) fn supported_us(times: &Counts, share: f64) -> Option<f64> {
     let count: u64 = times.iter().map(|time| time.count).sum();
-    // The product may be less than the ten that it stands for.
+    // Floating-point rounding may make the product slightly less than ten.
     let is_supported = (1.0 - share) * count as f64 + 1e-6 >= LEAST_ABOVE;
     quantile_ns(times, share).filter(|_| is_supported).map(|ns| ns as f64 / NS_PER_US)
 }
 
-/// The scale of times on which all of these lines can be told from zero; none without a value.
+/// The scale of times on which all of these lines can be distinguished from zero; none without a value.
 pub(super) fn scale(lines: &[Line]) -> Option<Scale> {
     let values = || lines.iter().flat_map(|line| &line.points).filter_map(|point| point.y);
     let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
@@ -117,13 +118,13 @@ fn heat(parts: &[Part]) -> Option<Heat> {
     })
 }
 
-/// Length of a window, seconds; none if a line over windows would say nothing.
+/// Length of a window, seconds; none if there are too few windows for a line.
 fn window_s(result: &LoadResult) -> Option<f64> {
     let length_s = result.window_s.unwrap_or(result.plan.duration_s / WINDOWS);
     (result.windows.len() > 1 && length_s > 0.0).then_some(length_s)
 }
 
-/// A line with a value of each window at its middle.
+/// A line with the value of each window at the middle of the window.
 fn line(
     result: &LoadResult,
     length_s: f64,
@@ -134,15 +135,15 @@ fn line(
     Line::joined(name, tone, result.windows.iter().enumerate().map(point).collect())
 }
 
-/// The axis of the recorded time: all of it, so that charts below each other have the same.
+/// The axis of the whole recorded time, so that charts below each other share it.
 pub(super) fn time(result: &LoadResult) -> Axis {
     Axis { highest: Some(drawn(result.recorded_s)), ..Axis::linear(TIME, "s") }
 }
 
-/// Requests per second over the recorded time: due, and answered.
+/// Due and answered requests per second over the recorded time.
 fn rates(result: &LoadResult) -> Option<Series> {
     let length_s = window_s(result)?;
-    // A closed loop plans no request: it sends the next when one is answered.
+    // A closed loop plans no requests, because it sends the next one after a response.
     let due = match result.plan.loop_ {
         Loop::Open => "due",
         Loop::Closed => "sent",
@@ -181,7 +182,7 @@ fn connections(result: &LoadResult) -> Option<Series> {
     if open().min() == open().max() {
         return None;
     }
-    // They were counted at the start of each window.
+    // Connections are counted at the start of each window.
     let point = |(place, window): (usize, &Window)| {
         Point::at(place as f64 * length_s, window.connections.map(|count| count as f64))
     };
@@ -191,7 +192,7 @@ fn connections(result: &LoadResult) -> Option<Series> {
     Some(Series::new("open connections", time(result), y, lines))
 }
 
-/// The share of the requests without an answer over the recorded time; none if all were answered.
+/// The share of requests without an answer over the recorded time; none if all were answered.
 fn errors(result: &LoadResult) -> Option<Series> {
     let length_s = window_s(result)?;
     let lost = |window: &Window| window.planned.saturating_sub(window.answered);

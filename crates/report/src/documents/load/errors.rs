@@ -1,4 +1,4 @@
-//! The requests without an answer as a table: by kind and reason, with their number and their shares.
+//! The requests without an answer as a table: their number and share by kind and reason.
 
 use hoptax_result::LoadResult;
 
@@ -9,15 +9,15 @@ use crate::table::{Cell, Column, Row, Table};
 
 const PERCENT: f64 = 100.0;
 
-/// The requests that have one kind and one reason.
+/// Requests of one kind with the same reason.
 struct Lost {
     kind: String,
-    /// None if no request of its kind has a known one.
+    /// None if the reason is unknown for all requests of its kind.
     reason: Option<String>,
     requests: u64,
 }
 
-/// The table below what it has; nothing without one.
+/// The table under its title; empty if there is no table.
 pub(super) fn blocks(result: &LoadResult) -> Vec<Block> {
     let note = "The requests without an answer, by kind and reason as far as it is known, with their shares of these and of all \
                 requests.";
@@ -37,7 +37,7 @@ fn table(result: &LoadResult) -> Option<Table> {
     }
     let share = |requests: u64, of: u64| {
         let percent = PERCENT * requests as f64 / of.max(1) as f64;
-        // Two digits, however small.
+        // Two significant digits, however small the share.
         let decimals = (1.0 - percent.log10().floor()).clamp(1.0, 12.0) as usize;
         Cell::words(grouped(percent, decimals))
     };
@@ -77,7 +77,7 @@ fn lost(result: &LoadResult) -> Vec<Lost> {
     sent.chain(not_sent).filter(|one| one.requests > 0).collect()
 }
 
-/// The requests of one kind by reason. Those of no known reason are the others.
+/// The requests of one kind by reason. Those with an unknown reason are counted as others.
 fn by_reason(result: &LoadResult, name: &str, kind: &str, requests: u64) -> Vec<Lost> {
     let known = result.reasons.by_frequency(kind);
     let of_known: u64 = known.iter().map(|(_, requests)| requests).sum();

@@ -4,8 +4,8 @@ use hoptax_result::{LoadResult, Loop};
 
 use crate::chart::{Flow, FlowPart, FlowRole};
 
-/// Returns the requests as they divide: planned into sent and unsent, sent into what became of them. None for results of other tools, whose
-/// counts may overlap, and without a request.
+/// Returns how the requests divide: planned into sent and unsent, and sent into outcomes. None for results of other tools, whose counts may
+/// overlap, and if there are no requests.
 pub(super) fn flow(result: &LoadResult) -> Option<Flow> {
     let book = &result.book;
     if result.imported.is_some() || book.planned == 0 {
@@ -18,7 +18,7 @@ pub(super) fn flow(result: &LoadResult) -> Option<Flow> {
         role,
     };
     let mut parts = Vec::new();
-    // A closed loop plans no request: it sends the next when one is answered.
+    // A closed loop plans no requests, because it sends the next one after a response.
     if result.plan.loop_ == Loop::Open || book.unsent > 0 {
         parts.push(part("planned", None, book.planned, FlowRole::Planned));
     }
@@ -44,7 +44,7 @@ pub(super) fn flow(result: &LoadResult) -> Option<Flow> {
     Some(Flow { title: "where the requests went".to_owned(), unit: "requests", parts })
 }
 
-/// Returns the reason why a request was not sent, in words.
+/// Returns the reason why a request was not sent, as text.
 pub(super) fn unsent(reason: &str) -> &'static str {
     match reason {
         "busy" => "unsent: no connection was free",

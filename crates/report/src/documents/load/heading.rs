@@ -1,10 +1,10 @@
-//! Heading of a load: its requests, and their schedule.
+//! The heading of a load: its requests and their schedule.
 
 use hoptax_result::{EndedBy, LoadResult, NetworkPlan};
 
 use crate::numbers::{counted, grouped, seconds};
 
-/// The request, and how it is sent.
+/// The request and its load.
 pub(super) fn heading(result: &LoadResult) -> (String, String) {
     let plan = &result.plan;
     if let Some(imported) = &result.imported {
@@ -22,7 +22,7 @@ pub(super) fn heading(result: &LoadResult) -> (String, String) {
     let runs = runs.map_or_else(String::new, |merged| {
         format!("merged from {}: ", counted(merged.runs.len() as u64, "run"))
     });
-    // For HTTP/1.1 the method is enough.
+    // For HTTP/1.1, the method is enough.
     let what = match plan.protocol.as_str() {
         "http2" => format!("HTTP/2 {}", plan.method),
         "http3" => format!("HTTP/3 {}", plan.method),
@@ -68,12 +68,12 @@ fn time(result: &LoadResult) -> String {
     )
 }
 
-/// The arrivals of an open loop: response times depend on them.
+/// The arrival process of an open loop, because response times depend on it.
 pub(super) fn arrivals(result: &LoadResult) -> Option<String> {
     Some(format!(", with {} arrivals", result.plan.arrivals.as_deref()?))
 }
 
-/// Returns the network path of connections to the servers, if it is not the default.
+/// Returns the network path to the servers, if it is not the default.
 fn network_note(network: &NetworkPlan) -> String {
     let mut text = String::new();
     if let Some(path) = &network.unix_socket {

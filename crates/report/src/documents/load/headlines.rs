@@ -1,4 +1,4 @@
-//! The headline numbers of a load: the conditions that it had to meet, the rate of its answers, its times, and the requests without an answer.
+//! The headline numbers of a load: its conditions, the rate of answers, response times, and the requests without an answer.
 
 use hoptax_result::{FailOnOutcome, Finding, LoadResult, Loop, Severity, Stated};
 
@@ -9,7 +9,7 @@ use crate::numbers::count;
 use crate::quantity::{Form, Quantity};
 use crate::table::Cell;
 
-/// The quantiles among them.
+/// The quantiles in the headlines.
 const PERCENTILES: [f64; 2] = [50.0, 99.0];
 
 /// The headlines.
@@ -19,7 +19,7 @@ pub(super) fn headlines(result: &LoadResult) -> Vec<Headline> {
     conditions(result).into_iter().chain(numbers).collect()
 }
 
-/// How many conditions of `--fail-on` passed, and which did not; none without a condition.
+/// The number of conditions of `--fail-on` that passed, and those that did not; none without conditions.
 fn conditions(result: &LoadResult) -> Option<Headline> {
     let all = &result.fail_on;
     let named = |outcome: FailOnOutcome| -> Vec<String> {
@@ -43,7 +43,7 @@ fn answered(result: &LoadResult) -> Headline {
     let is_bound = |finding: &Finding| finding.bounds && finding.numbers.iter().any(|one| one == "rates");
     let range = result.imported.as_ref().and_then(|imported| imported.answered_per_s);
     let number = match (result.rate.achieved, range) {
-        // The generator was the limit, so the server may answer more.
+        // The generator was the limit, so the server may be able to answer more.
         (Some(answered), _) if result.findings.iter().any(is_bound) => {
             Quantity::bounded(Some(answered), None, UNIT, Form::Level)
         }
@@ -55,7 +55,7 @@ fn answered(result: &LoadResult) -> Headline {
     Headline::number("answered", number, planned)
 }
 
-/// A quantile of response time; of service time where another tool knows no other.
+/// A quantile of response time, or of service time if another tool reports only that.
 fn time(result: &LoadResult, percentile: f64) -> Headline {
     let is_of_response = result.imported.is_none() || result.latency.response.count > 0;
     let number = quantity(result, percentile, is_of_response).unwrap_or_else(|| {
@@ -70,7 +70,7 @@ fn time(result: &LoadResult, percentile: f64) -> Headline {
 fn unanswered(result: &LoadResult) -> Headline {
     const NAME: &str = "not answered";
     let book = &result.book;
-    // A closed loop plans no requests: it sends the next when one is answered.
+    // A closed loop plans no requests, because it sends the next one after a response.
     let all = match (book.stated, result.plan.loop_) {
         (Stated::All, Loop::Open) => Some(book.planned),
         (Stated::All, Loop::Closed) => Some(book.sent),
@@ -90,7 +90,7 @@ fn unanswered(result: &LoadResult) -> Headline {
     Headline::number(NAME, Quantity::point(share, "%", Form::Level), Some(note))
 }
 
-/// Returns the reason why a number is not known: the finding that withholds it, or else the first check that failed.
+/// Returns the reason why a number is unknown: the finding that withholds it, or else the first failed check.
 fn reason(result: &LoadResult, is_it: impl Fn(&str) -> bool) -> String {
     if result.book.is_empty() {
         return "no request was measured".to_owned();

@@ -1,10 +1,10 @@
-//! The heading and the accounts of a result of another tool: the numbers of its file, and no more.
+//! The heading and the accounts of another tool's result, limited to the numbers in its file.
 
 use hoptax_result::{CountRange, Imported, LoadResult, Range, Stated};
 
 use crate::numbers::{counted, grouped, seconds};
 
-/// The value of texts that the file does not state.
+/// Placeholder for texts that the file does not state.
 const UNKNOWN: &str = "unknown";
 
 /// The source and the target, and the known settings of the load.
@@ -51,7 +51,7 @@ pub(super) fn accounts(result: &LoadResult, imported: &Imported) -> Vec<String> 
     vec![format!("rate: {rate}"), format!("requests: {requests}")]
 }
 
-/// The requests that were answered, and those that failed; none of what is not stated.
+/// The answered and the failed requests; none for those that the file does not state.
 fn requests(result: &LoadResult, imported: &Imported) -> (Option<String>, Option<String>) {
     let book = &result.book;
     let (has_answered, has_failed) = match book.stated {
@@ -62,14 +62,14 @@ fn requests(result: &LoadResult, imported: &Imported) -> (Option<String>, Option
     (answered, count(has_failed, book.failed, imported.failed))
 }
 
-/// The rate of answered requests, or the range that it is in: `9 to 10/s`.
+/// The rate of answered requests, or a range that contains it: `9 to 10/s`.
 fn rate(result: &LoadResult, imported: &Imported) -> Option<String> {
     let range = |range: Range| format!("{} to {}/s", grouped(range.low, 0), grouped(range.high, 0));
     let rate = result.rate.achieved.map(|rate| format!("{}/s", grouped(rate, 0)));
     rate.or_else(|| imported.answered_per_s.map(range))
 }
 
-/// A number of requests, or the range that it is in.
+/// A number of requests, or a range that contains it.
 fn count(is_known: bool, count: u64, range: Option<CountRange>) -> Option<String> {
     let grouped = |count: u64| grouped(count as f64, 0);
     match range {

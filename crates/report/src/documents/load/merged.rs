@@ -6,13 +6,13 @@ use super::cells::{cell, rate};
 use crate::numbers::grouped;
 use crate::table::Table;
 
-/// The runs of those that were named that are in the result, if some are missing: ` of 2 of 3 runs`.
+/// The number of runs in the result, if some of the named runs are missing: ` of 2 of 3 runs`.
 pub(super) fn incomplete(merged: &Merged) -> Option<String> {
     let all = merged.runs.len() + merged.left_out.len();
     (!merged.left_out.is_empty()).then(|| format!(" of {} of {all} runs", merged.runs.len()))
 }
 
-/// A row for each run, with its start after that of the first.
+/// A row for each run, with its start relative to the first run.
 pub(super) fn runs(merged: &Merged) -> Table {
     let header = ["run", "start s", "for s", "connections", "answered/s", "p50 us", "p99 us", "verdict"];
     let mut rows = Vec::new();

@@ -1,5 +1,5 @@
-//! The phases of a request, on average and over the recorded time: the wait until it was sent, that for the first byte of its response,
-//! and the rest of that. Over time also how long it took to open connections.
+//! The phases of a request, on average and over the recorded time: the wait until it was sent, the time to the first byte of its response,
+//! and the time for the rest of the response. Over time, also how long it took to open connections.
 
 use hoptax_result::{Histogram, LoadResult, RequestPhase};
 
@@ -8,11 +8,11 @@ use crate::chart::{Axis, BarPiece, BarRow, Bars, Line, Point, Series, Tone, draw
 use crate::histograms::recorded;
 use crate::numbers::{self, us};
 
-/// Parts of the planned time that results have the phases of.
+/// Number of parts of the planned time for which results have the phases.
 const BATCHES: f64 = 20.0;
-/// Windows in each of them.
+/// Number of windows in each part.
 const WINDOWS: f64 = 5.0;
-/// The phases over time, in the colours that they have in all charts.
+/// The phases over time, in the same colours as in all charts.
 const OVER_TIME: [(RequestPhase, &str, Tone); 5] = [
     (RequestPhase::SendLag, "send lag", Tone::Third),
     (RequestPhase::Connect, "connect", Tone::Fourth),
@@ -20,11 +20,11 @@ const OVER_TIME: [(RequestPhase, &str, Tone); 5] = [
     (RequestPhase::FirstByte, "until the first byte", Tone::Own),
     (RequestPhase::LastByte, "until the last byte", Tone::Other),
 ];
-/// Their quantiles, a chart each.
+/// The quantiles, each of which has a chart.
 const QUANTILES: [(&str, f64); 2] = [("p50", 0.5), ("p90", 0.9)];
 
-/// The mean of each phase. Means add up to that of the response time; quantiles do not. None if the mean of a phase is not known, or if the
-/// phases are not those of the same requests.
+/// The mean of each phase. Means add up to the mean response time; quantiles do not. None if the mean of a phase is unknown, or if the
+/// phases cover different requests.
 pub(super) fn phases(result: &LoadResult) -> Option<Bars> {
     let latency = &result.latency;
     let all = [
@@ -53,8 +53,8 @@ pub(super) fn phases(result: &LoadResult) -> Option<Bars> {
     })
 }
 
-/// Quantiles of each phase over the recorded time, a chart for each quantile. A phase that took no time, or had too few requests, has no
-/// line; without any line there is no chart.
+/// Quantiles of each phase over the recorded time, one chart per quantile. A phase that took no time or had too few requests has no line; a
+/// chart without lines is left out.
 pub(super) fn over_time(result: &LoadResult) -> Vec<Series> {
     let chart = |(name, share): (&str, f64)| {
         let lines: Vec<Line> = OVER_TIME.into_iter().filter_map(|phase| line(result, phase, share)).collect();
@@ -64,7 +64,7 @@ pub(super) fn over_time(result: &LoadResult) -> Vec<Series> {
     QUANTILES.into_iter().filter_map(chart).collect()
 }
 
-/// Length of a twentieth of the planned time, or of that of a hundred windows, seconds.
+/// Length of a twentieth of the planned time, or else of the time of a hundred windows, seconds.
 pub(super) fn batch_s(result: &LoadResult) -> f64 {
     result.window_s.map_or(result.plan.duration_s / BATCHES, |window_s| WINDOWS * window_s)
 }

@@ -1,4 +1,4 @@
-//! The workers of the generator, and connections that differ from the others.
+//! The workers of the generator, and connections whose response times differ from the others.
 
 use hoptax_result::{GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf};
 
@@ -7,8 +7,8 @@ use crate::document::{Block, Section};
 use crate::numbers::{count, counted, grouped, us};
 use crate::table::Table;
 
-/// A row for each worker, and a line for each group of workers or connections whose response times differ from those of the others, or
-/// that no connection does; none with one worker, one connection and no such group.
+/// A row for each worker, and a line for each group of workers or connections whose response times differ from the others, or the sentence
+/// that no connection differs. None with one worker, one connection and no such group.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let workers = &result.generator.workers;
     let rows: Vec<_> = workers.iter().enumerate().map(row).collect();
@@ -39,9 +39,9 @@ fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
     (number.to_string(), cells)
 }
 
-/// The sentence that no connection differs. A result has no numbers of the others, of which there may be thousands.
+/// The sentence that no connection differs. It has no numbers, because a result does not list the even connections, which may be thousands.
 fn even(result: &LoadResult) -> Option<String> {
-    // They were judged by the generator that sent them.
+    // Other results were judged where they were made.
     let is_judged = result.imported.is_none() && result.merged.is_none() && result.agents.is_none();
     let (connections, has_groups) =
         (result.plan.connections, result.apart.iter().any(|group| group.of == "connection"));
@@ -54,7 +54,7 @@ fn even(result: &LoadResult) -> Option<String> {
     })
 }
 
-/// A group that differs, in words.
+/// A group of outliers as text.
 fn apart(group: &Outliers) -> String {
     let numbers: Vec<String> = group.numbers.iter().map(u32::to_string).collect();
     format!(

@@ -1,4 +1,4 @@
-//! The difference of a number of one run from that of another, what is decided about it, and its table and chart.
+//! The difference between a number of two runs, the decision on it, and tables and charts of such differences.
 
 use hoptax_result::{ComparisonBody, Decision, Interval};
 use hoptax_stats::{decide_by_interval, sum_of_independent};
@@ -14,12 +14,12 @@ pub(super) const MARGIN_SHARE: f64 = ComparisonBody::USUAL_MARGIN_SHARE;
 
 const PERCENT: f64 = 100.0;
 
-/// A difference of two runs.
+/// A difference between two runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Decided {
-    /// The number of the run less that of the reference, in their unit.
+    /// The number of the run minus that of the reference, in their unit.
     pub(super) difference: Interval,
-    /// The same as a share of a level.
+    /// The difference as a share of a level.
     pub(super) share: Interval,
     /// The decision.
     pub(super) decision: Decision,
@@ -27,11 +27,11 @@ pub(super) struct Decided {
 
 /// The difference of `other` from `reference`, as a share of `level`, which is in the unit of both.
 ///
-/// **Method.** The runs share no rounds, so their numbers are independent: [`sum_of_independent`] of the one and the negative other has the
-/// interval, and [`decide_by_interval`] decides with a margin of [`MARGIN_SHARE`] of the level. Each interval is that of its own run, which
-/// leaves out by how much sittings of the same study differ.
+/// **Method.** The runs share no rounds, so their numbers are independent. [`sum_of_independent`] of one number and the negative other
+/// gives the interval, and [`decide_by_interval`] decides with a margin of [`MARGIN_SHARE`] of the level. Each interval is computed within
+/// its own run and does not cover the variation between sittings of the same study.
 ///
-/// **Degenerate cases.** `None` without a level above zero, and where neither number has an interval with a width.
+/// **Degenerate cases.** `None` if the level is not above zero, and if neither number has an interval with a width.
 pub(super) fn decided(reference: &Interval, other: &Interval, level: f64) -> Option<Decided> {
     if !level.is_finite() || level <= 0.0 {
         return None;
@@ -53,11 +53,11 @@ impl Decided {
     }
 }
 
-/// A number of a run, compared with that of the reference.
+/// A number of a run, compared with the same number of the reference.
 pub(super) struct Compared {
     /// The run.
     pub(super) run: String,
-    /// The part of the run that it is a number of, for tables: a percentile, or an arm.
+    /// The part of the run that it describes, for tables: a percentile, or an arm.
     pub(super) part: String,
     /// Its measure, for charts.
     pub(super) measure: String,
@@ -78,8 +78,8 @@ impl Compared {
     }
 }
 
-/// The table of differences from `reference`, a row for each; none without one. Columns of numbers have the unit `unit`, or, without one
-/// that all have, each row states its measure.
+/// The table of differences from `reference`, a row for each; none if there are none. Numeric columns have the unit `unit`. If the numbers
+/// have different units, each row states its measure.
 pub(super) fn table(
     title: String,
     names: &str,
@@ -110,7 +110,7 @@ pub(super) fn table(
     (!all.is_empty()).then(|| Section::of_table(table))
 }
 
-/// The chart of differences; none without one. Each belongs to the subject that `subject` names.
+/// The chart of differences; none if there are none. `subject` names the subject that each belongs to.
 pub(super) fn chart(
     title: &str,
     axis: String,
@@ -137,7 +137,7 @@ pub(super) fn chart(
     Section::of_differences(title, chart)
 }
 
-/// The notes on how all differences are made and decided.
+/// The notes on how all differences are computed and decided.
 pub(super) fn notes(reference: &str) -> Vec<String> {
     let margin = PERCENT * MARGIN_SHARE;
     vec![

@@ -1,4 +1,4 @@
-//! Loads beside each other: their percentile curves on one chart, and the differences of their response times.
+//! Loads beside each other: their percentile curves on one chart, and the differences between their response times.
 
 use hoptax_result::{Interval, LoadResult};
 
@@ -11,12 +11,12 @@ use crate::numbers::{counted, grouped};
 use crate::quantity::{Basis, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 
-/// The percentiles that results state with intervals.
+/// The percentiles for which results have intervals.
 const PERCENTILES: [(f64, &str); 4] = [(50.0, "p50"), (90.0, "p90"), (99.0, "p99"), (99.9, "p99.9")];
-/// Those that a sentence names.
+/// The percentiles that a sentence names.
 const IN_SENTENCE: [&str; 2] = ["p50", "p99"];
 
-/// The document of loads, of which the first is the reference.
+/// The document of loads. The first is the reference.
 pub(super) fn overlaid(runs: &[Named<'_, LoadResult>]) -> Document {
     let mut document = Document::new("", "", Vec::new());
     document.plots.extend(curves(runs));
@@ -92,13 +92,13 @@ fn table(runs: &[Named<'_, LoadResult>]) -> Table {
     Table::new(title, "run", columns, runs.iter().map(row))
 }
 
-/// A percentile of response time with its interval; none if only bounds are known of it.
+/// A percentile of response time with its interval; none if only its bounds are known.
 fn interval(result: &LoadResult, percentile: f64) -> Option<Interval> {
     let found = quantity(result, percentile, true).filter(|found| found.basis == Basis::Measured)?;
     Some(Interval { estimate: found.estimate?, low: found.low?, high: found.high? })
 }
 
-/// The percentiles that both loads have with an interval.
+/// The percentiles that have intervals in both loads.
 fn compared(reference: &LoadResult, run: &Named<'_, LoadResult>) -> Vec<Compared> {
     let one = |(percentile, name): (f64, &'static str)| {
         let of_reference = interval(reference, percentile)?;

@@ -1,4 +1,4 @@
-//! Studies beside each other: the costs of the arms that they have in common, and the levels of the arms that these are compared with.
+//! Studies beside each other: the costs of their common arms, and the levels of the reference arms of these.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use crate::sittings::scaled;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
 
-/// Arms of a note that are named.
+/// Maximum number of arms that a note names.
 const NAMED: usize = 6;
 
-/// The word for differing costs without a decision.
+/// The word for differing costs that have no decision.
 const NOT_DECIDED: &str = "not decided";
 
 /// The title of the levels.
 const LEVELS: &str = "levels of the arms that costs are differences from";
 
-/// The document of studies, of which the first is the reference. None if no arm has a cost in two of them.
+/// The document of studies. The first is the reference. None if no arm has a cost in two of them.
 pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     let (reference, others) = runs.split_first()?;
     let arms: Vec<&ArmResult> = rows(reference.result)
@@ -42,7 +42,7 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     }
     let mut document = Document::new("", "", Vec::new());
     for (place, run) in runs.iter().enumerate().skip(1) {
-        // The levels of other arms are in a table of their own.
+        // The levels of other reference arms have their own table.
         let is_cpu = |level: &&Compared| level.run == run.name && level.words == CostMeasure::CpuUs.words();
         let level = levels.iter().find(is_cpu);
         let level = level.map(|level| format!("CPU time of `{}` {}", level.part, level.found.in_words()));
@@ -98,12 +98,12 @@ fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasu
     })
 }
 
-/// The arm of a run that is compared with the same arm as `arm` of the reference.
+/// The arm of a run with the same id and the same reference arm as `arm`.
 fn counterpart<'a>(run: &Named<'a, StudyResult>, arm: &ArmResult) -> Option<&'a ArmResult> {
     run.result.arm(&arm.id).filter(|own| own.compared_with == arm.compared_with)
 }
 
-/// An arm of the reference in each run, and the level in the reference that its differences are shares of.
+/// An arm of the reference in each run, and the level in the reference study of which its differences are shares.
 fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -> (OverlayRow, Option<f64>) {
     let of = |run: &Named<'_, StudyResult>| {
         let own = counterpart(run, arm)?;
@@ -137,7 +137,7 @@ fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -
     (row, level)
 }
 
-/// The levels of the arms that others are compared with, in a measure.
+/// The levels of all reference arms in a measure.
 fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: CostMeasure) -> Vec<Compared> {
     let one = |arm: &ArmResult| {
         let of_reference = arm_level(arm, measure)?;
@@ -156,7 +156,7 @@ fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: Cos
     baselines(reference).into_iter().filter_map(one).collect()
 }
 
-/// How many costs of a run differ, and which of those that are different differs most; none without a difference.
+/// How many costs of a run differ, and which of the differing costs differs most; none without a difference.
 fn decisions(view: &OverlayView, place: usize) -> Option<String> {
     let all: Vec<(&OverlayRow, &OverlayDifference)> =
         view.rows.iter().filter_map(|row| Some((row, row.differences.get(place)?.as_ref()?))).collect();
@@ -165,7 +165,7 @@ fn decisions(view: &OverlayView, place: usize) -> Option<String> {
     }
     let count = |outcome: Outcome| all.iter().filter(|(_, one)| one.outcome == outcome).count();
     let size = |one: &OverlayDifference| one.value.estimate.unwrap_or_default().abs();
-    // A larger difference that is not decided may be chance.
+    // A larger difference without a decision may be due to chance.
     let decided = all.iter().filter(|(_, one)| one.outcome == Outcome::Different);
     let largest = decided.max_by(|(_, one), (_, other)| size(one).total_cmp(&size(other)));
     let [different, equivalent, undecided] =
@@ -206,7 +206,7 @@ fn table(runs: &[Named<'_, StudyResult>], view: &OverlayView) -> Table {
     Table::new(format!("costs in each run: {}", view.axis), "arm", columns, view.rows.iter().map(row))
 }
 
-/// True if a run and the reference have different costs, of which nothing is decided, since they lack what a decision takes.
+/// True if the costs of a run and of the reference differ, but a decision is impossible because they lack intervals.
 fn is_not_decided(row: &OverlayRow, place: usize) -> bool {
     let cost = |place: usize| row.costs.get(place)?.as_ref()?.estimate;
     let is_open = row.differences.get(place).is_some_and(Option::is_none);
@@ -223,7 +223,7 @@ fn words(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The arms that some run lacks, or compares with another arm; none without one.
+/// The arms that some run lacks or compares with another arm; none if there are none.
 fn not_in_all(runs: &[Named<'_, StudyResult>]) -> Option<String> {
     let arms = runs.iter().flat_map(|run| &run.result.arms);
     let lacking: BTreeSet<&str> = arms

@@ -1,4 +1,4 @@
-//! The chart of prices: what each function adds, as listed, or on this machine.
+//! The chart of prices: the listed cost of each function, or its cost on this machine.
 
 use hoptax_result::{Price, PriceMade, PricesResult};
 

@@ -1,4 +1,4 @@
-//! The charts of a scaling law: the rates that were measured at each size, those left out, the law that fits them, and its peak.
+//! The charts of a scaling law: the measured rates at each size, excluded rates, the fitted law, and its peak.
 
 use hoptax_result::{
     Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
@@ -8,9 +8,9 @@ use super::{peak, rate};
 use crate::chart::{Axis, Band, Chart, Group, Line, LineForm, Point, Scale, Series, Tone, drawn};
 use crate::document::Section;
 
-/// Places of a law that are drawn between the smallest size and its end: enough for a smooth curve.
+/// Number of points of a law between the smallest and the largest drawn size, enough for a smooth curve.
 const PLACES: u32 = 64;
-/// The largest size that a law is stated for, as a multiple of the largest that was measured.
+/// The largest size for which a law is drawn, as a multiple of the largest measured size.
 const BEYOND: f64 = 2.0;
 
 /// A chart of each series; none without a rate.
@@ -42,7 +42,7 @@ fn chart(series: &ScaleSeries, over: ScaleDimension) -> Option<Series> {
     let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
     let x = Axis::linear(over.as_str(), over.as_str()).on(Scale::Logarithmic);
     let y = Axis::linear("answered requests per second", "requests/s");
-    // A law that does not hold has no peak to speak of.
+    // A refuted law has no meaningful peak.
     let fit = series.fit.as_ref().filter(|fit| !fit.is_refuted);
     let bands = fit.map(|fit| band(fit, over)).into_iter().collect();
     let title = format!("rate over {}", over.as_str());
@@ -64,7 +64,7 @@ fn left_out(point: &ScaleLeftOut) -> Option<Point> {
     Some(Point::with_interval(f64::from(point.size), found, text))
 }
 
-/// The law at sizes with equal ratios.
+/// The law at sizes in geometric progression.
 fn law_points(fit: &ScaleFit, (smallest, largest): (f64, f64)) -> Vec<Point> {
     let ratio = BEYOND * largest / smallest;
     let at = |place: u32| {
@@ -80,7 +80,7 @@ fn law_at(fit: &ScaleFit, size: f64) -> f64 {
     lambda * size / (1.0 + sigma * (size - 1.0) + kappa * size * (size - 1.0))
 }
 
-/// The sizes where the law may peak, or the side that they are on.
+/// The range of sizes that contains the peak, or the side that it is on.
 fn band(fit: &ScaleFit, over: ScaleDimension) -> Band {
     let size = &fit.peak.size;
     let (low, high) = (Some(drawn(size.low)), Some(drawn(size.high)));

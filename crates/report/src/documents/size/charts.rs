@@ -13,14 +13,14 @@ use crate::document::{Block, Section};
 use crate::findings::listed;
 use crate::quantity::Quantity;
 
-/// Services that are drawn: of more, nobody would find one.
+/// Maximum number of drawn services. Among more, a reader would not find one.
 const MOST_SERVICES: usize = 60;
-/// Rates of a curve.
+/// Minimum number of rates of a curve.
 const LEAST_RATES: usize = 2;
 /// Hours of a month: a twelfth of 365 days.
 const HOURS_PER_MONTH: f64 = 730.0;
 
-/// The sections of the charts; none of a prediction that may not be used.
+/// The sections of the charts; empty for an unusable prediction.
 pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
     if result.verdict == Verdict::Void {
         return Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
     waterfall.into_iter().chain(curve).collect()
 }
 
-/// The proxies with functions whose costs are beyond measurements, and the functions whose time is, as sentences; empty without any.
+/// Sentences about the proxies with costs beyond measurements, and the functions with such times; empty if there are none.
 fn beyond(result: &SizeResult) -> String {
     let times = result.functions.iter().filter(|function| function.saved_mean_is_extrapolated);
     let times: Vec<String> = times.map(|function| format!("`{}`", name(function))).collect();
@@ -69,17 +69,17 @@ pub(super) fn has_curve(result: &SizeResult) -> bool {
     result.verdict != Verdict::Void && result.curve.len() >= LEAST_RATES
 }
 
-/// A number besides the cores that changes if a function is switched off.
+/// A number, other than the cores, that changes if a function is switched off.
 struct Other {
     name: &'static str,
     unit: &'static str,
-    /// The unit, in that of the result.
+    /// The unit in terms of the result's unit.
     factor: f64,
-    /// The number with all functions; none if it is not predicted.
+    /// The number with all functions; none if there is no prediction.
     whole: fn(&SizeResult) -> Option<Interval>,
-    /// The saving without a function; none if it is not known.
+    /// The saving without a function; none if it is unknown.
     saved: fn(&SizedFunction) -> Option<Interval>,
-    /// The price of a unit of the result for an hour.
+    /// The price per hour of one unit of the result.
     price: fn(&SizeMoney) -> Option<f64>,
 }
 
@@ -118,11 +118,11 @@ impl Other {
     }
 }
 
-/// The functions on top of what the proxies would use without them; none without a function.
+/// A waterfall of the functions on top of the proxies' use without them; none if there are no functions.
 fn waterfall(result: &SizeResult) -> Option<Waterfall> {
     let mut functions: Vec<&SizedFunction> = result.functions.iter().collect();
     functions.sort_by(|one, other| other.saved_cores.estimate.total_cmp(&one.saved_cores.estimate));
-    // The most expensive have a switch.
+    // Only the most expensive functions have a switch.
     functions.truncate(SizedFunction::MOST_SWITCHED);
     let others: Vec<&Other> = OTHERS.iter().filter(|other| (other.whole)(result).is_some()).collect();
     let part = |function: &&SizedFunction| WaterfallPart {
@@ -148,7 +148,7 @@ fn waterfall(result: &SizeResult) -> Option<Waterfall> {
     })
 }
 
-/// The services with the functions that have a switch; none in a result of an earlier version, and of a graph of very many.
+/// The services with the functions that have a switch; none for a result of an earlier version, and for a very large graph.
 fn graph(result: &SizeResult, functions: &[&SizedFunction]) -> Option<ServiceGraph> {
     let place = |name: &str| result.services.iter().position(|one| one.service == name);
     let call =
@@ -173,14 +173,14 @@ fn graph(result: &SizeResult, functions: &[&SizedFunction]) -> Option<ServiceGra
     })
 }
 
-/// How often a service is called, in words.
+/// How often a service is called, as text.
 fn per_request(calls: f64) -> String {
     let calls = format!("{calls}");
     let noun = if calls == "1" { "call" } else { "calls" };
     format!("{calls} {noun} for each request")
 }
 
-/// The function and where it is performed: one function may be on several edges.
+/// The function with its place, because one function may be on several edges.
 fn name(function: &SizedFunction) -> String {
     let side = match function.side {
         SizeSide::Inbound => "",
@@ -189,8 +189,8 @@ fn name(function: &SizedFunction) -> String {
     format!("{}: {}{side}", function.service, function.function)
 }
 
-/// The rest without functions. The errors of what each saves are not independent of that of the whole, so that half-widths are added,
-/// which is never too narrow.
+/// The whole without some functions. The errors of their savings are not independent of the error of the whole, so half-widths are added,
+/// which never makes the interval too narrow.
 fn without(whole: &Interval, functions: &[&SizedFunction]) -> Interval {
     let all = functions.iter().map(|function| &function.saved_cores);
     all.fold(*whole, |left, saved| Interval {
@@ -200,7 +200,7 @@ fn without(whole: &Interval, functions: &[&SizedFunction]) -> Interval {
     })
 }
 
-/// The cores of all proxies over rates; none with fewer than two rates.
+/// The cores of all proxies by rate; none with fewer than two rates.
 fn curve(result: &SizeResult) -> Option<Series> {
     let point =
         |point: &SizePoint| Point::with_interval(point.rate, &point.cores, cores(&point.cores).with_unit());

@@ -1,4 +1,4 @@
-//! The headline numbers of a sized graph: cores, the time that its proxies add, the rate of its first bottleneck, memory and money.
+//! The headline numbers of a sized graph: cores, added response time, the rate of the first bottleneck, memory and money.
 
 use hoptax_result::{PredictedTime, SizeResult};
 

@@ -1,4 +1,4 @@
-//! The charts of a check of predictions: each composition as measured and as predicted.
+//! The charts of a check of predictions: the measured and the predicted value of each composition.
 
 use hoptax_result::{CheckedComposition, CheckedResponse, CheckedTime, Interval, SizeCheckResult};
 
@@ -7,7 +7,7 @@ use crate::chart::{Chart, IntervalRow, Intervals};
 use crate::document::Section;
 use crate::quantity::Quantity;
 
-/// Compositions that are drawn: a study may have hundreds.
+/// Maximum number of drawn compositions. A study may have hundreds.
 const MOST: usize = 40;
 
 /// The sections of the charts; those without numbers are left out.

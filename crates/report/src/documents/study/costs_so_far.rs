@@ -1,4 +1,4 @@
-//! The costs of a study that still measures, as text for those who follow it from afar.
+//! The costs of a running study, as text for remote observers.
 
 use hoptax_result::StudyResult;
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// The table with its first rows alone, which are the most important ones, at most so many.
+    /// Keeps at most `most` rows, the first and therefore most important ones.
     #[must_use]
     pub fn first_rows(mut self, most: usize) -> Self {
         self.more += self.rows.len().saturating_sub(most);
@@ -32,7 +32,7 @@ impl TextTable {
     }
 }
 
-/// The costs after the complete rounds of a study; none without a cost, and for a timeline, in which no arm is compared with another.
+/// The costs after the complete rounds of a study; none without a cost, and for a timeline, which compares no arms.
 pub fn costs_so_far(result: &StudyResult) -> Option<TextTable> {
     let table = table_so_far(result)?;
     let headings = table.columns.iter().map(|column| column.heading.clone());

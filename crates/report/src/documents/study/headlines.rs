@@ -1,5 +1,5 @@
-//! The headline numbers of a study: what plain proxying takes, what an arm adds at most, how many costs are clear, and how wide the
-//! intervals are.
+//! The headline numbers of a study: the CPU time of plain proxying, the highest cost of an arm, the number of clear costs, and the width of
+//! the intervals.
 
 use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult};
 
@@ -12,7 +12,7 @@ use crate::rows::{Row, arm_level, baselines, unit_name};
 use crate::sittings;
 use crate::table::Cell;
 
-/// The headlines. None without a compared arm, as in a timeline, whose first table is about the phases of each arm.
+/// The headlines. Empty without a compared arm, as in a timeline, whose first table is about the phases of each arm.
 pub(super) fn headlines(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
     unless_void(result.verdict, of_costs(result, rows), || {
         let failed = findings::failed(result);
@@ -25,12 +25,12 @@ fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
     let is_stated = |measure: &CostMeasure| functions(rows).any(|row| row.cost(*measure).is_stated());
     let is_asked = |measure: &CostMeasure| functions(rows).any(|row| row.cost(*measure) != &Cell::Empty);
     let of_cpu = [CostMeasure::CpuShare, CostMeasure::CpuUs];
-    // A share is what arms are compared by; time stands for it where the level that it is a share of is withheld.
+    // Arms are compared by the share. If its level is withheld, the time replaces the share.
     let cpu = of_cpu.into_iter().find(is_stated).or_else(|| of_cpu.into_iter().find(is_asked));
     let times = Some(p50).filter(is_asked);
     let reference = baselines(result).first().copied();
     let plain = |measure: CostMeasure| reference.map(|arm| plain(result, arm, measure));
-    // Without a proxy, there is no CPU time of one.
+    // Without a proxy, there is no CPU time to state.
     let has_proxy = reference.is_some_and(|arm| !arm.hops.is_empty());
     let of_reference = if has_proxy || times.is_none() { CostMeasure::CpuUs } else { p50 };
     let mut all = Vec::new();
@@ -48,7 +48,7 @@ fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
     all
 }
 
-/// The measure of the arm that others are compared with.
+/// The level of the reference arm in a measure.
 fn plain(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Headline {
     let is_of_cpu = measure == CostMeasure::CpuUs;
     let (load, per) = if is_of_cpu {
@@ -67,7 +67,7 @@ fn plain(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Headlin
     Headline::number(format!("{} of {who}", measure.measure().as_str()), number, note)
 }
 
-/// Returns the reason why the level of an arm is not known.
+/// Returns the reason why the level of an arm is unknown.
 fn withheld_by(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> String {
     let load = result.plan.usual_load_name(&arm.id, measure);
     let place = Place { arm: &arm.id, compared_with: None, load, measure: measure.measure() };
@@ -76,7 +76,7 @@ fn withheld_by(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> S
     checks.map_or_else(|| "not measured".to_owned(), |checks| format!("withheld by {checks}"))
 }
 
-/// The most that an arm adds in a measure. Without any interval, the bounds of one arm, or the checks that withhold its cost.
+/// The highest cost of an arm in a measure. If no cost has an interval, the bounds of one arm, or the checks that withhold its cost.
 fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let name = format!("most added {}", measure.measure().as_str());
     let estimate = |row: &Row<'_>| measure.interval(&row.arm.cost).map(|cost| cost.estimate);
@@ -93,7 +93,7 @@ fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
         Cell::Quantity(quantity) => quantity.clone(),
         Cell::Empty | Cell::Text(_) => Quantity::unknown("not measured", unit_name(measure)),
     };
-    // Any of them may add more.
+    // Any of the arms without an interval may add more.
     let lacking = match (most, others) {
         (None, _) | (_, 0) => String::new(),
         (Some(_), others) => format!("; without an interval: {}", counted(others as u64, "arm")),
@@ -101,7 +101,7 @@ fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     Headline::number(name, value, Some(format!("`{}`{lacking}", row.marked())))
 }
 
-/// The number of costs that are above zero, of those that are stated.
+/// The number of stated costs that are above zero.
 fn clear(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     let (stated, clear) = if measure == CostMeasure::ResponseP50Us {
         let stated = functions(rows).filter(|row| row.cost(measure).is_stated()).count();

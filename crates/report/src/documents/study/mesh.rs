@@ -1,4 +1,4 @@
-//! The answer of a measurement in a cluster: what each mesh costs, its functions and the network of pods add, the dearest first.
+//! The answer of a measurement in a cluster: the costs of each mesh, its functions and the pod network, the most expensive first.
 
 use hoptax_result::{CostMeasure, StudyResult};
 
@@ -7,16 +7,16 @@ use crate::quantity::{Basis, Quantity};
 use crate::rows::{Row, baselines, compared_with};
 use crate::table::Cell;
 
-/// A sentence for each arm that is compared with another, and last the level of the arm that is not.
+/// A sentence for each compared arm, and finally the level of the reference.
 pub(super) fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
-    // It has one load.
+    // A measurement of a mesh has a single load.
     let at = result.plan.response_load().map(at_load).unwrap_or_default();
     let compared = rows.iter().filter_map(|row| sentence(result, row, &at));
     compared.chain(baselines(result).first().and_then(|arm| plain(result, arm))).collect()
 }
 
 fn sentence(result: &StudyResult, row: &Row<'_>, at: &str) -> Option<String> {
-    // A function of a mesh is compared with the mesh, which has proxies.
+    // A function of a mesh is compared with the mesh without it, which has proxies.
     let mesh = compared_with(result, row.arm).filter(|other| !other.hops.is_empty());
     let cpu = added(row, CostMeasure::CpuUs).map(|amount| match mesh {
         None => format!("costs {amount} of CPU time per request {at}"),
@@ -30,7 +30,7 @@ fn sentence(result: &StudyResult, row: &Row<'_>, at: &str) -> Option<String> {
     (!parts.is_empty()).then(|| format!("`{}` {}", row.arm.id, parts.join(", and ")))
 }
 
-/// The cost that an arm adds in a measure, as far as it is known; none if it is not measured.
+/// The known part of the cost that an arm adds in a measure; none if it was not measured.
 fn added(row: &Row<'_>, measure: CostMeasure) -> Option<String> {
     match row.cost(measure) {
         Cell::Quantity(Quantity { basis: Basis::Unknown(checks), .. }) => {

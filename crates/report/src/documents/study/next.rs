@@ -8,24 +8,24 @@ use crate::next::Next;
 use crate::numbers::{counted, grouped};
 use crate::probe::{self, Shortened};
 
-/// With fewer rounds than this, the first advice is to measure more.
+/// Below this number of rounds, the first advice is to measure more.
 const FEW_ROUNDS: u32 = 5;
 
-/// How a result was asked for.
+/// How a result was requested.
 #[derive(Clone, Copy)]
 pub(super) enum Asked<'a> {
-    /// As a study: its name or path, and its run folder.
+    /// As a study, with its name or path and its run folder.
     Study { source: &'a str, folder: &'a str },
-    /// As that of a mesh, with these options of a command line.
+    /// As the measurement of a mesh, with these command-line options.
     Mesh { options: &'a str },
 }
 
-/// The next step. A stored result does not say how it was asked for, so its study is named by its name, and measured anew instead of
-/// resumed.
+/// The next step. A stored result does not record how it was requested, so the command has the name of its study, and measures it anew
+/// instead of resuming it.
 pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
     let plan = &result.plan;
     if result.environment.cluster.is_some() {
-        // A stored result does not have the image of the program, which every measurement of a mesh names.
+        // A stored result does not record the image of hoptax, which every measurement of a mesh needs.
         let options = match asked {
             Some(Asked::Mesh { options }) => options,
             _ => "--image IMAGE",

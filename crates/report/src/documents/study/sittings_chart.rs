@@ -1,4 +1,4 @@
-//! The chart of several sittings: the cost of each arm over all of them, and as each sitting has it.
+//! The chart of several sittings: the cost of each arm, combined and by sitting.
 
 use hoptax_result::{CostMeasure, SittingArm, SittingCost, SittingsResult};
 
@@ -7,10 +7,10 @@ use crate::document::Section;
 use crate::quantity::Quantity;
 use crate::sittings::{CPU, scaled};
 
-/// Numbers that are drawn: with more, only those over all sittings are.
+/// Maximum number of drawn numbers. If there are more, only the combined costs are drawn.
 const MOST: usize = 120;
 
-/// The costs in the first measure of CPU time that any arm has one in; none without one.
+/// The costs in the first measure of CPU time in which any arm has one; none without one.
 pub(super) fn chart(result: &SittingsResult) -> Option<Section> {
     let (measure, mut arms) = CPU.into_iter().find_map(|measure| {
         let of_arm = |arm| Some((arm, cost(arm, measure)?));

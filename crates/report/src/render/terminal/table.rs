@@ -1,4 +1,4 @@
-//! A table on a terminal, as wide and as long as there is room.
+//! A table on a terminal, fitted to the available width and length.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,29 @@ use crate::style::Paint;
 use crate::table::{Cell, Row, Table, short_name};
 use hoptax_text::controls::written_out;
 
-/// The narrowest column of words that are wrapped.
+/// Minimum width of a wrapped column of words.
 const NARROWEST: usize = 24;
-/// Text in place of the mark of an uncertain sign. A space at the end of a cell would be trimmed.
+/// Placeholder for the mark of an uncertain sign. Ordinary spaces at the end of a cell would be trimmed.
 const NO_MARK: &str = "\u{a0}\u{a0}";
 
-/// The names without the middle of long ones; unchanged if two would be the same.
+/// Names with the middle of long ones removed; unchanged if this would make two equal.
 fn short_names(names: Vec<String>) -> Vec<String> {
     let short: Vec<String> = names.iter().map(|name| short_name(name)).collect();
     let distinct: BTreeSet<&String> = short.iter().collect();
     if distinct.len() == short.len() { short } else { names }
 }
 
-/// The most rows of a table.
+/// The maximum number of rows of a table.
 #[derive(Clone, Copy)]
 pub(super) struct MostRows<'a> {
-    /// Their number, with the line for the rest.
+    /// Number of lines for rows, including the line for the rest.
     pub(super) rows: usize,
     /// The option that prints the rest.
     pub(super) details: &'a str,
 }
 
-/// The table with as many columns as fit, and with at most `most` lines of rows, among them the line for the rest, which names what prints
-/// it.
+/// The table with as many columns as fit and at most `most` lines of rows. These include the line for the rest, which names the option that
+/// prints all.
 pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> String {
     let all = table.rows.len();
     let mut table = table.clone();
@@ -42,7 +42,7 @@ pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> S
     let mut left_out: Vec<String> = Vec::new();
     let excess = loop {
         let excess = width(&table).saturating_sub(usize::from(style.width));
-        // A column in which the rows that are shown state nothing makes room first.
+        // Columns without a value in the visible rows are dropped first.
         let is_vacant = |place: usize| {
             table.rows.iter().all(|row| row.cells.get(place).is_none_or(|cell| !cell.is_stated()))
         };
@@ -81,7 +81,7 @@ pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> S
     text
 }
 
-/// Leaves no text in the table that commands a terminal.
+/// Removes text from the table that would control the terminal.
 fn make_inert(table: &mut Table) {
     table.names = written_out(&table.names);
     for column in &mut table.columns {
@@ -97,7 +97,7 @@ fn make_inert(table: &mut Table) {
     }
 }
 
-/// Leaves the first rows that fit into `most` lines, of which the last is for the rest of `all` rows if there is a rest.
+/// Keeps the first rows that fit into `most` lines. If some of `all` rows do not fit, the last line is for the rest.
 fn cut(table: &mut Table, most: usize, all: usize) {
     let lines: usize = table.rows.iter().map(lines_of).sum();
     if table.rows.len() == all && lines <= most {
@@ -109,12 +109,12 @@ fn cut(table: &mut Table, most: usize, all: usize) {
     table.rows.truncate(fitting);
 }
 
-/// The lines of a row: those of its cell with the most.
+/// Number of lines of a row, which is that of its highest cell.
 fn lines_of(row: &Row) -> usize {
     row.cells.iter().map(|cell| cell.text().lines().count()).max().unwrap_or(1).max(1)
 }
 
-/// Wraps the widest column of words, so that lines are shorter by `excess` columns, as far as its own lines do not get too short.
+/// Wraps the widest column of words to shorten the lines by `excess` columns, but not below its minimum width.
 fn wrap(table: &mut Table, excess: usize, style: Style) {
     let own = |place: usize| {
         let cells = table.rows.iter().filter_map(|row| row.cells.get(place));
@@ -130,7 +130,7 @@ fn wrap(table: &mut Table, excess: usize, style: Style) {
     }
 }
 
-/// The columns of its longest line.
+/// Width of its longest line, in columns.
 fn width(table: &Table) -> usize {
     render(table).iter().map(|line| line.chars().count()).max().unwrap_or(0)
 }
@@ -142,7 +142,7 @@ fn render(table: &Table) -> Vec<String> {
         .load_style(presets::NOTHING)
         .set_header(header.chain(table.columns.iter().map(|column| column.heading.clone())));
     let names = short_names(table.rows.iter().map(|row| row.name.clone()).collect());
-    // Numbers stay below each other where some of a column have a mark behind them.
+    // Keep numbers aligned if some in a column have a mark after them.
     let has_mark =
         |place: usize| table.rows.iter().any(|row| row.cells.get(place).is_some_and(Cell::has_mark));
     let marked: Vec<bool> = (0..table.columns.len()).map(has_mark).collect();

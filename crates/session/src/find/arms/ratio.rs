@@ -1,12 +1,12 @@
-//! The ratios of the rates of arms, over the rounds that found both.
+//! The ratios of the rates of arms, over the rounds that found both rates.
 
 use hoptax_result::{FindState, FoundArm, Interval};
 use hoptax_stats::{RatioRound, ratio_over_rounds};
 
-/// A ratio is known if at most one in this many rounds found no rate.
+/// A ratio is reported if at most one round in this many found no rate.
 const FEWEST_PER_LOST: usize = 4;
 
-/// Adds to each arm but the first its ratio to the first, or the reason why it has none.
+/// Adds to each arm except the first its ratio to the first, or the reason why there is none.
 pub(super) fn with_ratios(mut arms: Vec<FoundArm>, confidence: f64) -> Vec<FoundArm> {
     let Some(first) = arms.first().cloned() else { return arms };
     for arm in arms.iter_mut().skip(1) {
@@ -18,7 +18,7 @@ pub(super) fn with_ratios(mut arms: Vec<FoundArm>, confidence: f64) -> Vec<Found
     arms
 }
 
-/// The ratio of an arm to the first, or why it is not known.
+/// The ratio of an arm to the first, or the reason why it is unknown.
 fn ratio(first: &FoundArm, arm: &FoundArm, confidence: f64) -> Result<Interval, String> {
     for one in [first, arm] {
         if !matches!(one.found.state, FindState::Found | FindState::Bounded) {

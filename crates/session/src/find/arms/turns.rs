@@ -27,7 +27,7 @@ use crate::update::{Say, Update};
 const NO_TIME: &str = "half of --budget is for the searches, and leaves no time for one trial of each arm";
 /// The share of the time limit that the searches may use; the rest is for the rounds.
 const SHARE_OF_SEARCHES: f64 = 0.5;
-/// Time limit of the last responses of the last trial.
+/// Time limit for the last responses of the last trial.
 const LAST_RESPONSES: Duration = Duration::from_secs(5);
 
 /// Results of the searches and of the rounds.
@@ -100,7 +100,7 @@ impl ArmSearch {
 }
 
 impl<'a> Turns<'a> {
-    /// Prepares searches on the arms of `plan`: `time` is their budget, and `expected` is the time that they take if trials agree.
+    /// Prepares searches on the arms of `plan`. `time` is their budget; `expected` is the time that they take if their trials agree.
     pub(super) fn new(
         plan: &'a Plan,
         options: &'a Options<'a>,
@@ -203,7 +203,7 @@ impl<'a> Turns<'a> {
         Ok(true)
     }
 
-    /// Searches briefly near the rates that were found, again and again, each time with processes that were started again.
+    /// Repeats short searches near the rates found so far, each time with restarted processes.
     fn rounds(&mut self, live: &mut Live<'_>, near: &[Option<f64>]) -> Result<FindEnd, Failure> {
         let mut longest = Duration::ZERO;
         let max = self.options.max_rate.unwrap_or(MAX_RATE);
@@ -283,7 +283,8 @@ impl<'a> Turns<'a> {
         Ok(if searches.iter().any(is_late) { FindEnd::Budget } else { FindEnd::Complete })
     }
 
-    /// The state of these searches, of which a part runs now. In rounds, the rates are those that the whole searches found.
+    /// The state of the searches for the live view; `now` describes the step in progress. During rounds, it shows the rates that the whole
+    /// searches found.
     fn state(&self, searches: &[Option<&mut ArmSearch>], now: String) -> live::Search {
         let known = |(arm, search): (usize, &ArmSearch)| {
             Some(known_rate(self.name_of(arm), &search.result()?, &search.limits))
@@ -340,7 +341,7 @@ impl<'a> Turns<'a> {
                 ..spec
             }
         };
-        // After a closed loop and a trial that failed, the arm may still be busy.
+        // The arm may still be busy after a closed loop or a failed trial.
         let settle = |result: &LoadResult| {
             let is_busy = rate.is_none() || !hold(&try_all(objectives, result));
             if is_busy { self.settings.settle } else { Duration::ZERO }

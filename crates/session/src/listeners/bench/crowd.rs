@@ -1,4 +1,4 @@
-//! Requests at a time, of which the server answers none: how many arrive, wait and are refused.
+//! Many requests in flight at once, which the server does not answer: how many arrive, wait and are refused.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use hoptax_listeners::check::{Answer, Course, Crowd, Seen, Variant};
 use super::{Bench, CLEAR, POLL, head, micros, note, sent};
 use crate::listeners::client::{Connection, Lost, Response};
 
-/// The most requests of a crowd, with those of a share that go elsewhere.
+/// Maximum number of requests of a crowd, including those that a traffic share sends elsewhere.
 const MOST_OF_CROWD: u32 = 15_000;
-/// Times for which a crowd is watched after the last change: if the expected numbers have arrived and were refused; if, besides, a traffic
-/// share may send some elsewhere, where they are answered; and if some are still missing.
+/// How long a crowd is watched after the last change: if the expected numbers have arrived and were refused; the same with a traffic share,
+/// which may send some elsewhere, where they are answered; and if some are still missing.
 const SETTLES: Duration = Duration::from_millis(100);
 const SETTLES_BY_SHARE: Duration = Duration::from_millis(700);
 const MISSING: Duration = Duration::from_secs(2);
 
 impl Bench<'_> {
-    /// Requests at a time. Those that are to arrive are sent one after the other, because each waits for its connection for a moment, and
-    /// only so many may wait.
+    /// Sends requests that are in flight at once. Those that should arrive are sent one after the other: each waits briefly for its
+    /// connection, and only a limited number may wait.
     pub(super) fn crowd(&self, course: &Course, crowd: &Crowd) -> Seen {
         let mut seen = Seen::default();
         let mark = self.mark(Some(&course.cluster), Answer::Silence);
@@ -57,7 +57,7 @@ impl Bench<'_> {
         while seen.response.is_none() && !self.interrupt.is_requested() {
             let refused: u32 = seen.statuses.values().sum();
             let missing = (crowd.all() as usize).saturating_sub(open.len() + refused as usize);
-            // Further requests replace those that went elsewhere.
+            // Replace requests that went elsewhere.
             open.extend((0..missing).map_while(|_| send(&mut seen)));
             sweep(course, &mut open, &mut seen);
             let arrived = self.servers.arrived_so_far(&mark);
@@ -77,21 +77,21 @@ impl Bench<'_> {
             thread::sleep(50 * POLL);
         }
         seen.took_us = micros(began.elapsed());
-        // Before their clients end: each end lets one that waits arrive.
+        // Take the arrivals before the clients close: each closed connection lets a waiting request arrive.
         seen.arrivals = self.servers.arrived(&mark);
         drop(open);
-        // The proxy now ends the requests in flight.
+        // The proxy ends the requests in flight now.
         thread::sleep(CLEAR);
         seen
     }
 }
 
-/// True for the response to a request that a traffic share sent to another cluster, where all requests are answered with 200.
+/// True if a response comes from another cluster, to which a traffic share sent the request. There, all requests are answered with 200.
 fn is_elsewhere(course: &Course, response: &Result<Response, Lost>) -> bool {
     course.share < 100 && response.as_ref().is_ok_and(|response| response.status == 200)
 }
 
-/// Takes the requests of a crowd that have a response, and notes those that did not go elsewhere.
+/// Removes the requests of a crowd that have a response, and records the responses that did not come from elsewhere.
 fn sweep(course: &Course, open: &mut Vec<Connection>, seen: &mut Seen) {
     open.retain_mut(|connection| match connection.response_now() {
         None => true,

@@ -1,4 +1,4 @@
-//! Requests that one of two servers fails until it is left out, and then until it gets one again.
+//! Requests to a cluster of two servers: one fails requests until Envoy ejects it, and then requests follow until it gets one again.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,13 +7,13 @@ use hoptax_listeners::check::{Answer, Course, Ejected, Seen, Variant};
 
 use super::{Bench, LATE, PATIENCE, is_here, micros, single};
 
-/// Requests in a row that go to the other server when one is left out.
+/// Number of consecutive requests that the other server must get for the first to count as ejected.
 const IN_A_ROW: u32 = 20;
-/// The time between requests while the server is left out.
+/// Time between requests while the server is ejected.
 const PACE: Duration = Duration::from_millis(10);
 
 impl Bench<'_> {
-    /// Sends requests until the server has failed `failures` of them or gets no more, and then until it gets one again.
+    /// Sends requests until the server has failed `failures` of them or is ejected, and then until it gets one again.
     pub(super) fn ejection(
         &self,
         course: &Course,
@@ -26,7 +26,7 @@ impl Bench<'_> {
         let mut elsewhere = 0;
         let mut since = Instant::now();
         while failed < failures && elsewhere < IN_A_ROW && !self.interrupt.is_requested() {
-            // Envoy counts the time from a moment after this one.
+            // Taken before the request, because Envoy's clock starts after it.
             let sent = Instant::now();
             if self.goes_here(course, &Answer::Failure(503, None), &mut seen) {
                 since = sent;
@@ -55,7 +55,8 @@ impl Bench<'_> {
         seen
     }
 
-    /// Sends a request that the first server of a cluster answers with `answer`. Returns true if that server gets it, not the second one.
+    /// Sends a request that the first server of a cluster answers with `answer`. Returns true if that server receives it, not the second
+    /// one.
     fn goes_here(&self, course: &Course, answer: &Answer, seen: &mut Seen) -> bool {
         let mark = self.mark(Some(&course.cluster), answer.clone());
         let destination = self.destination(Variant::Doubled, course);

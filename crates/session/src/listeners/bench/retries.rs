@@ -1,4 +1,4 @@
-//! Requests whose first tries fail, beside others that are not answered: how many are tried again.
+//! Requests whose first tries fail, beside others that get no answer: how many are retried.
 
 use std::thread;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use super::{Bench, CLEAR, head, micros, note, sent};
 use crate::listeners::client::Connection;
 
 impl Bench<'_> {
-    /// Requests, one after the other: each ends, or waits for the response to its second try, before the next is sent.
+    /// Sends requests one after the other. Each ends, or waits for the response to its retry, before the next is sent.
     pub(super) fn retries(&self, course: &Course, retries: &Retries) -> Seen {
         let mut seen = Seen::default();
         let began = Instant::now();
@@ -49,7 +49,7 @@ impl Bench<'_> {
             seen.arrivals.extend(self.servers.arrived(mark));
         }
         drop(open);
-        // The proxy now ends the requests in flight.
+        // The proxy ends the requests in flight now.
         thread::sleep(CLEAR);
         seen
     }

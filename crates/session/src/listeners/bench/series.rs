@@ -1,4 +1,4 @@
-//! Requests one after the other, as fast as they are answered or at a pace.
+//! Sequential requests, as fast as they are answered or at a given pace.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::{Bench, CLEAR, PATIENCE, head, micros, note};
 use crate::listeners::client::{Connection, Lost, Response};
 
 impl Bench<'_> {
-    /// Requests one after the other on one connection, or on the next if it ends.
+    /// Sends requests one after the other on one connection, and on a new one whenever it ends.
     pub(super) fn series(&self, course: &Course, series: &Series) -> Seen {
         let mut seen = Seen::default();
         thread::sleep(Duration::from_micros(series.pause_us));
@@ -18,7 +18,7 @@ impl Bench<'_> {
         let request = head(course, &mark, "");
         let mut connection = None;
         for number in 0..series.requests {
-            // Requests that are late are sent at once, so that a stall changes their number by little.
+            // Late requests are sent at once, so that a stall hardly changes their number.
             let due_us = u64::from(number) * series.pace_us;
             let wait_us = due_us.saturating_sub(micros(began.elapsed()));
             thread::sleep(Duration::from_micros(wait_us));
@@ -39,7 +39,7 @@ impl Bench<'_> {
         seen.took_us = micros(began.elapsed());
         drop(connection);
         (seen.arrivals, seen.places) = self.servers.arrived_in_places(&mark);
-        // Servers now close the connections that they kept; a request must not meet that.
+        // Servers close the connections that they kept now. Wait, so that no later request meets this.
         thread::sleep(CLEAR);
         seen
     }

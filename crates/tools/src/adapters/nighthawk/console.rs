@@ -1,4 +1,4 @@
-//! The output of Nighthawk for the console: a table of percentiles for each statistic, and a table of counters.
+//! Nighthawk's console output: a table of percentiles for each statistic, and a table of counters.
 
 use hoptax_result::{CountRange, Latency};
 
@@ -10,8 +10,7 @@ use crate::text::time_us;
 /// The heading of the latency of requests.
 const LATENCY: &str = "Request start to response end";
 
-/// The line of a text that shows that it is in this form: only this one has a table that begins with these words. A log may put others
-/// before them.
+/// The line by which this format is recognised: no other format has a table that begins with these words. Log lines may precede it.
 pub(super) fn line(text: &str) -> Option<usize> {
     let is_header = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -20,7 +19,7 @@ pub(super) fn line(text: &str) -> Option<usize> {
     (1..).zip(text.lines()).find(|(_, line)| is_header(line)).map(|(number, _)| number)
 }
 
-/// Reads it. It holds neither the target nor the load.
+/// Reads the output, which states neither the target nor the load.
 pub(super) fn read(text: &str) -> Result<Reported, String> {
     let run = Run::only(text, &["Nighthawk - A layer 7", "Request start to response end", "Counter "])?;
     let sections: Vec<Section> = sections(text);
@@ -65,7 +64,7 @@ pub(super) fn read(text: &str) -> Result<Reported, String> {
 struct Section {
     name: String,
     samples: u64,
-    /// Names of the summary and their values, us.
+    /// Names and values in the summary, us.
     summary: Vec<(String, f64)>,
     /// Percentiles from 0 to 1, ascending, and their values, us.
     percentiles: Vec<(f64, f64)>,
@@ -77,7 +76,7 @@ impl Section {
     }
 }
 
-/// The statistics with times. Sizes have numbers without a unit, so they have no summary and are left out.
+/// The statistics with times. Statistics of sizes are left out, because their numbers have no unit.
 fn sections(text: &str) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for line in text.lines() {

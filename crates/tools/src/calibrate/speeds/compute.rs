@@ -1,8 +1,7 @@
 //! Work in user space: small loops that represent the computations of a proxy.
 //!
-//! Each is bound by another resource: branches, bytes, multiplications, the first-level cache, the latency of the
-//! higher cache levels, the allocator, the copy bandwidth. None of them enters the kernel, except where the allocator
-//! does.
+//! Each is bound by a different resource: branches, bytes, multiplications, the first-level cache, the latency of the higher cache levels,
+//! the allocator, the copy bandwidth. None of them enters the kernel, except where the allocator does.
 
 use std::hint::black_box;
 use std::io;

@@ -1,8 +1,7 @@
 //! Work in user space whose code exceeds the instruction caches.
 //!
-//! A proxy executes some hundred thousand instructions per request, most of them once, so it waits for instruction
-//! fetches and mispredicted branches. Loops that stay in a cache do not show that, and machines differ in it by another
-//! factor.
+//! A proxy executes some hundred thousand instructions per request, most of them once, so it waits for instruction fetches and mispredicted
+//! branches. Loops that stay in a cache do not show these waits, by which machines differ by a factor of their own.
 
 use std::hint::black_box;
 

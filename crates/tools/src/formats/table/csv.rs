@@ -5,10 +5,10 @@ use hoptax_result::LoadResult;
 
 use super::{Bin, Judgement, NAMES, NUMBERS, SHARE, distribution, lacks};
 
-/// Reads the distribution with this name, or the only one, from a table that had this format.
+/// Reads the distribution with this name, or the only one. `format` is the original format of the table.
 ///
 /// # Errors
-/// When it is no such table, or it is not clear which distribution is meant: the reason.
+/// The reason, when it is not such a table, or when the selection is ambiguous.
 pub(in super::super) fn read(format: &str, text: &str, name: Option<&str>) -> Result<LoadResult, String> {
     let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| error.to_string())?.clone();

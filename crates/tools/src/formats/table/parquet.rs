@@ -5,13 +5,12 @@ use csv::Writer;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
-/// The table in a Parquet file as CSV, with the names of its columns in the first line. A null becomes an empty field.
+/// Converts a Parquet file to CSV, with the names of its columns in the first line. A null becomes an empty field.
 ///
-/// The library panics on some damaged files, and allocates the sizes that they state. Call this in a process that may end, with a limit on
-/// its memory.
+/// The library panics on some damaged files, and allocates any size that they state. Call this in a separate process with a memory limit.
 ///
 /// # Errors
-/// When it is no such file: the reason.
+/// The reason, when it is not a Parquet file.
 pub fn csv_of_parquet(file: Vec<u8>) -> Result<String, String> {
     let file = SerializedFileReader::new(Bytes::from(file)).map_err(|error| error.to_string())?;
     let columns = file.metadata().file_metadata().schema_descr().columns();
@@ -26,7 +25,7 @@ pub fn csv_of_parquet(file: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
-/// A value, with as many digits as tell it from all others.
+/// A value with enough digits to distinguish it from all others.
 fn text(field: &Field) -> String {
     match field {
         Field::Null => String::new(),

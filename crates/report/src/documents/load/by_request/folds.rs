@@ -1,4 +1,4 @@
-//! What is behind the row of each request: its times, over time and in all, and its responses per second.
+//! The details behind the row of each request: its response times over the record and in total, and its responses per second.
 
 use hoptax_result::{Histogram, LoadResult, NamedRequests, RequestHistograms, TimeOf};
 
@@ -13,7 +13,7 @@ use crate::histograms::{binned, recorded};
 use crate::numbers::count;
 use crate::table::{Cell, Column, Row, Table};
 
-/// The percentiles by which a reader chooses a request.
+/// The percentiles in the summary of a fold.
 const IN_WORDS: [f64; 2] = [50.0, 99.0];
 
 /// The requests of one name, and their times.
@@ -23,7 +23,7 @@ struct Named<'a> {
     parts: Vec<Part>,
 }
 
-/// A fold for each request that was answered; none without any.
+/// A fold for each answered request; none if there are none.
 pub(super) fn folds(result: &LoadResult) -> Option<Block> {
     let histograms = result.histograms.as_ref()?;
     let rows = result.by_request.iter();
@@ -52,7 +52,7 @@ fn named<'a>(
     (!times.is_empty()).then_some(Named { row, times, parts })
 }
 
-/// The ends of the axis on which all distributions can be compared, us.
+/// The limits of an axis on which all distributions can be compared, us.
 fn ends(all: &[Named<'_>]) -> (f64, f64) {
     let bins = || all.iter().flat_map(|one| binned(&one.times));
     let from = bins().map(|bin| bin.from).reduce(f64::min).unwrap_or_default();
@@ -71,7 +71,7 @@ fn fold(result: &LoadResult, of: &Named<'_>, ends: (f64, f64)) -> Fold {
     }
 }
 
-/// Its responses, its median and its tail, and what became of the others.
+/// Its number of responses, its median and its tail, and the outcomes of its other requests.
 fn words(row: &NamedRequests) -> String {
     let answered = format!("{} answered", count(row.book.answered));
     let times = IN_WORDS
@@ -85,7 +85,7 @@ fn words(row: &NamedRequests) -> String {
     all.join(", ")
 }
 
-/// All that is known of its response time, in one row.
+/// All numbers of its response time, in one row.
 fn table(of: &NamedRequests) -> Table {
     let statistic = |what: TimeOf| Cell::from(cell(of.response.known(&of.bounds, what), of.response.count));
     let first = [("min", TimeOf::Min), ("mean", TimeOf::Mean)];
@@ -99,7 +99,7 @@ fn table(of: &NamedRequests) -> Table {
     Table::new(format!("{}: response time, us", of.name), "us", columns, [Row::new("response time", cells)])
 }
 
-/// Responses per second over the recorded time; none of a load with stages.
+/// Responses per second over the recorded time; none for a load with stages.
 fn rates(result: &LoadResult, parts: &[Part]) -> Option<Series> {
     let point = |part: &Part| {
         let responses: u64 = part.times.iter().map(|time| time.count).sum();
