@@ -24,8 +24,8 @@ use super::subject::Subject;
 use super::subjects::Subjects;
 use super::{RunError, Setting, caller, external, rate, statistics};
 
-/// The first part of an open slice is not recorded, one part in this number: the proxy's caches are cold after other arms ran, and its
-/// queue is empty. At 90 % of the capacity, a queue of requests of 60 us needs some 20 ms to reach its usual length.
+/// One part in this many at the start of an open slice is not recorded: the proxy's caches are cold after other arms ran, and its queue is
+/// empty. At 90 % of the capacity, a queue of requests of 60 us needs some 20 ms to reach its usual length.
 const LEAD_IN_SHARE: u32 = 5;
 /// The longest such part.
 const LONGEST_LEAD_IN: Duration = Duration::from_millis(50);
