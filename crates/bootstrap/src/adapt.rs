@@ -1,7 +1,7 @@
 //! Adapts a configuration to a lab: every address, file and secret is replaced, and each replacement is listed.
 //!
-//! The passes change one tree in turn. A pass that removes a node leaves null, so that pointers stay those of the
-//! configuration as read; [`Adapted::bootstrap`] drops the nulls.
+//! The passes change the same tree one after another. A pass that removes a node leaves null, so that pointers remain valid;
+//! [`Adapted::bootstrap`] drops the nulls.
 
 mod addresses;
 mod clusters;
@@ -75,11 +75,11 @@ pub struct Replacement {
     pub what: String,
     /// Its replacement, or `removed` with the reason.
     pub with: String,
-    /// True for an extension that was removed because it cannot run in a lab: no number contains it.
+    /// True for an extension that was removed because it cannot run in a lab. No number includes its cost.
     pub cannot_run: bool,
 }
 
-/// Problem of a server in the settings of code that is not Envoy's.
+/// Problem with a server in the settings of code that is not part of Envoy.
 const SERVER_OF_CODE: &str = "code that is not Envoy's may connect to this server, and only that code knows what can stand for it: \
      change it to a loopback address, or leave the extension out of the file";
 /// Replacement of an extension that Envoy lacks.
@@ -154,7 +154,7 @@ pub struct Copied {
 struct Context<'a> {
     lab: &'a Lab,
     configuration: &'a Configuration,
-    /// Reads a certificate, a key set or a secret of the user, for its kind or its length; none if it cannot.
+    /// Reads a user's certificate, key set or secret, to determine its kind or length; none if it cannot be read.
     read: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     tree: Value,
     replacements: Vec<Replacement>,
@@ -182,7 +182,7 @@ impl Configuration {
             listeners: Vec::new(),
             masks: Masks::default(),
         };
-        // The passes before that of secrets quote addresses in the list.
+        // Passes before the one for secrets quote addresses in the list of replacements.
         context.know_users_of_urls();
         for pass in PASSES {
             pass(&mut context);
@@ -211,10 +211,10 @@ impl Configuration {
 }
 
 impl Adapted {
-    /// Checks the settings of extensions that do not come with Envoy, once those that this Envoy lacks are removed.
+    /// Checks the settings of extensions that are not part of Envoy, after those that this Envoy lacks have been removed.
     ///
     /// # Errors
-    /// Servers on other machines that they name.
+    /// The servers on other machines that the settings name.
     pub fn check_extensions(&self) -> Result<(), Problems> {
         let found = addresses_of_code(&self.tree, Code::Extension).into_iter();
         let problem =
@@ -223,11 +223,11 @@ impl Adapted {
         if problems.is_empty() { Ok(()) } else { Err(Problems::new(problems)) }
     }
 
-    /// The listener that `wanted` names: the one of this name, or the only one whose name begins so. Control planes append
-    /// addresses to names, as Consul in `public_listener:127.0.0.1:21001`. All listeners if nothing is wanted.
+    /// The listener that `wanted` names: the one with this name, or the only one whose name begins with it. Control planes append addresses
+    /// to names, like Consul in `public_listener:127.0.0.1:21001`. All listeners if `wanted` is None.
     ///
     /// # Errors
-    /// A message with the names of the listeners, if none is meant, or several.
+    /// A message with the names of the listeners, if no listener or several match.
     pub fn named_listeners(&self, wanted: Option<&str>) -> Result<&[Listener], String> {
         let Some(wanted) = wanted else { return Ok(&self.listeners) };
         if let Some(exact) = self.listeners.iter().find(|listener| listener.name == wanted) {
@@ -254,7 +254,7 @@ impl Adapted {
         }
     }
 
-    /// The whole as a bootstrap of Envoy.
+    /// The complete bootstrap of Envoy.
     pub fn bootstrap(&self) -> Value {
         tree::compact(&self.tree)
     }
@@ -271,7 +271,7 @@ impl Adapted {
         self.tree.pointer(pointer).is_some_and(|node| !node.is_null())
     }
 
-    /// Removes nodes; the pointers of all others stay.
+    /// Removes nodes; the pointers of all others remain valid.
     pub fn remove<'p>(&mut self, pointers: impl IntoIterator<Item = &'p String>) {
         tree::remove_all(&mut self.tree, pointers);
     }
@@ -281,8 +281,8 @@ impl Adapted {
         self.origins.place(pointer)
     }
 
-    /// A file to copy without the secrets that it states beside their names, or that the configuration states, too, and without
-    /// commands for variables of the environment. Files that are no text stay as they are.
+    /// The content of a file to copy, without secrets that it states next to their names or that are also in the configuration, and without
+    /// commands for environment variables. Binary files are unchanged.
     pub fn without_secrets(&self, bytes: Vec<u8>) -> Vec<u8> {
         match String::from_utf8(bytes) {
             Ok(text) => {
@@ -348,7 +348,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the content of a data source of the user; None if it cannot be read.
+    /// Returns the content of a user's data source; None if it cannot be read.
     fn content(&self, source: &Value) -> Option<Vec<u8>> {
         let of = |key: &str| source.get(key).and_then(Value::as_str);
         let content = match (of("filename"), of("inline_string"), of("inline_bytes")) {
@@ -365,7 +365,7 @@ impl Context<'_> {
         self.problems.push(Problem { place, message: message.to_owned() });
     }
 
-    /// Learns the user information of all URLs.
+    /// Collects the user information of all URLs as secrets.
     fn know_users_of_urls(&mut self) {
         let masks = &mut self.masks;
         tree::walk(&self.tree, "", &mut |_, node| {
@@ -376,7 +376,7 @@ impl Context<'_> {
         });
     }
 
-    /// Removes secrets from the lists, which quote paths, names and addresses. Pointers have keys of mappings.
+    /// Removes secrets from the lists, which quote paths, names and addresses. Pointers contain keys of mappings, which may be secret too.
     fn sweep_lists(&mut self) {
         let masks = &mut self.masks;
         let mut swept = |text: &mut String| {
@@ -412,12 +412,12 @@ fn socket_address(address: SocketAddr) -> Value {
     json!({"socket_address": {"address": address.ip().to_string(), "port_value": address.port()}})
 }
 
-/// An address of the lab for a list of replacements. Before the servers run, their ports are not known.
+/// An address of the lab for a list of replacements, without a port if the server does not run yet.
 fn described_server(address: SocketAddr, role: &str) -> String {
     if address.port() == 0 { role.to_owned() } else { format!("{address}, {role}") }
 }
 
-/// An address of the user for a list of replacements: `host:port`, a path, or the name of an internal listener.
+/// A user's address for a list of replacements: `host:port`, a path, or the name of an internal listener.
 fn described_address(address: &Value) -> String {
     let text = |pointer| tree::text(address, pointer);
     let port = address.pointer("/socket_address/port_value").map(Value::to_string);

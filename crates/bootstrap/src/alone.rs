@@ -1,5 +1,5 @@
-//! A configuration of somebody who may not read files of this machine or run programs on it: code that it brings, and paths that Envoy
-//! itself would open. It finds what is known here, and is no sandbox. Files that the passes of `adapt` know are those of
+//! Finds code, and paths that Envoy itself would open, in the configuration of a user who may not read files of this machine or run
+//! programs on it. It finds only known cases, and is not a sandbox. Files that the passes of `adapt` know are in
 //! [`crate::LabFiles::copies`].
 
 use serde_json::Value;
@@ -9,17 +9,17 @@ use crate::names::is_field;
 use crate::place::Problem;
 use crate::tree::{is_within, last_step, message, walk};
 
-/// Parts of the types of extensions that run code of the configuration, or of a file that it names. Scripts have the library `os` of Lua;
-/// modules are code of the machine, as precompiled WebAssembly is.
+/// Parts of the types of extensions that run code in the configuration, or in a file that it names. Lua scripts can use the library `os`;
+/// dynamic modules and precompiled WebAssembly are machine code.
 const CODE: [&str; 5] = [".lua.", ".wasm.", ".golang.", ".dynamic_modules.", ".dynamic_module."];
 /// Parts of the types of extensions that read files of the machine or its environment, or put programs into its kernel.
 const READING: [&str; 3] =
     [".formatter.file_content.", ".socket_interface.sockmap.", ".common_inputs.environment_variable."];
-/// Commands of formats that read files or variables. Those of variables are replaced where formats are known.
+/// Format commands that read files or environment variables. Commands for variables are replaced in known formats.
 const COMMANDS: [&str; 2] = ["%FILE_CONTENT(", "%ENVIRONMENT("];
-/// The end of the name of an option with which the names of extensions stand for their types.
+/// The end of the name of an option that makes Envoy find extensions by name instead of by type.
 const BY_NAME: &str = "no_extension_lookup_by_name";
-/// Fields with a path that Envoy or a library of it opens, and that no pass replaces.
+/// Fields with a path that Envoy or one of its libraries opens, and that no pass replaces.
 const PATHS: [&str; 8] = [
     "subject_token_path",
     "actor_token_path",
@@ -42,7 +42,7 @@ const SOURCES: [&str; 8] = [
     "source",
 ];
 
-/// Why a configuration that is somebody else's may not have a node.
+/// Reasons why an untrusted configuration may not have a node.
 const RUNS_CODE: &str =
     "an extension runs code that comes with the configuration, and code may do anything that its user may";
 const READS: &str = "an extension or a format would read files of this machine or its environment";
@@ -54,7 +54,7 @@ const NOT_CHECKED: &str =
     "the settings of an extension are inside of `metadata`, where fields are not checked";
 
 impl Adapted {
-    /// Every node with which the proxy would run code that is not Envoy's, or open a file outside of its lab.
+    /// Every node that would make the proxy run code that is not part of Envoy, or open a file outside of its lab.
     pub fn reaching_out(&self) -> Vec<Problem> {
         let mut found: Vec<(String, &str)> = Vec::new();
         walk(&self.tree, "", &mut |pointer, node| {
@@ -96,16 +96,16 @@ fn why(pointer: &str, node: &Value) -> Option<&'static str> {
     }
 }
 
-/// The type that a node states, in lower case: that of a message, or one of Envoy in a text, wherever that stands. Fields of messages that
-/// others wrap may have names that are not known here.
+/// The type that a node states, in lower case: the type of a message, or an Envoy type in a text anywhere, because wrapped messages may
+/// have fields with unknown names.
 fn stated_type(node: &Value) -> String {
     let Some(text) = node.as_str() else { return message(node).of.to_ascii_lowercase() };
     let of = last_step(text).to_ascii_lowercase();
     if of.starts_with("envoy.") { of } else { String::new() }
 }
 
-/// True if a node is inside of `metadata`, and not of what that has for filters: field names stay there as they were given, since some are
-/// those of the user.
+/// True if a node is inside of `metadata`, but not inside of its settings for filters. Field names remain there in their original spelling,
+/// since some are the user's own.
 fn is_in_metadata(pointer: &str) -> bool {
     let steps = pointer.split('/').take_while(|step| !is_field(step, "filter_metadata"));
     let steps: Vec<&str> = steps.collect();
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::fixture::adapted;
 
-    /// The lines of what reaches out of a lab.
+    /// The lines of nodes that reach out of a lab.
     fn lines(text: &str) -> Vec<u64> {
         adapted(text).reaching_out().into_iter().map(|problem| problem.place.line).collect()
     }
@@ -159,7 +159,7 @@ mod tests {
         {'@type': type.googleapis.com/xds.type.v3.TypedStruct, typeUrl: x/envoy.extensions.string_matcher.lua.v3.Lua, \
         value: {sourceCode: {inlineString: 'x'}}}}}}}}]}";
 
-    /// The lines of what reaches out of a lab, of a configuration with this node in line 2.
+    /// The lines of nodes that reach out of a lab, in a configuration with this node in line 2.
     fn lines_with(node: &str) -> Vec<u64> {
         lines(&format!("static_resources: {{listeners: [{{name: a}}]}}\nown: {node}"))
     }
@@ -168,7 +168,7 @@ mod tests {
     fn code_is_found_where_field_names_are_not_those_of_protocol_buffers() {
         assert_eq!(lines_with(MATCHED), [2]);
         assert_eq!(lines_with(PRINCIPAL), [2]);
-        // The type alone tells, whatever is around it, and so does the field where no type is known.
+        // The type alone is enough, whatever surrounds it, and so is the field where no type is known.
         let of = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua";
         assert_eq!(lines_with(&format!("{{metadata: {{a: {{anyField: {of}}}}}}}")), [2]);
         for field in ["typedConfig", "typed_config"] {
@@ -193,7 +193,7 @@ mod tests {
         let is_found = |text: &str| why("/a", &json!(text)).is_some();
         assert!(is_found("%ENVIRONMENT(HOME)%"));
         assert!(!is_found("%REQ(A)% FILE_CONTENT"));
-        // Where formats are known, variables are replaced, which is no reason to refuse them.
+        // In known formats, variables are replaced, so they are no reason for a refusal.
         assert_eq!(lines_with("{text_format: '%ENVIRONMENT(HOME)%'}"), [0; 0]);
     }
 

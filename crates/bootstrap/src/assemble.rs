@@ -24,12 +24,12 @@ use crate::tree::{self, join};
 #[derive(Clone, Debug)]
 pub struct Configuration {
     pub(crate) tree: Value,
-    /// Secrets by name. They are read for their kind and their length only.
+    /// Secrets by name. They are read only for their kind and length.
     pub(crate) secrets: BTreeMap<String, Value>,
     pub(crate) origins: Origins,
-    /// Its place in another file, in words; None if it is a file of its own.
+    /// Its place in another file, in words; None if it is the whole file.
     described: Option<String>,
-    /// Texts beside it by their names, if it is not a file of its own.
+    /// Texts next to it by their names, if it is in another file.
     beside: BTreeMap<String, Source>,
     /// True if clusters are known to be missing.
     lacks_clusters: bool,
@@ -44,10 +44,10 @@ pub struct Loaded {
     pub text: String,
 }
 
-/// A key that is in a mapping once more.
+/// A repeated key in a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
-    /// The number of its text.
+    /// The index of its text.
     pub text: usize,
     /// Place of its repetition.
     pub place: Place,
@@ -55,29 +55,29 @@ pub struct Duplicate {
     pub key: String,
 }
 
-/// A text that a configuration was read from.
+/// A text from which a configuration was read.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// The name of the text in places.
     pub name: &'a str,
     /// The text.
     pub text: &'a str,
-    /// The line of the file that is the first of the text, from 1.
+    /// The line of the file at which the text begins, from 1.
     pub first_line: u64,
     /// Its content as YAML, with the bytes of its nodes; none for JSON.
     pub tree: Option<&'a Tree>,
 }
 
-/// A configuration with the files and resources that it names, and problems with those that could not be joined.
+/// A configuration joined with the files and resources that it names, and problems with those that could not be joined.
 pub(crate) struct Joined {
     pub(crate) configuration: Configuration,
     pub(crate) unread: Vec<Problem>,
 }
 
-/// Joins the files and resources that a configuration names into it. `load` reads a file, and gives the reason if it cannot.
+/// Joins the files and resources that a configuration names into it. `load` reads a file, or returns the reason why it cannot.
 ///
 /// # Errors
-/// When something of it is malformed or of API v2.
+/// When part of it is malformed or of API v2.
 pub(crate) fn join_all(
     given: Given,
     load: &dyn Fn(&str) -> Result<Loaded, String>,
@@ -118,7 +118,7 @@ pub(crate) fn join_all(
     }
     let of_api_v2 = configuration.of_api_v2();
     if !of_api_v2.is_empty() {
-        // The old fields may cause all other problems, which are therefore left out.
+        // The old fields may be the cause of all other problems, so these are left out.
         return Err(Problems::new(of_api_v2));
     }
     if malformed.is_empty() {
@@ -132,17 +132,17 @@ pub(crate) fn join_all(
 /// Resources by name, each with its document and its pointer there.
 #[derive(Debug, Default)]
 struct Resources {
-    /// Names of clusters that are placed already.
+    /// Names of clusters that are already placed.
     clusters: BTreeSet<String>,
     routes: BTreeMap<String, Found>,
     endpoints: BTreeMap<String, Found>,
     filters: BTreeMap<String, Found>,
 }
 
-/// Nodes of listeners and clusters that name resources outside of them, and those that have a table of routes: their pointers.
+/// Pointers of nodes in listeners and clusters that name resources elsewhere, and of nodes with a table of routes.
 #[derive(Debug, Default)]
 struct References {
-    /// Filters that are discovered on their own.
+    /// Filters that are discovered separately.
     filters: Vec<String>,
     /// Connection managers whose tables depend on the request.
     scopes: Vec<String>,
@@ -152,12 +152,12 @@ struct References {
     endpoints: Vec<String>,
     /// Nodes that name a secret and its source.
     secrets: Vec<String>,
-    /// Nodes with a table of routes. Other proxies than that of HTTP have them too.
+    /// Nodes with a table of routes. Proxies for other protocols than HTTP have them too.
     tables: Vec<String>,
 }
 
 impl References {
-    /// The list of the nodes that have this field; none if it is another one.
+    /// The list for nodes that have this field; none for other fields.
     fn by_field(&mut self, field: &str) -> Option<&mut Vec<String>> {
         match field {
             "config_discovery" => Some(&mut self.filters),
@@ -171,7 +171,7 @@ impl References {
     }
 }
 
-/// A resource that is to be placed into the bootstrap.
+/// A resource to place into the bootstrap.
 #[derive(Clone, Debug)]
 struct Found {
     document: usize,
@@ -180,12 +180,12 @@ struct Found {
 }
 
 impl Configuration {
-    /// Returns its place in another file, as in "`envoy.yaml` of `ConfigMap` `shop`, map.yaml:6"; None if it is a file of its own.
+    /// Returns its place in another file, as in "`envoy.yaml` of `ConfigMap` `shop`, map.yaml:6"; None if it is the whole file.
     pub fn described(&self) -> Option<&str> {
         self.described.as_deref()
     }
 
-    /// The text that is beside it under the name of a file that it names, if it is not a file of its own.
+    /// The text for a file that it names, if the configuration is in another file with texts next to it.
     pub fn beside(&self, path: &str) -> Option<&str> {
         self.source_beside(path).map(|source| source.text.as_str())
     }
@@ -199,22 +199,23 @@ impl Configuration {
         self.origins.place(pointer)
     }
 
-    /// The number of the text that a node of the bootstrap is from, and its place in the user's files.
+    /// The index of the text that contains a node of the bootstrap, and its place in the user's files.
     pub fn placed(&self, pointer: &str) -> (usize, Place) {
         self.origins.placed(pointer)
     }
 
-    /// Its content as one bootstrap, in which fields have the names of protocol buffers, and lists are lists.
+    /// Its content as one bootstrap, with field names in the spelling of protocol buffers, and single values wrapped in lists where Envoy
+    /// expects lists.
     pub fn tree(&self) -> &Value {
         &self.tree
     }
 
-    /// True if all of its clusters were read: none comes from a control plane that was not asked, and no file of them is missing.
+    /// True if all of its clusters were read: none comes from a control plane, and no file with clusters is missing.
     pub fn has_all_clusters(&self) -> bool {
         !self.lacks_clusters
     }
 
-    /// The texts that it was read from. The first is that of the bootstrap.
+    /// The texts from which it was read. The first is that of the bootstrap.
     pub fn texts(&self) -> impl Iterator<Item = Text<'_>> {
         self.origins.documents().map(|document| Text {
             name: &document.source.name,
@@ -224,12 +225,12 @@ impl Configuration {
         })
     }
 
-    /// The number of the text that a node of the bootstrap is from, and its pointer there.
+    /// The index of the text that contains a node of the bootstrap, and its pointer there.
     pub fn origin(&self, pointer: &str) -> (usize, String) {
         self.origins.origin(pointer)
     }
 
-    /// Keys that a mapping of its texts in YAML has more than once. Envoy takes the last.
+    /// Keys that occur more than once in a mapping of its YAML texts. Envoy uses the last one.
     pub fn duplicates(&self) -> Vec<Duplicate> {
         let of_text = |(text, document): (usize, &Document)| {
             let found = document.duplicates();
@@ -286,7 +287,7 @@ impl Configuration {
         self.graft(&format!("/static_resources/{list}/{length}"), found);
     }
 
-    /// Returns problems with merge keys, which are unknown fields to Envoy. Nodes in which the user names the keys may have them.
+    /// Returns problems with merge keys, which are unknown fields to Envoy. They are allowed in nodes with the user's own keys.
     pub(crate) fn merge_keys(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         names::walk_fields(&self.tree, &mut |pointer, key| {

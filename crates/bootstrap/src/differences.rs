@@ -1,4 +1,4 @@
-//! Differences between two configurations: by filter, log, tracer, TLS and routes, not by text.
+//! Differences between two configurations, by filter, log, tracer, TLS and routes instead of by line of text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +20,16 @@ pub struct Difference {
     pub first: Option<Place>,
     /// Its place in the second configuration; none if only the first has it.
     pub second: Option<Place>,
-    /// Paths of its fields that differ, if both have it. Values may be secret and are left out.
+    /// Paths of its fields that differ, if both configurations have it. Values are left out, because they may be secret.
     pub fields: Vec<String>,
 }
 
 /// Differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// Parts that a request passes, in the order in which it meets them in the first configuration, and then those that
-    /// only the second has.
+    /// Parts that a request passes, in the order of the first configuration, followed by those that only the second has.
     pub parts: Vec<Difference>,
-    /// True if a request meets the parts that both have in another order.
+    /// True if a request passes the parts that both have in another order.
     pub is_order_different: bool,
     /// Paths of all other fields that differ: in listeners, routes, clusters and so on.
     pub rest: Vec<String>,
@@ -93,7 +92,7 @@ pub fn differences(first: TakenApart<'_>, second: TakenApart<'_>) -> Differences
 /// The paths at which the nodes of a part differ.
 fn between_nodes(one: Vec<Value>, other: Vec<Value>) -> Vec<String> {
     let mut found = Vec::new();
-    // Most parts have one node, which needs no number.
+    // Most parts have a single node, which needs no number.
     match (one.as_slice(), other.as_slice()) {
         ([one], [other]) => fields(one, other, "", &mut found),
         _ => fields(&Value::Array(one), &Value::Array(other), "", &mut found),
@@ -134,7 +133,7 @@ fn fields(one: &Value, other: &Value, path: &str, found: &mut Vec<String>) {
 /// The items of a list by their names, with their numbers.
 type Named<'a> = BTreeMap<&'a str, (usize, &'a Value)>;
 
-/// As [`fields`], for lists whose items have names. Their order may matter, as that of routes does.
+/// Like [`fields`], for lists whose items have names. Their order may matter, as for routes.
 fn named_items(one: &Named<'_>, other: &Named<'_>, path: &str, found: &mut Vec<String>) {
     let names: BTreeSet<&str> = one.keys().chain(other.keys()).copied().collect();
     let mut common = Vec::new();
@@ -162,7 +161,7 @@ fn by_name(items: &[Value]) -> Option<Named<'_>> {
     (named.len() == items.len()).then_some(named)
 }
 
-/// A copy without empty lists and mappings, which a removed part leaves.
+/// A copy without empty lists and mappings, which a removed part leaves behind.
 fn without_empty(value: &Value) -> Value {
     let is_empty = |value: &Value| match value {
         Value::Object(entries) => entries.is_empty(),

@@ -1,4 +1,4 @@
-//! One text of a configuration, in YAML or JSON.
+//! A text of a configuration, in YAML or JSON.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use crate::lines::{Lines, Position};
 use crate::names;
 use crate::place::{Place, Problem};
 
-/// A text, and where it is.
+/// A text and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// Its name in problems: that of its file, or of the value in a file whose lines are not those of the text.
+    /// Its name in problems: the name of its file, or of a value in a file whose lines differ from those of the text.
     pub(crate) name: String,
     /// The text.
     pub(crate) text: String,
-    /// The line of the file that is the first of the text, from 1.
+    /// The line of the file at which the text begins, from 1.
     pub(crate) first_line: u64,
-    /// The characters before each line of the text in its file; none if they are not known.
+    /// Number of characters before each line of the text in its file; none if it is not known.
     pub(crate) indent: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl Source {
         line.zip(self.indent).map_or(0, |(line, indent)| indent + line.chars().count() as u64 + 1)
     }
 
-    /// The problem that a text in YAML cannot be read.
+    /// The problem for a YAML text that cannot be read.
     pub(crate) fn unreadable(&self, error: &envoy::Error) -> Problem {
         Problem {
             place: self.place(error.line),
@@ -61,7 +61,7 @@ impl Source {
 }
 
 impl Document {
-    /// Parses a text by the rules of Envoy, which reads the first of several documents.
+    /// Parses a text by the rules of Envoy, which reads only the first of several documents.
     pub(crate) fn parse(source: &Source) -> Result<Self, Problem> {
         if let Some(value) = envoy::json(&source.text) {
             return Ok(Self::of_json(source, value));
@@ -104,10 +104,10 @@ impl Document {
         Place { file: name.clone(), line: line + first_line - 1, column, pointer }
     }
 
-    /// Keys that a mapping has more than once, each where it is again.
+    /// Keys that a mapping has more than once, each at the place of its repetition.
     pub(crate) fn duplicates(&self) -> Vec<(Place, String)> {
         fn walk<'t>(tree: &'t Tree, bytes: &Range<usize>, found: &mut Vec<&'t Key>) {
-            // An alias leads to nodes that are elsewhere, where their keys were checked.
+            // An alias leads to nodes elsewhere, whose keys are checked there.
             let is_inside = |inner: &Range<usize>| bytes.start <= inner.start && inner.end <= bytes.end;
             match &tree.node {
                 Node::Scalar(..) => {}

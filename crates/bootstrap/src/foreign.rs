@@ -1,4 +1,4 @@
-//! Recognises files of other systems that configure proxies, and says how to get the dump of such a proxy.
+//! Recognises files of other systems that configure proxies, and states how to get the dump of such a proxy.
 
 use hoptax_text::yaml::envoy::{Node, Tree};
 use serde_json::Value;
@@ -11,13 +11,13 @@ use crate::place::Problem;
 struct System {
     /// Its name in problems.
     name: &'static str,
-    /// The group of its objects in the API of Kubernetes, or the end of it.
+    /// The API group of its objects in Kubernetes, or the end of the group.
     group: &'static str,
-    /// Instruction to get the dump of one of its proxies.
+    /// Instruction for getting the dump of one of its proxies.
     dump: &'static str,
 }
 
-/// The dump of the proxy of a pod whose admin interface listens at a port, which needs no program in the image of the proxy.
+/// A command for the dump of a pod's proxy with an admin interface at a port. It needs no program in the image of the proxy.
 macro_rules! forwarded {
     ($namespace:literal, $port:literal) => {
         concat!(
@@ -35,7 +35,7 @@ macro_rules! forwarded {
 const ISTIO: &str = "`istioctl proxy-config all POD.NAMESPACE -o json > dump.json`";
 const ENVOY_GATEWAY: &str = forwarded!("envoy-gateway-system", "19000");
 
-/// The systems; of several groups that fit, the first counts.
+/// The systems. If several groups match, the first counts.
 const SYSTEMS: [System; 17] = [
     System { name: "Istio", group: "istio.io", dump: ISTIO },
     System { name: "Envoy Gateway", group: "gateway.envoyproxy.io", dump: ENVOY_GATEWAY },
@@ -102,7 +102,7 @@ const CONSUL_KINDS: [&str; 15] = [
 const CONSUL: &str = "it is a configuration entry of Consul; give the dump of the proxy that it configures: \
     `curl -s 'http://127.0.0.1:19000/config_dump?include_eds' > dump.json` where the proxy runs";
 
-/// Begin of the advice to get a dump.
+/// Beginning of the advice to get a dump.
 const DUMP: &str = "give the dump of the proxy that it configures: ";
 
 /// Returns a problem for each object of another system in a file without a configuration of Envoy; empty if there is none.
@@ -153,7 +153,7 @@ pub(crate) fn problems(source: &Source, documents: &[Tree]) -> Vec<Problem> {
     found
 }
 
-/// Returns the problem of a text that is not YAML, if it is in the language of another system.
+/// Returns the problem for a text that is not YAML, if it is in the language of another system.
 pub(crate) fn of_text(source: &Source) -> Option<Problem> {
     let assigned = |line: &str| {
         let (key, value) = line.split_once('=')?;

@@ -1,5 +1,5 @@
-//! Finds the configuration in a text that a user gives: the text itself, or a text in an object of Kubernetes. For all other texts, it says
-//! which kind they are, and how to get a configuration.
+//! Finds the configuration in a user's text: the text itself, or a text in an object of Kubernetes. For all other texts, it states their
+//! kind, and how to get a configuration.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Given {
     pub(crate) document: Document,
     /// Its place in the text; None if it is the whole text.
     pub(crate) described: Option<String>,
-    /// Texts beside it by their names.
+    /// Texts next to it by their names.
     pub(crate) beside: BTreeMap<String, Source>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Given {
 pub(crate) enum Accepted {
     /// A bootstrap or a dump.
     Whole,
-    /// Also a list of resources, or a listener or cluster alone.
+    /// Also a list of resources, or a single listener or cluster.
     Resources,
 }
 
@@ -47,7 +47,7 @@ impl Accepted {
 /// Finds the configuration in a text. `choice` is its name, which is needed if there are several.
 ///
 /// # Errors
-/// The kind of the text if it is no configuration, or the names of the configurations in it if there are several.
+/// The kind of the text if it is not a configuration, or the names of the configurations in it if there are several.
 pub(crate) fn given(
     name: &str,
     text: &str,
@@ -92,7 +92,7 @@ fn whole(source: &Source, document: Document, choice: Option<&str>) -> Result<Gi
     Ok(Given { document, described: None, beside: BTreeMap::new() })
 }
 
-/// The configuration among those in objects that is meant.
+/// Selects one of the configurations in objects.
 fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Result<Given, Problems> {
     let is_meant =
         |one: &&Embedded| choice.is_none_or(|choice| one.names().iter().any(|name| name == choice));
@@ -100,7 +100,7 @@ fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Resul
     let chosen = match meant.as_slice() {
         [only] => only,
         several => {
-            // Two may differ in nothing that names them.
+            // Two configurations may have the same names.
             let by_number =
                 choice.and_then(|choice| embedded.get(choice.parse::<usize>().ok()?.checked_sub(1)?));
             match by_number {
@@ -133,8 +133,7 @@ fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Resul
     Ok(Given { document, described: Some(described), beside: chosen.beside() })
 }
 
-/// The names of the configurations in the objects of a text, with each of which it is chosen; none if the text is one configuration, or
-/// holds none.
+/// The names by which the configurations in the objects of a text are chosen; none if the text is a single configuration, or contains none.
 pub fn choices(name: &str, text: &str) -> Vec<String> {
     let is_whole = |value: &Value| Accepted::Resources.is(value);
     if envoy::json(text).is_some_and(|value| is_whole(&value)) {
@@ -148,7 +147,7 @@ pub fn choices(name: &str, text: &str) -> Vec<String> {
     manifest::find(&source, &documents).map(|embedded| names_of(&embedded)).unwrap_or_default()
 }
 
-/// The shortest name of each that no other has; its number, if there is none.
+/// The shortest unique name of each configuration, or its number if it has none.
 fn names_of(embedded: &[Embedded]) -> Vec<String> {
     let all: Vec<[String; 4]> = embedded.iter().map(Embedded::names).collect();
     let name = |(index, names): (usize, &[String; 4])| {
@@ -159,7 +158,7 @@ fn names_of(embedded: &[Embedded]) -> Vec<String> {
     all.iter().enumerate().map(name).collect()
 }
 
-/// All configurations of a file, each with how to name it.
+/// A problem that lists all configurations of a file, each with its name.
 fn listed(source: &Source, embedded: &[Embedded], unknown: Option<&str>) -> Problems {
     let why = match unknown {
         Some(unknown) => format!("and none is called `{unknown}`"),
@@ -183,7 +182,7 @@ fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Proble
     if let Some(problem) = foreign::of_api_v1(source, &value, &|pointer| line_of(first, pointer)) {
         return one(problem);
     }
-    // A template of a chart in an object is not a configuration yet.
+    // An object may contain a chart template, which is not a configuration yet.
     let mut texts = documents.iter().flat_map(|tree| manifest::data(source, tree));
     if let Some(problem) = texts.find_map(|text| template::other(&text)) {
         return one(problem);

@@ -1,7 +1,7 @@
 //! Keys of the lab that sign JSON Web Tokens.
 //!
-//! They are fixed: a study adapts a configuration again in a process of its own, where the token of the request must fit. They
-//! protect nothing, since the proxies that accept them listen on loopback and forward to stubs.
+//! They are fixed, because a study adapts a configuration again in another process, where the token of the request must still be valid.
+//! They protect nothing, since the proxies that accept them listen on loopback and forward to stubs.
 
 use aws_lc_rs::hmac;
 use aws_lc_rs::rand::SystemRandom;
@@ -22,13 +22,13 @@ const SYMMETRIC: &[u8] = b"key-of-the-lab--";
 /// Bytes of an `RSAPublicKey` in DER before its modulus: the headers of a sequence and of an integer, each with a length of two
 /// bytes, and the zero before a modulus whose first bit is set (RFC 8017, appendix A.1.1).
 const BEFORE_MODULUS: usize = 9;
-/// Bytes of the exponent 65537 behind the modulus.
+/// Bytes of the exponent 65537 after the modulus.
 const EXPONENT: usize = 5;
 
-/// The kind of a key of the lab, which has one key of each.
+/// The kind of a lab key. The lab has one key of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LabKey {
-    /// A key that certificates have, too.
+    /// A kind that certificates also use.
     Certified(KeyKind),
     /// Edwards curve 25519.
     Ed25519,
@@ -37,7 +37,7 @@ pub(crate) enum LabKey {
 }
 
 impl LabKey {
-    /// The kind of a JSON Web Key, with the nearest size that the lab has; none if the lab has no such key.
+    /// The kind of a JSON Web Key, with the nearest available size; none if the lab has no such key.
     pub(crate) fn new(jwk: &Value) -> Option<Self> {
         let bytes = |member: &str| {
             let encoded = text(jwk, member).trim_end_matches('=').replace('+', "-").replace('/', "_");
@@ -67,7 +67,7 @@ impl LabKey {
         }
     }
 
-    /// The algorithms that such a key signs with, the usual one first (RFC 7518, section 3.1; RFC 8037, section 3.1).
+    /// The algorithms of such a key, the usual one first (RFC 7518, section 3.1; RFC 8037, section 3.1).
     fn algorithms(self) -> &'static [&'static str] {
         match self {
             Self::Certified(KeyKind::P256) => &["ES256"],
@@ -79,7 +79,7 @@ impl LabKey {
         }
     }
 
-    /// The key as a JSON Web Key with the identifier, the use and the algorithm of another. None if it cannot be read, which a
+    /// The key as a JSON Web Key with the identifier, the use and the algorithm of another key. None if the lab key cannot be read, which a
     /// test excludes.
     pub(crate) fn jwk(self, like: &Value) -> Option<Value> {
         let encoded = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
@@ -176,7 +176,7 @@ impl LabKey {
     }
 }
 
-/// A token with these claims, signed with the key of the lab that a JSON Web Key of the lab belongs to. None for other keys.
+/// A token with these claims, signed with the lab key that belongs to a JSON Web Key. None for keys that are not the lab's.
 pub(crate) fn token(jwk: &Value, claims: &Value) -> Option<String> {
     let key = LabKey::new(jwk)?;
     let stated = text(jwk, "/alg");
@@ -205,7 +205,7 @@ mod tests {
         BASE64_URL_SAFE_NO_PAD.decode(encoded).unwrap()
     }
 
-    /// A key of the lab, and the message and the signature of a token of it.
+    /// A lab key, and the message and the signature of a token that it signed.
     fn signed(key: LabKey, algorithm: &str) -> (Value, Vec<u8>, Vec<u8>) {
         let jwk = key.jwk(&json!({"alg": algorithm, "kid": "own", "d": "private"})).unwrap();
         assert_eq!(LabKey::new(&jwk), Some(key));

@@ -1,11 +1,11 @@
 //! A given Envoy configuration, made ready to be measured: read from its files or a dump, adapted to a lab, and taken apart.
 //!
-//! The configuration stays a tree of JSON values. Only the fields that lead to addresses, files, secrets and parts are known
-//! here; everything else is passed on, and Envoy judges it. Nothing here opens a file or a socket.
+//! The configuration remains a tree of JSON values. This crate knows only the fields that lead to addresses, files, secrets and parts;
+//! Envoy checks everything else. Nothing here opens a file or a socket.
 //!
 //! 1. [`read()`] joins the files, or the sections of a `/config_dump`, into one static [`Configuration`].
 //! 2. [`Configuration::adapt`] replaces every address, file and secret, and lists each replacement ([`Adapted`]).
-//! 3. [`parts`] lists the parts that can be removed, and [`Adapted::without`] is the bootstrap without some of it.
+//! 3. [`parts`] lists the parts that can be removed, and [`Adapted::without`] returns the bootstrap without some of them.
 //! 4. [`request`] derives a request that a listener forwards.
 
 mod adapt;

@@ -17,13 +17,13 @@ pub(crate) enum Lines {
 }
 
 impl Lines {
-    /// The lines of a text that is valid JSON. None if all of it is one line, which would say nothing.
+    /// The lines of a valid JSON text. None if the text is a single line, because line numbers are then useless.
     pub(crate) fn of_json(text: &str) -> Option<Self> {
         text.trim().contains('\n').then(|| Self::Json(JsonLines::scan(text)))
     }
 
-    /// Returns the position of the node at a pointer, or of the nearest one that encloses it: that of its key, if it has one. The steps are
-    /// field names as in [`crate::names`], whichever spelling the file has.
+    /// Returns the position of the node at a pointer, or of the nearest node around it. If the node has a key, this is the position of the
+    /// key. The steps are field names as in [`crate::names`], whatever the spelling in the file.
     pub(crate) fn position(&self, text: &str, pointer: &str) -> Position {
         match self {
             Self::Yaml(root) => Way::new(root, pointer).position(),
@@ -46,8 +46,8 @@ pub(crate) fn steps(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     pointer.split('/').skip(1).map(crate::tree::key_of)
 }
 
-/// Takes a step from a mapping: to the entry with this key, or to the mapping itself if the step is into a list and a single value was
-/// given.
+/// Takes a step from a mapping: to the entry with this key, or to the mapping itself if the step leads into a list but the file has a
+/// single value.
 fn entry<'k, T>(entries: &(impl Iterator<Item = (&'k str, T)> + Clone), step: &str) -> Step<T> {
     // JSON parsers keep the last of equal keys.
     let exact = entries.clone().filter(|(key, _)| *key == step).last();
@@ -64,18 +64,18 @@ enum Step<T> {
     Nowhere,
 }
 
-/// The way of a pointer through a text in YAML, as far as there are nodes.
+/// The path of a pointer through a YAML text, as far as nodes exist.
 pub struct Way<'t> {
-    /// The collections that it leads through, each with the number of the item or entry that it takes.
+    /// The collections on the path, each with the index of the item or entry taken.
     pub through: Vec<(&'t Tree, usize)>,
-    /// The node at which it ends.
+    /// The last node on the path.
     pub end: &'t Tree,
-    /// The steps that lead nowhere from there.
+    /// The remaining steps, for which no node exists.
     pub left: Vec<String>,
 }
 
 impl<'t> Way<'t> {
-    /// The way of a pointer from a root. Its steps are field names in the spelling of protocol buffers, whichever the text has.
+    /// The path of a pointer from a root. Its steps are field names in the spelling of protocol buffers, whatever the spelling in the text.
     pub fn new(root: &'t Tree, pointer: &str) -> Self {
         let (mut through, mut end) = (Vec::new(), root);
         let mut steps = steps(pointer);
@@ -108,7 +108,7 @@ impl<'t> Way<'t> {
         entry(&named.map(|(index, (key, value))| (key.text.as_str(), (index, value))), step)
     }
 
-    /// The line and the first byte of the last node: those of its key, if it has one.
+    /// The line and the first byte of the last node, or of its key if it has one.
     fn position(&self) -> Position {
         let key = self.through.last().and_then(|(around, index)| match &around.node {
             Node::Mapping(entries) => entries.get(*index).map(|(key, _)| (key.line, key.bytes.start)),
@@ -124,7 +124,8 @@ impl<'t> Way<'t> {
 #[derive(Clone, Debug)]
 pub(crate) struct JsonLines {
     nodes: Vec<JsonNode>,
-    /// The numbers of the items of long lists, by the number of the list. The way to an item of another list leads over those before it.
+    /// The node numbers of the items of long lists, by the number of the list. In shorter lists, an item is found by stepping over the
+    /// items before it.
     long: BTreeMap<usize, Vec<u32>>,
 }
 
@@ -133,11 +134,11 @@ const LONG: usize = 100;
 
 #[derive(Clone, Copy, Debug)]
 struct JsonNode {
-    /// Begin and end of its key in the text, without quotes; None for the root and for items of lists.
+    /// Start and end of its key in the text, without quotes; None for the root and for items of lists.
     key: Option<(u32, u32)>,
-    /// The line of its key, or of itself, from 1.
+    /// The line of its key, or of the node if it has none, from 1.
     line: u32,
-    /// The number of the first node behind it and all that is in it.
+    /// The number of the first node after it and its descendants.
     end: u32,
 }
 
@@ -234,7 +235,7 @@ impl JsonLines {
         }
     }
 
-    /// The nodes directly inside of one, with their numbers.
+    /// The direct children of a node, with their numbers.
     fn children(&self, around: usize) -> impl Iterator<Item = (usize, JsonNode)> + Clone {
         let end = self.nodes.get(around).map_or(0, |node| node.end as usize);
         let at = move |index: usize| self.nodes.get(index).filter(|_| index < end).map(|node| (index, *node));
@@ -242,13 +243,13 @@ impl JsonLines {
     }
 }
 
-/// The key of a node as it is written. No field name needs an escape; a key of the user with one is not found.
+/// The key of a node as it is written. Field names need no escapes; a user's key with an escape is not found.
 fn key_of(text: &str, node: JsonNode) -> &str {
     let range = node.key.map(|(start, end)| start as usize..end as usize);
     range.and_then(|range| text.get(range)).unwrap_or_default()
 }
 
-/// Texts of 4 GiB are not read.
+/// Positions beyond 4 GiB are not supported.
 fn number(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
 }
@@ -279,7 +280,7 @@ mod tests {
     use super::*;
     use crate::tree;
 
-    /// The lines of a text with it.
+    /// A text with its lines.
     struct Text<'a>(Lines, &'a str);
 
     impl Text<'_> {
@@ -376,7 +377,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// YAML contains JSON, so its parser knows the lines of each value, and keys are on the same line here.
+        /// JSON is valid YAML, so the YAML parser knows the line of each value. Keys are on the same line here.
         #[test]
         fn json_has_the_lines_that_the_parser_of_yaml_finds(
             texts in proptest::collection::vec("[a-z\"\\\\{}\\[\\]:, ]{0,6}", 1..6),

@@ -1,5 +1,5 @@
-//! Finds configurations of Envoy in objects of Kubernetes: in the data of a `ConfigMap` or a Secret, in arguments of containers, or in
-//! any other text that one holds. A file of Docker Compose is searched like an object.
+//! Finds configurations of Envoy in objects of Kubernetes: in the data of a `ConfigMap` or a Secret, in arguments of containers, or in any
+//! other text of an object. A file of Docker Compose is searched like an object.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::document::Source;
 use crate::place::Problem;
 
-/// Most texts of a file that may be configurations. Each is compared with all others by its names.
+/// Maximum number of possible configurations in a file. The names of each are compared with those of all others.
 const MOST_CONFIGURATIONS: usize = 100;
 /// The flag of Envoy whose value is a configuration.
 const FLAG: &str = "--config-yaml";
-/// Texts without any of these are no configurations.
+/// Texts without any of these words are not configurations.
 const WORDS: [&str; 6] = [
     "static_resources",
     "staticResources",
@@ -28,10 +28,10 @@ const WORDS: [&str; 6] = [
 /// Fields whose values are in base64: of a Secret, and of a `ConfigMap`.
 const BASE64: [&str; 2] = ["data", "binaryData"];
 
-/// Kinds of objects that hold files, in the version of the API that has them.
+/// Kinds of objects that hold files, and their API version.
 const FILES: [&str; 2] = ["ConfigMap", "Secret"];
 const VERSION: &str = "v1";
-/// The end of the kinds of lists. The API itself gives lists of one kind, whose items state neither version nor kind.
+/// The suffix of list kinds. The API itself returns lists of one kind, whose items state neither version nor kind.
 const LIST: &str = "List";
 /// Name of a file of Docker Compose in texts, and the key of a text in its `configs`.
 const COMPOSE: &str = "the Compose file";
@@ -49,12 +49,12 @@ pub(crate) struct Embedded {
     object: String,
     /// The text, and where it is.
     pub(crate) source: Source,
-    /// The texts of its collection, by their keys, with itself.
+    /// The texts of its collection, including itself, by their keys.
     around: Rc<[(String, Source)]>,
 }
 
 impl Embedded {
-    /// Texts beside it, by their keys: a configuration names them as files.
+    /// Texts next to it, by their keys: a configuration names them as files.
     pub(crate) fn beside(&self) -> BTreeMap<String, Source> {
         self.around.iter().filter(|(key, _)| *key != self.key).cloned().collect()
     }
@@ -65,7 +65,7 @@ impl Embedded {
         format!("`{}` of {}{object}", self.key, self.kind)
     }
 
-    /// Its names, from the shortest: its key, and those with its object before it.
+    /// Its names, the shortest first: its key, and its key with the object as a prefix.
     pub(crate) fn names(&self) -> [String; 4] {
         let Self { key, kind, namespace, object, .. } = self;
         [
@@ -77,7 +77,7 @@ impl Embedded {
     }
 }
 
-/// All texts in the objects of the documents of a file of which something says that they are configurations of Envoy.
+/// All texts in the objects of a file's documents that appear to be Envoy configurations.
 ///
 /// # Errors
 /// When there are too many.
@@ -129,21 +129,21 @@ pub(crate) fn data(file: &Source, document: &Tree) -> Vec<Source> {
 
 /// An object of Kubernetes.
 pub(crate) struct Object<'a> {
-    /// The version of its API, with the group before a slash.
+    /// Its API version, with the group before a slash.
     pub(crate) version: String,
     pub(crate) kind: String,
     namespace: String,
     pub(crate) name: String,
-    /// The whole of it.
+    /// The whole object.
     pub(crate) tree: &'a Tree,
 }
 
-/// The objects of a document, with those of lists.
+/// The objects of a document, including those in lists.
 pub(crate) fn objects(document: &Tree) -> Vec<Object<'_>> {
     objects_of(document, None, None)
 }
 
-/// The objects of a node, which has this version and this kind if it states none.
+/// The objects of a node. `version` and `kind` apply if the node states none.
 fn objects_of<'a>(node: &'a Tree, version: Option<&str>, kind: Option<&str>) -> Vec<Object<'a>> {
     let or = |key: &str, inherited: Option<&str>| text_at(node, &[key]).or(inherited.map(str::to_owned));
     let Some(kind) = or("kind", kind) else { return Vec::new() };
@@ -189,7 +189,7 @@ struct Path {
 struct Text {
     key: String,
     source: Source,
-    /// The line of the collection around it: texts of one have the same.
+    /// The line of the collection around it, the same for all texts of a collection.
     parent: u64,
 }
 
@@ -242,7 +242,7 @@ impl Object<'_> {
         }
     }
 
-    /// A text of a node with its place. None if it should be base64 and is not, or is no text.
+    /// A text of a node with its place. None if it is not a text, or is not valid base64 where it should be.
     fn source(
         &self,
         file: &Source,
@@ -272,7 +272,7 @@ impl Object<'_> {
             Style::Folded => of_value("folded", text),
             Style::Flow => of_value("in quotes", text),
         };
-        // Compose replaces variables, and writes a dollar sign twice.
+        // Compose substitutes variables, and escapes a dollar sign by doubling it.
         if self.kind == COMPOSE && text.contains("$$") {
             return Some(Source { text: text.replace("$$", "$"), indent: None, ..source });
         }
@@ -280,8 +280,8 @@ impl Object<'_> {
     }
 }
 
-/// The spaces before each line of a text that a file has in lines of its own, one of which is at a byte. None if the first line has more
-/// before it, as behind a flag.
+/// The number of spaces before each line of a text block in a file that contains this byte. None if the first line has other characters
+/// before it, for example a flag.
 fn indent(file: &str, byte: usize, text: &str) -> Option<u64> {
     let first = text.lines().find(|line| !line.trim().is_empty())?;
     let before = file.get(..byte)?.rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,4 +1,4 @@
-//! Matchers of texts in a configuration: tells if one accepts a text, and finds a text that it accepts.
+//! Evaluates text matchers of a configuration: whether a matcher accepts a text, and a text that it accepts.
 
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -37,7 +37,7 @@ pub(crate) fn regex_accepts(expression: &str, candidate: &str) -> bool {
         && Regex::new(&format!("^(?:{expression})$")).is_ok_and(|regex| regex.is_match(candidate))
 }
 
-/// A short text that an expression matches as a whole; none if it is empty, not valid, or needs context.
+/// A short text that an expression matches as a whole; none if the text would be empty, or the expression is invalid or needs context.
 pub(crate) fn of_regex(expression: &str) -> Option<String> {
     let hir = regex_syntax::parse(expression).ok()?;
     let found = shortest(&hir)?;
@@ -57,7 +57,7 @@ fn shortest(hir: &Hir) -> Option<String> {
         }
         HirKind::Class(Class::Bytes(_)) => None,
         HirKind::Repetition(repetition) => {
-            // Something rather than nothing where the expression allows it: names and segments are rarely empty.
+            // At least one repetition if the expression allows it, because names and segments are rarely empty.
             let number = if repetition.max == Some(1) { repetition.min } else { repetition.min.max(1) };
             shortest(&repetition.sub).map(|text| text.repeat(number as usize))
         }

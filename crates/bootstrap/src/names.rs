@@ -1,5 +1,5 @@
-//! Field names: protocol buffers in JSON may be written `socketAddress` or `socket_address`, and parsers of Envoy accept a
-//! single value where a list is meant. Everything behind this module sees the first form only.
+//! Normalises field names and lists: protocol buffers in JSON may use `socketAddress` or `socket_address`, and Envoy's parsers accept a
+//! single value in place of a list. The rest of the crate sees only `socket_address`, and only lists.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::tree::{message, message_type, push, push_index};
 /// Packages of messages that Envoy knows.
 const PACKAGES: [&str; 3] = ["envoy.", "xds.", "udpa."];
 
-/// Mappings whose keys belong to the user, as does all that is below them.
+/// Mappings whose keys, and everything below them, are the user's own.
 const FREE: [&str; 10] = [
     FILTER_METADATA,
     "static_layer",
@@ -22,7 +22,7 @@ const FREE: [&str; 10] = [
     "record",
 ];
 
-/// Mappings whose keys are names that the user chose, with messages of Envoy below them.
+/// Mappings whose keys are names chosen by the user, with Envoy messages below them.
 const NAMED: [&str; 9] = [
     "providers",
     "requirement_map",
@@ -35,7 +35,7 @@ const NAMED: [&str; 9] = [
     "typed_extension_protocol_options",
 ];
 
-/// A field that holds the two below. In some messages it holds fields of the user's choice.
+/// A field that holds the two fields below. In some messages it holds the user's own fields.
 const METADATA: &str = "metadata";
 const FILTER_METADATA: &str = "filter_metadata";
 const TYPED_FILTER_METADATA: &str = "typed_filter_metadata";
@@ -43,7 +43,7 @@ const TYPED_FILTER_METADATA: &str = "typed_filter_metadata";
 /// A field of structures, and of messages that wrap another one.
 const VALUE: &str = "value";
 
-/// Transport sockets that a cluster chooses among by metadata of endpoints: the keys of `match` are those of the user's metadata.
+/// Transport sockets that a cluster selects by endpoint metadata: the keys of `match` are keys of the user's metadata.
 const SOCKET_MATCHES: &str = "transport_socket_matches";
 const SOCKET_MATCH: &str = "match";
 
@@ -98,7 +98,7 @@ pub(crate) fn normalise(value: &mut Value) {
     }
 }
 
-/// Calls `visit` for every field of Envoy's messages, with its pointer and its name: not for keys that belong to the user.
+/// Calls `visit` for every field of Envoy's messages, with its pointer and its name, but not for the user's own keys.
 pub(crate) fn walk_fields(root: &Value, visit: &mut dyn FnMut(&str, &str)) {
     fn step(node: &Value, pointer: &mut String, visit: &mut dyn FnMut(&str, &str)) {
         let length = pointer.len();
@@ -140,7 +140,7 @@ pub(crate) fn walk_fields(root: &Value, visit: &mut dyn FnMut(&str, &str)) {
     step(root, &mut String::new(), visit);
 }
 
-/// True if the keys below a field belong to the user, or to the user in part.
+/// True if all or some of the keys below a field are the user's own.
 fn is_of_user(key: &str) -> bool {
     FREE.contains(&key) || [METADATA, SOCKET_MATCHES].contains(&key)
 }
@@ -154,7 +154,8 @@ fn rename(entries: &mut Map<String, Value>, is_field: impl Fn(&str) -> bool) {
     }
 }
 
-/// True if a message has the field `value` and it is the user's own: a structure, or the settings of an extension that is not Envoy's.
+/// True if a message has a field `value` with the user's own content: a structure, or the settings of an extension that is not part of
+/// Envoy.
 fn has_users_value(value: &Value) -> bool {
     if value.get(VALUE).is_none() {
         return false;
@@ -166,7 +167,7 @@ fn has_users_value(value: &Value) -> bool {
     is_structure || !message.at.is_empty() && !is_known
 }
 
-/// Renames the fields that a message of metadata has. Envoy reads addresses in the typed ones.
+/// Renames the fields of a metadata message. Envoy reads addresses in typed metadata.
 fn normalise_metadata(value: &mut Value) {
     let Some(entries) = value.as_object_mut() else { return };
     rename(entries, |key| is_field(key, FILTER_METADATA) || is_field(key, TYPED_FILTER_METADATA));

@@ -11,7 +11,7 @@ use crate::tree::{self, COMPARED, last_name, last_step};
 
 pub(crate) use self::code::{Code, addresses_of_code, settings_of_code};
 
-/// Fields of free text besides [`COMPARED`], in which something that looks like a URI leads nowhere.
+/// Fields of free text besides [`COMPARED`]. Envoy does not connect to anything in them that looks like a URI.
 const TEXT: [&str; 13] = [
     "regex",
     "inline_string",
@@ -28,7 +28,7 @@ const TEXT: [&str; 13] = [
     "name",
 ];
 
-/// Parts of a bootstrap that Envoy passes on without connecting: its own identity, and values for filters.
+/// Parts of a bootstrap that Envoy only passes on: its own identity, and values for filters.
 const PASSED_ON: [&str; 11] = [
     "node",
     "metadata",
@@ -43,7 +43,7 @@ const PASSED_ON: [&str; 11] = [
     "default_subset",
 ];
 
-/// The name and the type of clusters that are made of others.
+/// The name and the type of aggregate clusters.
 const AGGREGATES: [&str; 2] =
     ["envoy.clusters.aggregate", "envoy.extensions.clusters.aggregate.v3.ClusterConfig"];
 
@@ -54,7 +54,7 @@ pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
     })
 }
 
-/// The pointers of all clusters in a bootstrap that may find endpoints of their own: those that are neither static nor made of others.
+/// The pointers of all clusters in a bootstrap that may discover endpoints: those that are neither static nor aggregates.
 pub(crate) fn finding_clusters(bootstrap: &Value) -> Vec<String> {
     let is_led = |cluster: &Value| match cluster.get("cluster_type").filter(|kind| !kind.is_null()) {
         None => tree::text(cluster, "/type") == "STATIC",
@@ -79,7 +79,7 @@ pub fn leads_to(bootstrap: &Value, address: SocketAddr) -> bool {
     is_found
 }
 
-/// Fields with the port of a socket address. Both spellings occur in settings of the user, which keep theirs.
+/// Fields with the port of a socket address. Both spellings occur in the user's own settings, which are not normalised.
 const PORTS: [&str; 4] = ["port_value", "named_port", "portValue", "namedPort"];
 
 /// True if a node is a socket address or has a pipe.
@@ -97,7 +97,7 @@ pub(crate) fn is_local(node: &Value, folder: &Path) -> bool {
     is_loopback(tree::text(node, "/address"))
 }
 
-/// True if a host is an address of this machine that no other reaches. A name is never one, because its resolver decides.
+/// True if a host is an address that only this machine can reach. A name never counts, because its resolver decides.
 pub fn is_loopback(host: &str) -> bool {
     host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -107,7 +107,7 @@ pub(crate) fn is_outside_uri(pointer: &str, node: &Value) -> bool {
     server_in_field(pointer, node).is_some_and(|server| !is_loopback(host_of(server)))
 }
 
-/// The server that a URI names, in a field that may be connected to; none if the node is no such URI.
+/// The server in a URI, in a field that may be connected to; none if the node is not such a URI.
 pub(crate) fn server_in_field<'a>(pointer: &str, node: &'a Value) -> Option<&'a str> {
     let server = server_of_uri(node.as_str()?)?;
     let is_text = TEXT.contains(&last_name(pointer)) || COMPARED.contains(&last_name(pointer));
@@ -115,10 +115,10 @@ pub(crate) fn server_in_field<'a>(pointer: &str, node: &'a Value) -> Option<&'a 
     (!is_text && !is_passed_on && last_step(pointer) != "@type").then_some(server)
 }
 
-/// The server that a URI names, as a host with or without a port; none if the text is no URI.
+/// The server in a URI, as a host with or without a port; none if the text is not a URI.
 fn server_of_uri(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
-    // Host and path of redirects are formatted from the request.
+    // Redirects may contain format commands that insert the host and path of the request.
     let is_scheme =
         !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     if !is_scheme || scheme == "spiffe" {

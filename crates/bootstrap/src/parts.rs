@@ -1,6 +1,6 @@
 //! The parts of a configuration that a request passes and that can be removed: filters, logs, tracers, TLS, routes.
 //!
-//! A part is a list of nodes. [`Adapted::without`] removes them, and the rest is a valid bootstrap.
+//! A part is a list of nodes. [`Adapted::without`] removes them and leaves a valid bootstrap.
 
 mod form;
 mod proof;
@@ -25,11 +25,11 @@ use crate::tree::{
 pub enum PartKind {
     /// A filter that sees connections before a filter chain is chosen.
     ListenerFilter,
-    /// A filter of bytes.
+    /// A network filter, which sees bytes.
     NetworkFilter,
-    /// A filter of requests.
+    /// An HTTP filter, which sees requests.
     HttpFilter,
-    /// A filter of requests on their way to a cluster.
+    /// An HTTP filter for requests on their way to a cluster.
     UpstreamFilter,
     /// An access log.
     AccessLog,
@@ -80,29 +80,29 @@ pub struct Part {
     pub name: String,
     /// Its place in the user's files.
     pub place: Place,
-    /// Its form, to find a function that does the same; None if it is no extension.
+    /// Its form, to find a function that does the same; None if it is not an extension.
     pub form: Option<Form>,
     /// The nodes to remove, for [`Adapted::without`].
     pub pointers: Vec<String>,
-    /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. Other parts may move them, too. Empty
-    /// if it has no statistic of its own.
+    /// Statistics of Envoy, of which at least one changes when the part acts on requests; `*` is a wildcard. Other parts may change them
+    /// too. Empty if it has no statistic of its own.
     pub proof: Vec<String>,
-    /// Kind of request or event that makes it act, if it did not or if its statistics do not tell: the object of `exercised by`. None for a
-    /// type that is not known.
+    /// Kind of request or event that makes it act, for a part that did not act or whose statistics do not show it: the object of
+    /// `exercised by`. None for an unknown type.
     pub exercised_by: Option<String>,
-    /// True if nothing of the request is known to meet the conditions that its configuration states, which `exercised_by` names.
+    /// True if the request is not known to meet the conditions in its configuration, which `exercised_by` names.
     pub is_unmet: bool,
 }
 
 impl Part {
-    /// The statistics of the part among those that moved.
+    /// The statistics of the part among those that changed.
     pub fn moved<'m>(&self, moved: impl IntoIterator<Item = &'m String>) -> Vec<&'m String> {
         let is_own = |name: &&String| self.proof.iter().any(|pattern| is_matched(name, pattern));
         moved.into_iter().filter(is_own).collect()
     }
 }
 
-/// The parts that a request through a listener passes, in the order in which it meets them.
+/// The parts that a request through a listener passes, in the order in which it passes them.
 pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -> Vec<Part> {
     let mut finder = Finder { adapted, request, found: Vec::new() };
     finder.listener_filters(listener);
@@ -119,7 +119,7 @@ pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -
     finder.found
 }
 
-/// Pointer from a cluster to its options of HTTP.
+/// Pointer from a cluster to its HTTP options.
 const OPTIONS: &str =
     "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 
@@ -168,10 +168,10 @@ impl Finder<'_> {
         });
     }
 
-    /// A part that is one extension in a list.
+    /// Adds a part that is a single extension in a list.
     fn extension(&mut self, kind: PartKind, pointer: String, node: &Value, scope: &str) {
         let mut proof = proof::of_extension(node, scope);
-        // The conditions in its settings and in those of the route are more precise than its type.
+        // The conditions in its settings, and in its settings of the route, are more precise than its type.
         if let Some(needs) = conditions::needs(self.adapted, node, self.request) {
             (proof.exercised_by, proof.is_unmet) = (Some(needs.words), needs.is_unmet);
         }
@@ -187,7 +187,7 @@ impl Finder<'_> {
         });
         for (pointer, filter) in items(&adapted.tree, &join(&listener.pointer, "listener_filters")) {
             let of = extension_type(filter);
-            // Filter chains are chosen by the findings of inspectors, and addresses by the PROXY protocol.
+            // Inspectors determine the filter chain, and the PROXY protocol determines addresses.
             if is_selective || of.contains("proxy_protocol") {
                 continue;
             }
@@ -200,7 +200,7 @@ impl Finder<'_> {
         let sockets = sockets(chain, &request.chain);
         self.transport_sockets(&sockets);
         let Some((socket, node)) = sockets.into_iter().find(|(_, node)| is_tls(node)) else { return };
-        // No chain can be chosen by server name in plaintext, so only this one is kept.
+        // Without TLS, chains cannot be selected by server name, so only this chain is kept.
         let mut pointers = vec![socket, join(&request.chain, "filter_chain_match")];
         let chains = self::pointers(&self.adapted.tree, &join(&listener.pointer, "filter_chains"));
         let others = chains.into_iter().chain([join(&listener.pointer, "default_filter_chain")]);
@@ -208,8 +208,8 @@ impl Finder<'_> {
         self.add(PartKind::DownstreamTls, text(node, "/name"), pointers, proof::of_downstream_tls());
     }
 
-    /// Transport sockets that are neither plain nor TLS. One that wraps another is removed alone, and the other stays. QUIC
-    /// is none: without it, the listener takes no datagrams.
+    /// Adds transport sockets that are neither plain nor TLS. If one wraps another, only the wrapper is removed. QUIC is excluded, because
+    /// without it the listener accepts no datagrams.
     fn transport_sockets(&mut self, sockets: &[(String, &Value)]) {
         for (pointer, socket) in sockets {
             let of = extension_type(socket);
@@ -219,7 +219,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The access logs of a list.
+    /// Adds the access logs of a list.
     fn access_logs(&mut self, list: &str) {
         let adapted = self.adapted;
         for (pointer, log) in items(&adapted.tree, list) {
@@ -227,7 +227,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The filters of a list on the way to a cluster. The last one is the codec, without which no request gets there.
+    /// Adds the upstream filters of a list, except the last one: the codec, without which no request reaches the cluster.
     fn upstream_filters(&mut self, list: &str) {
         let adapted = self.adapted;
         let filters = items(&adapted.tree, list);
@@ -270,9 +270,9 @@ impl Finder<'_> {
         self.other_routes(&manager, request);
     }
 
-    /// Adds the parts of a router besides routing: upstream filters and upstream logs.
+    /// Adds the parts of a router other than routing: upstream filters and upstream logs.
     fn router(&mut self, router: &str, request: &DerivedRequest) {
-        // Filters of a cluster stand for those of the router.
+        // Filters of a cluster replace those of the router.
         let has_own = |cluster: &String| {
             let found = cluster_of(self.adapted, cluster);
             found.is_some_and(|(pointer, _)| self.adapted.has(&upstream_list(&pointer)))
@@ -292,7 +292,7 @@ impl Finder<'_> {
                 others.push(host);
                 continue;
             }
-            // Each of its routes may be that of the request.
+            // The request may take any of its routes.
             if request.route == host {
                 continue;
             }
@@ -303,7 +303,7 @@ impl Finder<'_> {
         self.add(PartKind::OtherRoutes, &name, others, proof::of_other_routes());
     }
 
-    /// TLS and filters of a cluster.
+    /// Adds TLS and filters of a cluster.
     fn cluster(&mut self, name: &str) {
         let adapted = self.adapted;
         let Some((pointer, node)) = cluster_of(adapted, name) else { return };

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Place {
     /// The file, as the user named it.
     pub file: String,
-    /// Line, from 1; 0 if the pointer says more, because the file is JSON in one line, or no node is meant.
+    /// Line, from 1; 0 if the file is JSON in one line, where the pointer is more useful, or if the place is not a node.
     pub line: u64,
     /// Column in that line, in characters from 1; 0 if it is not known.
     pub column: u64,
@@ -30,7 +30,7 @@ impl fmt::Display for Place {
 pub struct Problem {
     /// The place.
     pub place: Place,
-    /// The problem and the advice. It quotes no values, which may be secret.
+    /// The problem and the advice. It quotes no values, because they may be secret.
     pub message: String,
 }
 
@@ -39,7 +39,7 @@ pub struct Problem {
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Problems, which are sorted here.
+    /// Sorts problems by place.
     pub fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort();
         problems.dedup();

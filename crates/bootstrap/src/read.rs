@@ -14,12 +14,12 @@ use crate::resource::{is_list, is_one};
 
 /// Reads a configuration: a bootstrap or a `/config_dump`, alone in a text or inside of objects of Kubernetes. `name` is the name of the
 /// text in problems, and `choice` that of the configuration, if there are several. `load` reads the files that it names for listeners,
-/// clusters, routes, endpoints and secrets, and gives the reason if it cannot.
+/// clusters, routes, endpoints and secrets, or returns the reason why it cannot.
 ///
 /// # Errors
-/// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
-/// plane and are not in the file; then also those of [`Configuration::adapt`] for the part that could be read, unless a resource is
-/// no mapping.
+/// All problems: a file is not YAML or JSON, is not an Envoy configuration or cannot be loaded, or resources come from a control plane and
+/// are not in the file. They include the problems of [`Configuration::adapt`] for the part that could be read, unless a resource is not a
+/// mapping.
 pub fn read(
     name: &str,
     text: &str,
@@ -44,14 +44,14 @@ pub fn read(
 pub struct Partly {
     /// The configuration, as far as it was read.
     pub configuration: Configuration,
-    /// Problems of the rest: files that do not exist, and resources that come from a control plane.
+    /// Problems with the rest: files that do not exist, and resources that come from a control plane.
     pub unread: Vec<Problem>,
-    /// True if the text is no bootstrap, but some resources of one.
+    /// True if the text is not a bootstrap, but contains resources.
     pub is_part: bool,
 }
 
-/// As [`read`], for callers that look at a configuration and run nothing: resources may be missing, and a text may also be a list of
-/// `resources` as files of listeners and clusters have it, or one listener or cluster alone.
+/// Like [`read`], for callers that inspect a configuration without running it. Resources may be missing, and a text may also be a list of
+/// `resources`, as in files of listeners and clusters, or a single listener or cluster.
 ///
 /// # Errors
 /// All problems that make Envoy refuse the text, or leave no configuration.
@@ -64,7 +64,7 @@ pub fn read_partly(
     partly(given(name, text, choice, Accepted::Resources)?, load)
 }
 
-/// As [`read_partly`], for a bootstrap that no text holds and that names no file. Places have pointers instead of lines.
+/// Like [`read_partly`], for a bootstrap without a text that names no files. Places have pointers instead of lines.
 ///
 /// # Errors
 /// All problems that make Envoy refuse it.

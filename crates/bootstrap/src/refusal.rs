@@ -1,7 +1,7 @@
-//! The reason why Envoy refuses a bootstrap, and the nodes of the user's configuration that the reason is about.
+//! Maps the reason why Envoy refuses a bootstrap to nodes of the user's configuration.
 //!
-//! Envoy knows the adapted bootstrap only, and most of its reasons name no position. They name a path of fields, an extension,
-//! a resource or a value. These are looked for in the configuration, by the most reliable way first.
+//! Envoy knows only the adapted bootstrap, and most of its reasons name no position, but a path of fields, an extension, a resource or a
+//! value. These are searched in the configuration, with the most reliable method first.
 
 mod constraint;
 mod path;
@@ -14,12 +14,12 @@ use crate::adapt::{Adapted, extensions, missing_extension};
 use crate::place::Place;
 use crate::tree::{self, is_version, is_within, last_name, last_step};
 
-/// Number of places that are named. The others are only counted.
+/// Maximum number of places to name. Further places are only counted.
 const MOST_NAMED: usize = 4;
-/// The shortest text that is looked for inside of values.
+/// The shortest text to search inside of values.
 const SHORTEST_PART: usize = 3;
 
-/// The ways to find nodes: the first that finds any decides.
+/// The methods to find nodes. The first one with a result decides.
 const WAYS: [fn(&Value, &str) -> Vec<String>; 8] = [
     path::find,
     constraint::find,
@@ -31,8 +31,8 @@ const WAYS: [fn(&Value, &str) -> Vec<String>; 8] = [
     named_kind,
 ];
 
-/// The beginnings of reasons for which RE2 refuses a regular expression; the expression, or the part of it that is wrong,
-/// follows (<https://github.com/google/re2>, `re2/regexp.cc`).
+/// The prefixes of RE2's reasons for refusing a regular expression. The expression, or its wrong part, follows
+/// (<https://github.com/google/re2>, `re2/regexp.cc`).
 const EXPRESSION_ERRORS: [&str; 13] = [
     "invalid escape sequence: ",
     "invalid character class: ",
@@ -52,9 +52,9 @@ const EXPRESSION_ERRORS: [&str; 13] = [
 /// The reason why Envoy refuses a configuration, for its user. It displays as `envoy.yaml:12: Envoy refuses the configuration: ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The places that the reason may be about, sorted, each line once; the file without a line if none was found.
+    /// The possible places, sorted, each line once; the file without a line if none was found.
     pub places: Vec<Place>,
-    /// Envoy's reason, without names that only the adapted bootstrap has.
+    /// Envoy's reason, without names that exist only in the adapted bootstrap.
     pub reason: String,
 }
 
@@ -103,7 +103,7 @@ fn tidy(message: &str) -> String {
     let before_document = if reason.starts_with(constraint::START) { "): " } else { "): {\n" };
     let end = reason.find(before_document).map(|at| at + 1);
     let reason = end.and_then(|end| reason.get(..end)).unwrap_or(reason).trim();
-    // The parser of JSON separates its words by spaces of random number.
+    // The JSON parser separates words by a random number of spaces.
     if reason.contains("INVALID_ARGUMENT") {
         reason.split_whitespace().collect::<Vec<_>>().join(" ")
     } else {
@@ -115,11 +115,11 @@ fn tidy(message: &str) -> String {
 fn lacking_extension(tree: &Value, reason: &str) -> Vec<String> {
     let Some(name) = missing_extension(reason) else { return Vec::new() };
     let found = extensions(tree, name);
-    // Envoy also looks for one by name if it has no configuration.
+    // Envoy also looks up an extension by name if it has no configuration.
     if found.is_empty() { find(tree, &|_, node| tree::text(node, "/name") == name) } else { found }
 }
 
-/// The regular expression that RE2 refuses: of those with the part that the reason names, the invalid ones.
+/// The regular expressions that RE2 refuses: those that contain the part in the reason and are invalid.
 fn refused_expression(tree: &Value, reason: &str) -> Vec<String> {
     let part = EXPRESSION_ERRORS.iter().find_map(|start| reason.split_once(start));
     let Some((_, part)) = part else { return Vec::new() };
@@ -141,7 +141,7 @@ struct Term<'a> {
     text: &'a str,
 }
 
-/// Returns the terms of a reason: quoted texts, then texts behind certain words, then the text behind a colon.
+/// Returns the terms of a reason: quoted texts, then texts after certain words, then the text after a colon.
 fn terms(reason: &str) -> Vec<Term<'_>> {
     const BEFORE: [&str; 3] = [" named ", "entry of domain ", "cipher suites "];
     let term = |start: usize, text| Term { word: word_before(reason, start), text };
@@ -164,7 +164,7 @@ fn terms(reason: &str) -> Vec<Term<'_>> {
     all
 }
 
-/// Texts in quotes. An apostrophe is none.
+/// Texts in quotes. An apostrophe is not a quote.
 fn quoted(reason: &str) -> Vec<Term<'_>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -192,7 +192,7 @@ fn word_before(reason: &str, position: usize) -> &str {
     words.find(|word| !word.is_empty() && !["named", "name", "with"].contains(word)).unwrap_or_default()
 }
 
-/// Values that equal a name in the reason: names of resources before references to them, and these before all others.
+/// Values that equal a name in the reason: names of resources first, then references to them, then all others.
 fn equal_value(tree: &Value, reason: &str) -> Vec<String> {
     for Term { word, text } in terms(reason) {
         let found = find(tree, &|_, node| node == text);
@@ -242,7 +242,7 @@ fn value_with_part(tree: &Value, reason: &str) -> Vec<String> {
     Vec::new()
 }
 
-/// Words of a reason, as Envoy writes fields and extensions.
+/// Words of a reason that may be fields or extensions.
 fn words(reason: &str) -> impl Iterator<Item = &str> {
     reason.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
@@ -265,7 +265,7 @@ fn named_kind(tree: &Value, reason: &str) -> Vec<String> {
             return false;
         }
         let mut steps = tree::extension_type(node).rsplit('.').skip_while(|step| !is_version(step)).skip(1);
-        // A kind of one word, such as `router`, may be any other word.
+        // A kind of one word, such as `router`, may have another meaning in a reason.
         steps
             .next()
             .is_some_and(|kind| kind.contains('_') && text.contains(&format!(" {} ", kind.replace('_', " "))))
@@ -277,8 +277,8 @@ fn find(root: &Value, is_meant: &dyn Fn(&str, &Value) -> bool) -> Vec<String> {
     tree::find(root, &|pointer, node| !node.is_null() && is_meant(pointer, node))
 }
 
-/// The node that Envoy calls number `index` of a list or of a mapping: removed ones do not count. Its step in a pointer, and the
-/// node.
+/// The node with the number `index` in a list or a mapping, as Envoy counts: removed nodes do not count. Returns its step in a pointer, and
+/// the node.
 fn item(node: &Value, index: usize) -> Option<(String, &Value)> {
     match node {
         Value::Array(items) => {

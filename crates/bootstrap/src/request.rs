@@ -1,4 +1,4 @@
-//! Derives a request that a listener forwards, from its filter chains and routes.
+//! Derives a request that a listener forwards from its filter chains and routes.
 
 mod authorization;
 mod causes;
@@ -19,7 +19,7 @@ use conditions::Scopes;
 pub use line::RequestLine;
 pub use stated::{StatedRequest, stated};
 
-/// The host of requests where a route accepts every host.
+/// The host of requests if a route accepts every host.
 const HOST: &str = "hoptax.test";
 
 /// A request that goes through a listener.
@@ -39,16 +39,16 @@ pub struct DerivedRequest {
     pub is_tcp: bool,
     /// Pointer of the filter chain that it takes.
     pub chain: String,
-    /// Pointer of the route that it takes, or of its virtual host if only the running proxy knows which of its routes that is.
-    /// Empty for bytes, and if it takes none.
+    /// Pointer of the route that it takes, or of the virtual host if only the running proxy knows the route. Empty for bytes, and if it
+    /// takes no route.
     pub route: String,
     /// The clusters that it may be forwarded to.
     pub clusters: Vec<String>,
-    /// True if it is forwarded, and only the running proxy knows by which route or to which cluster.
+    /// True if it is forwarded, but only the running proxy knows by which route or to which cluster.
     pub is_decided_later: bool,
 }
 
-/// TLS of a request.
+/// TLS of a request's connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestTls {
     /// Server name; none if any will do.
@@ -60,7 +60,7 @@ pub struct RequestTls {
 }
 
 impl DerivedRequest {
-    /// True if the listener forwards it. False if the listener answers it itself.
+    /// True if the listener forwards it. False if the listener responds itself.
     pub fn is_forwarded(&self) -> bool {
         !self.clusters.is_empty() || self.is_decided_later
     }
@@ -80,13 +80,13 @@ impl DerivedRequest {
     }
 }
 
-/// Derives a request that goes through a listener to a cluster, or, if no route leads to one, that the listener answers.
+/// Derives a request that goes through a listener to a cluster, or, if no route leads to a cluster, one to which the listener responds.
 ///
 /// # Errors
-/// When no filter chain and no route gives one, with the reason and advice.
+/// When no request can be derived from any filter chain or route, with the reason and advice.
 pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, Problem> {
     let chains = chains(adapted, listener)?;
-    // A chain of HTTP has more parts than one of bytes, and a request that is forwarded passes more than one that is answered.
+    // HTTP chains have more parts than chains for bytes, and a forwarded request passes more parts than one that the listener responds to.
     let mut answered = None;
     for (pointer, chain) in &chains {
         match through_http(adapted, pointer, chain) {
@@ -149,7 +149,7 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
         for (route_pointer, route) in &routes {
             let has = |key: &str| route.get(key).is_some_and(Value::is_object);
             let is_answered = has("direct_response") || has("redirect");
-            // One that the listener answers suffices.
+            // One route to which the listener responds is enough.
             if !has("route") && (!is_answered || answered.is_some()) {
                 continue;
             }
@@ -203,18 +203,18 @@ pub(crate) fn connection_manager(tree: &Value, chain: &str) -> Option<String> {
     Some(join(&pointer, "typed_config"))
 }
 
-/// Notes where a route forwards a request to.
+/// Records where a route forwards a request.
 fn lead(adapted: &Adapted, route: &Value, request: &mut DerivedRequest) {
     let Some(action) = route.get("route").filter(|action| action.is_object()) else { return };
     request.clusters = cluster_names(action);
     let of_header = action.get("cluster_header").and_then(Value::as_str);
-    // Envoy answers a request whose header names no cluster.
+    // Envoy itself responds to a request whose header names no cluster.
     let clusters = items(&adapted.tree, "/static_resources/clusters");
     let is_cluster = |name: &&str| clusters.iter().any(|(_, cluster)| text(cluster, "/name") == *name);
     let named = of_header.and_then(|header| matching::value_of(header, request).filter(is_cluster));
     let named = named.map(str::to_owned);
     request.clusters.extend(named);
-    // Without the header, the listener answers; else an extension of Envoy chooses the cluster.
+    // Without the header, the listener responds. Otherwise an extension of Envoy chooses the cluster.
     request.is_decided_later = request.clusters.is_empty() && of_header.is_none();
 }
 

@@ -1,4 +1,4 @@
-//! Recognises texts that are no bootstrap but hold resources of one: a list of `resources`, or a listener or a cluster alone.
+//! Recognises texts that are not a bootstrap but contain resources: a list of `resources`, or a single listener or cluster.
 
 use serde_json::Value;
 
@@ -21,12 +21,12 @@ pub(crate) fn is_list(value: &Value) -> bool {
     items.is_some_and(|items| items.iter().any(|item| TYPES.contains(&message_type(item))))
 }
 
-/// True if a value is a listener or a cluster alone.
+/// True if a value is a single listener or cluster.
 pub(crate) fn is_one(value: &Value) -> bool {
     list_of(value).is_some()
 }
 
-/// The list of a bootstrap in which a value belongs that is one of its items.
+/// The list of a bootstrap to which a resource belongs.
 pub(crate) fn list_of(value: &Value) -> Option<&'static str> {
     let entries = value.as_object()?;
     let has = |field: &str| entries.iter().any(|(key, value)| is_field(key, field) && !value.is_null());

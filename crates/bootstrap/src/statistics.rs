@@ -1,4 +1,4 @@
-//! Names of Envoy's statistics: patterns of them, and the one that counts the requests of a listener.
+//! Names of Envoy's statistics: matching by patterns, and the one that counts the requests of a listener.
 
 use crate::adapt::Adapted;
 use crate::request::{DerivedRequest, connection_manager};

@@ -1,7 +1,7 @@
-//! Tells templates, from which a tool has yet to make a text, from configurations of Envoy.
+//! Distinguishes templates, which a tool must render first, from Envoy configurations.
 //!
-//! [`hoptax_text::yaml::template`] knows the signs of templates. This module has the fields of Envoy that hold no free text: a sign in one
-//! of them shows a template.
+//! [`hoptax_text::yaml::template`] knows the signs of templates. This module lists the fields of Envoy that hold no free text: a sign in
+//! one of them indicates a template.
 
 use hoptax_text::yaml::template::{self, Template};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::document::Source;
 use crate::place::Problem;
 use crate::tree;
 
-/// Fields, by their ends, that hold no free text.
+/// Fields, by their suffixes, that hold no free text.
 const OF_VALUES: [&str; 20] = [
     "port_value",
     "timeout",
@@ -38,15 +38,15 @@ const ADDRESS: &str = "address";
 /// First character of each path, and the fields of a route's match that hold one.
 const PATH: char = '/';
 const OF_PATHS: [&str; 3] = ["prefix", "path", "path_separated_prefix"];
-/// Nodes in which the user names the fields, as in the formats of access logs.
+/// Nodes with the user's own fields, as in the formats of access logs.
 const OF_THE_USER: [&str; 3] = ["json_format", "typed_json_format", "filter_metadata"];
 
-/// The problem that a text which is no YAML from `line` on is a template; none if it is not.
+/// The problem for a text that is not YAML from `line` on, if it is a template.
 pub(crate) fn unparsed(source: &Source, line: u64) -> Option<Problem> {
     template::unparsed(&source.text, line).map(|found| problem(source, &found))
 }
 
-/// The problem that a text which was parsed is a template; none if it is not.
+/// The problem for a parsed text, if it is a template.
 pub(crate) fn parsed(source: &Source, value: &Value) -> Option<Problem> {
     let mut found: Option<(String, String)> = None;
     tree::walk(value, "", &mut |pointer, node| {
@@ -57,7 +57,7 @@ pub(crate) fn parsed(source: &Source, value: &Value) -> Option<Problem> {
             let sign = sign(value, pointer, text)?;
             Some((text.to_owned(), sign))
         });
-        // Lines with commands of a template become keys.
+        // The parser turns lines with template commands into keys.
         let command = node.as_object().and_then(|entries| entries.keys().find(|key| key.starts_with("<%")));
         let command = command.and_then(|key| Some((key.split('>').next()?.to_owned(), "<%".to_owned())));
         found = of_text.or(command);
@@ -67,14 +67,14 @@ pub(crate) fn parsed(source: &Source, value: &Value) -> Option<Problem> {
     Some(problem(source, &Template::new(&source.text, line, &sign)))
 }
 
-/// The problem that a text in which nothing else was found is a template: it has a sign that is in no other text. None if it is not.
+/// The problem for a text in which nothing else was found, if it has a sign that only templates have.
 pub(crate) fn other(source: &Source) -> Option<Problem> {
     template::anywhere(&source.text).map(|found| problem(source, &found))
 }
 
 /// The sign of a template in the text of a field; none if the field may hold such a text.
 fn sign(root: &Value, pointer: &str, text: &str) -> Option<String> {
-    // Most texts have none, and pointers are many.
+    // Checks the sign first: most texts have none, and there are many pointers.
     let sign = template::sign_in(text)?;
     if pointer.split('/').any(|step| OF_THE_USER.contains(&step)) {
         return None;
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// The message about a text, which is parsed first.
+    /// Parses a text, and returns the message about it.
     fn message(text: &str) -> Option<String> {
         let source = Source::file("a.yaml", text);
         match envoy::first(text) {

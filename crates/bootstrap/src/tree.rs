@@ -26,7 +26,7 @@ pub fn join(pointer: &str, key: &str) -> String {
     joined
 }
 
-/// Makes the pointer of a node that of its entry `key`.
+/// Extends the pointer of a node to its entry `key`.
 pub fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
     if memchr2(b'~', b'/', key.as_bytes()).is_some() {
@@ -36,7 +36,7 @@ pub fn push(pointer: &mut String, key: &str) {
     }
 }
 
-/// Makes the pointer of a list that of its item `index`. It makes no text of the number: walks look at millions of nodes.
+/// Extends the pointer of a list to its item `index`. It does not allocate a string for the number, because walks visit millions of nodes.
 pub fn push_index(pointer: &mut String, index: usize) {
     fn digits(pointer: &mut String, number: usize) {
         if number > 9 {
@@ -48,12 +48,12 @@ pub fn push_index(pointer: &mut String, index: usize) {
     digits(pointer, index);
 }
 
-/// The key that a step of a pointer stands for.
+/// The key for a step of a pointer.
 pub fn key_of(step: &str) -> Cow<'_, str> {
     if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
 }
 
-/// The node at a pointer, as [`Value::pointer`] finds it, but without copies of the steps: rules look at millions of nodes.
+/// The node at a pointer, like [`Value::pointer`], but without copies of the steps, because rules visit millions of nodes.
 pub fn at<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
     let steps = match pointer.strip_prefix('/') {
         Some(steps) => steps.split('/'),
@@ -77,7 +77,7 @@ pub fn last_step(pointer: &str) -> &str {
     pointer.rsplit('/').next().unwrap_or_default()
 }
 
-/// The last step of a pointer that is no index: the name of the field that the node, or the list around it, stands in.
+/// The last step of a pointer that is not an index: the name of the field with the node, or with the list around it.
 pub fn last_name(pointer: &str) -> &str {
     pointer.rsplit('/').find(|step| step.parse::<usize>().is_err()).unwrap_or_default()
 }
@@ -136,8 +136,8 @@ pub(crate) fn compact(value: &Value) -> Value {
     }
 }
 
-/// Removes the node at a pointer. A transport socket that wraps another leaves that one in its place, and one that is wrapped
-/// leaves a plain socket, which its wrapper needs.
+/// Removes the node at a pointer. A transport socket that wraps another is replaced by the inner one. An inner socket is replaced by a
+/// plain socket, which its wrapper needs.
 pub(crate) fn remove(root: &mut Value, pointer: &str) {
     let wrapper = pointer.strip_suffix(WRAPPED).filter(|wrapper| root.pointer(wrapper).is_some());
     let is_wrapped = wrapper.is_some();
@@ -146,7 +146,7 @@ pub(crate) fn remove(root: &mut Value, pointer: &str) {
     *node = inner.or_else(|| is_wrapped.then(plain_socket)).unwrap_or(Value::Null);
 }
 
-/// Removes nodes, the innermost first: pointers of nodes inside of others stay valid until their turn.
+/// Removes nodes, the innermost first, so that pointers of nodes inside of others stay valid until they are used.
 pub(crate) fn remove_all<'p>(root: &mut Value, pointers: impl IntoIterator<Item = &'p String>) {
     let mut pointers: Vec<&String> = pointers.into_iter().collect();
     pointers.sort_by_key(|pointer| std::cmp::Reverse(pointer.len()));
@@ -155,7 +155,7 @@ pub(crate) fn remove_all<'p>(root: &mut Value, pointers: impl IntoIterator<Item 
     }
 }
 
-/// Pointer from a transport socket to the one that it wraps.
+/// Pointer from a transport socket to the socket that it wraps.
 pub(crate) const WRAPPED: &str = "/typed_config/transport_socket";
 
 fn plain_socket() -> Value {
@@ -187,7 +187,7 @@ pub fn is_tls(socket: &Value) -> bool {
         || message_type(configuration).ends_with("TlsContext")
 }
 
-/// Sets an entry of a mapping. A node that is null becomes one, and another node stays as it is: Envoy then refuses it.
+/// Sets an entry of a mapping. A null node becomes a mapping. Any other node is left unchanged for Envoy to reject.
 pub(crate) fn set(node: &mut Value, key: &str, value: Value) {
     if node.is_null() {
         *node = Value::Object(Map::new());
@@ -197,7 +197,7 @@ pub(crate) fn set(node: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// Makes those of these entries null that a node has.
+/// Sets these entries of a node to null, if they exist.
 pub(crate) fn clear(node: &mut Value, keys: &[&str]) {
     for key in keys {
         if let Some(entry) = node.get_mut(*key) {
@@ -251,8 +251,8 @@ pub fn message_type(node: &Value) -> &str {
     last_step(node.get("@type").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// A message that a typed configuration holds: itself, or, where Istio and others wrap a configuration without its own type, the one
-/// inside of the `TypedStruct`.
+/// The message of a typed configuration: the configuration itself, or the content of a `TypedStruct`, in which Istio and others wrap
+/// configurations.
 pub struct Message<'a> {
     /// Its type, without the part before the slash; empty if it has none.
     pub of: &'a str,
@@ -266,7 +266,7 @@ pub struct Message<'a> {
 pub fn message(configuration: &Value) -> Message<'_> {
     match message_type(configuration) {
         "xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct" => Message {
-            // Below fields of the user, names are as they were given.
+            // Below the user's own fields, names have their original spelling.
             of: match last_step(text(configuration, "/type_url")) {
                 "" => last_step(text(configuration, "/typeUrl")),
                 of => of,

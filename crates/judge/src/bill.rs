@@ -1,5 +1,5 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
-//! [`second_study`] confirms from a second study that the parts do not add up, or does not, and names pairs that interact.
+//! [`second_study`] uses a second study to check a bill whose parts do not add up, and names pairs of parts that interact.
 
 pub mod second_study;
 
@@ -18,14 +18,14 @@ use crate::summary::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs}
 pub struct Order {
     /// The file of the configuration, as the user named it.
     pub configuration: String,
-    /// The listener that takes the request.
+    /// The listener that receives the request.
     pub listener: String,
     /// The request.
     pub request: BilledRequest,
-    /// The parts in the order of the configuration, without costs. The study has the arms that they name, each compared
-    /// with the arm [`BillResult::WHOLE`].
+    /// The parts in the order of the configuration, without costs. The study has the arms that the parts name, each compared with the arm
+    /// [`BillResult::WHOLE`].
     pub parts: Vec<BilledPart>,
-    /// The changes, without differences, with the same kind of arms.
+    /// The changes, without differences. They name arms as the parts do.
     pub changes: Vec<BilledChange>,
     /// Extensions of the configuration that Envoy lacks.
     pub lacking: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Order {
     pub price_per_core_hour: Option<f64>,
 }
 
-/// Computes the bill. Numbers that the study withholds are missing, and so is every number that depends on them.
+/// Computes the bill. Numbers that the study withholds are missing, as is every number that depends on them.
 ///
 /// **Method.** The cost of a part is the cost of the arm without it, with the opposite sign. Sums and the interaction are
 /// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
@@ -61,7 +61,7 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         |part: &BilledPart| part.cost.cpu_us_per_request.map_or(f64::NEG_INFINITY, |cpu| cpu.estimate);
     parts.sort_by(|one, other| cpu_us(other).total_cmp(&cpu_us(one)));
     let measured: Vec<&str> = parts.iter().filter_map(|part| part.arm.as_deref()).collect();
-    // Without its only part, nothing but the rest is left.
+    // With a single part, the arm without it is also the arm without all parts.
     let all_off = match measured.as_slice() {
         [only] => arm(only),
         _ => arm(BillResult::ALL_OFF),
@@ -91,8 +91,8 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     BillResult::new(result.environment.clone(), body).judged(result.verdict, findings)
 }
 
-/// Returns true if a finding is about a number of the bill. The bill has no number of the plain proxy, which every study has, and none of
-/// the difference of the whole from it.
+/// Returns true if a finding is about a number of the bill. The bill has no number of the plain proxy, which every study has, and no
+/// difference between the whole and the plain proxy.
 fn concerns(finding: &Finding, result: &StudyResult) -> bool {
     match finding.arm.as_deref() {
         Some(BillResult::WHOLE) => !finding.costs_alone,
@@ -119,8 +119,8 @@ fn level(arm: &ArmResult) -> Charge {
     }
 }
 
-/// Returns the difference between the use of an arm and that of the whole, times `sign`. A part adds the opposite of the difference of
-/// the arm without it.
+/// Returns the difference between the use of an arm and that of the whole, times `sign`. The cost of a part is the opposite of the
+/// difference of the arm without it.
 fn difference(arm: &ArmResult, sign: f64) -> Charge {
     let added = |cost: Option<Interval>| cost.map(|cost| cost.times(sign));
     let cost = &arm.cost;

@@ -25,9 +25,9 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody
     named.map(|arm| compare(result, &arm.id, margin_share)).collect()
 }
 
-/// A measure of an arm in comparison with the reference, in a judged study. Where an identical arm differs by more than chance explains
-/// (the finding `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the
-/// setup makes such differences by itself, and more rounds do not remove them.
+/// A measure of an arm compared with the reference, in a judged study. If an identical arm differs by more than chance explains (the
+/// finding `same-differs`), a difference in that measure is undecided unless it exceeds the largest difference of identical arms: the setup
+/// causes such differences by itself, and more rounds do not remove them.
 fn beside_same(result: &StudyResult, one: ComparedMeasure, margin_share: f64) -> ComparedMeasure {
     let of_same = largest_of_same(result, one.measure, margin_share);
     let is_no_larger = of_same.is_some_and(|of_same| one.difference_share.estimate.abs() <= of_same);
@@ -56,9 +56,9 @@ fn largest_of_same(result: &StudyResult, measure: CostMeasure, margin_share: f64
 /// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
 /// the reference do not matter. Withheld numbers have no decision. Subjects are named by their arms.
 ///
-/// **Method.** [`decide`] for each measure; a difference that identical arms have as well is undecided (`beside_same`). The share of CPU
-/// time has an interval of its own, in which reference and arm both vary; the shares of the other measures treat the level of the
-/// reference as known.
+/// **Method.** [`decide`] for each measure; a difference no larger than that of identical arms is undecided (`beside_same`). The share of
+/// CPU time has its own interval, in which reference and arm both vary; the shares of the other measures treat the level of the reference
+/// as known.
 pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonBody {
     let of = result.arm(reference);
     let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
@@ -89,13 +89,13 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
     }
 }
 
-/// Returns the differences of the answer of an arm from that of the reference; empty if either is not known.
+/// Returns the differences between the answers of an arm and of the reference; empty if either answer is not known.
 pub(crate) fn answer_differences(reference: &ArmResult, arm: &ArmResult) -> Vec<String> {
     let both = reference.answer.as_ref().zip(arm.answer.as_ref());
     both.map(|(reference, answer)| reference.differences(answer)).unwrap_or_default()
 }
 
-/// One measure of an arm in comparison with the reference. None if a number is missing or withheld.
+/// One measure of an arm compared with the reference. None if a number is missing or withheld.
 fn compared(
     result: &StudyResult,
     reference: &ArmResult,
@@ -130,7 +130,7 @@ fn compared(
         if resolution.is_some_and(|resolution| resolution / level > DECISIVE * margin_share) {
             return None;
         }
-        // Measuring until decided uses intervals of the confidence of looks.
+        // A study that measures until it is decided uses intervals with the confidence of looks.
         let basis = Basis { degrees_of_freedom: freedom, rounds };
         let half_width = half_width_at_looks(&difference_share, basis, confidence)?;
         let needed = rounds_needed(half_width, rounds, DECISIVE * margin_share)?;
@@ -148,8 +148,8 @@ fn compared(
     })
 }
 
-/// Returns the number of rounds that must be completed so that `needed` of them count for a measure, if as many are lost as now:
-/// `counting` of those that are completed count.
+/// Returns the number of rounds that must be completed so that `needed` of them count for a measure, if the same share is lost as so far:
+/// of the completed rounds, `counting` count.
 pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u32) -> u32 {
     let completed = u64::from(result.plan.rounds_completed.max(counting));
     let rounds = (u64::from(needed) * completed).div_ceil(u64::from(counting.max(1)));
@@ -206,7 +206,7 @@ mod tests {
         let same = measure(&found.subjects[0], CostMeasure::CpuUs).unwrap();
         assert_eq!(same.decision, Decision::Undecided);
         let needed = same.rounds_until_decided.unwrap();
-        // A quarter of the half-width takes sixteen times as many rounds, and fewer as Student's quantile shrinks.
+        // A quarter of the half-width takes sixteen times as many rounds, or fewer because Student's quantile shrinks.
         assert!((100..=160).contains(&needed), "{needed}");
     }
 

@@ -1,5 +1,5 @@
-//! Judgement of a candidate, such as a new release of Envoy, by limits: the study that measures it side by side with the reference that it
-//! would replace, and the verdict on the result.
+//! Judges a candidate, such as a new release of Envoy, by limits: the study that measures it side by side with the reference that it would
+//! replace, and the verdict on the result.
 
 mod candidate;
 mod limit;
@@ -25,7 +25,7 @@ pub use stored::{Earlier, judge_by_stored};
 /// Checks that the loads of a study measure the numbers that the limits are about.
 ///
 /// # Errors
-/// All limits on numbers that no load measures, each with the load that would.
+/// All limits on numbers that no load measures, each with the kind of load that would measure it.
 pub fn check_limits(file: &StudyFile, limits: &[Limit]) -> Result<(), String> {
     let has = |loop_: LoopWord| file.loads.iter().any(|load| load.loop_ == loop_);
     let problem = |limit: &Limit| {
@@ -43,9 +43,9 @@ pub fn check_limits(file: &StudyFile, limits: &[Limit]) -> Result<(), String> {
 
 /// Judges the result of the study `side_by_side` by the limits.
 ///
-/// **Method.** A limit is exceeded if the whole interval of the change lies beyond it, and held if the whole interval lies
-/// within. The intervals of all limits of all arms hold together ([`simultaneous`]), so a gate with many limits does not fail
-/// more often by chance. Those of the A/A arm are computed alike and decide nothing. A candidate that answers otherwise than the
+/// **Method.** A limit is exceeded if the whole interval of the change lies beyond it, and held if the whole interval lies within. The
+/// intervals of all limits of all arms hold simultaneously ([`simultaneous`]), so a gate with many limits does not fail more often by
+/// chance. The intervals of the A/A arm are computed in the same way and decide nothing. A candidate whose answers differ from those of the
 /// reference does other work, so it fails all limits.
 pub fn judge(
     result: &StudyResult,
@@ -85,7 +85,7 @@ pub fn judge(
     with_other_work_failed(GateResult::new(result.environment.clone(), body).judged_as(result))
 }
 
-/// The gate in which all limits of arms failed whose candidate does other work than the reference.
+/// Marks as failed all limits of arms whose candidate does other work than the reference.
 fn with_other_work_failed(mut gate: GateResult) -> GateResult {
     let is_other: Vec<bool> = gate.limits.iter().map(|limit| gate.does_other_work(&limit.arm)).collect();
     for (limit, _) in gate.limits.iter_mut().zip(is_other).filter(|(_, is_other)| *is_other) {
@@ -94,7 +94,7 @@ fn with_other_work_failed(mut gate: GateResult) -> GateResult {
     gate
 }
 
-/// The arms of a pair in comparison with their references: one for each combination of the conditions of the study.
+/// The arms of a pair compared with their references: one for each combination of the conditions of the study.
 fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, ComparedSubject)> {
     let conditions = |id: &str| {
         let rest = id.strip_prefix(&pair.other)?;
@@ -127,7 +127,8 @@ fn judged(
     let needed = |change: hoptax_result::Interval| {
         let half_width =
             half_width_of_rounds(&change, Basis { degrees_of_freedom: freedom, rounds }, confidence)?;
-        // If the estimate is right, the interval excludes the limit once it is as narrow as their distance.
+        // If the estimate is right, the interval excludes the limit once its half-width is less than the distance between estimate and
+        // limit.
         let needed = rounds_needed(half_width, rounds, (change.estimate - limit.share).abs())?;
         Some(rounds_to_complete(result, needed, rounds))
     };
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn intervals_hold_together() {
-        // Alone, the interval of 2 +-1.9 % excludes zero. Two arms with two limits widen it.
+        // As a single comparison, the interval of 2 +-1.9 % excludes zero. Two arms with two limits widen it.
         let change = Some(Interval::around(0.02, 0.019));
         let result = gate(&["cpu>+0%", "rate<-5%"], [change, None]);
         let first = &result.limits[0];

@@ -1,9 +1,9 @@
 //! The length of a study: a number of rounds, a time budget, or a target precision.
 //!
-//! With a time budget, a study takes as many complete rounds as fit. With a target precision, it checks the widths of
-//! its intervals after some of the rounds, and ends when nearly all costs are as precise.
-//! [`hoptax_stats::looks`] and [`hoptax_stats::LOOK_CONFIDENCE`] document the rule and why its intervals use a higher
-//! confidence. Looks at the end of rounds or of a budget count like the others if the study is resumed.
+//! With a time budget, a study takes as many complete rounds as fit. With a target precision, it checks the widths of its intervals after
+//! some of the rounds, and ends when nearly all costs have that precision. [`hoptax_stats::looks`] and [`hoptax_stats::LOOK_CONFIDENCE`]
+//! document the rule and why its intervals use a higher confidence. If the study is resumed, a look at the end of its rounds or of a budget
+//! counts like the others.
 
 use hoptax_result::SequentialPlan;
 use hoptax_stats::{LOOK_CONFIDENCE, looks, precise_enough, rounds_needed};
@@ -31,7 +31,7 @@ pub struct Until {
     /// The half-width of intervals at which the study may end.
     #[serde(flatten)]
     pub precision: Precision,
-    /// Number of rounds after which it was first requested: 0 if the study began with it. There were no looks before.
+    /// Number of rounds after which it was first requested: 0 if the study began with it. There were no earlier looks.
     pub since_rounds: u32,
 }
 
@@ -71,8 +71,8 @@ impl Course {
         self.ended_s.push(elapsed_s);
     }
 
-    /// Returns true if another round begins. `half_widths` returns those of all costs in CPU time at this point for a precision, as
-    /// [`crate::precision::half_widths`] does; it is called only where the study looks.
+    /// Returns true if another round begins. `half_widths` returns the current half-widths of all costs in CPU time for a precision, as
+    /// [`crate::precision::half_widths`] does. It is called only when the study looks.
     pub fn should_continue(
         &mut self,
         elapsed_s: f64,
@@ -158,9 +158,9 @@ impl Course {
     }
 }
 
-/// The numbers of rounds after which a study looks, given those after which it has looked. They stay the same however often it is
-/// resumed, and each comes a quarter more rounds after the one before, also after a look at the end of an earlier budget: looks that
-/// are closer would make its intervals too narrow.
+/// The numbers of rounds after which a study looks, given those after which it has looked. They stay the same however often it is resumed.
+/// Each comes after a quarter more rounds than the one before, also if that was a look at the end of an earlier budget: closer looks would
+/// make the intervals too narrow.
 fn schedule(length: &Length, looked: &[u32]) -> Vec<u32> {
     let Some(until) = length.until else { return Vec::new() };
     let after = |first: u32| looks(first, length.rounds).into_iter();
@@ -288,7 +288,7 @@ mod tests {
         // The look before the first regular one counts as well.
         let short = run(length(1000, Some(30.0), Some(0.01)), |_| 10.0, |_| 1.0);
         assert_eq!(resume(short.ended_s.clone(), 100.0, short.looked()).looked(), [3, 8, 10]);
-        // So do those of a study that went on with a fixed number of rounds, in which there were none.
+        // So do the looks of a study that continued with a fixed number of rounds, in which there were none.
         let fixed = Course::new(length(20, None, None), second.ended_s.clone(), first.looked());
         assert_eq!((fixed.looked(), fixed.sequential()), (first.looked(), None));
         let asked_again = Length { rounds: 1000, budget_s: Some(300.0), until: Some(until(0.01, 20)) };

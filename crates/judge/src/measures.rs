@@ -11,11 +11,11 @@ pub struct Measure {
     /// Its name, with its unit.
     pub id: Cow<'static, str>,
     source: Source,
-    /// True if time that the proxy waited for its processor invalidates it.
+    /// True if the measure is invalid when the proxy waited for its processor.
     is_timed: bool,
 }
 
-/// Source of the value of a slice.
+/// Source of a measure's value for a slice.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// This function, which returns None if the slice has no value.
@@ -52,8 +52,8 @@ pub const RECEIVED_PACKETS: Measure = counted("received_packets_per_request", |_
     per_request(slice, slice.received_packets as f64).filter(|packets| *packets > 0.0)
 });
 
-/// CPU time of the generator's thread per answered request, us. The kernel does much of its work on a packet in the process that
-/// sends it.
+/// CPU time of the generator's thread per answered request, us. The kernel does much of its work for a packet in the context of the sending
+/// process.
 pub const GENERATOR_CPU: Measure = counted("generator_cpu_us_per_request", |_, slice| {
     (slice.book.answered > 0).then(|| slice.generator_cpu_ns as f64 / 1e3 / slice.book.answered as f64)
 });
@@ -95,7 +95,7 @@ pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.record
 pub const PROXY_CORE: Measure =
     counted("proxy_core_share", |_, slice| share_of_wall(slice, slice.proxy_cpu_ns));
 
-/// Busy share of the proxies under load, over the processors that they may use.
+/// CPU time of the proxies under load, as a share of the processors that they may use.
 pub const PROXY_BUSY: Measure = counted("proxy_busy_share", |_, slice| slice.busy_share);
 
 /// Busy share under load of the processors that the proxies may use.
@@ -140,7 +140,7 @@ pub fn hop_cpu(hop: usize) -> Measure {
     Measure { id: id.into(), source: Source::Hop(hop), is_timed: false }
 }
 
-/// All measures of a slice but those of its proxies ([`hop_cpus`]).
+/// All measures of a slice except those of single proxies ([`hop_cpus`]).
 pub const ALL: &[Measure] = &[
     CPU,
     ORIGIN_CPU,
@@ -177,7 +177,7 @@ impl Measure {
             Source::Hop(hop) => {
                 let late_ns = slice.late_hops_cpu_ns.get(hop).copied().unwrap_or(0);
                 let cpu_ns = slice.hops_cpu_ns.get(hop)? + late_ns;
-                // Records of earlier versions have a zero for each proxy that the arm does not have.
+                // Records of earlier versions contain a zero for each proxy that the arm lacks.
                 cpu_us_per_request(slice, cpu_ns).filter(|_| cpu_ns > 0)
             }
         }
@@ -189,8 +189,8 @@ impl Measure {
     }
 }
 
-/// A measure of resources spent. A proxy that waits for its processor spends nothing meanwhile, so waiting does
-/// not invalidate it.
+/// A measure of resources spent. A proxy that waits for its processor spends nothing meanwhile, so waiting does not invalidate such a
+/// measure.
 const fn counted(id: &'static str, value: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
     Measure { id: Cow::Borrowed(id), source: Source::Slice(value), is_timed: false }
 }
@@ -213,8 +213,8 @@ fn per_second(slice: &SliceRecord, count: u64) -> Option<f64> {
     (count > 0 && slice.recorded_s > 0.0).then(|| count as f64 / slice.recorded_s)
 }
 
-/// Handshakes of one kind per second. Handshakes include those of the lead-in, connections do not, so this is the share of the
-/// kind in the connections per second.
+/// Handshakes of one kind per second: the connections per second times the share of this kind in all handshakes. The count of handshakes
+/// includes the lead-in; that of connections does not.
 fn handshakes_per_second(slice: &SliceRecord, of_kind: u64) -> Option<f64> {
     let of_kind = share(of_kind as f64, (slice.full_handshakes + slice.resumed_handshakes) as f64)?;
     per_second(slice, slice.connected).map(|connections| connections * of_kind)

@@ -8,16 +8,16 @@ use hoptax_stats::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A forecast of more rounds aims at intervals narrower by a quarter, the least that is worth the time.
+/// A forecast of more rounds aims at intervals that are a quarter narrower, the smallest gain that is worth the time.
 const NARROWER: f64 = 0.75;
 
-/// A precision of costs in CPU time that a study can be asked for. The default asks for none.
+/// A target precision for costs in CPU time. The default sets no target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Precision {
     /// Half-width of an interval, as a share of the CPU time of the arm that an arm is compared with: 0.01 for 1 %.
     pub target_share: f64,
-    /// Half-width that is narrow enough as well, as a share of the cost itself: 0.2 for 20 %; 0 for none. Large costs vary in
-    /// proportion, and whether they exceed a small limit is known long before they are known to within it.
+    /// Half-width that is also narrow enough, as a share of the cost itself: 0.2 for 20 %; 0 for none. The variation of a large cost is
+    /// proportional to it, and it is clear that the cost exceeds a small limit long before its half-width is as small as the limit.
     #[serde(default)]
     pub of_cost_share: f64,
 }
@@ -45,7 +45,7 @@ impl FromStr for Precision {
 /// A percentage above 0 and up to 100, as a share.
 ///
 /// # Errors
-/// When the text is none.
+/// When the text is not such a percentage.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').ok_or_else(|| format!("write it as `{}%`", text.trim()))?;
     match number.trim().parse::<f64>() {
@@ -64,10 +64,10 @@ pub struct Forecast {
     pub half_width_share: f64,
 }
 
-/// The half-widths of all costs in CPU time, each as a share of the CPU time of the arm that its arm is compared with:
-/// 0.01 for 1 %. One for each arm that has such a cost; infinite where it could not be computed. A study that compares arms
-/// with others than a plain proxy asks for these costs, so only they count. The cost of the A/A arm is known, so it counts only if
-/// there is no other. An arm other than a plain proxy with several equal ones has subjects among them, which all count.
+/// The half-widths of all costs in CPU time, each as a share of the CPU time of the arm that its arm is compared with: 0.01 for 1 %. One
+/// for each arm that has such a cost; infinite if it could not be computed. If a study compares arms with anything but a plain proxy, only
+/// these costs count, because the study is about them. The cost of an A/A arm is known to be zero, so it counts only if there is no other
+/// cost. If several arms equal an arm that is not a plain proxy, they are subjects, so all of them count.
 ///
 /// Half-widths of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the
 /// estimates of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
@@ -103,8 +103,8 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
         .collect()
 }
 
-/// The half-width of the cost of an arm in CPU time, as its own rounds alone would give it: forecasts are for the interval of
-/// Student, and a study that stops by its half-widths has no other.
+/// The half-width of the cost of an arm in CPU time with the degrees of freedom of its own rounds: forecasts are for Student's interval,
+/// and a study that stops by its half-widths has no moderated intervals.
 fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Option<f64> {
     let borrowed = arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs);
     let Some(borrowed) = borrowed else { return Some(cost.half_width()) };
@@ -116,9 +116,9 @@ fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Opti
 /// The replicates and degrees of freedom of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Basis {
-    /// Its degrees of freedom, by which its half-width is more than a standard error.
+    /// Its degrees of freedom, which determine the ratio of half-width to standard error.
     pub(crate) degrees_of_freedom: f64,
-    /// The number of rounds or sittings that it is over, which may have fewer.
+    /// The number of rounds or sittings behind it. Their own degrees of freedom may be fewer.
     pub(crate) rounds: u32,
 }
 
@@ -138,10 +138,10 @@ pub fn of_nearly_all(half_widths: &[f64]) -> Option<f64> {
 
 /// Forecasts the half-width of nearly all costs in CPU time after `rounds` rounds, from those of `result`.
 ///
-/// **Method.** [`half_width_after`] of the half-width that nearly all costs have now. With two rounds it is only an
-/// order of magnitude: in four studies on one slow virtual machine, the forecast from two random rounds was 0.4 to 2.6
-/// times the half-width after all 16 rounds (in one of them 10), from the tenth to the ninetieth percentile; from eight
-/// rounds it was 0.5 to 1.4 times. Pooling the spread of all arms was worse in each of them, since arms differ in it.
+/// **Method.** [`half_width_after`] of the half-width that nearly all costs have now. With two rounds it is only an order of magnitude: in
+/// four studies on one slow virtual machine, the forecast from two random rounds was 0.4 to 2.6 times the half-width after all 16 rounds
+/// (in one of them 10), from the tenth to the ninetieth percentile; from eight rounds it was 0.5 to 1.4 times. Pooling the spread of all
+/// arms was worse in each study, since arms differ in their spread.
 ///
 /// **Degenerate cases.** `None` where there is no such half-width, and with fewer than two rounds, measured or
 /// requested.
@@ -152,7 +152,7 @@ pub fn forecast(result: &StudyResult, rounds: u32) -> Option<Forecast> {
     Some(Forecast { rounds, half_width_share: then / at_looks(rounds, confidence)? })
 }
 
-/// Forecasts how many rounds would make the intervals narrower by a quarter than `planned` rounds do.
+/// Forecasts how many rounds would make the intervals a quarter narrower than `planned` rounds do.
 ///
 /// **Degenerate cases.** As for [`forecast`]; also `None` where that number of rounds is out of reach.
 pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> {
@@ -170,7 +170,7 @@ fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
 }
 
 /// The half-width that an interval of `confidence` would have at the confidence of looks and with the degrees of freedom of its rounds
-/// alone, from which numbers of rounds are forecast.
+/// alone. Forecasts of numbers of rounds start from it.
 pub(crate) fn half_width_at_looks(interval: &Interval, basis: Basis, confidence: f64) -> Option<f64> {
     half_width_with(interval, basis, confidence, LOOK_CONFIDENCE)
 }

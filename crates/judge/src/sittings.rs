@@ -37,7 +37,7 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     all
 }
 
-/// As [`differences`], for results that may have different proxies.
+/// Like [`differences`], for results that may have different proxies.
 pub fn differences_but_for_the_proxy(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     let mut all = named_differences([
         Property::new("study", &one.name, &other.name),
@@ -104,10 +104,10 @@ fn machine(result: &StudyResult) -> SittingsMachine {
     }
 }
 
-/// Combines sittings, cost by cost. Costs of two to four sittings that are about as precise borrow their variances from each other
-/// ([`hoptax_stats::moderated`]): Student's `t` is 4.3 with three sittings. The others are combined with [`random_effects`] of their
-/// estimates and standard errors. Standard errors are over rounds: [`standard_error`] of each interval. A cost that a sitting lacks,
-/// because it was withheld or not measured, is combined from the others. A cost that only one sitting has keeps the interval of that
+/// Combines sittings, cost by cost. Costs of two to four sittings of similar precision get moderated variances, which borrow from each
+/// other ([`hoptax_stats::moderated`]), because Student's `t` is 4.3 with three sittings. The others are combined with [`random_effects`]
+/// of their estimates and standard errors. Standard errors are over rounds: [`standard_error`] of each interval. A cost that a sitting
+/// lacks, because it was withheld or not measured, is combined from the others. A cost that only one sitting has keeps the interval of that
 /// sitting and is marked accordingly.
 ///
 /// `parts` are in chronological order: see [`in_order`].
@@ -153,7 +153,7 @@ pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
     Some(SittingsResult::new((), body))
 }
 
-/// Takes the judgement of `judged`, the sittings as one result, and withholds the combined costs that it has not.
+/// Copies the judgement of `judged`, the sittings as one result, and withholds the combined costs that are missing from it.
 pub fn withhold(result: &mut SittingsResult, judged: &StudyResult) {
     (result.verdict, result.findings) = (judged.verdict, judged.findings.clone());
     for arm in &mut result.arms {
@@ -177,8 +177,8 @@ fn record(part: &Part) -> SittingRecord {
     }
 }
 
-/// One cost of an arm in all sittings, under a load or of the arm itself, combined as it `borrows`, if it does. None if no sitting has
-/// it.
+/// One cost of an arm in all sittings, under a load or of the arm itself, with the moderated variance `borrows` if there is one. None if no
+/// sitting has the cost.
 fn cost(
     parts: &[Part],
     arm: &str,
@@ -203,7 +203,7 @@ fn cost(
         let own = sittings.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / sittings.len() as f64;
         let count = found.replicates as f64;
         let between_sittings = (found.variance().value - own).max(0.0).sqrt();
-        // Its variance, and that of the mean, which is as many times smaller.
+        // The variance of another sitting plus that of the mean, which is smaller by the number of sittings.
         let another_half_width = combined.half_width() * (count + 1.0).sqrt();
         let another_sitting = Interval::around(combined.estimate, another_half_width);
         return Some(of_machine(combined, between_sittings, another_sitting));
@@ -223,7 +223,7 @@ fn cost(
     })
 }
 
-/// The estimate of a sitting, as methods that combine sittings take it.
+/// The estimate of a sitting in the form that `hoptax_stats` combines.
 fn sitting(one: &SittingEstimate) -> Sitting {
     Sitting { estimate: one.interval.estimate, standard_error: one.standard_error }
 }

@@ -1,12 +1,11 @@
 //! Turns the records of rounds into a result: the evidence, and the numbers computed from it.
 //!
-//! Every interval is taken over rounds (see [`hoptax_stats`]). Costs are differences within a block, between every
-//! slice of the arm and every slice of every copy of the arm that it is compared with. A disturbed slice is left out of
-//! all numbers that the disturbance invalidates. CPU time is first normalized to the machine's usual speed. Response
-//! times are pooled over rounds.
+//! Every interval is taken over rounds (see [`hoptax_stats`]). Costs are differences within a block, between each slice of the arm and each
+//! slice of every copy of the arm that it is compared with. A disturbed slice is left out of all numbers that the disturbance invalidates.
+//! CPU time is first normalized to the machine's usual speed. Response times are pooled over rounds.
 //!
 //! [`fill`] computes all numbers from the evidence in a result alone, so anyone with a `result.json` can verify them. [`add_frames`] adds
-//! what is made of the stacks of profiles, which a result does not have.
+//! the frames of profiles, whose stacks are not in a result.
 
 mod borrowed;
 mod bounds;
@@ -56,10 +55,10 @@ pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
 pub use sum::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};
 
-/// The name of a server that already runs among the proxies of its arm.
+/// The name of a server that hoptax did not start, in the list of its arm's proxies.
 const EXTERNAL: &str = "external";
 
-/// The circumstances of a study's rounds, and how it ended.
+/// The conditions under which a study ran, and how it ended.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
     /// The machine.
@@ -80,7 +79,7 @@ pub struct Conditions {
     pub budget_s: Option<f64>,
     /// The sequential stopping rule and its looks, if used.
     pub sequential: Option<SequentialPlan>,
-    /// Largest share of a quiet slice that generator and proxies each waited for a processor; none to tell no quiet slices.
+    /// Largest share of a quiet slice that generator and proxies each waited for a processor; none if slices are not classified.
     pub quiet_wait_share: Option<f64>,
 }
 
@@ -194,10 +193,11 @@ fn arm_result(
     proxies: Proxies<'_>,
     last: Option<&RoundRecord>,
 ) -> ArmResult {
-    // Every round repeats what was measured once.
+    // Every round repeats the answer, which was measured once.
     let answer = last.and_then(|round| round.answers.get(&index));
     let hop = |hop: &Hop| HopUse { name: hop.name.clone(), ..HopUse::default() };
-    // A server that already runs is accounted for like a proxy. Without an account, it has no CPU time, like an arm without a proxy.
+    // A server that hoptax did not start is accounted for like a proxy. Without an account, it has no CPU time, like an arm without a
+    // proxy.
     let account = arm.external.as_ref().and_then(|external| external.account.as_ref());
     let external = account.map(|_| HopUse { name: EXTERNAL.to_owned(), ..HopUse::default() });
     ArmResult {
@@ -224,8 +224,8 @@ fn arm_result(
     }
 }
 
-/// The known answer of an arm: of response time at the default knobs, of CPU time at all knobs. Of several functions,
-/// those without a known answer take an unknown time as well, so they leave only a lower limit of response time.
+/// The known answer of an arm: for response time at the default knobs, for CPU time at all knobs. If an arm also has functions without a
+/// known answer, they take an unknown time, so only a lower limit of response time is known.
 fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
     let times = |component: &Component| {
         let function = &component.function;

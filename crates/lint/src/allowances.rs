@@ -1,4 +1,4 @@
-//! A file that allows findings by the paths of their nodes, for texts that have no comments: JSON, and dumps of running proxies.
+//! A file that allows findings by the paths of their nodes, for texts without comments: JSON, and dumps of running proxies.
 
 use hoptax_bootstrap::{Place, Problem, Problems};
 use hoptax_text::nearest::hint;
@@ -40,7 +40,7 @@ impl Entry {
 }
 
 impl Allowances {
-    /// Reads a file: a list of `{rule, at, reason}`, of which `at` may be left out.
+    /// Reads a file: a list of `{rule, at, reason}`, where `at` is optional.
     ///
     /// # Errors
     /// All problems of the file.
@@ -78,7 +78,7 @@ impl Allowances {
         }
     }
 
-    /// A finding for each entry that allowed nothing so far.
+    /// A finding for each entry that has allowed nothing so far.
     pub fn without_effect(&self) -> Vec<Finding> {
         let unused = self.entries.iter().filter(|entry| !entry.is_used);
         let about = |entry: &Entry| {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use hoptax_bootstrap::read_partly;
 
-    /// Two clusters that lack the same, in JSON.
+    /// Two clusters with the same fault, in JSON.
     const TWO: &str = r#"{"static_resources": {"clusters": [{"name": "a"}, {"name": "b"}]}}"#;
 
     fn linted() -> Linted {

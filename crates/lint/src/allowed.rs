@@ -19,14 +19,14 @@ struct Comment {
     text: usize,
     /// The line in its file.
     line: u64,
-    /// The lines for which it counts: its own and that of the next node.
+    /// The lines to which it applies: its own and that of the next node.
     lines: [u64; 2],
     id: String,
     reason: String,
     is_used: bool,
 }
 
-/// Sets aside the findings that comments of the texts of a configuration allow, and adds those about comments that allow nothing.
+/// Sets aside the findings that comments in a configuration's texts allow, and adds findings about comments that allow nothing.
 pub(crate) fn sort_out(findings: Vec<Finding>, configuration: &Configuration) -> Linted {
     let mut comments = Vec::new();
     for (number, text) in configuration.texts().enumerate() {
@@ -39,7 +39,7 @@ pub(crate) fn sort_out(findings: Vec<Finding>, configuration: &Configuration) ->
     by_comments(Linted { findings, allowed: Vec::new() }, comments, &names)
 }
 
-/// As [`sort_out`] for the file that a configuration was rendered from, in whose lines the findings are.
+/// Like [`sort_out`], for the file from which a configuration was rendered. The findings refer to lines of that file.
 pub(crate) fn allow_by_comments(linted: Linted, name: &str, file: &str) -> Linted {
     let mut linted = by_comments(linted, comments_of(0, file, 1), &[name]);
     linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
@@ -49,7 +49,7 @@ pub(crate) fn allow_by_comments(linted: Linted, name: &str, file: &str) -> Linte
 fn by_comments(linted: Linted, mut comments: Vec<Comment>, names: &[&str]) -> Linted {
     let Linted { findings, allowed } = linted;
     let mut linted = Linted { findings: Vec::with_capacity(findings.len()), allowed };
-    // A file of thousands of listeners may have as many comments, and several findings in each.
+    // A file with thousands of listeners may have as many comments, and several findings for each.
     let mut by_line: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
     for (number, comment) in comments.iter().enumerate() {
         for line in comment.lines {
@@ -92,10 +92,10 @@ fn hint(id: &str) -> String {
     nearest::hint(id, ALL.iter().map(|rule| rule.id))
 }
 
-/// The comments of a text that allow findings. `first_line` is the line of the file that is the first of the text.
+/// The comments of a text that allow findings. `first_line` is the line of the file at which the text begins.
 fn comments_of(number: usize, text: &str, first_line: u64) -> Vec<Comment> {
     let mut found = Vec::new();
-    // Most texts have none of these.
+    // Most texts have no such comment.
     if !text.contains(MARK) {
         return found;
     }
@@ -104,7 +104,7 @@ fn comments_of(number: usize, text: &str, first_line: u64) -> Vec<Comment> {
         let Some(rest) = comment.trim().strip_prefix(MARK) else { continue };
         let Some(rest) = rest.trim_start().strip_prefix(ALLOW) else { continue };
         let (id, reason) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-        // Several comments may be above one line.
+        // Several comments may precede a line.
         let is_other = |line: &str| !line.trim_start().starts_with('#');
         let after = usize::try_from(line).unwrap_or(usize::MAX);
         let is_alone = after.checked_sub(1).and_then(|at| lines.get(at)).is_some_and(|line| !is_other(line));

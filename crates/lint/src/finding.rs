@@ -1,4 +1,4 @@
-//! A finding: the fault that a rule found, at its place in the texts of a configuration.
+//! A finding: a fault that a rule found, with its place in the texts of a configuration.
 
 use hoptax_bootstrap::{Configuration, Place, tree};
 use serde_json::Value;
@@ -6,17 +6,17 @@ use serde_json::Value;
 use crate::found::Found;
 use crate::rule::{Rule, Severity};
 
-/// Fault that a rule found at a place of a file.
+/// A fault that a rule found at a place in a file.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
     /// The place.
     pub place: Place,
-    /// The way to the node in the configuration: its pointer, with the names of items instead of their numbers. Other lines and other items
-    /// around it leave it as it is.
+    /// The path to the node in the configuration: its pointer, with the names of items instead of their numbers. It does not change when
+    /// lines or items are added around the node.
     pub path: String,
-    /// The number of the text of the configuration with that place.
+    /// The index of the configuration's text with that place.
     pub text: usize,
     /// The fault.
     pub found: Found,
@@ -28,13 +28,13 @@ impl Finding {
         Self { rule, place, path: named(configuration.tree(), &found.at), text, found }
     }
 
-    /// About a line of a file that no node of a configuration is on.
+    /// A finding about a line of a file without a node.
     pub(crate) fn of_line(rule: &'static Rule, file: &str, text: usize, line: u64, message: String) -> Self {
         let place = Place { file: file.to_owned(), line, column: 1, pointer: String::new() };
         Self { rule, place, path: String::new(), text, found: Found::new("", message) }
     }
 
-    /// The worst first, then by text and place.
+    /// Sort key: the most severe first, then by text and place.
     pub(crate) fn order(&self) -> (Severity, usize, u64, &str, &str) {
         (self.rule.severity, self.text, self.place.line, self.rule.id, &self.place.pointer)
     }
@@ -46,7 +46,7 @@ impl Finding {
     }
 }
 
-/// A pointer with the names of items instead of their numbers, as far as they have names.
+/// A pointer with the names of items instead of their numbers, where items have names.
 fn named(root: &Value, pointer: &str) -> String {
     let mut path = String::new();
     let mut node = Some(root);

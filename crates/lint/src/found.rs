@@ -9,13 +9,13 @@ use serde_json::Value;
 pub struct Found {
     /// The pointer of the faulty node.
     pub at: String,
-    /// The number of its text and its place there, if no pointer leads to it.
+    /// The index of its text and its place there, if no pointer leads to it.
     pub place: Option<(usize, Place)>,
-    /// The fault in one line. It quotes names of the user, but no other texts, which may be secret.
+    /// The fault in one line. It may quote the user's names, but no other texts, because they may be secret.
     pub message: String,
-    /// The changes that mend it; empty if that needs a decision.
+    /// The changes that mend it; empty if mending needs a decision.
     pub fix: Vec<Change>,
-    /// The function whose price a price list may state.
+    /// The function whose price matters, which a price list may state.
     pub price: Option<Price>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds faults of an Envoy configuration that a file shows: each rule knows the incident behind it, and many of them a fix.
+//! Finds faults in the file of an Envoy configuration. Each rule states a real incident, and many rules have a fix.
 //!
 //! [`lint`] applies all rules of [`ALL`] to a configuration that `hoptax_bootstrap` read; [`mend()`] changes its texts. Nothing here opens
 //! a file.
@@ -13,7 +13,7 @@ mod proxy;
 mod rule;
 mod rules;
 
-// Tests of what is public, in the program of the unit tests: each further program links the libraries again.
+// Tests of the public interface are part of the unit test program, because each further program links all libraries again.
 #[cfg(test)]
 extern crate self as hoptax_lint;
 #[cfg(test)]
@@ -69,20 +69,20 @@ pub fn lint(read: &Partly) -> Linted {
     }
     let mut linted = allowed::sort_out(findings, &read.configuration);
     linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
-    // An alias repeats the node that it stands for.
+    // A YAML alias repeats findings about its node.
     linted.findings.dedup_by(|one, other| one.is_like(other));
     linted
 }
 
-/// As [`lint()`], for a bootstrap that was rendered from another file, with its name and text: findings are in the lines of that file, which
-/// `line` has for pointers of the bootstrap, and its comments allow them.
+/// Like [`lint()`], for a bootstrap that was rendered from another file, given by its name and text. Findings refer to lines of that file,
+/// which `line` returns for pointers of the bootstrap, and comments in that file allow findings.
 pub fn lint_generated(read: &Partly, name: &str, file: &str, line: &dyn Fn(&str) -> u64) -> Linted {
     let mut linted = lint(read);
     for finding in &mut linted.findings {
         finding.place.line = line(&finding.found.at);
         finding.place.column = 0;
     }
-    // Several routes of a listener have one line there.
+    // Several routes of a listener have the same line there.
     linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
     linted.findings.dedup_by(|one, other| one.is_like(other));
     allow_by_comments(linted, name, file)

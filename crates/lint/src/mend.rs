@@ -1,4 +1,4 @@
-//! Changes texts of a configuration where findings say how: the lines around a change keep their layout and their comments.
+//! Applies the fixes of findings to the texts of a configuration. The lines around a change keep their layout and comments.
 
 mod edit;
 mod render;
@@ -17,7 +17,7 @@ use crate::found::Change;
 /// A text with changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mended {
-    /// The number of the text in the configuration.
+    /// The index of the text in the configuration.
     pub text: usize,
     /// The text with the changes.
     pub changed: String,
@@ -28,9 +28,9 @@ pub struct Mended {
 pub enum Refused {
     /// It needs a decision.
     NoFix,
-    /// The node is one that an alias stands for, so that the change would have an effect elsewhere.
+    /// An alias refers to the node, so the change would also take effect elsewhere.
     Alias,
-    /// The text is written in a form that cannot be changed without writing it anew.
+    /// The text has a form that cannot be changed without rewriting it.
     Form,
 }
 
@@ -44,21 +44,21 @@ impl fmt::Display for Refused {
     }
 }
 
-/// A change of the bytes of a text.
+/// A replacement of bytes in a text.
 #[derive(Clone, Debug, Default)]
 struct Edit {
     bytes: Range<usize>,
     by: String,
     /// The pointer of the node that it creates: no other edit may create the same.
     creates: Option<String>,
-    /// Its depth: of lines that are added at one place, the deepest come first, because they belong to the node that ends there.
+    /// Its depth. If several edits add lines at one place, the deepest come first, because they belong to the node that ends there.
     depth: usize,
 }
 
-/// Most rounds of changes: each may change nodes that the one before created.
+/// Maximum number of rounds of changes. Each round may change nodes that the previous one created.
 const MOST_ROUNDS: usize = 8;
 
-/// Mends findings. Returns the texts that changed, and which findings were not mended.
+/// Mends findings. Returns the changed texts, and the findings that were not mended.
 pub fn mend<'f>(
     configuration: &Configuration,
     findings: &[&'f Finding],
@@ -92,8 +92,8 @@ pub fn mend<'f>(
     (mended, refused)
 }
 
-/// A file with a changed text in it: the file itself, or one that holds the text as lines of its own. None if the text is written there in
-/// another form, or the file is not the one that was read.
+/// The file with a changed text in it: the text is the whole file, or a block of lines in it. None if the file contains the text in another
+/// form, or is not the file that was read.
 pub fn in_file<'f>(file: &'f str, text: &Text<'_>, changed: &str) -> Option<String> {
     if text.first_line <= 1 && file == text.text {
         return Some(changed.to_owned());
@@ -112,7 +112,7 @@ pub fn in_file<'f>(file: &'f str, text: &Text<'_>, changed: &str) -> Option<Stri
     if !indent.trim().is_empty() || !held.iter().map(content).zip(&old).all(is_same) {
         return None;
     }
-    // Lines end as those that were there; the last of a file may have no end.
+    // Keeps the line endings of the file. The last line may have none.
     let end_of = |line: Option<&&'f str>| {
         line.map_or("\n", |line| line.get(content(line).len()..).unwrap_or_default())
     };
@@ -146,7 +146,7 @@ fn changes_in(
     finding.found.fix.iter().map(there).collect()
 }
 
-/// Makes all changes that do not touch each other, and leaves the others pending. None if the result could not be read.
+/// Makes all changes that do not overlap, and leaves the others pending. None if the result could not be parsed.
 fn round<'f>(
     text: &str,
     pending: &mut Vec<(&'f Finding, Vec<Change>)>,
@@ -180,7 +180,7 @@ fn round<'f>(
     changed
 }
 
-/// A text after edits that do not touch each other.
+/// A text after edits that do not overlap.
 fn applied(text: &str, mut edits: Vec<Edit>) -> Option<String> {
     edits.sort_by_key(|edit| (edit.bytes.start, edit.bytes.end, Reverse(edit.depth)));
     let mut changed = String::with_capacity(text.len());
@@ -197,7 +197,7 @@ fn applied(text: &str, mut edits: Vec<Edit>) -> Option<String> {
 /// Returns true if two edits cannot be made at once.
 fn clash(one: &Edit, other: &Edit) -> bool {
     let creates_same = one.creates.is_some() && one.creates == other.creates;
-    // Of two insertions at one place, both may be made, unless one of them is inside of the other.
+    // Two insertions at the same place are both possible, unless one of them is inside of the other.
     let are_insertions = one.bytes.is_empty() && other.bytes.is_empty();
     let overlap = one.bytes.start <= other.bytes.end && other.bytes.start <= one.bytes.end;
     creates_same || overlap && !are_insertions

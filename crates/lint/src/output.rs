@@ -1,4 +1,4 @@
-//! Findings as the body of a result, and in formats of others: annotations, SARIF, and the lines of compilers.
+//! Findings as the body of a result, and in other formats: annotations, SARIF, and lines like those of compilers.
 
 mod body;
 mod explained;

@@ -14,11 +14,11 @@ pub(crate) use self::index::Places;
 pub(crate) use self::node::Node;
 use hoptax_bootstrap::{Configuration, Partly, tree};
 
-/// The ends of types.
+/// Suffixes of types.
 const MANAGER: &str = "HttpConnectionManager";
 const TCP_PROXY: &str = "TcpProxy";
 
-/// A connection manager of HTTP.
+/// An HTTP connection manager.
 #[derive(Clone, Debug)]
 pub(crate) struct Manager<'a> {
     /// Its fields.
@@ -41,14 +41,14 @@ impl<'a> Manager<'a> {
     }
 }
 
-/// A route of HTTP.
+/// An HTTP route.
 #[derive(Clone, Debug)]
 pub(crate) struct Route<'a> {
     /// The route.
     pub(crate) node: Node<'a>,
     /// The virtual host around it.
     pub(crate) host: Node<'a>,
-    /// The table around that.
+    /// The table around the virtual host.
     pub(crate) table: Node<'a>,
     /// The number of its connection manager.
     pub(crate) manager: usize,
@@ -93,7 +93,7 @@ impl<'a> Route<'a> {
 pub(crate) struct Proxy<'a> {
     /// All of it.
     pub(crate) root: Node<'a>,
-    /// The configuration that its nodes are from.
+    /// The configuration from which its nodes come.
     pub(crate) configuration: &'a Configuration,
     /// Its mappings by their fields and types.
     pub(crate) index: Index<'a>,
@@ -101,15 +101,15 @@ pub(crate) struct Proxy<'a> {
     pub(crate) managers: Vec<Manager<'a>>,
     pub(crate) routes: Vec<Route<'a>>,
     pub(crate) clusters: Vec<Cluster<'a>>,
-    /// Clusters that TCP proxies lead to, with where they are named.
+    /// Clusters to which TCP proxies lead, each with the node that names it.
     pub(crate) of_tcp: Vec<(Node<'a>, &'a str)>,
-    /// Numbers of connection managers by the ports of their listeners at the loopback address.
+    /// Numbers of connection managers, by the ports of their listeners on loopback.
     by_port: BTreeMap<u16, Vec<usize>>,
     /// Numbers of clusters by their names.
     numbers: BTreeMap<&'a str, usize>,
     /// True if all clusters are known.
     pub(crate) is_complete: bool,
-    /// True if it is a file of some resources, and not a bootstrap.
+    /// True if it is a file of resources, not a bootstrap.
     pub(crate) is_part: bool,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Proxy<'a> {
         let root = Node { at: String::new(), value: configuration.tree() };
         let listeners = root.items("/static_resources/listeners");
         let index = Index::new(root.value);
-        // Some proxies ask their control plane for clusters when requests name them.
+        // With on-demand discovery, a proxy asks its control plane for clusters that requests name.
         let asks_for_clusters = index.has_any(&["odcds", "odcds_config"]);
         let mut proxy = Self {
             configuration,
@@ -197,7 +197,7 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// The retry policies, each with the routes that it holds for.
+    /// The retry policies, each with the routes to which it applies.
     pub(crate) fn retry_policies(&self) -> Vec<(Node<'a>, Vec<&Route<'a>>)> {
         let mut policies: Vec<(Node<'a>, Vec<&Route<'a>>)> = Vec::new();
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
@@ -212,7 +212,7 @@ impl<'a> Proxy<'a> {
         policies
     }
 
-    /// The tracing of a connection manager; none if no tracer is stated, there or for all.
+    /// The tracing of a connection manager; none if neither it nor the bootstrap states a tracer.
     pub(crate) fn tracing(&self, manager: &Manager<'a>) -> Option<Node<'a>> {
         let tracing = manager.node.get("/tracing")?;
         (tracing.has("/provider") || self.root.has("/tracing/http")).then_some(tracing)
@@ -223,14 +223,14 @@ impl<'a> Proxy<'a> {
         self.clusters.get(*self.numbers.get(name)?)
     }
 
-    /// The connection managers of this proxy that a cluster leads back to, at a port of the same machine.
+    /// The connection managers of this proxy to which a cluster leads back, at a port of the same machine.
     pub(crate) fn own_managers(&self, cluster: &Cluster<'a>) -> Vec<usize> {
         let addresses = cluster.addresses();
         let own = addresses.iter().filter(|address| is_loopback(address.host));
         own.filter_map(|address| self.by_port.get(&address.port)).flatten().copied().collect()
     }
 
-    /// The routes of the connection managers of this proxy that a route leads back to.
+    /// The routes of the connection managers of this proxy to which a route leads back.
     pub(crate) fn own_routes(&self, route: &Route<'a>) -> Vec<&Route<'a>> {
         let clusters = route.clusters();
         let clusters = clusters.iter().filter_map(|name| self.cluster(name));
@@ -244,7 +244,7 @@ impl<'a> Proxy<'a> {
     }
 }
 
-/// The ports at which a listener takes connections of TCP to the loopback address.
+/// The ports at which a listener accepts TCP connections to the loopback address.
 fn local_ports(listener: &Node<'_>) -> BTreeSet<u16> {
     if listener.is_off("/bind_to_port") {
         return BTreeSet::new();
@@ -259,7 +259,7 @@ fn local_ports(listener: &Node<'_>) -> BTreeSet<u16> {
     ports.filter(|port| *port > 0).collect()
 }
 
-/// Returns true if a host is this machine, reachable from it alone.
+/// Returns true if a host is a loopback address or name.
 pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || hoptax_bootstrap::is_loopback(host)
 }

@@ -1,4 +1,4 @@
-//! A rule: its fault, the consequence, the severity, and the search.
+//! A rule: its fault, the consequence, the severity, and the check.
 
 use crate::found::Found;
 use crate::proxy::Proxy;
@@ -20,6 +20,6 @@ pub struct Rule {
     pub cure: &'static str,
     /// The source.
     pub source: &'static str,
-    /// Adds where it finds it.
+    /// Finds the fault in a configuration, and adds each place to the list.
     pub(crate) check: fn(&Proxy<'_>, &mut Vec<Found>),
 }

@@ -61,11 +61,11 @@ use crate::found::Found;
 use crate::rule::{Rule, Severity};
 use hoptax_text::nearest;
 
-/// The number of findings of a rule up to which names that are not there get a suggestion. A search among ten thousand names for each of
-/// ten thousand wrong ones would take hours.
+/// Maximum number of findings of a rule with a suggestion for an unknown name. A search among ten thousand names for each of ten thousand
+/// unknown ones would take hours.
 const MOST_SUGGESTED: usize = 20;
 
-/// The suggestion for a name that is not there, beside those `found` before.
+/// The suggestion for an unknown name; empty if `found` already has too many findings.
 fn hint<'k>(name: &str, known: impl IntoIterator<Item = &'k str>, found: &[Found]) -> String {
     if found.len() < MOST_SUGGESTED { nearest::hint(name, known) } else { String::new() }
 }
@@ -132,7 +132,7 @@ pub static ALL: &[&Rule] = &[
     &unused_cluster::RULE,
 ];
 
-/// A comment that allows a finding and does not say why.
+/// A comment that allows a finding without a reason.
 pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
     id: "allowed-for-no-reason",
     severity: Severity::Warning,
@@ -143,7 +143,7 @@ pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
     check: |_, _| {},
 };
 
-/// A comment, or an entry of a file of allowances, that allows a finding which is not there.
+/// A comment, or an entry in a file of allowances, that allows a finding which does not exist.
 pub(crate) static ALLOWED_WITHOUT_EFFECT: Rule = Rule {
     id: "allowed-without-effect",
     severity: Severity::Warning,

@@ -1,8 +1,8 @@
 //! Fits how the rate of a study's arms grows with a size: connections, workers, processors, clones or the bytes of a body.
 //!
-//! Arms and closed loops that differ only in their size form a series ([`dimension`]). A point whose rate something other than
-//! the proxies limited would look like contention of the proxies, so it is left out, with the reason ([`limit`]). The law is
-//! fitted to the rates of the other points, round by round ([`hoptax_stats::scalability()`]).
+//! Arms and closed loops that differ only in their size form a series ([`dimension`]). If something other than the proxies limited the rate
+//! of a point, it would look like contention of the proxies, so the point is left out, with the reason ([`limit`]). The law is fitted to
+//! the rates of the other points, round by round ([`hoptax_stats::scalability()`]).
 //!
 //! Nothing here reads a file or a clock.
 
@@ -31,7 +31,7 @@ pub enum NoSeries {
     /// The study has no closed loop.
     #[error("`{0}` has no closed loop, and the rate of an open loop is the one that its study file states")]
     NoClosedLoop(String),
-    /// Its arms and closed loops differ in other sizes, which are listed.
+    /// Its arms and closed loops do not differ in this size. Sizes in which they differ are listed.
     #[error(
         "no arm of `{study}` was measured at different `{over}` under a closed loop; {}",
         instead(.others)

@@ -1,14 +1,14 @@
 //! Predicts the CPU time and memory of the proxies of a service graph from results of studies, and compares such predictions with
 //! compositions that a study measured.
 //!
-//! A graph file becomes rates of requests by proxy ([`graph`], `flow`). The results become curves: CPU time per request over the busy
-//! share of the processors, for plain proxies and for the additions of functions (`learn`). A prediction is a weighted sum of points of
-//! these curves, so that its interval contains the errors that the points have in common (`sum`). New connections cost CPU time besides
-//! (`connections`). Proxies that share processors cost each other CPU time (`sharing`), so how busy they are is solved for all together
-//! (`busy`).
+//! A graph file becomes rates of requests by proxy ([`graph`], `flow`). The results become curves: CPU time per request over the busy share
+//! of the processors, for plain proxies and for the additions of functions (`learn`). A prediction is a weighted sum of points of these
+//! curves, so that its interval includes the errors that the points share (`sum`). New connections cost additional CPU time
+//! (`connections`). Proxies that share processors cost each other CPU time (`sharing`), so their busy shares are solved for all proxies
+//! together (`busy`).
 //!
-//! Times that proxies add to responses are curves too (`times`), of whole distributions. They are combined by simulating requests
-//! through the graph (`walk`, `latency`).
+//! The times that proxies add to responses are also curves, of whole distributions (`times`). A simulation of requests through the graph
+//! combines them (`walk`, `latency`).
 //!
 //! Nothing here reads a file or a clock.
 

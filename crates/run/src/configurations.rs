@@ -1,4 +1,4 @@
-//! Reads the Envoy configurations of the user that a study names.
+//! Reads the users' Envoy configurations that a study names.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use hoptax_subject::envoy::given::Given;
 
 use crate::provenance::sha256_of_file;
 
-/// Reads those that a study file in `folder` names.
+/// Reads the configurations that a study file in `folder` names.
 pub fn of_study(file: &StudyFile, folder: &Path) -> Configurations {
     Configurations::named_by(file, |config| read(&folder.join(config)))
 }

@@ -14,11 +14,11 @@ pub enum Event<'a> {
     },
     /// The capacity of each arm is being measured.
     Sizing,
-    /// The host has moved the processors apart, and the next slice waits.
+    /// The next slice waits, because the host has moved the processors apart.
     Waiting,
     /// A slice was measured.
     SliceEnded {
-        /// The measured slice.
+        /// The slice.
         slice: &'a SliceRecord,
         /// True if it completes no further planned slice: the host disturbed it and it is measured again, or it repeats a slice that was
         /// lost earlier in the round.

@@ -14,9 +14,9 @@ use hoptax_subject::program::{in_search_path, version};
 
 use crate::provenance::sha256_of_file;
 
-/// The builds of the programs that a plan needs besides hoptax and the usual Envoy, by name: Envoys that single proxies
-/// choose ([`envoy_name`]), other proxies, applications, and callers. Missing programs are left out: whether
-/// all are there is checked before. `folder` is that of the study file.
+/// The builds of the programs that a plan needs besides hoptax and the usual Envoy, by name: Envoys that single proxies choose
+/// ([`envoy_name`]), other proxies, applications, and callers. Missing programs are left out, because an earlier check reports them.
+/// `folder` is that of the study file.
 ///
 /// # Errors
 /// A program that exists cannot be read.
@@ -48,9 +48,9 @@ struct Needed<'a> {
 fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
     let mut builds: BTreeMap<String, Build> = BTreeMap::new();
     for Needed { name, program, version: arguments, inputs } in needed(plan, folder, search_path) {
-        // Missing programs are reported before.
+        // An earlier check reports missing programs.
         let Some(program) = program else { continue };
-        // Several commands may start one program: each with its own script, if it is an interpreter.
+        // Several commands may start the same program, for example an interpreter with different scripts.
         let build = match builds.entry(name.to_owned()) {
             Entry::Occupied(build) => build.into_mut(),
             Entry::Vacant(place) => place.insert(Build {
@@ -69,7 +69,7 @@ fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTre
     Ok(builds)
 }
 
-/// The programs of all proxies but Envoy, of callers, profiles, networks and applications.
+/// The programs of all proxies except Envoy, of callers, profiles, networks and applications.
 fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<'a>> {
     let installed = |name: &'static str, version: &'static [&'static str]| Needed {
         name,
@@ -94,7 +94,7 @@ fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<
     needed.extend(plan.applications().into_iter().map(|application| Needed {
         name: application.program_name(),
         program: application.program_in(folder, search_path),
-        // The option by which an application prints its version is not known.
+        // The option that makes an application print its version is not known.
         version: &[],
         inputs: application.inputs(folder),
     }));
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(names(&plan("baseline, lua", "")), Vec::<String>::new());
         assert_eq!(names(&plan(&fronts, "")), ["haproxy", "nginx"]);
         assert_eq!(names(&plan("baseline, lua", ", caller: php")), ["php"]);
-        // A missing program is left to the run.
+        // The run reports a missing program.
         fs::remove_file(folder.path().join("nginx")).unwrap();
         assert_eq!(names(&plan(&fronts, "")), ["haproxy"]);
     }

@@ -1,8 +1,7 @@
 //! Hashes that identify the subject of a measurement: of files, and of the configurations of proxies.
 //!
-//! Ports chosen by the kernel and the folder of the run differ between runs and are no part of the subject, so they
-//! are replaced by names before hashing. Two runs of one plan then have the same hashes; a differing hash identifies
-//! the arm that changed.
+//! Ports chosen by the kernel and the folder of the run differ between runs and are not part of the subject, so they are replaced by names
+//! before hashing. Two runs of one plan then have the same hashes; a differing hash identifies the arm that changed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,7 +14,7 @@ use hoptax_subject::digest::{sha256, sha256_of_reader};
 use hoptax_subject::envoy::process::ProxySpec;
 use serde_json::json;
 
-/// The SHA-256 digest of a file in hexadecimal. That of a large file is known until the file changes ([`known_files`]).
+/// The SHA-256 digest of a file in hexadecimal. The digest of a large file is cached until the file changes ([`known_files`]).
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -46,8 +45,8 @@ impl Names {
         self
     }
 
-    /// Replaces the folder wherever it occurs, as it is and as JSON escapes it, and the ports of addresses, both after
-    /// their host and as Envoy's `port_value`.
+    /// Replaces every occurrence of the folder, also in JSON's escaped form, and the ports of addresses, both after their host and in
+    /// Envoy's `port_value`.
     fn apply(&self, text: &str) -> String {
         let folder = self.folder.to_string_lossy();
         let in_json = json!(folder).to_string();
@@ -101,7 +100,7 @@ pub(crate) fn envoy_hash(spec: &ProxySpec, names: &Names) -> io::Result<String> 
         json!(spec.environment),
         json!(spec.workers),
     ];
-    // Without flags, a hash is that of the results before there were any.
+    // Without flags, the hash equals that in results of versions that had no flags.
     parts.extend((!spec.flags.is_empty()).then(|| json!(spec.flags)));
     Ok(sha256(json!(parts).to_string().as_bytes()))
 }

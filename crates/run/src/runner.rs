@@ -1,11 +1,11 @@
 //! Runs a plan on live processes.
 //!
-//! Each round restarts all processes, in random order, because a process keeps its own level of CPU time for as long as
-//! it lives. Within a round all arms run at once with warm connections, and blocks of short slices visit them in random
-//! order, so drift of the machine affects all alike.
+//! Each round restarts all processes, in random order, because a process keeps its own level of CPU time for as long as it lives. Within a
+//! round all arms run at once with warm connections, and blocks of short slices visit them in random order, so drift of the machine affects
+//! all arms alike.
 //!
-//! The runner works on the calling thread, since the kernel ends the processes that it starts when that thread ends.
-//! Generator and origins share the processors that are not the proxies'.
+//! The runner works on the calling thread, since the kernel ends the processes that it starts when that thread ends. Generator and origins
+//! share the processors that the proxies do not use.
 
 mod answer;
 mod busy;
@@ -75,7 +75,7 @@ pub struct Setting<'a> {
     pub envoys: &'a Envoys,
     /// The directory of configurations and logs.
     pub directory: &'a Path,
-    /// The folder of the study file, at which relative paths of its commands start.
+    /// The folder of the study file, to which paths in its commands are relative.
     pub folder: &'a Path,
     /// The processors of each process.
     pub placement: &'a Placement,
@@ -143,13 +143,13 @@ pub struct Control<'a> {
 /// Runs `plan`, after the rounds of `earlier`, for as many rounds as planned or until `control` ends it.
 pub fn run(plan: &Plan, setting: &Setting<'_>, earlier: Earlier, control: &mut Control<'_>) -> Outcome {
     let now = Instant::now();
-    // On a machine that was restarted since, that moment may not be representable.
+    // If the machine was restarted in between, that moment may not be representable.
     let began = now.checked_sub(Duration::from_secs_f64(earlier.elapsed_s.max(0.0))).unwrap_or(now);
     let mut rounds = earlier.rounds;
     let measured =
         at_callers_end(plan, setting, |link| all_rounds(plan, setting, link, began, control, &mut rounds));
     let ending = match measured {
-        // An error after a request to stop is a consequence of it.
+        // An error after a request to stop is a consequence of that request.
         _ if control.stop.load(Ordering::Relaxed) => Ending::Interrupted,
         Ok(()) => Ending::Complete,
         Err(error) => Ending::Failed(error),
@@ -166,11 +166,11 @@ fn at_callers_end<T>(
 ) -> Result<T, RunError> {
     fs::create_dir_all(setting.directory)
         .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
-    // Before this thread is pinned: packet processing belongs to neither end.
+    // Created before this thread is pinned, because packet processing belongs to neither end.
     let link = plan.link.as_ref().map(Link::create).transpose()?;
     processors::pin(setting.placement.caller())?;
     processors::set_min_timer_slack()?;
-    // This thread starts callers and processes beside them at the near end.
+    // This thread starts callers, and the processes beside them, at the near end.
     match &link {
         None => work(None),
         Some(near) => near.near.within(|| work(Some(near))).map_err(LinkError::from)?,
@@ -209,7 +209,7 @@ fn all_rounds(
             on_event(&Event::Sizing);
             capacities = meter.capacities(&mut subjects, stop)?;
         }
-        // They are measured once, before the first round.
+        // Capacities are measured once, before the first round.
         meter.record.capacities.clone_from(&capacities);
         meter.record.answers.clone_from(&answers);
         let mut slicing = Slicing {
@@ -243,7 +243,7 @@ struct Slicing<'a, 'p> {
     meter: &'a mut Meter<'p>,
     /// The processes under measurement.
     subjects: &'a mut Subjects<'p>,
-    /// Knows when the host disturbs them.
+    /// Detects when the host disturbs them.
     host_waits: &'a mut HostWaits,
     /// Set to end the run.
     stop: &'a AtomicBool,
@@ -262,7 +262,7 @@ impl Slicing<'_, '_> {
             }
             self.subjects.check(&block.subjects)?;
         }
-        // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
+        // Slices that were lost after the time for repetitions had run out, or whose loss was noticed only at the subject's next slice.
         for (block, subject) in host_waits::lost(blocks, &self.meter.record.slices) {
             if !self.host_waits.has_time_for(block) {
                 break;

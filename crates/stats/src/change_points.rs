@@ -4,9 +4,9 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
-/// Fewest values at each level: fewer than three are a spike.
+/// Minimum number of values at each level; fewer than three are a spike.
 pub const SHORTEST_LEVEL: usize = 3;
-/// Values that are examined, the latest: the effort grows with their square.
+/// Number of latest values that are examined. The effort grows with its square.
 pub const LONGEST_SERIES: usize = 1_000;
 /// Permutations of a test.
 const PERMUTATIONS: usize = 999;
@@ -31,13 +31,13 @@ struct Split {
 
 /// The change points of a series of values in chronological order, ascending.
 ///
-/// **Method.** E-divisive, the hierarchical division of Matteson and James (A Nonparametric Approach for Multiple Change Point
-/// Analysis of Multivariate Data, Journal of the American Statistical Association 109, 2014), with the energy statistic of
-/// distances (exponent 1). Among all splits of all segments into a left and a right part, where the right part may end before
-/// its segment does, the one with the largest statistic is the candidate. Its chance is found by permuting the values within
-/// each segment and *searching the best split again* in each permutation: `(1 + n) / (1 + 999)`, where `n` permutations have at
-/// least the statistic of the candidate (Phipson and Smyth 2010 on the 1). If the chance is at most `significance`, the
-/// candidate is a change point and the search goes on within the new segments; otherwise it ends.
+/// **Method.** E-divisive, the hierarchical division of Matteson and James (A Nonparametric Approach for Multiple Change Point Analysis of
+/// Multivariate Data, Journal of the American Statistical Association 109, 2014), with the energy statistic of distances (exponent 1).
+/// Among all splits of all segments into a left and a right part, where the right part may end before its segment does, the one with the
+/// largest statistic is the candidate. Its chance is found by permuting the values within each segment and *searching for the best split
+/// again* in each permutation: `(1 + n) / (1 + 999)`, where `n` permutations have at least the statistic of the candidate (Phipson and
+/// Smyth 2010 on the 1). If the chance is at most `significance`, the candidate is a change point and the search goes on within the new
+/// segments; otherwise it ends.
 ///
 /// Testing the two sides of the best split with Student's test instead, as is common, ignores that the split was searched for:
 /// on 30 values of white noise it finds a change at the 1 % level in 9 % of series. A count of `n / 999` can be zero,
@@ -47,8 +47,8 @@ struct Split {
 /// statistic its distances within its side cancel those between the sides. With few values no split is rare enough: the first
 /// change can be found in a series of about ten.
 ///
-/// A series of more than [`LONGEST_SERIES`] values is examined from its end. Permutations end early once the candidate cannot
-/// be significant any more; `chance` is never of such a candidate.
+/// A series of more than [`LONGEST_SERIES`] values is examined from its end. Permutations end early once the candidate cannot be
+/// significant any more, so `chance` never belongs to such a candidate.
 ///
 /// **Degenerate cases.** None with fewer than twice [`SHORTEST_LEVEL`] values, with values that are not finite, or if all are
 /// equal. Where the values before a change are correlated with each other (a machine that drifts), more changes are found than
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// Values around levels, each a number of values.
+    /// Random values around each level; a level comes with its number of values.
     fn series(levels: &[(f64, usize)], seed: u64) -> Vec<f64> {
         let mut random = SmallRng::seed_from_u64(seed);
         let noise = Normal::new(0.0, 1.0).unwrap();

@@ -17,11 +17,11 @@ pub const DECISIVE: f64 = 0.5;
 /// the interval itself excludes zero, and *undecided* if it does not. A difference that is certain but smaller than
 /// the margin is equivalent.
 ///
-/// An interval whose half-width is at most [`DECISIVE`] times the margin always decides: with an estimate within half
-/// of the margin, the narrower interval ends before the margin; with a larger estimate, the interval excludes zero. A
-/// study may therefore measure until its interval is that narrow. So does an interval whose half-width is at most
-/// [`crate::OF_COST`] of its estimate and wider than that: the estimate is then more than two margins. The rules look at the width,
-/// and hardly at the estimate, so stopping by them favours neither decision (see [`crate::LOOK_CONFIDENCE`]).
+/// An interval whose half-width is at most [`DECISIVE`] times the margin always decides: with an estimate within half of the margin, the
+/// narrower interval ends before the margin; with a larger estimate, the interval excludes zero. A study may therefore measure until its
+/// interval is that narrow. A wider interval also decides if its half-width is at most [`crate::OF_COST`] of its estimate, because the
+/// estimate is then more than two margins. The rules look at the width, and hardly at the estimate, so stopping by them favours neither
+/// decision (see [`crate::LOOK_CONFIDENCE`]).
 ///
 /// **Error rates.** `tests/decision_errors.rs` simulates them, with a fixed number of rounds and with stopping. With
 /// stopping, equal subjects are called different in 1 to 2 %, subjects that differ by the margin equivalent in at
@@ -49,12 +49,12 @@ pub fn decide(difference: &Interval, freedom: f64, confidence: f64, margin: f64)
     })
 }
 
-/// Decides as [`decide`] about a difference of which only the interval is known, such as that of two runs that share no rounds.
+/// Decides as [`decide`] does when only the interval of the difference is known, for example between two runs that share no rounds.
 ///
-/// **Method.** *Equivalent* if the whole interval lies within the margins; otherwise *different* if it excludes zero, and *undecided* if
-/// it does not. [`decide`] asks the narrower interval of two one-sided tests whether a difference is equivalent, which takes degrees of
-/// freedom. An interval that is even around its estimate is wider than that one, so this calls fewer differences equivalent, and none that
-/// [`decide`] would not.
+/// **Method.** *Equivalent* if the whole interval lies within the margins; otherwise *different* if it excludes zero, and *undecided* if it
+/// does not. [`decide`] asks the narrower interval of two one-sided tests whether a difference is equivalent, which requires the degrees of
+/// freedom. An interval that is symmetric around its estimate is wider than that one, so this function calls fewer differences equivalent,
+/// and none that [`decide`] would not.
 ///
 /// **Error rates.** `tests/decision_errors.rs` simulates pairs of runs with 3 to 100 rounds each: equal ones are called different in at
 /// most 5.5 %, and those that differ by the margin equivalent in at most 3.5 %. These rates hold for intervals that cover the

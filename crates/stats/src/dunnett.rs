@@ -1,4 +1,4 @@
-//! The critical value of costs that are judged together: how far a cost must be from zero so that its sign is right for all of them.
+//! Dunnett's critical value: how many standard errors a cost must be from zero when several costs are judged together.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use statrs::function::gamma::ln_gamma;
 
 /// Steps of each of the two integrals. More of them change no critical value by 0.001.
 const STEPS: usize = 48;
-/// Half of the range of the standard normal variable that is integrated over.
+/// The integral over the standard normal variable runs from minus to plus this value.
 const RANGE: f64 = 6.5;
 /// Halvings of the range of the critical value.
 const HALVINGS: usize = 22;
@@ -21,9 +21,9 @@ pub struct CostsAgainstReference {
     pub copies: Vec<u32>,
 }
 
-/// Costs against one reference whose arms have equally many copies.
+/// Costs against one reference whose arms have the same number of copies.
 struct Alike {
-    /// The root of the share of a cost's variance that comes from the reference, as if all processes varied alike.
+    /// The square root of the share of a cost's variance that comes from the reference, if all processes vary alike.
     loading: f64,
     /// Number of these costs.
     costs: i32,
@@ -49,12 +49,12 @@ impl CostsAgainstReference {
     }
 }
 
-/// The factor on the standard error of a cost, two-sided, by which all costs of `groups` have intervals that contain their true values
-/// together with `confidence`. Each has `freedom` degrees of freedom.
+/// The two-sided critical value with which the intervals of all costs in `groups` simultaneously contain their true values, with
+/// probability `confidence`. Each cost has `freedom` degrees of freedom.
 ///
-/// **Method.** The costs against one reference share its error, so they are correlated: with as many processes each, by one half. Given
-/// the error of the reference and the estimate of the variance, they are independent normal variables. Both are integrated over. Costs
-/// against different references are independent given the variance.
+/// **Method.** The costs against one reference share its error, so they are correlated: by one half if all have the same number of
+/// processes. Given the error of the reference and the estimate of the variance, they are independent normal variables. Both are integrated
+/// over. Costs against different references are independent given the variance.
 ///
 /// **Source.** C. W. Dunnett, "A Multiple Comparison Procedure for Comparing Several Treatments with a Control", *Journal of the American
 /// Statistical Association* 50(272), 1955; with unequal correlations, "New Tables for Multiple Comparisons with a Control", *Biometrics*
@@ -106,8 +106,8 @@ fn all_within(normal: &Normal, group: &[Alike], limit: f64) -> f64 {
         .sum()
 }
 
-/// The distribution of the estimated standard error: the root of chi-squared by its degrees of freedom. The logarithm is integrated over,
-/// in which the density has no tail that a sum of equal steps would miss.
+/// The distribution of the estimated standard error: the root of chi-squared by its degrees of freedom. The integral runs over its
+/// logarithm, whose density has no tail that a sum of equal steps would miss.
 fn scales(freedom: f64) -> Vec<Scale> {
     let spread = (0.5 / freedom).sqrt();
     let (low, high) = (spread.mul_add(-7.0, -3.0 / freedom), 5.0 * spread);

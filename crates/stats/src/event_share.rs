@@ -1,4 +1,4 @@
-//! The share of requests that something rare happened to, with an interval over rounds.
+//! The share of requests with a rare event, with an interval over rounds.
 
 use hoptax_result::Interval;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -16,16 +16,16 @@ pub struct EventCount {
 
 /// The share of events among trials with its `confidence` interval.
 ///
-/// **Method.** The share of all rounds together. The interval is the wider one, at each end, of two: the exact one of a
-/// Poisson count for the number of all events (F. Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28,
-/// 1936, 437-442), and [`mean_over_rounds`] of the shares of the rounds. It is cut at 0 and 1.
+/// **Method.** The share of all rounds together. Each end of the interval is the wider one of two intervals: the exact one of a Poisson
+/// count for the number of all events (F. Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936, 437-442), and
+/// [`mean_over_rounds`] of the shares of the rounds. It is cut at 0 and 1.
 ///
-/// **Why both.** With a few events in all rounds together, the shares of rounds take few distinct values; without any event,
-/// Student's interval has no width, and the exact one still states how many events could have been missed. If rounds
-/// differ by more than chance, because a restarted process behaves in another way, the exact one is too narrow.
-/// `tests/timeline_coverage.rs` simulates both: the 95 % interval covers the true share in at least 94 % of studies.
+/// **Why both.** With a few events in all rounds together, the shares of rounds take few distinct values; without any event, Student's
+/// interval has no width, and the exact one still states how many events could have been missed. If rounds differ by more than chance,
+/// because a restarted process behaves differently, the exact one is too narrow. `tests/timeline_coverage.rs` simulates both: the 95 %
+/// interval covers the true share in at least 94 % of studies.
 ///
-/// **Degenerate cases.** Rounds without trials are left out. `None` with fewer than two others, and when `confidence` is not
+/// **Degenerate cases.** Rounds without trials are left out. `None` when fewer than two rounds are left, and when `confidence` is not
 /// strictly between 0 and 1.
 pub fn event_share(rounds: &[EventCount], confidence: f64) -> Option<Interval> {
     let tried = || rounds.iter().filter(|round| round.trials > 0);

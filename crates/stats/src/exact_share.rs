@@ -8,13 +8,13 @@ const BISECTIONS: usize = 60;
 
 /// The share of events among trials with its `confidence` interval.
 ///
-/// **Method.** The exact interval of a binomial proportion: each end is the share at which so many events, or so few, have half of the
-/// chance that the confidence leaves (C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case
-/// of the binomial", *Biometrika* 26, 1934). It covers the true share at least as often as it states, and is conservative with few events. Trials
-/// must be independent; for events in rounds use [`crate::event_share()`].
+/// **Method.** The exact interval of a binomial proportion: at the lower end, this many events or more have the probability
+/// `(1 - confidence) / 2`; at the upper end, this many or fewer have it (C. J. Clopper and E. S. Pearson, "The use of confidence or
+/// fiducial limits illustrated in the case of the binomial", *Biometrika* 26, 1934). It covers the true share at least as often as it
+/// states, and is conservative with few events. Trials must be independent; for events in rounds use [`crate::event_share()`].
 ///
-/// **Degenerate cases.** `None` without trials, with more events than trials, and when `confidence` is not strictly between 0 and 1. With no
-/// event the lower end is 0, and with events alone the upper end is 1.
+/// **Degenerate cases.** `None` without trials, with more events than trials, and when `confidence` is not strictly between 0 and 1. The
+/// lower end is 0 if no trial is an event, and the upper end is 1 if every trial is one.
 pub fn exact_share(events: u64, trials: u64, confidence: f64) -> Option<Interval> {
     // NaN is rejected too.
     if trials == 0 || events > trials || !(confidence > 0.0 && confidence < 1.0) {
@@ -22,7 +22,7 @@ pub fn exact_share(events: u64, trials: u64, confidence: f64) -> Option<Interval
     }
     let (count, all) = (events as f64, trials as f64);
     let tail = (1.0 - confidence) / 2.0;
-    // The chance of at least, and of at most, so many events at a share.
+    // The probability of at least, and of at most, this many events at a given share.
     let at_least = |share: f64| beta_reg(count, all - count + 1.0, share);
     let at_most = |share: f64| 1.0 - beta_reg(count + 1.0, all - count, share);
     let low = if events == 0 { 0.0 } else { crossing(|share| at_least(share) > tail) };

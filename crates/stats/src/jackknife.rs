@@ -7,15 +7,15 @@ use crate::mean_over_rounds;
 /// A number that is computed from all rounds together, with its `confidence` interval. `estimate` computes it from all rounds, or
 /// with one left out, by its index.
 ///
-/// **Method.** Each round has a pseudo-value, `n` times the number of all rounds minus `n - 1` times that without the round.
-/// Student's `t` with `n - 1` degrees of freedom turns their standard error into an interval around the number of all rounds. The mean
-/// of the pseudo-values, the number with its bias corrected, is not used: the correction is mostly noise.
+/// **Method.** Each round has a pseudo-value, `n` times the number from all rounds minus `n - 1` times the number without that round.
+/// Student's `t` with `n - 1` degrees of freedom turns their standard error into an interval around the number from all rounds. The mean of
+/// the pseudo-values, the number with its bias corrected, is not used: the correction is mostly noise.
 ///
 /// **Source.** J. W. Tukey, "Bias and Confidence in Not-quite Large Samples" (abstract), *Annals of Mathematical Statistics* 29,
 /// 1958.
 ///
-/// **Degenerate cases.** For a mean over rounds, the interval is that of [`mean_over_rounds`], and so are the cases without one.
-/// `None` too if a number is not finite.
+/// **Degenerate cases.** For a mean over rounds, the interval is that of [`mean_over_rounds`], and `None` is returned in the same cases.
+/// Also `None` if a number is not finite.
 pub fn jackknife(
     rounds: usize,
     estimate: impl Fn(Option<usize>) -> f64,

@@ -25,10 +25,10 @@ pub struct Knee {
 /// The knee of a curve: the rate at which power, the rate divided by the response time, is highest. Below it, 1 % more requests add
 /// less than 1 % to the response time; above it, more. The rates of `curve` ascend; `confidence` is that of the range.
 ///
-/// **Method.** The best point has the highest logarithm of power in the mean over rounds. A point may be the best if no other
-/// is better: each difference of logarithms, paired by round, is tested on one side at an equal part of `1 - confidence`
-/// (Bonferroni). All tests of the true knee reject with at most that probability, so the range from the first to the last such
-/// point contains it with `confidence`.
+/// **Method.** The best point has the highest logarithm of power in the mean over rounds. A point may be the best if no other is
+/// significantly better: each difference of logarithms, paired by round, has a one-sided test at an equal part of `1 - confidence`
+/// (Bonferroni). The probability that any test rejects the true knee is at most `1 - confidence`, so the range from the first to the last
+/// such point contains it with `confidence`.
 ///
 /// **Sources.** L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer communications",
 /// ICC 1979, for the knee; in an M/M/1 queue it is at half of the capacity. J. C. Hsu, "Constrained simultaneous
@@ -48,7 +48,7 @@ pub fn knee(curve: &[TimesAtRate], confidence: f64) -> Option<Knee> {
     let power =
         |point: &TimesAtRate| point.mean_times.iter().map(|time| point.rate.ln() - time.ln()).collect();
     let powers: Vec<Vec<f64>> = curve.iter().map(power).collect();
-    // An interval with this confidence ends above zero on one side with an equal part of the error.
+    // A two-sided interval with this confidence has an equal part of the error on one side.
     let of_each = 1.0 - 2.0 * (1.0 - confidence) / (curve.len() - 1) as f64;
     let is_better = |one: &[f64], than: &[f64]| {
         let differences: Vec<f64> = one.iter().zip(than).map(|(one, than)| one - than).collect();

@@ -1,31 +1,30 @@
-//! Lateness of the generator in a quantile of response time: the part of it that would be gone if the generator had never been late.
+//! The part of a quantile of response time that may come from late sends of the load generator.
 
 use hoptax_result::CountedTime;
 
 use crate::mixture::Mixture;
 use crate::quantile_ends;
 
-/// Shares of requests that are taken to be later than any other, of the smaller side of the quantile.
+/// Values of `s` in [`lateness`], as shares of the smaller side of the quantile.
 const PARTS: [f64; 6] = [0.02, 0.05, 0.1, 0.2, 0.3, 0.4];
 
-/// Returns the time by which the `p` quantile of response time may be lower without the lateness of the generator, in
-/// nanoseconds; at most the quantile itself. `responses` and `lags` hold the response times of each round and the own lags of
-/// the generator, as in [`crate::RoundTimes`].
+/// Returns how much lower the `p` quantile of response time might be if the generator were never late, in nanoseconds; at most the quantile
+/// itself. `responses` and `lags` hold the response times and the send lags of each round, as in [`crate::RoundTimes`].
 ///
-/// **Method.** A generator that is late to send adds its lag to the response time, at most: a request that leaves earlier is answered
-/// earlier, or waits for the same thing. The same thread reads responses, and is as late to do so, which nothing records; so each
-/// response time is too long by the sum of two lags, at most. Which responses have long lags is not known either. Of all ways to
-/// combine the two distributions, the sum of two lags exceeds `2 l` for a share `2 s` of the responses at most, if a share `s` of lags
-/// exceeds `l`. So without lags, the quantile `p` is at least the quantile `p - 2 s` with them less `2 l`, for each `s`; the largest
-/// such value is used. For `l`, the upper end of [`quantile_ends`] is taken.
+/// **Method.** A late send adds at most its lag to the response time: a request that leaves earlier is answered earlier, or waits for the
+/// same thing. The same thread reads responses and is as late to read as to send, which nothing records. So each response time is too long
+/// by at most the sum of two lags. It is also unknown which responses have long lags. If a share `s` of lags exceeds `l`, the sum of two
+/// lags exceeds `2 l` for at most a share `2 s` of the responses, however the two distributions combine. So the quantile `p` without lags
+/// is at least the quantile `p - 2 s` with lags, minus `2 l`. The largest such value over several `s` is used. For `l`, the upper end of
+/// [`quantile_ends`] is taken.
 ///
 /// **Source.** M. J. Frank, R. B. Nelsen and B. Schweizer, "Best-possible bounds for the distribution of a sum - a problem of
 /// Kolmogorov", *Probability Theory and Related Fields* 74, 1987, for sums of which only the distributions of the parts are known.
 ///
 /// **Coverage.** `tests/bound_coverage.rs` simulates generators that are late at the worst moments.
 ///
-/// **Degenerate cases.** The whole quantile if nothing is known of the lags: without any, or with too few for the upper ends. `None`
-/// without responses, when `p` or `confidence` is not strictly between 0 and 1, and when values are not in ascending order.
+/// **Degenerate cases.** The whole quantile if the lags are unknown: without any, or with too few for the upper ends. `None` without
+/// responses, when `p` or `confidence` is not strictly between 0 and 1, and when values are not in ascending order.
 pub fn lateness(
     responses: &[&[CountedTime]],
     lags: &[&[CountedTime]],

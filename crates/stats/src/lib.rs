@@ -14,13 +14,13 @@
 //! | quantity | one number for each round | interval |
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
-//! | the same over two to four rounds, with six costs against one arm | the same | Student's with a variance that borrows: [`moderated()`] |
+//! | the same over two to four rounds, with six costs against one arm | the same | Student's with a moderated variance: [`moderated()`] |
 //! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
 //! | time that several proxies add, and its tail | none: it is computed from the times of all rounds, with each left out | [`jackknife()`] |
 //! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
 //! | rate at which rate over response time is highest | the logarithm of that ratio at each rate | set of rates that none beats, [`knee()`] |
 //! | ratio of the highest rates of two arms | the logarithm of the ratio | [`ratio_over_rounds`] |
-//! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`]; of costs that borrow, [`sum_of_moderated`] |
+//! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`]; of moderated costs, [`sum_of_moderated`] |
 //! | whether a cost among many is above zero | those of the cost | its interval, widened by [`dunnett()`] |
 //! | distance of a study from earlier sittings of a reference | none: the studies share no rounds | [`from_reference`] of estimates and standard errors |
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |

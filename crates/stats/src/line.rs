@@ -38,10 +38,10 @@ pub struct Line {
 /// research", BMJ 300, 1990, 230-235: observations of one unit at several values of a quantity share its error, so each unit
 /// is first reduced to a slope, and units are then compared. The unit here is the round.
 ///
-/// **Why not one regression over all rounds.** Its interval treats the costs of a round as independent, and arms of a round
-/// share the error of the arm that they are compared with, and drift. A common error moves the intercept of the round, which
-/// neither slope nor sag contains. `tests/line_coverage.rs` simulates shared errors and levels that live as long as a process:
-/// the 95 % intervals cover the true slope and the true sag in 93 to 97 % of studies.
+/// **Why not one regression over all rounds.** Its interval treats the costs of a round as independent, but arms of a round share drift and
+/// the error of the arm that they are compared with. A common error moves the intercept of the round, which neither slope nor sag contains.
+/// `tests/line_coverage.rs` simulates shared errors and levels that live as long as a process: the 95 % intervals cover the true slope and
+/// the true sag in 93 to 97 % of studies.
 ///
 /// **Degenerate cases.** Rounds in which an arm has no difference are left out. `None` with fewer than three different
 /// quantities, with quantities that are not finite, and as for [`crate::paired_cost`].
@@ -71,7 +71,7 @@ pub fn line(points: &[Point], confidence: f64) -> Option<Line> {
     })
 }
 
-/// The weights of costs with which slope and sag are sums.
+/// The weights of the costs in slope and sag, which are weighted sums of costs.
 struct Weights {
     slope: Vec<f64>,
     sag: Vec<f64>,
@@ -85,7 +85,7 @@ impl Weights {
         if !(range > 0.0 && range.is_finite()) {
             return None;
         }
-        // On a range of 1, squares of large quantities lose no digits.
+        // Scaled to a range of 1, the squares of large quantities lose no digits.
         let scaled: Vec<f64> = quantities.iter().map(|quantity| (quantity - least) / range).collect();
         let linear = centred(&scaled);
         let squares = centred(&scaled.iter().map(|quantity| quantity * quantity).collect::<Vec<f64>>());

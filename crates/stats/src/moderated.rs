@@ -1,4 +1,4 @@
-//! Intervals of many costs over few replicates: the variances of the other costs make that of one cost more certain.
+//! Empirical Bayes intervals for many costs over few replicates: the variances of the other costs help to estimate that of each.
 
 use hoptax_result::Interval;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
@@ -8,19 +8,19 @@ use crate::Weighted;
 use crate::critical::two_sided_t;
 use crate::polygamma::{pentagamma, trigamma, trigamma_inverse};
 
-/// Fewest costs that a prior is estimated from.
+/// Minimum number of costs for an estimate of the prior.
 const MIN_COSTS: usize = 6;
 
-/// Most replicates with which [`moderated`] borrows: with five, intervals would be narrower by 5 % to a tenth, with twelve by nothing.
+/// Largest number of replicates that [`moderated`] accepts. With five, it would narrow intervals by 5 to 10 %, with twelve not at all.
 pub const MOST_REPLICATES: usize = 4;
 
-/// Standard errors by which the differences between the true variances are taken to be larger than estimated.
+/// Standard errors that are added to the estimated spread of the true variances, which weakens the prior.
 const CAUTION: f64 = 1.0;
 
-/// Power of the chance of a variance by which its prior loses weight.
+/// Exponent of the probability of a variance this large. The weight of the prior is multiplied by this power.
 const DOUBT: f64 = 3.5;
 
-/// More degrees of freedom change no interval.
+/// Upper limit of degrees of freedom. More of them change no interval.
 const MAX_FREEDOM: f64 = 10_000.0;
 
 /// One cost of several that are compared with one reference.
@@ -28,10 +28,10 @@ const MAX_FREEDOM: f64 = 10_000.0;
 pub struct Replicates {
     /// The cost in each replicate, such as a round or a sitting, in any unit.
     pub values: Vec<f64>,
-    /// Expected variation of the cost for the arm's own sake, relative to that of other arms: the standard deviation of its
-    /// own part, in the unit of `values` and but for a factor that is the same for all costs and for their reference.
+    /// Expected standard deviation of the arm's own part of the cost, in the unit of `values`. Only the ratios between arms and their
+    /// reference matter, so a common factor may be left out.
     pub own: f64,
-    /// Expected variation of the part that it shares with the other costs, the part of the reference, in the same unit.
+    /// Expected standard deviation of the part that all costs share, which comes from the reference, with the same unit and factor.
     pub shared: f64,
 }
 
@@ -44,7 +44,7 @@ pub struct Variance {
     pub freedom: f64,
 }
 
-/// A cost with the variances of its two parts in one replicate, each of which borrows from the others.
+/// A cost with the moderated variances of its two parts in one replicate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moderated {
     /// The mean over replicates.
@@ -80,11 +80,11 @@ impl Moderated {
     }
 }
 
-/// The weighted sum of costs that [`moderated`] has given together.
+/// The weighted sum of costs that [`moderated`] has returned together.
 ///
-/// **Method.** Own parts are independent, so their variances add up; the part of the reference is the same in all costs, so its
-/// standard deviations do. The own variances rest on one prior: their sum has the degrees of freedom that a single one of them has,
-/// the harmonic mean weighted by their shares.
+/// **Method.** Own parts are independent, so their variances add up; the part of the reference is the same in all costs, so its standard
+/// deviations add up. The own variances rest on one prior, so their sum has the degrees of freedom of a single one: the harmonic mean,
+/// weighted by their shares.
 ///
 /// **Degenerate cases.** None without a term.
 pub fn sum_of_moderated(terms: &[Weighted<Moderated>]) -> Option<Moderated> {
@@ -102,30 +102,29 @@ pub fn sum_of_moderated(terms: &[Weighted<Moderated>]) -> Option<Moderated> {
     })
 }
 
-/// Costs against one reference, over the same two to four replicates, with variances that borrow from each other: in the order of
-/// `costs`.
+/// Costs against one reference, over the same two to four replicates, with moderated variances, in the order of `costs`.
 ///
-/// **Why.** Student's `t` is 12.7 with two replicates, and 4.3 with three, since the variance of one cost is hardly known. All arms
-/// of a study share a machine, so their variances, each relative to the arm's own level, estimate nearly one thing.
+/// **Why.** Student's `t` is 12.7 with two replicates, and 4.3 with three, because so few replicates hardly determine the variance of one
+/// cost. All arms of a study share a machine, so their variances, each relative to the arm's own level, estimate nearly the same quantity.
 ///
 /// **Method.** That of G. K. Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
 /// Experiments", *Statistical Applications in Genetics and Molecular Biology* 3(1), 2004 (`limma`): the true variances follow a scaled
-/// inverse chi-square distribution, whose scale and degrees of freedom are estimated from the mean and the variance of the
-/// logarithms of the sample variances. Each variance is then the mean of its own and of the prior one, weighted by their degrees of
-/// freedom, which add up. It differs in three respects.
+/// inverse chi-square distribution, whose scale and degrees of freedom are estimated from the mean and the variance of the logarithms of
+/// the sample variances. Each moderated variance is the mean of the sample variance and the prior variance, weighted by their degrees of
+/// freedom, which add up. This function differs from that method in three respects.
 ///
-/// - *Costs share the error of their reference,* so their sample variances are alike even if nothing is known about the true ones,
-///   and the plain method takes them for certain: where the reference varies ten times as much as the arms, it covers in 84 % of
-///   studies with two rounds. Each cost is therefore split into the part that all costs have in common in a replicate, and its own.
-///   The own parts are estimated as above. The common part is one more variance, with its own degrees of freedom and the
-///   same prior, and the sum has those of [`Moderated::variance`].
-/// - *The prior itself is an estimate.* The variance of the logarithms beyond sampling error is taken to be larger by
-///   its standard error. So six costs have a weak prior, and seventy a stronger one.
+/// - *Costs share the error of their reference,* so their sample variances are alike even if nothing is known about the true ones, and the
+///   plain method treats them as certain: where the reference varies ten times as much as the arms, its intervals cover in 84 % of studies
+///   with two rounds. Each cost is therefore split into the part that all costs have in common in a replicate, and its own part. The own
+///   parts are estimated as above. The common part is one more variance, with its own degrees of freedom and the same prior, and the sum
+///   has those of [`Moderated::variance`].
+/// - *The prior itself is an estimate.* The variance of the logarithms beyond sampling error is increased by its standard error. So six
+///   costs have a weak prior, and seventy a stronger one.
 /// - *An arm may vary more than the others.* The robust form of B. Phipson, S. Lee, I. J. Majewski, W. S. Alexander and G. K. Smyth,
-///   "Robust Hyperparameter Estimation Protects against Hypervariable Genes and Improves Power to Detect Differential Expression",
-///   *Annals of Applied Statistics* 10(2), 2016, gives such an arm fewer degrees of freedom of the prior. With so few replicates no
-///   test can tell it, so doubt is a matter of degree: the prior of each arm is multiplied by a power of the
-///   chance of a variance as large as its own. Large variances stay as they are, small ones are raised.
+///   "Robust Hyperparameter Estimation Protects against Hypervariable Genes and Improves Power to Detect Differential Expression", *Annals
+///   of Applied Statistics* 10(2), 2016, gives such an arm fewer degrees of freedom of the prior. With so few replicates no test can
+///   identify it, so the penalty is gradual: the degrees of freedom of each arm's prior are multiplied by a power of the probability of a
+///   variance as large as its own. Large variances stay as they are, small ones are raised.
 ///
 /// **Coverage.** `tests/moderated_coverage.rs` simulates 6 to 70 costs with 1 to 8 copies of their reference. In per cent of nominal
 /// 95 % intervals, from the worst setting to the best; widths are medians, as a share of those of Student's intervals:
@@ -141,14 +140,14 @@ pub fn sum_of_moderated(terms: &[Weighted<Moderated>]) -> Option<Moderated> {
 /// In `tests/whole_study/few_rounds.rs`, with skewed slices and with processes that live at one of two levels, the intervals of
 /// costs and of their sums cover in 95 to 99 % (sums in 98 to 100 %), where Student's covers costs in 90 to 97 %.
 ///
-/// **What it cannot do.** In one study of four with two replicates, an arm of ten times the variance looks like the others.
-/// An interval that still holds it is wider than equal arms need, so these are covered in more than the nominal 95 %. The plain method
-/// of `limma` has intervals of a quarter of Student's width there, and covers equal arms in 90 to 95 %, and that arm in 65 to 80 %.
-/// With fewer than six costs, one such arm spoils the prior of the others.
+/// **Limits.** With two replicates, an arm with ten times the variance looks like the others in one study of four. An interval that still
+/// covers it is wider than equal arms need, so these are covered in more than the nominal 95 %. The plain method of `limma` has intervals
+/// of a quarter of Student's width there, and covers equal arms in 90 to 95 %, and that arm in 65 to 80 %. With fewer than six costs, one
+/// such arm spoils the prior of the others.
 ///
-/// **Degenerate cases.** `None` with fewer than six costs of which the own parts vary, with fewer than two replicates or more than
-/// four (Student's interval is then as narrow), when the costs have not equally many, and when a number is not finite or a scale is
-/// not positive. A cost that does not vary gets the prior variance.
+/// **Degenerate cases.** `None` with fewer than six costs whose own parts vary, with fewer than two replicates or more than four (Student's
+/// interval is then as narrow), when the costs have different numbers of them, and when a number is not finite or a scale is not positive.
+/// A cost that does not vary gets the prior variance.
 pub fn moderated(costs: &[Replicates]) -> Option<Vec<Moderated>> {
     let replicates = costs.first()?.values.len();
     let is_sound = |cost: &Replicates| {
@@ -167,7 +166,7 @@ pub fn moderated(costs: &[Replicates]) -> Option<Vec<Moderated>> {
     let shared = prior.moderate(parts.shared / parts.shared_scale, freedom);
     let of_cost = |((cost, own), others): ((&Replicates, &f64), &f64)| {
         let estimate = cost.values.iter().sum::<f64>() / replicates as f64;
-        // A deviation from the common part contains the noise of the other costs too, which is not larger where the own one is.
+        // A deviation from the common part also contains the noise of the other costs, which does not grow with the arm's own noise.
         let beyond = (own - prior.usual).max(0.0) * others;
         let own = prior.moderate(own + beyond, freedom).times(cost.own.powi(2));
         Moderated {
@@ -192,8 +191,8 @@ struct Parts {
     shared_scale: f64,
 }
 
-/// Splits the deviations of costs from their means into the part that is common to a replicate, their mean weighted by precision,
-/// and the rest.
+/// Splits the deviations of costs from their means into a common part for each replicate, which is their precision-weighted mean, and the
+/// rest.
 fn parts(costs: &[Replicates], replicates: usize) -> Parts {
     let freedom = replicates as f64 - 1.0;
     let scale = |cost: &Replicates| cost.own / cost.shared;
@@ -235,7 +234,7 @@ struct Prior {
 }
 
 impl Prior {
-    /// The prior of sample variances with `freedom` degrees of freedom each. Those of zero say nothing.
+    /// The prior of sample variances with `freedom` degrees of freedom each. Variances of zero are ignored.
     fn fitted(variances: &[f64], freedom: f64) -> Option<Self> {
         let logarithms: Vec<f64> =
             variances.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
@@ -256,7 +255,7 @@ impl Prior {
         (prior.usual > 0.0 && prior.usual.is_finite()).then_some(prior)
     }
 
-    /// The variance given its sample value.
+    /// The moderated variance for a sample variance.
     fn moderate(&self, value: f64, freedom: f64) -> Variance {
         let chance =
             FisherSnedecor::new(freedom, self.freedom).map_or(0.0, |ratios| ratios.sf(value / self.usual));

@@ -1,13 +1,13 @@
-//! Reach of a disturbance that identical arms show: the distance by which it may move the number of another arm.
+//! How far a disturbance may move the number of an arm, estimated from identical arms, whose differences should be zero.
 
 use crate::critical::two_sided_t;
 
 /// Returns the distance by which a number may be off with the probability `confidence`, given numbers that should be zero, in
 /// their unit. `nulls` holds one such number for each identical arm.
 ///
-/// **Method.** What distorts a measure moves the number of each arm by an amount of its own, which is normal around zero. Its standard
-/// deviation is the root of the mean square of `nulls`, with as many degrees of freedom as there are, since their mean is known.
-/// Student's distribution gives how far it reaches: 12.7 times the number of a single identical arm at 95 %, 2.1 times with twenty.
+/// **Method.** A disturbance moves the number of each arm by its own amount, which is normal around zero. The standard deviation is the
+/// root of the mean square of `nulls`, with one degree of freedom for each, since their mean is known. The result is this times the
+/// critical value of Student's distribution: 12.7 times the number of a single identical arm at 95 %, 2.1 times with twenty.
 ///
 /// **Degenerate cases.** `None` without numbers, when one is not finite, and when `confidence` is not strictly between 0 and 1.
 pub fn null_reach(nulls: &[f64], confidence: f64) -> Option<f64> {

@@ -3,11 +3,11 @@
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::beta::beta_reg;
 
-/// Error probability beyond each end: 95 % of the intervals hold the quantile.
+/// Error probability beyond each end: 95 % of the intervals contain the quantile.
 const BEYOND_EACH_END: f64 = 0.025;
 /// The fewest batches from which dependence is estimated.
 const MIN_BATCHES: usize = 10;
-/// A quantile shows the dependence of one with this part of the values beyond it.
+/// The design effect of a quantile is at least that of the quantile with this many times as many values beyond it.
 const LESS_RARE: f64 = 10.0;
 /// Steps of the bisection for a rank. The range halves each time, so 60 exhaust the precision of any number of values.
 const BISECTIONS: usize = 60;
@@ -21,7 +21,7 @@ pub struct Batch {
     pub at_or_below: u64,
 }
 
-/// The ranks, as shares from 0 to 1, whose quantiles enclose the true quantile. An end that no value of the run bounds is None.
+/// The ranks, as shares from 0 to 1, whose quantiles enclose the true quantile. An end is None if no value of the run bounds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranks {
     /// The lower end.
@@ -33,19 +33,19 @@ pub struct Ranks {
 /// The ranks between which the true `p` quantile lies with 95 % confidence. `at` counts, in each batch of the run, the values at or below
 /// a quantile of the whole run.
 ///
-/// **Method.** Of independent values, the number at or below the true quantile is binomial, which gives the ranks without an
-/// assumption on the distribution (W. R. Thompson, "On confidence ranges for the median and other expectation distributions for
-/// populations of unknown distribution form", *Annals of Mathematical Statistics* 7, 1936). Response times depend on each other, so the
-/// binomial has the effective number of values: their number, divided by how much more the shares of the batches vary than those of
-/// independent values would (the design effect; the shares have a ratio estimator's variance, so batches may have different numbers of
-/// values), and by the square of Student's `t` over the normal quantile, because the variance is known from few batches
-/// (E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number of positive counts estimated from
-/// survey data", *Survey Methodology* 24, 1998). Few values beyond a rare quantile show their dependence badly, so the design effect is at
-/// least that of the quantile that is ten times less rare. A batch must be long compared with the range of the autocorrelation.
+/// **Method.** Of independent values, the number at or below the true quantile is binomial, which gives the ranks without an assumption on
+/// the distribution (W. R. Thompson, "On confidence ranges for the median and other expectation distributions for populations of unknown
+/// distribution form", *Annals of Mathematical Statistics* 7, 1936). Response times depend on each other, so the binomial distribution has
+/// the effective number of values: their number, divided by the design effect, and by the square of Student's `t` over the normal quantile,
+/// because few batches determine the variance (E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected
+/// number of positive counts estimated from survey data", *Survey Methodology* 24, 1998). The design effect is how much more the shares of
+/// the batches vary than those of independent values would. The shares have a ratio estimator's variance, so batches may have different
+/// numbers of values. The few values beyond a rare quantile hardly show their dependence, so the design effect is at least that of the
+/// quantile that is ten times less rare. A batch must be long compared with the range of the autocorrelation.
 /// `tests/order_statistics_coverage.rs` has the coverage with and without dependence.
 ///
-/// **Degenerate cases.** None with fewer than ten batches that have values, when a batch has more values at or below than values, and
-/// unless `p` is between 0 and 1. Values that vary less than independent ones count as independent.
+/// **Degenerate cases.** None with fewer than ten batches that have values, when a batch counts more values at or below the quantile than
+/// it has, and unless `p` is between 0 and 1. Values that vary less than independent ones count as independent.
 pub fn quantile_ranks(p: f64, at: impl Fn(f64) -> Vec<Batch>) -> Option<Ranks> {
     // NaN is rejected too.
     if !(p > 0.0 && p < 1.0) {
@@ -69,7 +69,7 @@ pub fn quantile_ranks(p: f64, at: impl Fn(f64) -> Vec<Batch>) -> Option<Ranks> {
 struct Design {
     batches: usize,
     values: f64,
-    /// The variance of the share at or below the quantile, in that of as many independent values; at least 1.
+    /// The variance of the share at or below the quantile, divided by that of the same number of independent values; at least 1.
     effect: f64,
 }
 
@@ -92,7 +92,7 @@ impl Design {
 }
 
 /// The probability that at least `rank` of `values` independent values are at or below their true `p` quantile. The incomplete beta
-/// function continues it to fractions.
+/// function extends it to fractions.
 fn at_least(rank: f64, values: f64, p: f64) -> f64 {
     beta_reg(rank, values - rank + 1.0, p)
 }
@@ -109,7 +109,7 @@ fn high_rank(values: f64, p: f64) -> Option<f64> {
     (values >= 1.0 && !is_low(values)).then(|| if is_low(1.0) { last(1.0, values, is_low) } else { 1.0 })
 }
 
-/// Returns the largest value from `from` to `to` at which a condition holds that holds at `from` and stops to hold once.
+/// Returns the largest value from `from` to `to` at which `holds` is true. It is true at `from`, and changes at most once.
 fn last(mut from: f64, mut to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(to) {
         return to;

@@ -1,6 +1,6 @@
 //! Derivatives of the logarithm of the gamma function, for the moments of the logarithm of a sample variance.
 
-/// Values from which the asymptotic series are exact to ten digits.
+/// From this value on, the asymptotic series are exact to ten digits.
 const LARGE: f64 = 12.0;
 
 /// The second derivative of the logarithm of the gamma function, for positive `x`.
@@ -35,7 +35,7 @@ pub(crate) fn trigamma_inverse(y: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Adds `term` of `x`, `x + 1` and so on, and returns the sum with the first value that is large.
+/// Adds `term` of `x`, `x + 1` and so on, up to [`LARGE`], and returns the sum with the first value that was not added.
 fn shift(x: f64, term: impl Fn(f64) -> f64) -> (f64, f64) {
     let (mut sum, mut x) = (0.0, x);
     while x < LARGE {

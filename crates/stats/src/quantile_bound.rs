@@ -1,4 +1,4 @@
-//! Ends that a quantile of response time lies between, from as few responses as allow any.
+//! Bounds of a quantile of response time that need no minimum number of responses.
 
 use hoptax_result::CountedTime;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -16,20 +16,20 @@ pub struct Ends {
     pub high: Option<f64>,
 }
 
-/// The chance that the variation between rounds is larger than taken.
+/// The probability that the variation between rounds is larger than assumed.
 const SPREAD_CHANCE: f64 = 0.1;
 
-/// Ends that the `p` quantile of response time lies between, each with a probability of at least `(1 + confidence) / 2`, in
-/// nanoseconds. `rounds` holds the times of each round, as in [`crate::RoundTimes`]. Unlike [`crate::quantile_level`], it needs no
-/// minimum of responses: with fewer, the ends are further apart, and finally the upper one is missing.
+/// Bounds of the `p` quantile of response time, in nanoseconds. Each holds with a probability of at least `(1 + confidence) / 2`. `rounds`
+/// holds the times of each round, as in [`crate::RoundTimes`]. Unlike [`crate::quantile_level`], it needs no minimum of responses: with
+/// fewer, the ends are further apart, and finally the upper one is missing.
 ///
-/// **Method.** Order statistics, with the number of responses replaced by that of independent responses which are worth as much. A
-/// lower end is a value that more responses exceed than chance lets exceed the quantile, and likewise for the upper one: with `q` the
-/// share `1 - p` beyond the quantile and `n` the effective number of responses, the number beyond is binomial. The effective number is
-/// that of all responses divided by the design effect: how much more the share beyond the end varies between rounds than it would if
-/// responses were independent. Rounds are few, so an upper limit of that variance is taken, at a chance of one in
-/// ten. Where fewer than five rounds have responses beyond an end, as if stalls of the machine make up the tail, their variation is not
-/// known, and the end is the smallest or largest value of all, if it is hardly likely that all lie on one side of the quantile.
+/// **Method.** Order statistics, with the effective number of independent responses in place of the number of responses. The number of
+/// responses beyond the quantile is binomial, with the probability `1 - p` and the effective number. So a lower end is a value that more
+/// responses exceed than could exceed the quantile by chance, and the upper end likewise. The effective number is the number of responses
+/// divided by the design effect: how much more the share beyond the end varies between rounds than it would if responses were independent.
+/// Rounds are few, so an upper limit of that variance is taken, at a chance of one in ten. If fewer than five rounds have responses beyond
+/// an end, for example because stalls of the machine make up the tail, their variation is unknown. The end is then the smallest or largest
+/// value of all, provided that all responses are unlikely to lie on one side of the quantile.
 ///
 /// **Source.** R. S. Woodruff, "Confidence Intervals for Medians and Other Position Measures", *Journal of the American Statistical
 /// Association* 47(260), 1952, for quantiles at the limits of a share; E. L. Korn and B. I. Graubard, "Confidence Intervals for
@@ -37,10 +37,10 @@ const SPREAD_CHANCE: f64 = 0.1;
 /// binomial limits with the effective number of observations.
 ///
 /// **Coverage.** Simulated by `tests/bound_coverage.rs` with 3,200 to 11,520 responses in 8 to 16 rounds, for p90 and p99. The ends of a
-/// difference hold the truth in 97 to 100 % of studies, also where a few stalls of the machine make up the p99 and differ between the
-/// arms, and the interval of [`crate::quantile_cost()`] covers in as few as 73 %. The ends of a level hold it in 99 to 100 % where every
+/// difference contain the truth in 97 to 100 % of studies, also where a few stalls of the machine make up the p99 and differ between the
+/// arms, and the interval of [`crate::quantile_cost()`] covers in as few as 73 %. The ends of a level contain it in 99 to 100 % where every
 /// round has its share of the tail. The p99 that stalls make up is above the upper end in 6 to 12 %: in studies that met too few stalls,
-/// which nothing in them shows.
+/// and the data of such a study do not show it.
 ///
 /// **Degenerate cases.** Rounds without responses are left out. Both ends are `None` with fewer than two rounds left, when `p` or
 /// `confidence` is not strictly between 0 and 1, and when values are not in ascending order. The upper end is `None` if even the
@@ -60,15 +60,15 @@ fn ends(mixture: &Mixture, p: f64, confidence: f64) -> Ends {
     Ends { low: end(mixture, p, chance, below), high: end(mixture, 1.0 - p, chance, beyond) }
 }
 
-/// Number of parts of a side of the quantile, between which its end is sought.
+/// Number of parts into which the search for an end divides one side of the quantile.
 const STEPS: u32 = 40;
-/// Fewest rounds with responses beyond an end; in a study with fewer rounds, all of them. With less, the variation between rounds is not
+/// Fewest rounds with responses beyond an end; in a study with fewer rounds, all of them. With fewer, the variation between rounds is not
 /// known.
 const ROUNDS_BEYOND: usize = 5;
 
-/// The end on one side of a quantile, which holds `share` of the distribution. It is the value nearest to the quantile with so few
-/// responses beyond it that as few or fewer have a probability of at most `chance`; if there is none, the outermost value, if it
-/// is that unlikely that no response lies beyond the quantile. `at` returns the value beyond which a share of the responses lies.
+/// The end on one side of a quantile, which holds `share` of the distribution. It is the value nearest to the quantile for which this many
+/// responses or fewer beyond it have a probability of at most `chance`. If there is none, it is the outermost value, provided that it is
+/// equally unlikely that no response lies beyond the quantile. `at` returns the value beyond which a share of the responses lies.
 fn end(mixture: &Mixture, share: f64, chance: f64, at: impl Fn(f64) -> f64) -> Option<f64> {
     let mut largest = 1.0_f64;
     let factor = spread_factor(mixture)?;
@@ -95,7 +95,7 @@ fn spread_factor(mixture: &Mixture) -> Option<f64> {
     Some(freedom / ChiSquared::new(freedom).ok()?.inverse_cdf(SPREAD_CHANCE))
 }
 
-/// The number of rounds with responses between a value and the outermost, and how much more the share of these responses varies between
+/// The number of rounds with responses between a value and the outermost one, and how much more the share of these responses varies between
 /// rounds than if they were independent.
 fn beyond(mixture: &Mixture, value: f64, outermost: f64) -> (usize, f64) {
     let below = mixture.shares_at_most(value);
@@ -109,14 +109,14 @@ fn beyond(mixture: &Mixture, value: f64, outermost: f64) -> (usize, f64) {
 }
 
 /// The chance that at most `count` of `responses` independent responses are on a side that holds this share of the distribution: the
-/// binomial distribution, continued to numbers that are not whole.
+/// binomial distribution, extended to fractions.
 fn chance_of_at_most(count: f64, responses: f64, share: f64) -> f64 {
     beta_reg((responses - count).max(f64::MIN_POSITIVE), count + 1.0, 1.0 - share)
 }
 
-/// Ends of the difference between the `p` quantile of an arm and that of the arm that it is compared with, as [`quantile_ends`] of
-/// each: the difference is at least the lower end of one less the upper end of the other. Where both sides vary, that is wider than need
-/// be, since they are hardly wrong in the worst way together.
+/// Bounds of the difference between the `p` quantile of an arm and that of the arm that it is compared with, from [`quantile_ends`] of
+/// each: the difference is at least the lower end of one minus the upper end of the other. Where both sides vary, that is wider than
+/// necessary, since both ends are rarely at their worst together.
 ///
 /// **Degenerate cases.** As for [`quantile_ends`]: an end of the difference is `None` if one of the two is.
 pub fn quantile_cost_ends(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Ends {

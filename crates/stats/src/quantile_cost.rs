@@ -98,8 +98,9 @@ pub fn quantile_level(rounds: &[&[CountedTime]], p: f64, confidence: f64) -> Opt
 
 /// The effective number of responses of one arm, by which [`quantile_level`] decides if there are enough for a quantile.
 ///
-/// **Method.** Rounds weigh the same, however many responses each has: the number of responses in a single sample that would tell a share
-/// as precisely. With `n` responses in each of `k` rounds it is `k n`, and fewer than there are in rounds of unequal size.
+/// **Method.** Rounds weigh the same, however many responses each has: the number of responses in a single sample that would estimate a
+/// share as precisely. With `n` responses in each of `k` rounds it is `k n`; with rounds of unequal size it is less than the number of
+/// responses.
 ///
 /// **Source.** L. Kish, *Survey Sampling*, 1965, section 11.7.
 ///

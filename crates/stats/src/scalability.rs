@@ -71,23 +71,22 @@ pub enum NoScalability {
 /// Fits the Universal Scalability Law to `points`, with `confidence` intervals:
 /// `X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`, with `lambda > 0`, `0 <= sigma <= 1` and `kappa >= 0`.
 ///
-/// **Method.** The time per request and unit of size, `N / X(N) = parallel + serial N + crosstalk N (N - 1)`, is linear in
-/// three times that are not negative: `lambda = 1 / (parallel + serial)`, and `sigma` and `kappa` are `serial` and `crosstalk`
-/// divided by `parallel + serial`. The rate at a size is the mean over rounds. The fit minimises the sum of squares of its
-/// relative deviation, `rate / X(N) - 1`, because the error of a rate is proportional to it. This is a convex problem with a
-/// single solution, which is found exactly: that of the best of all choices of times that are not zero.
+/// **Method.** The time per request and unit of size, `N / X(N) = parallel + serial N + crosstalk N (N - 1)`, is linear in three times that
+/// are not negative: `lambda = 1 / (parallel + serial)`, and `sigma` and `kappa` are `serial` and `crosstalk` divided by
+/// `parallel + serial`. The rate at a size is the mean over rounds. The fit minimises the sum of squares of its relative deviation,
+/// `rate / X(N) - 1`, because the error of a rate is proportional to it. This is a convex problem with a single solution, which is found
+/// exactly, as the best fit over all choices of nonzero times.
 ///
-/// Intervals come from a second fit, whose times may be negative, and are cut at the limits of their numbers. An estimate at
-/// the limit of its range, such as `kappa` 0, has no distribution that resampling of the limited fit could find: its intervals
-/// of the other numbers are too short. The second fit has no such limit, so its intervals are valid at and near it alike. Its
-/// covariances are those of the jackknife over whole rounds, because the rates of a round share the level of its processes and
-/// the speed of the machine, and Student's critical value allows for few rounds. The sums of times in `lambda` and in rates
-/// have the interval of a mean; the ratios `sigma` and `kappa` have Fieller's. The peak may be at any size at which the
-/// interval of the slope includes 0. It is searched from the smallest size to twice the largest one; beyond that, nothing is stated.
-/// An interval includes its estimate.
+/// Intervals come from a second fit, whose times may be negative, and are cut at the limits of their numbers. Resampling the limited fit
+/// cannot find the distribution of an estimate at the limit of its range, such as `kappa` 0, and its intervals of the other numbers are too
+/// short. The second fit has no such limit, so its intervals are valid at and near the limit. Its covariances are those of the jackknife
+/// over whole rounds, because the rates of a round share the level of its processes and the speed of the machine, and Student's critical
+/// value allows for few rounds. The sums of times in `lambda` and in rates have the interval of a mean; the ratios `sigma` and `kappa` have
+/// Fieller's. The peak may be at any size at which the interval of the slope includes 0. It is searched from the smallest size to twice the
+/// largest one; beyond that, nothing is stated. An interval includes its estimate.
 ///
-/// Deviations are those from the limited fit, and their errors are those of a fit that has the same times. The law is refuted if
-/// one of their intervals excludes 0 after they were widened to hold together ([`simultaneous()`]).
+/// Deviations are measured from the limited fit, and their errors come from a fit with the same nonzero times. The law is refuted if one of
+/// their intervals excludes 0 after they were widened to hold together ([`simultaneous()`]).
 ///
 /// **Source.** N. J. Gunther, *Guerrilla Capacity Planning*, Springer 2007, chapters 4 to 6, for the law and for least
 /// squares. D. W. K. Andrews, "Inconsistency of the Bootstrap when a Parameter Is on the Boundary of the Parameter Space",

@@ -1,12 +1,12 @@
-//! Searches the highest load at which a subject meets a goal, from trials that vary.
+//! Searches for the highest load at which a subject meets a goal, with trials whose results vary.
 //!
-//! A binary search believes each trial, so one lucky trial moves its result to the wrong half of the range. And the responses of a
-//! trial are not independent: they wait in one queue, so late ones come in groups, and a trial that begins with an empty queue sees
-//! too few of them. So trials are as long as the percentile and the memory of the queue need, their start is left out until the
-//! queue has settled, and the interval from all trials near the result decides, not a count of trials.
+//! A binary search believes each trial, so one lucky trial moves its result to the wrong half of the range. The responses of a trial are
+//! not independent either: they wait in one queue, so late responses come in groups, and a trial that begins with an empty queue sees too
+//! few of them. So trials are as long as the percentile and the memory of the queue require, their start is left out until the queue has
+//! settled, and the search ends by the interval from all trials near the result, not after a fixed number of trials.
 //!
-//! A subject that fails sharply, as a server that drops all requests beyond its capacity, is bounded by loads that clearly hold and clearly
-//! fail. For one that fails gradually, as a queue, the result is where a line through the trials near it has the permitted share of late
+//! If a subject fails sharply, like a server that drops all requests beyond its capacity, the bounds are loads that clearly hold and
+//! clearly fail. If it fails gradually, like a queue, the result is where a line through the trials near it has the permitted share of late
 //! requests.
 //!
 //! The module has no clock and no I/O. [`Search::next`] is a function of the recorded trials, and states the next trial or the end.

@@ -12,12 +12,12 @@ use crate::critical::two_sided_t;
 /// 0.95.
 pub const LOOK_CONFIDENCE: f64 = 0.96;
 
-/// Half-width of an interval, as a share of its estimate, at which a study that only has to decide may stop, however wide the interval
-/// is otherwise. A cost that is known this well is large beside any limit that it has not reached the width for.
+/// Half-width of an interval, as a share of its estimate, at which a study that only has to decide may stop, however wide the interval is
+/// otherwise. Such a cost is large compared with any limit for which its interval is still too wide.
 ///
 /// **Source.** The rule of A. Nádas, "An Extension of a Theorem of Chow and Robbins on Sequential Confidence Intervals for the Mean",
-/// *Annals of Mathematical Statistics* 40(2), 1969: an interval whose width is in proportion to the mean. It looks at the estimate, but
-/// at five half-widths from zero, that hardly favours large ones (`tests/limit_errors.rs`, `tests/decision_errors.rs`).
+/// *Annals of Mathematical Statistics* 40(2), 1969: an interval whose width is in proportion to the mean. It looks at the estimate, but an
+/// estimate five half-widths from zero hardly favours large ones (`tests/limit_errors.rs`, `tests/decision_errors.rs`).
 pub const OF_COST: f64 = 0.2;
 
 /// Rounds before the first look. With fewer, the spread of rounds is a guess.
@@ -38,12 +38,11 @@ const OUT_OF_REACH: u32 = 1_000_000;
 /// **Method.** The first look is after `first` rounds, or after eight if `first` is less; each following one after a
 /// quarter more rounds than the one before; the last after `last` rounds.
 ///
-/// **Source.** Checking the interval until it is narrow is the rule of Y. S. Chow and H. Robbins, "On the Asymptotic
-/// Theory of Fixed-Width Sequential Confidence Intervals for the Mean", *Annals of Mathematical
-/// Statistics* 36(2), 1965. It keeps its confidence in the limit of an infinitely narrow target, and loses some with few rounds and many
-/// looks. P. Hall, "Asymptotic Theory of Triple Sampling for Sequential Estimation of a Mean", *Annals of Statistics*
-/// 9(6), 1981, shows that a few looks, each at a multiple of the rounds before, lose almost nothing of what looking
-/// after each round saves.
+/// **Source.** Checking the interval until it is narrow is the rule of Y. S. Chow and H. Robbins, "On the Asymptotic Theory of Fixed-Width
+/// Sequential Confidence Intervals for the Mean", *Annals of Mathematical Statistics* 36(2), 1965. It keeps its confidence in the limit of
+/// an infinitely narrow target, and loses some confidence with few rounds and many looks. P. Hall, "Asymptotic Theory of Triple Sampling
+/// for Sequential Estimation of a Mean", *Annals of Statistics* 9(6), 1981, shows that a few looks, each at a multiple of the rounds
+/// before, lose almost nothing of what looking after each round saves.
 ///
 /// **Why a quarter.** A rule that looks after each round stops up to a quarter sooner, and covers up to one
 /// percentage point less.

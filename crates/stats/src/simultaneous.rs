@@ -6,12 +6,12 @@ use crate::chance::standard_error;
 use crate::critical::two_sided_t;
 use crate::sequential::{FIRST_LOOK, LOOK_CONFIDENCE};
 
-/// Half-width of a simultaneous interval, as a share of the limit that it is judged by, at which a study stops: a change of
-/// five thirds of the limit then lies two half-widths beyond it, and no change lies three half-widths within.
+/// Half-width of a simultaneous interval, as a share of the limit that it is judged by, at which a study stops: a change of five thirds of
+/// the limit then lies two half-widths beyond it, and a change of zero lies three half-widths within it.
 const OF_LIMIT: f64 = 1.0 / 3.0;
 
-/// Widens the interval of one comparison so that the intervals of all `comparisons` contain their true values together with
-/// the confidence that `interval` has alone. The interval has `freedom` degrees of freedom and `confidence`.
+/// Widens the interval of one comparison so that the intervals of all `comparisons` contain their true values simultaneously, with the
+/// confidence that `interval` has alone. The interval has `freedom` degrees of freedom and `confidence`.
 ///
 /// **Method.** Each of *m* intervals gets the confidence `1 - (1 - confidence) / m`, so the errors add up to at most
 /// `1 - confidence`, however the comparisons depend on each other.
@@ -40,8 +40,8 @@ pub fn simultaneous(
 /// changes by `limit` may stop: the simultaneous intervals are then at most a third of `limit` to each side. In the unit of
 /// `limit`.
 ///
-/// **Why a third.** A change of five thirds of the limit, 5 % for a limit of 3 %, is found in over 95 of 100 studies, and no
-/// change is within the limit in nearly all (`tests/limit_errors.rs`). A change near the limit is not decided at any width.
+/// **Why a third.** A change of five thirds of the limit, 5 % for a limit of 3 %, is found in over 95 of 100 studies, and a change of zero
+/// is found to be within the limit in nearly all (`tests/limit_errors.rs`). A change near the limit is not decided at any width.
 ///
 /// **Degenerate cases.** `None` without a comparison, and for a limit that is not positive and finite.
 pub fn half_width_for_limit(limit: f64, comparisons: usize) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! The shares of the slices of two arms that a rule chose, such as the quiet ones: their difference, and how much of it may be chance.
+//! Compares the shares of slices that a rule chose in two arms, such as quiet slices: their difference, and how much of it may be chance.
 
 use crate::critical::two_sided_normal;
 
@@ -67,7 +67,7 @@ fn complete(rounds: &[ChosenInRound]) -> impl Iterator<Item = &ChosenInRound> {
 /// `arms` has the rounds of each arm of a study.
 ///
 /// **Method.** Cochran's Q of the differences of the rounds, weighted by their binomial variances, summed over arms and divided by its
-/// degrees of freedom, at least 1. What varies from round to round for both arms alike, such as how often the machine stalls, is no part of
+/// degrees of freedom, at least 1. Variation that both arms share from round to round, such as how often the machine stalls, is not part of
 /// it. The arms share one factor because each has too few rounds for one of its own.
 ///
 /// **Source.** P. McCullagh and J. A. Nelder, *Generalized Linear Models*, second edition, 1989, section 4.5 (heterogeneity factor).
@@ -99,8 +99,8 @@ pub fn slice_dispersion(arms: &[Vec<ChosenInRound>]) -> f64 {
 /// The difference of the shares of chosen slices of an arm and of the one that it is compared with. `dispersion` is that of the study:
 /// [`slice_dispersion`].
 ///
-/// **Method.** Each side gets one chosen slice and one other in addition, so that few slices that are all chosen do not pass for a share of
-/// one without an error. The variance is that of two independent binomial shares, times `dispersion`.
+/// **Method.** Each side gets one chosen slice and one other in addition, so that few slices that are all chosen do not look like an exact
+/// share of one. The variance is that of two independent binomial shares, times `dispersion`.
 ///
 /// **Source.** A. Agresti and B. Caffo, "Simple and Effective Confidence Intervals for Proportions and Differences of Proportions Result
 /// from Adding Two Successes and Two Failures", *The American Statistician* 54(4), 2000.
@@ -118,12 +118,12 @@ pub fn share_difference(rounds: &[ChosenInRound], dispersion: f64) -> Option<Sha
 }
 
 impl ShareDifference {
-    /// The size that the true difference may well have, whatever its sign: a larger one is excluded with 95 % confidence.
+    /// Upper limit of the size of the true difference, whatever its sign: a larger one is excluded with 95 % confidence.
     pub fn may_be(&self) -> f64 {
         self.middle.abs() + self.half_width(OF_SIZE)
     }
 
-    /// Returns true if chance alone may well make such a difference: its 95 % interval contains zero.
+    /// Returns true if chance alone may explain the difference: its 95 % interval contains zero.
     pub fn may_be_chance(&self) -> bool {
         self.middle.abs() <= self.half_width(OF_CHANCE)
     }
@@ -146,18 +146,19 @@ mod tests {
         ChosenInRound { arm: of(arm), other: of(other) }
     }
 
-    /// How often each is found of an arm whose slices are chosen with the chance `own`, and those of the other with `others`.
+    /// Probabilities of the outcomes of a comparison.
     #[derive(Debug, Default)]
     struct Rates {
         /// The observed difference is at most a tenth, and one of two tenths is excluded.
         alike: f64,
-        /// Of the others, those whose difference is more than chance explains.
+        /// Not alike, and the difference is more than chance explains.
         different: f64,
         /// The observed difference is more than a tenth.
         observed: f64,
     }
 
-    /// The exact rates with this many slices of the arm, and `copies` times as many of the other: the sum over all that may be chosen.
+    /// The exact rates with this many slices of the arm, each chosen with probability `own`, and `copies` times as many of the other, each
+    /// chosen with probability `others`: the sum over all possible numbers of chosen slices.
     fn rates(slices: u32, copies: u32, own: f64, others: f64) -> Rates {
         let of = |p: f64, all: u32| Binomial::new(p, all.into()).unwrap();
         let (chances, others_all) = ([of(own, slices), of(others, copies * slices)], copies * slices);

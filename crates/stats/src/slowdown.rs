@@ -1,4 +1,4 @@
-//! Estimates the machine's speed around each observation from other arms observed close to it.
+//! Estimates the machine's speed around each observation from observations of other arms close to it in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub struct Observation {
 /// The result of [`slowdowns`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slowdowns {
-    /// The share of its neighbours' deviation that an observation has too, 0 to 1.
+    /// The share of its neighbours' deviation that an observation has in common with them, 0 to 1.
     pub weight: f64,
     /// The factor by which the machine was slower around each observation than usual in the study, in the order of the
     /// observations. Divide by it. It is estimated from all arms but the observation's own, so it suits a number of a
@@ -86,12 +86,11 @@ pub struct Slowdowns {
 /// **Interpretation.** Adjusted values are those of the machine at its usual speed in the study. Their spread does not
 /// include differences in speed from day to day; to carry values to another day, use shares of the baseline's.
 ///
-/// **What rounds share.** Levels of arms, the usual level and the weight are estimated from all rounds. All three are
-/// constants of a study: they shift every round alike, by far less than an interval is wide. `tests/whole_study`
-/// simulates the effect, from 1 to 100 arms.
+/// **Constants over rounds.** Levels of arms, the usual level and the weight are estimated from all rounds. All three are constants of a
+/// study: they shift every round alike, by far less than an interval is wide. `tests/whole_study` simulates the effect, from 1 to 100 arms.
 ///
-/// **Degenerate cases.** `None` when a value is not positive and finite, and where no block can be adjusted. An arm
-/// observed in only one round contributes nothing. An observation without neighbours has the factor of its block.
+/// **Degenerate cases.** `None` when a value is not positive and finite, and where no block can be adjusted. An arm observed in only one
+/// round contributes nothing. An observation without neighbours gets the factor of its block.
 pub fn slowdowns(observations: &[Observation]) -> Option<Slowdowns> {
     let machine = Machine::new(observations)?;
     let spoken = machine.deviations_with_those_around();
@@ -177,7 +176,7 @@ impl Machine {
         })
     }
 
-    /// The factor of each observation for whose arm `left_out` returns the arms to exclude from it.
+    /// The factor of each observation. For its arm, `left_out` returns the arms to exclude, or None if no factor is needed.
     fn factors(&self, weight: f64, left_out: impl Fn(usize) -> Option<Vec<usize>>) -> Vec<Option<f64>> {
         let mut factors = vec![None; self.observations];
         for block in &self.blocks {

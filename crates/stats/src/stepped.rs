@@ -4,7 +4,7 @@ use hoptax_result::Interval;
 
 use crate::mean_over_rounds;
 
-/// Upper limit, at 95 %, of the probability of something that did not happen in `n` independent rounds, times `n`: `-ln 0.05`.
+/// Upper limit, at 95 %, of the probability of an event that did not happen in `n` independent rounds, times `n`: `-ln 0.05`.
 const MISSED: f64 = 3.0;
 
 /// The mean over rounds with its `confidence` interval, for values that are multiples of `step`, in the same unit.

@@ -17,19 +17,20 @@ pub struct FromReference {
     pub between_sittings: f64,
 }
 
-/// The distance of the sitting `new`, of so many rounds, from the sittings `reference`, with the given `confidence`.
+/// The distance of the sitting `new`, which has `rounds` rounds, from the sittings `reference`, with the given `confidence`.
 ///
-/// **Method.** The random-effects model of [`random_effects`](crate::random_effects()). Each sitting, the new one too, deviates from
-/// the measured level by a draw of its own, with the same variance between sittings. The distance therefore has the variance of the mean
-/// of the reference, that between sittings, and the squared standard error of the new sitting, which is taken to be no more precise than
-/// the sittings of the reference are: from so few, the variance between sittings is often found to be zero, and their own errors then
-/// stand for it. Without this, the interval covers in 92 % if the new sitting is three times as precise. The critical value is Student's
-/// with one degree of freedom less than the reference has sittings, as by Hartung and Knapp, and the interval is never narrower than one
-/// that takes the estimated variance between sittings as known. The part of the variance that is the new sitting's own has Student's value
-/// of its rounds instead, if that is larger: it may be most of the variance, and known from a few rounds only.
+/// **Method.** The random-effects model of [`random_effects`](crate::random_effects()). Each sitting, the new one too, deviates from the
+/// measured level by a draw of its own, with the same variance between sittings. The variance of the distance is therefore the sum of the
+/// variance of the mean of the reference, the variance between sittings, and the squared standard error of the new sitting. The new sitting
+/// is assumed to be no more precise than the sittings of the reference: with so few, the estimated variance between sittings is often zero,
+/// and their own errors then take its place. Without this assumption, the interval covers in 92 % if the new sitting is three times as
+/// precise. The critical value is Student's with one degree of freedom less than the reference has sittings, as by Hartung and Knapp, and
+/// the interval is never narrower than one that treats the estimated variance between sittings as known. The new sitting's own variance
+/// gets Student's value for its rounds instead, if that is larger, because it may be most of the variance and be known from a few rounds
+/// only.
 ///
-/// **What it costs.** Side by side, the variance between sittings cancels. Against a reference of three sittings, `t` is 4.3 and no
-/// number of rounds makes the interval narrower than 4.3 times the deviation between sittings, times the root of 4/3.
+/// **Cost.** When two subjects are measured side by side, the variance between sittings cancels. Against a reference of three sittings, `t`
+/// is 4.3 and no number of rounds makes the interval narrower than 4.3 times the deviation between sittings, times the root of 4/3.
 /// `tests/stored_reference_coverage.rs` simulates 95.6 % and more for two to eight sittings and a nominal 95 %.
 ///
 /// **Degenerate cases.** As for [`random_effects`](crate::random_effects()): `None` with fewer than two sittings of the reference, and

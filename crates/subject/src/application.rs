@@ -1,6 +1,6 @@
-//! Applications behind the proxies: commands that serve plain HTTP/1.1 on a port that they are given.
+//! Applications behind the proxies: commands that serve plain HTTP/1.1 on a given port.
 //!
-//! An application of the user is a command in the study file. Those of `apps/` have a name, and an entry in [`ALL`].
+//! A user's application is a command in the study file. The applications of `apps/` have a name, and an entry in [`ALL`].
 
 mod go;
 mod image_registry;
@@ -28,18 +28,18 @@ use known::Known;
 /// The applications that come with hoptax.
 pub static ALL: [&Known; 2] = [&go::GO, &image_registry::IMAGE_REGISTRY];
 
-/// The folder, below that of the repository, in which applications are built.
+/// The folder in the repository in which applications are built.
 const BUILT: &str = ".tools/bin";
-/// Time limit for an application to be ready. Some load much before they listen.
+/// Time limit for an application to be ready. Some load much data before they listen.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
-/// Time asleep for a command whose port another process has to notice it and to end. One that works, or waits for a processor, may still
-/// be about to listen.
+/// If another process has the port of a command, the command may sleep for this long before it notices and ends. While it works, or waits
+/// for a processor, it may still be about to listen.
 const HAND_OVER: Duration = Duration::from_secs(3);
-/// Time limit for an answer about readiness.
+/// Time limit for the response to a readiness request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
-/// Number of ports that are tried: another process that names a port may take it before the application listens on it.
+/// Number of ports to try: another process may bind the chosen port before the application listens on it.
 const PORTS: usize = 3;
 
 /// Placeholders of a command.
@@ -51,7 +51,7 @@ const HOST: &str = "{host}";
 pub struct Application {
     /// The program and its arguments, with placeholders.
     command: Vec<String>,
-    /// The path that answers with success once it is ready; none if it is ready when it listens.
+    /// The path that responds with success once the application is ready; none if it is ready when it listens.
     ready: Option<String>,
     known: Option<&'static Known>,
 }
@@ -70,7 +70,7 @@ impl Application {
         Self::named(ALL.iter().find(supports)?.name)
     }
 
-    /// An application of the user. `ready` is the path that answers with success once it is ready.
+    /// An application of the user. `ready` is the path that responds with success once the application is ready.
     ///
     /// # Errors
     /// When the command has no argument with a port.
@@ -83,12 +83,12 @@ impl Application {
         Ok(Self { command: command.to_vec(), ready: ready.map(str::to_owned), known: None })
     }
 
-    /// Its name in results: that of `apps/`, or its command.
+    /// Its name in results: its name in `apps/`, or its command.
     pub fn name(&self) -> String {
         self.known.map_or_else(|| self.command.join(" "), |known| known.name.to_owned())
     }
 
-    /// A short name, by which a sentence or a list tells it from others: that of `apps/`, or its program.
+    /// A short name for sentences and lists: its name in `apps/`, or its program.
     pub fn short_name(&self) -> &str {
         self.known.map_or_else(|| self.program_name(), |known| known.name)
     }
@@ -113,7 +113,7 @@ impl Application {
         self.program_in(folder, &env::var_os("PATH").unwrap_or_default())
     }
 
-    /// As [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
+    /// Like [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
     pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
         let name = self.program_name();
         let built = self.known.map(|_| Path::new(BUILT).join(name)).filter(|path| path.is_file());
@@ -145,7 +145,8 @@ impl Application {
         self.start_at(&program, || Port::choose(listen), flags, folder, log, processors)
     }
 
-    /// Starts it as [`Self::start`] does, on ports from `choose`: on another one if a process has taken the port since it was chosen.
+    /// Starts it like [`Self::start`], on a port from `choose`. Tries another port if a process has taken the first one since it was
+    /// chosen.
     fn start_at(
         &self,
         program: &Path,
@@ -219,10 +220,10 @@ impl fmt::Display for Application {
     }
 }
 
-/// Fails if a process ends although something answers on its port: then another process has the port.
+/// Fails if a process ends although something responds on its port: another process then has the port.
 ///
-/// A process that listens, or whose descendant does, has answered itself. A command that hands over to a server elsewhere, such as that of
-/// a container, does not listen either; it has time to end if it cannot have the port.
+/// If the process or one of its descendants listens, the response came from it. A command that hands over to a server elsewhere, such as in
+/// a container, does not listen itself, so it gets time to end in case it cannot bind the port.
 fn end_of_another(process: &mut OriginProcess) -> Result<(), OriginError> {
     let (began, mut asleep) = (Instant::now(), Duration::ZERO);
     loop {
@@ -239,7 +240,7 @@ fn end_of_another(process: &mut OriginProcess) -> Result<(), OriginError> {
 /// A port for an application.
 struct Port {
     address: SocketAddr,
-    /// Keeps it for the application until that listens; none if no process had the port a moment ago.
+    /// Reserves the port until the application listens; none if the port is only known to be free a moment ago.
     _kept: Option<UnassignedPort>,
 }
 
@@ -264,7 +265,7 @@ fn answers(address: SocketAddr, path: &str) -> bool {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(ANSWER_TIMEOUT))
         .proxy(None)
-        // A redirection is an answer, and may lead elsewhere.
+        // A redirect already counts as a response, and may lead elsewhere.
         .max_redirects(0)
         .build()
         .into();
@@ -281,7 +282,7 @@ mod tests {
         words.iter().map(ToString::to_string).collect()
     }
 
-    /// A shell script that serves with Python, as an application of the user would.
+    /// Starts a shell script that serves with Python, like a user's application.
     fn start(script: &str, ready: Option<&str>) -> Result<OriginProcess, OriginError> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("server.sh"), script).unwrap();
@@ -356,14 +357,14 @@ mod tests {
         let (started, chosen) = start(3);
         let error = started.err().unwrap().to_string();
         assert!(error.contains("Address already in use") && chosen.len() == 3, "{chosen:?}: {error}");
-        // A failure that is not the port's is not repeated.
+        // A failure for another reason is not retried.
         fs::write(folder.path().join("server.py"), "raise SystemExit('out of luck')\n").unwrap();
         let (started, chosen) = start(0);
         let error = started.err().unwrap().to_string();
         assert!(error.contains("out of luck") && chosen.len() == 1, "{chosen:?}: {error}");
     }
 
-    /// Also one that sets no option of its socket, for which no other socket may have the port.
+    /// Includes a server that sets no socket option, so that no other socket may be bound to its port.
     #[test]
     fn every_server_is_started_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! Callers other than hoptax: commands that call a URL for some seconds and print how long each call took.
 //!
-//! A caller of the user is a command in the study file. Those of `apps/` have a name, and an entry in [`ALL`]. Each prints a
-//! line for every call, with its time in microseconds or `failed`, and finally `end` with the time from the start of the first
-//! call to the end of the last, in microseconds.
+//! A user's caller is a command in the study file. The callers of `apps/` have a name, and an entry in [`ALL`]. A caller prints a line for
+//! every call, with its time in microseconds or `failed`, and finally `end` with the time from the start of the first call to the end of
+//! the last, in microseconds.
 
 mod known;
 mod php;
@@ -43,9 +43,9 @@ pub struct Caller {
 pub struct Calls<'a> {
     /// The URL to call.
     pub url: &'a str,
-    /// For how long.
+    /// How long to call it.
     pub duration: Duration,
-    /// Number of processes, or of whatever calls in parallel.
+    /// Number of processes, or of other units that call in parallel.
     pub processes: usize,
     /// The file with the authority that signed the server's certificate; none for plaintext.
     pub authority: Option<&'a Path>,
@@ -76,7 +76,7 @@ impl Caller {
         Ok(Self { command: command.to_vec(), known: None })
     }
 
-    /// Its name in results: that of `apps/`, or its command.
+    /// Its name in results: its name in `apps/`, or its command.
     pub fn name(&self) -> String {
         self.known.map_or_else(|| self.command.join(" "), |known| known.name.to_owned())
     }
@@ -91,7 +91,7 @@ impl Caller {
         self.program_in(folder, &env::var_os("PATH").unwrap_or_default())
     }
 
-    /// As [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
+    /// Like [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
     pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
         program::of_command(self.program_name(), folder, search_path)
     }
@@ -111,7 +111,7 @@ impl Caller {
         self.known.is_none_or(|known| program::succeeds(program, known.extensions))
     }
 
-    /// The name and the text of the script that it runs, if it brings one.
+    /// The name and the text of the script that it runs, if it is a built-in script.
     pub fn script(&self) -> Option<(&'static str, &'static str)> {
         self.known.map(|known| known.script)
     }

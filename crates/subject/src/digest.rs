@@ -17,7 +17,7 @@ pub fn sha256_bytes(bytes: &[u8]) -> Vec<u8> {
     digest(&SHA256, bytes).as_ref().to_vec()
 }
 
-/// The SHA-256 digest of all that can be read. Programs are large, so it is read in pieces.
+/// The SHA-256 digest of everything in `source`, which is read in pieces because programs are large.
 ///
 /// # Errors
 /// When reading fails.

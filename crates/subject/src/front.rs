@@ -1,12 +1,12 @@
 //! Proxies other than Envoy: plain HTTP/1.1 front proxies, for comparison with Envoy on the same work, and a balancer of TCP
 //! connections.
 //!
-//! Each is one process that uses one thread, with as few features as possible, and no log of requests or connections. Its
-//! entry states the features that it serves; plans refuse the others. Front proxies keep their connections to the servers
-//! behind them, and distribute requests in turn.
+//! Each is one process with one thread, as few features as possible, and no log of requests or connections. Its entry states the features
+//! that it supports; plans refuse the others. Front proxies keep their connections to the servers behind them, and distribute requests in
+//! turn.
 //!
-//! None can report a port that the kernel chose, so their port is reserved until they listen
-//! ([`hoptax_host::reserved_port`]); each opens it with `SO_REUSEPORT`.
+//! They cannot report a port that the kernel chose, so hoptax reserves their port until they listen ([`hoptax_host::reserved_port`]); each
+//! opens it with `SO_REUSEPORT`.
 
 mod caddy;
 mod haproxy;
@@ -55,7 +55,7 @@ mod tests {
         }
     }
 
-    /// A proxy that passes bytes on serves every protocol that the caller and the server speak. Where the programs are installed.
+    /// A proxy that forwards bytes supports every protocol of callers and servers. Tests only installed programs.
     #[test]
     fn a_proxy_that_serves_tcp_passes_any_bytes_on_in_both_directions() {
         let serves_tcp = |front: &&Front| front.protocols.contains(&"tcp");
@@ -66,7 +66,7 @@ mod tests {
             let sent: Vec<u8> = (0..=255).rev().collect();
             let length = sent.len();
             std::thread::spawn(move || {
-                // Connections without bytes see whether the server accepts them.
+                // Connections without bytes are health checks.
                 for mut connection in origin.incoming().flatten() {
                     let mut bytes = vec![0; length];
                     if connection.read_exact(&mut bytes).is_ok() {
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// Folders of the programs, which are not part of this repository.
+    /// Tests only installed programs, which are not part of this repository.
     #[test]
     fn a_proxy_in_a_folder_with_odd_characters_forwards_requests() {
         for front in ALL.into_iter().filter(|front| is_installed(front)) {
@@ -96,7 +96,7 @@ mod tests {
             let address = origin.local_addr().unwrap();
             let answering = std::thread::spawn(move || {
                 let mut request = [0; 1_000];
-                // A balancer also opens connections without a request, to see whether its server accepts them.
+                // A balancer also opens connections without a request, as health checks.
                 let mut connection = loop {
                     let (mut connection, _) = origin.accept().unwrap();
                     if connection.read(&mut request).is_ok_and(|bytes| bytes > 0) {
@@ -104,7 +104,7 @@ mod tests {
                     }
                 };
                 connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").unwrap();
-                // A balancer of connections ends one only after its server.
+                // A balancer of connections closes a connection only after its server.
                 connection.shutdown(Shutdown::Write).unwrap();
                 let _ = connection.read(&mut request);
             });

@@ -27,7 +27,7 @@ pub struct Lab {
     certificates: Certificates,
 }
 
-/// Names that given configurations expect in the certificates of their peers, besides the usual ones.
+/// Additional names that given configurations expect in the certificates of their peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerNames {
     /// Names in the certificate of the origin: DNS names and SPIFFE names.
@@ -36,8 +36,8 @@ pub struct PeerNames {
     pub generator: BTreeSet<String>,
 }
 
-/// An authority that signs certificates with any names. Certificates with the same names and kind of key are one, because
-/// many proxies of a study may run one configuration, and large keys take seconds.
+/// An authority that signs certificates with any names. A certificate is reused for the same names and kind of key, because many proxies of
+/// a study may have the same configuration, and large keys take seconds.
 #[derive(Debug)]
 pub struct Certificates {
     authority: Authority,
@@ -95,7 +95,7 @@ pub enum LabError {
 }
 
 impl Lab {
-    /// Generates certificates for generator, origin and the proxies of these names, and writes them into a folder. The
+    /// Generates certificates for the generator, the origin and the proxies with these names, and writes them into a folder. The
     /// authority's key is not written.
     ///
     /// # Errors

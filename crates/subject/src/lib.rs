@@ -1,7 +1,7 @@
 //! The processes under measurement, and the connections between them.
 //!
-//! All processes started here listen on loopback, on a port chosen by the kernel, and end with hoptax, however
-//! hoptax ends (see [`hoptax_host::child`]).
+//! All processes started here listen on loopback, on a port chosen by the kernel. They end with hoptax, however hoptax ends (see
+//! [`hoptax_host::child`]).
 
 pub mod application;
 pub mod caller;

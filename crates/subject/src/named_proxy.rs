@@ -1,10 +1,10 @@
-//! A proxy that tests name in the environment of a process, and that no connection may go through.
+//! A proxy that tests name in the environment of a process, and that must not be used.
 
 use std::io;
 use std::net::TcpListener;
 use std::process::Command;
 
-/// The variables that programs take their proxy from.
+/// The variables in which programs look up their proxy.
 const NAMES: [&str; 6] = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
 /// The variables that name servers without a proxy.
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
@@ -17,7 +17,7 @@ impl NamedProxy {
         Self(TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
-    /// Names it in the environment of `command`, for all servers.
+    /// Sets it as the proxy for all servers in the environment of `command`.
     pub(crate) fn set(&self, command: &mut Command) {
         let url = format!("http://{}", self.0.local_addr().unwrap());
         command.envs(NAMES.map(|name| (name, url.as_str())));

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::reload;
 
-/// Time limit for it to listen.
+/// Time limit for an origin to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval of polling for that.
+/// Interval of polling for it.
 const POLL: Duration = Duration::from_millis(2);
 /// Time limit for it to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -93,7 +93,7 @@ impl OriginProcess {
             ["lab", "origin", "--listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
         let arguments = first.into_iter().chain(more.iter().cloned()).collect();
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
-        // The address is read from the log, so the log must not contain that of an earlier start.
+        // The address is read from the log, so the log must not contain the address of an earlier start.
         fs::write(log, "").map_err(run_error)?;
         let spec = ChildSpec {
             program: program.to_owned(),
@@ -138,8 +138,8 @@ impl OriginProcess {
         check(&mut self.child)
     }
 
-    /// Replaces the default response of an origin that was started with `--default-file FILE`. It answers requests that
-    /// arrive from then on with these parameters, in query syntax; nobody waits until it has read them.
+    /// Replaces the default response of an origin that was started with `--default-file FILE`. Later requests get a response with these
+    /// parameters, in query syntax. This does not wait until the origin has read them.
     ///
     /// # Errors
     /// When the file cannot be written, or the origin has ended.
@@ -148,7 +148,7 @@ impl OriginProcess {
         set().map_err(|source| OriginError::Default { file: file.to_owned(), source })
     }
 
-    /// Asks all of them to end, and waits until they have, all at once.
+    /// Asks all processes to end, and waits for all of them at once.
     ///
     /// # Errors
     /// When the kernel does not report the exit status of one.

@@ -35,7 +35,7 @@ pub(crate) fn of_command(name: &str, folder: &Path, search_path: &OsStr) -> Opti
     in_search_path(name, search_path)
 }
 
-/// Endings of files that determine the behaviour of a program: code, configurations, certificates and keys, requests.
+/// Extensions of files that determine the behaviour of a program: code, configurations, certificates and keys, requests.
 const ENDINGS_OF_INPUTS: [&str; 34] = [
     "bash",
     "cer",
@@ -72,12 +72,12 @@ const ENDINGS_OF_INPUTS: [&str; 34] = [
     "yml",
     "zip",
 ];
-/// Words in the names of options whose files a program writes.
+/// Words in the names of options for files that a program writes.
 const WRITTEN: [&str; 9] = ["dump", "log", "out", "output", "pid", "pidfile", "report", "save", "write"];
 
 /// The files among the arguments of a command of a study file in `folder` that determine its behaviour, by their names in the arguments:
-/// its script, which is its first argument but for flags, and files with an [ending](ENDINGS_OF_INPUTS) of such files, also in
-/// `--name=FILE`. Other files may be outputs, or much data that it serves. So may files of options whose names have a word for
+/// its script, which is the first argument that is not a flag, and files with an [extension](ENDINGS_OF_INPUTS) of such files, also in
+/// `--name=FILE`. Other files may be outputs, or much data that it serves. The same applies to files of options whose names have a word for
 /// [outputs](WRITTEN).
 pub(crate) fn inputs_of_command(command: &[String], folder: &Path) -> BTreeMap<String, PathBuf> {
     let arguments = command.get(1..).unwrap_or_default();

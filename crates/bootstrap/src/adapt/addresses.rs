@@ -1,5 +1,5 @@
-//! Addresses that no other pass replaced lead to the companion: statistics sinks, daemons, URIs of services. On loopback, too: the
-//! services of this machine would get the requests and statistics of a lab.
+//! Directs all remaining addresses to the companion: statistics sinks, daemons, URIs of services. This includes addresses on loopback,
+//! because services of this machine must not receive the requests and statistics of a lab.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -21,7 +21,7 @@ fn replace_addresses(context: &mut Context<'_>) {
     let of_code = outside::settings_of_code(&context.tree);
     for pointer in context.find(&|pointer, node| outside::is_address(node) && !is_of_proxy(pointer)) {
         let Some(node) = context.tree.pointer(&pointer) else { continue };
-        // The user decides if such code may connect to a server of this machine.
+        // The user decides whether such code may connect to a server on this machine.
         if outside::is_local(node, &folder) && of_code.iter().any(|one| is_within(&pointer, one)) {
             continue;
         }
@@ -84,7 +84,7 @@ fn replace_uris(context: &mut Context<'_>) {
     };
     for pointer in context.find(&is_elsewhere) {
         let Some(uri) = context.tree.pointer(&pointer).and_then(Value::as_str) else { continue };
-        // A query or a user may hold a secret, so neither is listed or kept.
+        // A query or user information may contain a secret, so neither is listed or kept.
         let bare = uri.split(['?', '#']).next().unwrap_or_default();
         let (scheme, rest) = bare.split_once("://").unwrap_or(("http", bare));
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,6 +1,6 @@
-//! Clusters become static, with the origin or the companion in the place of every endpoint.
+//! Makes clusters static, with the origin or the companion in place of every endpoint.
 //!
-//! The number of endpoints, their localities, weights and metadata stay, because balancing depends on them.
+//! The number of endpoints, their localities, weights and metadata are unchanged, because load balancing depends on them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use super::{Context, described_address, described_server, socket_address};
 use crate::tree::{self, items, join, last_step, text};
 
-/// The name of the cluster that stands for gRPC services that are given by address.
+/// The name of the cluster that replaces gRPC services given by address.
 const COMPANION: &str = "hoptax_companion";
 
 /// The metadata of an endpoint that select its transport socket.
 const SOCKET_METADATA: &str = "envoy.transport_socket_match";
 
-/// The name of clusters that are made of others, and the type of their settings.
+/// The name of aggregate clusters, which consist of other clusters, and the type of their settings.
 const AGGREGATE: &str = "envoy.clusters.aggregate";
 const AGGREGATE_TYPE: &str = "envoy.extensions.clusters.aggregate.v3.ClusterConfig";
 
-/// Fields that concern where endpoints come from.
+/// Fields about the discovery of endpoints.
 const DISCOVERY: [&str; 19] = [
     "cluster_type",
     "eds_cluster_config",
@@ -123,15 +123,15 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     }
 }
 
-/// True if the settings of a cluster with the name of an aggregate are those of one. Envoy chooses by their type, and by the name only if
-/// they have none: another type under this name may lead anywhere.
+/// True if a cluster with the name of an aggregate also has settings of that type. Envoy selects by the type of the settings, and by the
+/// name only if they have no type, so another type under this name may lead anywhere.
 fn is_aggregate(cluster: &Value) -> bool {
     let settings = cluster.pointer("/cluster_type/typed_config");
     ["", AGGREGATE_TYPE].contains(&settings.map_or("", |settings| tree::message(settings).of))
 }
 
-/// The first transport socket that endpoints of a cluster select by metadata, and these; none if no endpoint needs any. A tunnel over an
-/// internal listener is none, because the origin stands for its end.
+/// The first transport socket that endpoints of a cluster select by metadata, and the metadata; none if no endpoint needs one. A tunnel
+/// over an internal listener needs none, because the origin replaces its end.
 fn selector_of_socket(cluster: &Value) -> Option<(String, Value)> {
     items(cluster, "/transport_socket_matches").into_iter().find_map(|(_, entry)| {
         let metadata = entry
@@ -143,10 +143,10 @@ fn selector_of_socket(cluster: &Value) -> Option<(String, Value)> {
     })
 }
 
-/// Calls `change` for every endpoint with an address of its own network.
+/// Calls `change` for every endpoint with a network address.
 fn for_endpoints(assignment: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     for locality in assignment.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
-        // A dump states the weight 0 of a locality that has none, which Envoy then refuses.
+        // A dump states the weight 0 for a locality without a weight, which Envoy rejects.
         if locality.get("load_balancing_weight").and_then(Value::as_u64) == Some(0) {
             tree::set(locality, "load_balancing_weight", Value::Null);
         }
@@ -160,7 +160,7 @@ fn for_endpoints(assignment: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// gRPC services given by address become clusters.
+/// Replaces gRPC services given by address by a cluster.
 fn replace_google_grpc(context: &mut Context<'_>) {
     let found = context.find(&|pointer, node| last_step(pointer) == "google_grpc" && node.is_object());
     if found.is_empty() {
@@ -198,7 +198,7 @@ fn replace_google_grpc(context: &mut Context<'_>) {
     tree::append(&mut context.tree, "clusters", companion);
 }
 
-/// The names of clusters that lead to external services rather than to upstream servers.
+/// The names of clusters for external services, rather than for upstream servers.
 pub(crate) fn service_clusters(root: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::from([COMPANION.to_owned()]);
     tree::walk(root, "", &mut |_, node| {

@@ -1,4 +1,4 @@
-//! Users and keys that filters ask for become as many of the lab, and requests present one of them.
+//! Replaces the users and keys that filters require by the same number of the lab's. Requests present one of them.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn replace_users(context: &mut Context<'_>, at: &str) {
     context.replace(at, source, "users and hashed passwords", "users of the lab, as many");
 }
 
-/// Clients keep their names: routes may admit some of them only.
+/// Clients keep their names, because routes may admit only some clients.
 fn replace_keys(context: &mut Context<'_>, at: &str) {
     let mut credentials: Vec<Value> =
         items(&context.tree, at).into_iter().map(|(_, one)| one.clone()).collect();
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// A configuration whose one filter has these settings, also those of its route.
+    /// A configuration whose only filter has these settings, and these settings of its route.
     fn with_filter(typed_config: &Value, of_route: &Value) -> String {
         let manager = json!({
             "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
@@ -79,7 +79,7 @@ mod tests {
         json!({"static_resources": {"listeners": [listener]}}).to_string()
     }
 
-    /// The settings as they are, and as Istio and others wrap them.
+    /// The settings in plain form, and wrapped like those of Istio and others.
     fn both_forms(of: &str, settings: &Value) -> [Value; 2] {
         let kind = format!("type.googleapis.com/envoy.extensions.filters.http.{of}");
         let mut plain = settings.clone();
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Takes half a minute if each key is compared with all others.
+    /// Would take half a minute if each key were compared with all others.
     #[test]
     fn a_thousand_clients_have_keys_of_their_own() {
         let credential = |number: usize| {

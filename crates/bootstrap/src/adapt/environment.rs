@@ -1,4 +1,4 @@
-//! Values of the environment, which Envoy inherits from the shell of the user, become a text of the lab.
+//! Replaces commands for environment variables, whose values Envoy inherits from the user's shell, by a text of the lab.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use crate::tree::join;
 /// Replacement of the value of a variable.
 const TEXT: &str = "lab";
 
-/// A command of formats. Two percent signs outside of a command are one that begins none.
+/// A command in a format. Two percent signs outside of a command are an escaped percent sign.
 static COMMAND: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%%|%[A-Z0-9_]+(?:\(.*?\))?(?::[0-9]+)?%").ok());
 /// Prefix of the command for a variable.
@@ -51,7 +51,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     }
 }
 
-/// A text in which no command stands for a variable of the environment.
+/// A text whose commands for environment variables are replaced.
 pub(super) fn without_variables(text: &str) -> Cow<'_, str> {
     let Some(command) = COMMAND.as_ref() else { return text.into() };
     command.replace_all(text, |found: &Captures<'_>| {

@@ -1,4 +1,4 @@
-//! Masks the secrets in regular expressions: their literal letters.
+//! Masks secrets in regular expressions: their literal letters.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use regex_syntax::ast::parse::Parser;
 
 use super::masks::Masks;
 
-/// Fewest letters of a run that is masked. Shorter ones are separators.
+/// Minimum number of letters in a masked run. Shorter runs are separators.
 const FEWEST: usize = 4;
 
 impl Masks {
-    /// A regular expression that compares with other letters, as many of them: each run of literal letters has its mask, and classes
-    /// and repetitions stay. One that cannot be parsed becomes a mask as a whole.
+    /// A regular expression of the same form with other letters: each run of literal letters is masked, and classes and repetitions remain.
+    /// An expression that cannot be parsed is masked as a whole.
     pub(super) fn expression(&mut self, expression: &str) -> String {
         let Ok(parsed) = Parser::new().parse(expression) else { return self.value(expression) };
         let mut runs = Vec::new();
@@ -27,11 +27,11 @@ impl Masks {
     }
 }
 
-/// Literal letters that follow each other.
+/// A sequence of literal letters.
 struct Run {
     /// Their bytes in the expression.
     range: Range<usize>,
-    /// The letters that are meant.
+    /// The letters, without escapes.
     letters: String,
 }
 

@@ -1,4 +1,4 @@
-//! Extensions that cannot run in a lab: they need the kernel's redirection, or connect to addresses that requests name.
+//! Removes extensions that cannot run in a lab, because they need redirection by the kernel, or connect to addresses that requests name.
 
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ const REMOTE: [(&str, &str, &str); 2] = [
     ("/module/remote", "module", "module.local.filename"),
 ];
 
-/// Reason why the HTTP proxy of `http_11_proxy`, which metadata of an endpoint or the transport socket name, is removed.
+/// Reason why the HTTP proxy of `http_11_proxy`, which endpoint metadata or the transport socket names, is removed.
 const WITHOUT_PROXY: &str =
     "the lab has no proxy that takes CONNECT, so connections lead to the origin directly";
 
@@ -57,7 +57,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             break;
         }
         for pointer in found {
-            // A transport socket that was removed may have left another one of these, which is found in the next turn.
+            // Removing a transport socket may leave another such extension, which the next iteration finds.
             let Some(why) = context.tree.pointer(&pointer).and_then(why_removed) else { continue };
             context.remove_extension(&pointer, why);
         }
@@ -100,7 +100,7 @@ fn why_removed(node: &Value) -> Option<&'static str> {
     if !node.is_object() {
         return None;
     }
-    // A name of metadata has a kind beside it, and one among the extensions that the proxy of a dump has, used or not, a category.
+    // A `kind` marks a name in metadata, and a `category` marks an entry in a dump's list of all available extensions.
     let is_other = ["kind", "category"].iter().any(|key| node.get(key).is_some());
     let named = NAMES.iter().find(|(name, _)| text(node, "/name") == *name);
     if let Some((_, why)) = named.filter(|_| !is_other) {
@@ -117,13 +117,13 @@ pub(crate) fn find(root: &Value, name: &str) -> Vec<String> {
         node.is_object()
             && (message_type(node) == name
                 || node.get("typed_config").is_some() && (text(node, "/name") == name || extension_type(node) == name))
-            // The type is inside; the extension around it is meant.
+            // The node with the type is inside of the extension; the result is the extension around it.
             && last_step(pointer) != "typed_config"
     };
     tree::find(root, &is_it)
 }
 
-/// The name or the type of the extension that Envoy's message says it lacks; none if the message is about something else.
+/// The name or the type of the extension that Envoy lacks according to its message; none if the message is about something else.
 pub fn missing_extension(message: &str) -> Option<&str> {
     let between = |start: &str, end: &str| message.split_once(start)?.1.split_once(end).map(|(name, _)| name);
     let name = between("registered implementation for name: '", "'")
@@ -156,7 +156,7 @@ pub(super) fn described(root: &Value, pointer: &str) -> String {
 mod tests {
     use crate::fixture::{adapted, configuration, lab};
 
-    /// A proxy with these filters of requests, from line 8 on, and this cluster in the line behind them.
+    /// A proxy with these HTTP filters, from line 8 on, and this cluster in the line after them.
     fn proxy(filters: &[String], cluster: &str) -> String {
         let filters: String =
             filters.iter().map(|filter| format!("                  - {filter}\n")).collect();

@@ -1,5 +1,4 @@
-//! Files that the proxy reads are copied into the lab's folder, and files that it writes are written there. Folders are empty ones
-//! there.
+//! Copies files that the proxy reads into the lab's folder, and redirects files that it writes to it. Folders become empty folders there.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Key sets of tokens get keys of the lab of the same kinds, so that requests can present valid tokens.
+//! Replaces the keys in key sets for tokens by keys of the lab of the same kinds, so that requests can present valid tokens.
 
 use hoptax_certs::KeyKind;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::tls::kind;
 use crate::lab_keys::LabKey;
 use crate::tree::{self, join};
 
-/// Kind of key that most issuers sign with.
+/// The kind of key that most issuers use.
 const USUAL: LabKey = LabKey::Certified(KeyKind::Rsa2048);
 
 pub(super) fn adapt(context: &mut Context<'_>) {
@@ -54,7 +54,7 @@ fn read(context: &Context<'_>, source: &Value) -> Option<Vec<(Option<LabKey>, Va
     let set: Value = serde_json::from_slice(&context.content(source)?).ok()?;
     let keys: Vec<(Option<LabKey>, Value)> = match set.get("keys").and_then(Value::as_array) {
         Some(keys) => keys.iter().map(|key| (LabKey::new(key), key.clone())).collect(),
-        // Envoy also accepts certificates in PEM by the identifiers of their keys.
+        // Envoy also accepts a mapping from key identifiers to PEM certificates.
         None => set
             .as_object()?
             .iter()

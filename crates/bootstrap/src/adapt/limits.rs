@@ -1,12 +1,12 @@
-//! Rate limits of the proxy itself admit every request. Loads of a study are far above most limits, so costs would otherwise be
-//! those of refusals, which differ from those of the requests that a limit lets pass.
+//! Makes the proxy's local rate limits admit every request. The loads of a study far exceed most limits, so costs would otherwise be those
+//! of refused requests, which differ from those of admitted requests.
 
 use serde_json::Value;
 
 use super::Context;
 use crate::tree::{join, last_step, set};
 
-/// Tokens of a bucket that no load empties.
+/// Number of tokens in a bucket that no load can empty.
 const TOKENS: u64 = 1_000_000_000;
 
 pub(super) fn adapt(context: &mut Context<'_>) {

@@ -1,32 +1,32 @@
-//! Secrets in what a program that runs on a configuration writes, line by line while it runs.
+//! Masks secrets in the output of a program that runs with a configuration, line by line.
 
 use super::masks::{Masks, PEM_END, ends_in_pem, without_secrets};
 
-/// Stands before a line that continues a block of PEM.
+/// Prepended to a line that continues a PEM block.
 const OPENED: &str = "-----BEGIN CUT-----\n";
-/// Beginnings of the lines of a block that are above its letters (RFC 1421).
+/// Prefixes of the header lines of a PEM block (RFC 1421).
 const HEADERS: [&str; 2] = ["Proc-Type:", "DEK-Info:"];
 
-/// Masks secrets in lines of one stream, in their order.
+/// Masks secrets in the lines of one stream, which must come in order.
 #[derive(Clone, Debug, Default)]
 pub struct LineMask {
     /// The secrets of the configuration.
     masks: Masks,
-    /// True if the line before ended within a block of PEM.
+    /// True if the previous line ended within a PEM block.
     is_in_pem: bool,
 }
 
 impl LineMask {
-    /// For a program whose configuration has these texts. What they state as a secret is masked wherever it occurs, unless it could be a
-    /// word.
+    /// For a program whose configuration has these texts. Their secrets are masked wherever they occur, unless a secret could be an
+    /// ordinary word.
     pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let mut masks = Masks::default();
         texts.into_iter().for_each(|text| masks.find(text));
         Self { masks, is_in_pem: false }
     }
 
-    /// A line that repeats pieces of the configuration, such as of a log: also what stands beside a name of secrets is masked, the users of
-    /// URLs, and blocks of PEM, which may have several lines.
+    /// Masks a line that may repeat pieces of the configuration, such as a log line. This also masks values next to names of secrets, user
+    /// information in URLs, and PEM blocks, which may span several lines.
     pub fn log_line(&mut self, line: &[u8]) -> Vec<u8> {
         self.each_text(line, |mask, text| {
             let opened = if mask.is_in_pem && continues_pem(text) { OPENED } else { "" };
@@ -37,13 +37,13 @@ impl LineMask {
         })
     }
 
-    /// A line about what others sent, such as of an access log: only the secrets of the configuration are masked. Who sends requests could
-    /// hide the rest of a line otherwise.
+    /// Masks a line about requests, such as an access log line: only the secrets of the configuration are masked. Otherwise, senders of
+    /// requests could hide the rest of a line.
     pub fn access_line(&mut self, line: &[u8]) -> Vec<u8> {
         self.each_text(line, |mask, text| mask.masks.swept(text))
     }
 
-    /// Changes what is UTF-8 in a line.
+    /// Changes the valid UTF-8 parts of a line.
     fn each_text(&mut self, line: &[u8], change: impl Fn(&mut Self, &str) -> String) -> Vec<u8> {
         let mut changed = Vec::with_capacity(line.len());
         for chunk in line.utf8_chunks() {
@@ -56,10 +56,10 @@ impl LineMask {
     }
 }
 
-/// True if a text can be the next one of a block of PEM. A block that a log cuts off has no end.
+/// True if a text can continue a PEM block. A block that a log truncates has no end.
 fn continues_pem(text: &str) -> bool {
     let body = text.split(PEM_END).next().unwrap_or_default();
-    // A backslash belongs to a line break of a quoted text.
+    // A backslash is part of an escaped line break in a quoted text.
     let is_of_body = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\\".contains(&byte);
     HEADERS.iter().any(|header| body.starts_with(header))
         || body.bytes().all(|byte| is_of_body(byte) || byte.is_ascii_whitespace())

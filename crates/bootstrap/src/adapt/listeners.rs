@@ -1,4 +1,4 @@
-//! Listeners listen on loopback, each on a port of its own.
+//! Makes listeners listen on loopback, each on its own port.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Context, described_address, socket_address};
 use crate::tree::{extension_type, items, join, pointers, set, text};
 
-/// Reason why fields that concern redirected connections are removed.
+/// Reason why fields for redirected connections are removed.
 const REDIRECTED: &str =
     "the lab connects to each listener by its own port, without the kernel's redirection";
 
@@ -61,8 +61,8 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             fn port_of(chain: &Value) -> Option<&Value> {
                 chain.pointer("/filter_chain_match/destination_port")
             }
-            // The chain of connections to the listener's own port would be a loop of the redirection, and in the way of
-            // those of requests. A sidecar has the chains for the ports of its pod behind those for all other ports.
+            // The filter chain for connections to the listener's own port would be a redirection loop, and would shadow the chains for
+            // requests. In a sidecar, the chains for the ports of its pod come after those for all other ports.
             let why = "it ends connections to the listener's own port, which the kernel redirects none to";
             remove_chains(context, pointer, &|chain| port_of(chain) == Some(&port), why);
             let why = "it is for connections to ports that no other chain is for";
@@ -72,7 +72,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     }
 }
 
-/// The port of a listener that takes redirected connections, which are those to other ports; none of any other listener.
+/// The own port of a listener for redirected connections, which are connections to other ports; none for any other listener.
 fn guarded_port(context: &Context<'_>, listener: &str, address: &Value) -> Option<Value> {
     // An earlier pass removed the filter.
     let given = context.configuration.tree.pointer(listener)?;
@@ -83,7 +83,7 @@ fn guarded_port(context: &Context<'_>, listener: &str, address: &Value) -> Optio
     address.pointer("/socket_address/port_value").filter(|_| is_redirected).cloned()
 }
 
-/// Removes the filter chains that are meant, unless there are no others.
+/// Removes the filter chains for which `is_meant` holds, unless there are no others.
 fn remove_chains(context: &mut Context<'_>, listener: &str, is_meant: &dyn Fn(&Value) -> bool, why: &str) {
     let chains = items(&context.tree, &join(listener, "filter_chains"));
     let (meant, others): (Vec<_>, Vec<_>) = chains.into_iter().partition(|(_, chain)| is_meant(chain));
@@ -126,7 +126,7 @@ fn replace_address(
     context.replace(&join(pointer, "address"), lab, &what, &with);
 }
 
-/// Filter chains are selected without addresses. Of chains that are then equal, the first is kept.
+/// Removes addresses from the conditions of filter chains. If several chains then have equal conditions, the first is kept.
 fn match_without_addresses(context: &mut Context<'_>, listener: &str) {
     const ADDRESSES: [&str; 10] = [
         "destination_port",

@@ -1,4 +1,4 @@
-//! Masks of secrets, and the places of secrets in texts: in JSON, in settings, in code, in URLs and in PEM.
+//! Masks for secrets, and the detection of secrets in texts: in JSON, settings, code, URLs and PEM.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -9,17 +9,17 @@ use hoptax_text::secrets::json::{self, Found};
 use hoptax_text::secrets::{NAMES, WHOLE_NAMES, users_of_urls};
 use regex::Regex;
 
-/// Length from which a secret is masked wherever it occurs, if it has letters and digits: it cannot be a word.
+/// A secret of at least this length with letters and digits cannot be a word, so it is masked wherever it occurs.
 const UNMISTAKABLE: usize = 8;
 /// Values that are no secrets.
 const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none", "null"];
-/// First and last lines of blocks of PEM.
+/// First and last lines of PEM blocks.
 const PEM_BEGIN: &str = "-----BEGIN ";
 pub(super) const PEM_END: &str = "-----END";
-/// A command that Envoy replaces in formats and in values of headers.
+/// A command that Envoy substitutes in formats and in values of headers.
 const COMMAND: &str = r"%[A-Z][A-Z0-9_]*(?:\([^)]*\))?(?::[0-9]+)?%";
 
-/// A name of a secret within a text. A separator between name and value follows, so a whole name ends there.
+/// The name of a secret within a text. A separator between name and value follows, so a match ends at the end of a name.
 static NAME: LazyLock<String> = LazyLock::new(|| {
     let any = |names: &[&str]| names.join("|").replace('_', "[_-]?");
     let (parts, whole) = (any(&NAMES), any(&WHOLE_NAMES));
@@ -27,18 +27,18 @@ static NAME: LazyLock<String> = LazyLock::new(|| {
 });
 /// A name, its separator, and a value in quotes.
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    // Quotes of JSON within a quoted text have backslashes.
+    // JSON quotes within a quoted text are escaped with backslashes.
     let value = r#"(?:\\+"([^"\\\n]*)\\+"|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|\[\[([^\]]*)\]\])"#;
     Regex::new(&format!(r#"{}[\\"'\])]*\s*(?:=>|==|~=|!=|=|:|,|\.\.)\s*{value}"#, *NAME)).ok()
 });
-/// The same with a value without quotes, to its end or that of the line.
+/// A name, its separator, and a value without quotes, to the end of the value or of the line.
 static SETTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let value = format!(r#"((?i:(?:bearer|basic)[ \t]+)?(?:{COMMAND}|[^\s"',;&{{}}\[\]()])+)"#);
     Regex::new(&format!(r"{}[ \t]*[:=][ \t]*{value}", *NAME)).ok()
 });
 static PEM: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"-----BEGIN [A-Z0-9 ]+-----((?s:.)+?)-----END").ok());
-/// Parts of a value that are kept: the scheme of credentials, and commands that Envoy replaces.
+/// Parts of a value that are kept: the scheme of credentials, and commands that Envoy substitutes.
 static KEPT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i:^(?:bearer|basic|digest|negotiate)(?:\s+|$))|{COMMAND}")).ok()
 });
@@ -50,18 +50,18 @@ pub(super) enum Syntax {
     Code,
     /// Values may have no quotes.
     Settings,
-    /// Names are not looked for, only URLs and PEM.
+    /// Only URLs and PEM are searched, not names.
     Other,
 }
 
-/// Masks of secrets: a mask has as many letters as its secret has bytes, and other letters than that of another secret.
+/// Masks for secrets. A mask has as many letters as its secret has bytes, and different secrets have different masks.
 #[derive(Clone, Default)]
 pub(crate) struct Masks {
     /// The masks by their secrets.
     known: BTreeMap<String, String>,
     /// The secrets that are masked wherever they occur, with their lengths, the longest first: a secret may contain another.
     unmistakable: BTreeSet<(Reverse<usize>, String)>,
-    /// Number of masks of each length, which is the number of the next one.
+    /// Number of masks of each length, which gives the next mask its number.
     counts: HashMap<usize, usize>,
 }
 
@@ -69,11 +69,11 @@ pub(crate) struct Masks {
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     masks: HashSet<String>,
-    /// The last number behind each mask that was taken already.
+    /// The last number that was appended to each mask that was already taken.
     numbers: HashMap<String, usize>,
 }
 
-/// Tells only how many there are.
+/// Shows only the number of masks.
 impl std::fmt::Debug for Masks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Masks({})", self.known.len())
@@ -99,8 +99,8 @@ impl Masks {
         self.value(word) + text.get(word.len()..).unwrap_or_default()
     }
 
-    /// Returns the mask of a secret that must differ from others. It is longer than the secret if the mask is taken, as in a dump, in which
-    /// Envoy writes one word for all secrets.
+    /// Returns a mask that must differ from the masks in `taken`. It is longer than the secret if the usual mask is taken, as in a dump,
+    /// where Envoy writes the same word for all secrets.
     pub(super) fn distinct(&mut self, secret: &str, taken: &mut Taken) -> String {
         let mask = self.value(secret);
         let mut distinct = mask.clone();
@@ -139,7 +139,7 @@ impl Masks {
         mask
     }
 
-    /// A text without the secrets that it states; none if it states none.
+    /// A text with the secrets that it states masked; none if it states none.
     pub(super) fn text(&mut self, text: &str, syntax: Syntax) -> Option<String> {
         let of_text = |range: Range<usize>| {
             let value = text.get(range.clone()).unwrap_or_default().to_owned();
@@ -167,7 +167,7 @@ impl Masks {
         (masked != text).then_some(masked)
     }
 
-    /// Finds the secrets that a text states, in JSON also those within its strings.
+    /// Finds the secrets that a text states, including those within strings in JSON.
     pub(super) fn find(&mut self, text: &str) {
         let _ = self.text(text, Syntax::Settings);
         for range in named(text, Syntax::Settings) {
@@ -175,9 +175,9 @@ impl Masks {
         }
     }
 
-    /// A text without the secrets that were found elsewhere and cannot be words.
+    /// A text with secrets masked that were found elsewhere and cannot be words.
     pub(super) fn swept(&self, text: &str) -> String {
-        // Longer ones cannot be in it: a mask has the length of its secret.
+        // Longer secrets cannot occur in it. Masking does not change the length.
         let secrets = self.unmistakable.range((Reverse(text.len()), String::new())..);
         secrets.fold(text.to_owned(), |text, (_, secret)| match self.known.get(secret) {
             Some(mask) if text.contains(secret.as_str()) => text.replace(secret.as_str(), mask),
@@ -186,8 +186,8 @@ impl Masks {
     }
 }
 
-/// A message of a program about a configuration, without the secrets that it repeats: user information of URLs, values beside names of
-/// secrets, and blocks of PEM, also one that is cut off.
+/// A program's message about a configuration with secrets masked: user information in URLs, values next to names of secrets, and PEM
+/// blocks, even truncated ones.
 pub fn without_secrets(message: &str) -> String {
     let end = if ends_in_pem(message) { PEM_END } else { "" };
     let closed = format!("{message}{end}");
@@ -195,7 +195,7 @@ pub fn without_secrets(message: &str) -> String {
     masked.strip_suffix(end).unwrap_or(&masked).to_owned()
 }
 
-/// True if a text ends within a block of PEM.
+/// True if a text ends within a PEM block.
 pub(super) fn ends_in_pem(text: &str) -> bool {
     text.rfind(PEM_BEGIN).is_some_and(|begin| !text.get(begin..).unwrap_or_default().contains(PEM_END))
 }
@@ -206,7 +206,7 @@ fn is_unmistakable(secret: &str) -> bool {
     secret.len() >= UNMISTAKABLE && has(char::is_ascii_alphabetic) && has(char::is_ascii_digit)
 }
 
-/// Returns the places of values of secret names in a text that is not JSON, but may have pieces of it.
+/// Returns the ranges of values with secret names in a text that is not JSON, but may contain pieces of JSON.
 fn named(text: &str, syntax: Syntax) -> Vec<Range<usize>> {
     let (plain, places) = json::unescaped(text);
     let place = |at: usize| places.get(at).copied().unwrap_or(text.len());
@@ -218,7 +218,8 @@ fn named(text: &str, syntax: Syntax) -> Vec<Range<usize>> {
     values.filter_map(value).map(|range| place(range.start)..place(range.end)).collect()
 }
 
-/// A text in which the letters of PEM blocks are `x`. Letters behind a backslash belong to line breaks of a quoted text.
+/// A text in which the letters of PEM blocks are replaced by `x`. Letters after a backslash are part of escaped line breaks in a quoted
+/// text.
 fn without_pem(text: &str) -> String {
     let Some(pem) = PEM.as_ref() else { return text.to_owned() };
     pem.replace_all(text, |block: &regex::Captures<'_>| {
@@ -333,7 +334,7 @@ handle:respond({[":status"] = "401"}, "no token")"#;
         assert_eq!(masks.bytes(&[0xff; 3]), "xxx");
     }
 
-    /// Takes minutes if a mask is compared with all others.
+    /// Would take minutes if each mask were compared with all others.
     #[test]
     fn thousands_of_secrets_have_masks_of_their_own_length_and_are_found_in_texts() {
         let mut masks = Masks::default();
@@ -345,7 +346,7 @@ handle:respond({[":status"] = "401"}, "no token")"#;
         }
         let last = &all[4999];
         assert_eq!(masks.swept("to hunter2-04999!"), format!("to {last}!"));
-        // A length of one letter has one mask.
+        // There is only one mask with one letter.
         assert_eq!(["a", "b"].map(|secret| masks.value(secret)), ["x", "x"]);
         assert_eq!(["ab", "cd"].map(|secret| masks.value(secret)), ["xx", "x1"]);
     }

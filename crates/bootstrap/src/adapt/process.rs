@@ -1,4 +1,4 @@
-//! Adapts settings of the process that no request passes: the admin interface, discovery, the runtime, name resolution.
+//! Adapts settings of the process that do not concern requests: the admin interface, discovery, the runtime, name resolution.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Context, described_address, socket_address};
 use crate::tree::{items, join, set};
 
-/// Fields of the bootstrap that connect to a control plane, resolve names or concern paths of the machine.
+/// Fields of the bootstrap that connect to a control plane, resolve names or refer to paths on the machine.
 const REMOVED: [(&str, &str); 10] = [
     ("dynamic_resources", "what it loads is part of the configuration here"),
     ("hds_config", "the lab has no control plane"),

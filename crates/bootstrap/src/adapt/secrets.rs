@@ -1,4 +1,4 @@
-//! Secrets become texts of the lab of the same length, which requests then present where a filter asks for them.
+//! Replaces secrets by texts of the lab with the same length. Requests present them where a filter requires them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::Context;
 use super::masks::{Syntax, Taken};
 use crate::tree::{self, COMPARED, items, join, last_name, last_step, message, text};
 
-/// Letters of a secret whose length is not known: as many as 16 bytes in hexadecimal have.
+/// Length of the replacement for a secret of unknown length: 16 bytes in hexadecimal.
 const USUAL: usize = 32;
 
 /// Fields that hold secrets: text, or a data source.
@@ -35,11 +35,11 @@ const SECRET: [&str; 15] = [
     "token",
 ];
 
-/// Endings of further fields that hold secrets. `token` is not one: fields also name cookies and places of tokens.
+/// Suffixes of further fields that hold secrets. `token` is not one of them, because such fields may name cookies or locations of tokens.
 const ENDINGS: [&str; 7] =
     ["password", "passwd", "passphrase", "secret", "api_key", "access_key", "private_key"];
 
-/// Steps of pointers behind which names are the user's own, or those of code of the user.
+/// Steps of pointers below which the user, or the user's code, chooses the names.
 const OWN: [&str; 11] = [
     "configuration",
     "filter_config",
@@ -54,13 +54,13 @@ const OWN: [&str; 11] = [
     "value",
 ];
 
-/// Steps of pointers behind which texts are code.
+/// Steps of pointers below which texts are code.
 const CODE: [&str; 3] = ["default_source_code", "source_codes", "inline_code"];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
     generic_secrets(context);
     let certificates = context.lab.folder.join("certificates");
-    // Certificates of the lab have their keys in files of the lab.
+    // Keys for certificates of the lab are files of the lab.
     let is_of_the_lab = |node: &Value| Path::new(text(node, "/filename")).starts_with(&certificates);
     let found = context.find(&|pointer, node| {
         (node.is_string() || is_source(node))
@@ -77,7 +77,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     texts(context);
 }
 
-/// The name of a field, or of the user's own setting, by the last step that is no index.
+/// True if the last step that is not an index is the name of a secret: of a field, or of the user's own setting.
 fn is_secret_field(tree: &Value, pointer: &str) -> bool {
     let name = last_name(pointer);
     SECRET.contains(&name)
@@ -85,8 +85,7 @@ fn is_secret_field(tree: &Value, pointer: &str) -> bool {
         || is_own(tree, pointer) && is_name(name)
 }
 
-/// True if the names in a pointer are the user's own, or those of code of the user. A `value` that wraps a message of Envoy has fields of
-/// Envoy.
+/// True if the user, or the user's code, chooses the names in a pointer. A `value` that wraps an Envoy message has Envoy's fields.
 fn is_own(tree: &Value, pointer: &str) -> bool {
     let wraps = |before: &str| {
         let message = tree.pointer(before).map(message);
@@ -100,7 +99,7 @@ fn is_own(tree: &Value, pointer: &str) -> bool {
     })
 }
 
-/// Values of headers with names of secrets.
+/// Replaces the values of headers with names of secrets.
 fn headers(context: &mut Context<'_>) {
     for pointer in context.find(&|_, node| is_name(text(node, "/key"))) {
         for key in ["value", "raw_value"] {
@@ -112,14 +111,14 @@ fn headers(context: &mut Context<'_>) {
 /// Description of a replaced text in a matcher of secret values.
 const COMPARED_WITH: &str = "what the value of a secret header or parameter is compared with";
 
-/// True if a matcher looks at the value of a header or a parameter with the name of a secret.
+/// True if the input of a matcher is a header or a parameter with the name of a secret.
 fn has_secret_input(node: &Value) -> bool {
     ["header_name", "query_param"]
         .iter()
         .any(|key| is_name(text(node, &format!("/input/typed_config/{key}"))))
 }
 
-/// Replaces the texts that matchers compare the values of such headers and parameters with. Requests present the same texts of the lab.
+/// Replaces the texts with which matchers compare the values of such headers and parameters. Requests present the same texts of the lab.
 fn compared_values(context: &mut Context<'_>) {
     let is_meant = |node: &Value| {
         let has = |keys: &[&str]| keys.iter().any(|key| node.get(key).is_some());
@@ -136,10 +135,10 @@ fn compared_values(context: &mut Context<'_>) {
     }
 }
 
-/// Keys of mappings in which matchers look such values up.
+/// Replaces the keys of mappings in which matchers look up such values.
 fn compared_keys(context: &mut Context<'_>) {
     let mut found = context.find(&|_, node| node.get("input").is_some() && has_secret_input(node));
-    // A mapping may hold another matcher, whose pointer changes with the keys around it.
+    // A mapping may contain another matcher, whose pointer changes with the keys around it, so inner matchers come first.
     found.sort_by_key(|pointer| Reverse(pointer.len()));
     for pointer in found {
         for kind in ["exact_match_map", "prefix_match_map"] {
@@ -159,7 +158,7 @@ fn compared_keys(context: &mut Context<'_>) {
     }
 }
 
-/// Regular expressions that such values are compared with.
+/// Replaces regular expressions with which such values are compared.
 fn compared_expressions(context: &mut Context<'_>, matcher: &str) {
     for key in ["safe_regex", "safe_regex_match"] {
         let at = format!("{matcher}/{key}/regex");
@@ -171,7 +170,7 @@ fn compared_expressions(context: &mut Context<'_>, matcher: &str) {
     }
 }
 
-/// Secrets in longer texts: code, settings of code, logs, bodies, and URLs and PEM in any text.
+/// Masks secrets in longer texts: code, settings of code, log formats, bodies, and URLs and PEM in any text.
 fn texts(context: &mut Context<'_>) {
     let is_text = |pointer: &str, node: &Value| {
         node.is_string() && last_step(pointer) != "@type" && !pointer.contains("/local_jwks/")
@@ -208,7 +207,7 @@ fn is_source(node: &Value) -> bool {
         .any(|key| node.get(key).is_some())
 }
 
-/// Replaces a secret, which is a text or a data source, unless it is one of the lab.
+/// Replaces a secret, which is a text or a data source, unless it belongs to the lab.
 fn hide(context: &mut Context<'_>, at: &str, what: &str, with: &str) {
     let Some(node) = context.tree.pointer(at).cloned() else { return };
     let hidden = hidden(context, &node);
@@ -224,7 +223,7 @@ fn hide_text(context: &mut Context<'_>, at: &str, what: &str) {
     }
 }
 
-/// As many letters as a secret has, which is a text or a data source.
+/// The replacement for a secret, which is a text or a data source, with the same length.
 fn hidden(context: &mut Context<'_>, node: &Value) -> Value {
     if let Some(text) = node.as_str() {
         return context.masks.value(text).into();
@@ -236,7 +235,7 @@ fn hidden(context: &mut Context<'_>, node: &Value) -> Value {
     json!({"inline_string": hidden})
 }
 
-/// Secrets that filters name, other than those of TLS, which have files: they become static secrets.
+/// Replaces secrets that filters name by static secrets, except TLS secrets, which are in files.
 fn generic_secrets(context: &mut Context<'_>) {
     let mut secrets: BTreeMap<String, Value> = BTreeMap::new();
     for pointer in context.find(&|pointer, node| last_step(pointer) == "sds_config" && node.is_object()) {
@@ -300,7 +299,7 @@ mod tests {
         (settings, adapted.replacements.into_iter().map(|one| one.what).collect())
     }
 
-    /// The generic secret that stands for one, and its description.
+    /// The replacement for a generic secret, and its description.
     fn generic(secret: &Value, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> (Value, String) {
         let statics = json!([{"name": "s", "generic_secret": {"secret": secret}}]);
         let text =

@@ -260,7 +260,7 @@ fn an_extension_that_envoy_lacks_is_removed_and_named() {
     assert!(!adapted.bootstrap().to_string().contains("envoy.extensions.filters.http.cors.v3.Cors\""));
 }
 
-/// Places where an address can stand, each a function that puts it there.
+/// Places where an address may occur, each as a function that inserts it.
 const PLACES: [fn(&mut Value, Value, &str); 15] = [
     |root, address, _| root["static_resources"]["listeners"][0]["address"] = address,
     |root, address, _| {
@@ -321,7 +321,7 @@ fn camel_case(value: &Value) -> Value {
 }
 
 proptest! {
-    /// The text of the whole bootstrap is searched, so nothing of the code under test decides what an address is.
+    /// Searches the text of the whole bootstrap, so that the code under test does not decide which nodes are addresses.
     #[test]
     fn no_address_outside_of_the_machine_survives(
         places in prop::collection::vec((0..PLACES.len(), 0..4_usize, 0..3_usize), 1..12),
@@ -353,7 +353,7 @@ proptest! {
     }
 }
 
-/// Values that may stand in the place of a node by mistake.
+/// Values that may replace a node by mistake.
 fn mistakes() -> [Value; 5] {
     [json!("x"), json!(7), Value::Null, json!([]), json!({})]
 }
@@ -374,10 +374,10 @@ fn read_and_adapt(root: &Value) {
 }
 
 proptest! {
-    // A fuzz target has the reader; its kept inputs are tried with each change.
+    // The reader also has a fuzz target, whose stored inputs are tested with each change.
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// A panic fails it.
+    /// Fails if the code panics.
     #[test]
     fn a_node_of_another_kind_is_no_reason_to_panic(
         places in prop::collection::vec((any::<prop::sample::Index>(), 0..mistakes().len()), 1..4),
@@ -393,7 +393,7 @@ proptest! {
             }
         }
         read_and_adapt(&root);
-        // The same after reading.
+        // Also with values that parsing would exclude.
         let all = std::collections::BTreeMap::from([(String::new(), root)]);
         let changed = configuration("static_resources: {}").unwrap().with(&all).unwrap();
         drop(changed.adapt(&lab(), &|_| None).map(|adapted| adapted.bootstrap()));

@@ -1,4 +1,4 @@
-//! TLS contexts get certificates of the lab, with keys of the same kind and the names that their peers check.
+//! Replaces certificates in TLS contexts by certificates of the lab, with the same kind of key and the names that their peers check.
 
 pub(super) mod kind;
 
@@ -17,7 +17,7 @@ const PROXY: &str = "proxy.hoptax.test";
 /// Protocols that the origin negotiates. It recognises HTTP/2 and HTTP/1.1 by the first bytes of a connection that negotiates nothing.
 const ORIGIN_PROTOCOLS: [&str; 3] = ["h3", "h2", "http/1.1"];
 
-/// Fields of a context that would bind it to the user's certificates, or write secrets.
+/// Fields of a context that depend on the user's certificates, or would write secrets.
 const REMOVED: [&str; 8] = [
     "tls_certificate_sds_secret_configs",
     "tls_certificate_provider_instance",
@@ -33,7 +33,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     let contexts = context.find(&|_, node| node.get("common_tls_context").is_some_and(Value::is_object));
     for pointer in contexts {
         let Some(node) = context.tree.pointer(&pointer) else { continue };
-        // Contexts within the settings of QUIC and StartTLS have no type of their own.
+        // Contexts within the settings of QUIC and StartTLS do not state a type.
         let of = message_type(node);
         let is_downstream = of.ends_with("DownstreamTlsContext")
             || of.is_empty() && is_within(&pointer, "/static_resources/listeners");
@@ -57,14 +57,14 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         }
         context.remove_key(&pointer, "ocsp_staple_policy", "certificates of the lab have no OCSP responder");
     }
-    // A client that a policy names must have that name, or it is denied.
+    // A client must have the name that a policy requires, or it is denied.
     for pointer in context.find(&|pointer, node| last_step(pointer) == "principal_name" && node.is_object()) {
         let name = context.tree.pointer(&pointer).and_then(matched_text);
         context.files.client_names.extend(name.filter(|name| name.starts_with("spiffe://")));
     }
 }
 
-/// Leaves the protocols that the origin speaks: it would refuse a connection that offers others only, such as those of a mesh.
+/// Keeps only protocols that the origin supports: it would refuse a connection that offers only others, such as those of a mesh.
 fn reduce_protocols(context: &mut Context<'_>, pointer: &str) {
     let given = match context.tree.pointer(pointer) {
         Some(Value::Array(all)) => all.clone(),
@@ -99,7 +99,7 @@ fn server_names(context: &Context<'_>, pointer: &str) -> BTreeSet<String> {
     names
 }
 
-/// The certificates of a context, in the places of the user's.
+/// The certificates of a context, which replace the user's.
 fn certificates(context: &mut Context<'_>, at: &str, common: &Value, names: &BTreeSet<String>) -> Value {
     let mut kinds: Vec<(String, Option<KeyKind>)> = Vec::new();
     for (index, certificate) in list(common, "tls_certificates").iter().enumerate() {
@@ -140,7 +140,7 @@ fn certificates(context: &mut Context<'_>, at: &str, common: &Value, names: &BTr
     if replaced.is_empty() { Value::Null } else { Value::Array(replaced) }
 }
 
-/// A certificate with these names; the same one for the same names and kind.
+/// A certificate with these names, shared by all uses with the same names and kind.
 fn identity(context: &mut Context<'_>, names: &BTreeSet<String>, kind: KeyKind) -> Identity {
     let folder = context.lab.folder.join("certificates");
     context.files.authority = Some(folder.join("ca.pem"));
@@ -159,7 +159,7 @@ fn identity(context: &mut Context<'_>, names: &BTreeSet<String>, kind: KeyKind) 
     identity
 }
 
-/// Returns the verification of the peer of a context, with the authority of the lab; null if it does not verify.
+/// Returns the settings by which a context verifies its peer, with the authority of the lab; null if it does not verify the peer.
 fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream: bool) -> Value {
     let combined = common.pointer("/combined_validation_context/default_validation_context");
     let (given, pointer) = match (common.get("validation_context"), combined) {

@@ -24,7 +24,7 @@ const SECTIONS: [Section; 6] = [
     },
     Section {
         of: "envoy.admin.v3.ClustersConfigDump",
-        // One that warms up may be the next version of one that is active, or have none before it.
+        // A warming cluster may be the next version of an active one, or be new.
         lists: &[
             ("static_clusters", "/cluster"),
             ("dynamic_active_clusters", "/cluster"),
@@ -70,8 +70,8 @@ const SECTIONS: [Section; 6] = [
 ];
 
 impl Configuration {
-    /// Joins the sections of a dump; routes, endpoints and filters are left to be placed.
-    /// Items and resources that are no mappings are left out.
+    /// Joins the sections of a dump. Routes, endpoints and filters are placed later. Items and resources that are not mappings are left
+    /// out.
     pub(super) fn join_dump(
         &mut self,
         mut dump: Value,

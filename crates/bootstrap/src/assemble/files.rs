@@ -1,4 +1,4 @@
-//! Resources that a bootstrap refers to: from its files, or from the sections of a dump.
+//! Places resources to which a bootstrap refers, from its files or from the sections of a dump.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,20 @@ struct Files<'a> {
     /// Documents by path.
     numbers: BTreeMap<String, usize>,
     problems: &'a mut Vec<Problem>,
-    /// Resources that are no mappings.
+    /// Resources that are not mappings.
     malformed: Vec<Problem>,
 }
 
-/// The bootstrap after all resources that it refers to were placed.
+/// Result of placing all resources to which a bootstrap refers.
 pub(super) struct Placed {
-    /// Problems with resources that are no mappings, which are left out.
+    /// Problems with resources that are not mappings, which are left out.
     pub(super) malformed: Vec<Problem>,
     /// True if the bootstrap may have other nodes than before.
     pub(super) is_changed: bool,
 }
 
 impl Configuration {
-    /// Places all resources that the bootstrap refers to, by the nodes that do before any is placed.
+    /// Places all resources to which the bootstrap refers. `references` are the nodes that refer to resources before any is placed.
     pub(super) fn join_files(
         &mut self,
         resources: Resources,
@@ -57,7 +57,7 @@ impl Configuration {
                 self.lacks_clusters |= list == "clusters" && files.problems.len() > before;
             }
         }
-        // A control plane may have other ways to name the list.
+        // A control plane may also deliver clusters in this way.
         self.lacks_clusters |=
             !is_dump && self.tree.pointer("/dynamic_resources/cds_resources_locator").is_some();
         // Files that were placed may refer to more.
@@ -79,7 +79,7 @@ impl Configuration {
         Placed { malformed: files.malformed, is_changed }
     }
 
-    /// Filters that are discovered on their own.
+    /// Places filters that are discovered separately.
     fn place_filters(&mut self, at: &[String], filters: &BTreeMap<String, Found>, files: &mut Files<'_>) {
         for pointer in at {
             let Some(node) = self.tree.pointer(pointer) else { continue };
@@ -133,7 +133,7 @@ impl Configuration {
         found
     }
 
-    /// As `graft`, for a configuration that keeps its type.
+    /// Like `graft`, for a configuration that keeps its type.
     fn graft_typed(&mut self, at: &str, found: Found) {
         let kind = found.value.get("@type").cloned();
         self.graft(at, found);
@@ -182,7 +182,7 @@ impl Configuration {
             let name = if service.is_empty() { text(node, "/name") } else { service }.to_owned();
             let found = endpoints.remove(&name).or_else(|| {
                 let source = format!("{pointer}/eds_cluster_config/eds_config");
-                // Without its endpoints, a cluster gets one stub.
+                // If its endpoints are not in a file, a cluster gets a single stub.
                 self.path_of(&source)?;
                 let all = self.resources_at(&source, files, "endpoints");
                 all.into_iter().find(|found| text(&found.value, "/cluster_name") == name)
@@ -193,7 +193,7 @@ impl Configuration {
         }
     }
 
-    /// Secrets in files; they are only read, if they can be, for their kind and their length.
+    /// Reads secrets in files, if possible, only for their kind and length.
     fn read_secrets(&mut self, at: &[String], files: &mut Files<'_>) {
         let statics = self.tree.pointer("/static_resources/secrets").and_then(Value::as_array).cloned();
         let mut secrets = statics.unwrap_or_default();
@@ -213,7 +213,7 @@ impl Configuration {
         }
     }
 
-    /// The text of a file: a text beside the configuration, or a file of its own.
+    /// The text of a file: a text next to the configuration, or a separate file.
     fn load(&self, path: &str, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Result<Source, String> {
         if let Some(beside) = self.source_beside(path) {
             return Ok(beside.clone());
@@ -252,7 +252,7 @@ impl Configuration {
         found.into_iter().filter(|one| one.value.is_object()).collect()
     }
 
-    /// The number of that file, which is read once.
+    /// The index of that file, which is read only once.
     fn document_at(&mut self, pointer: &str, files: &mut Files<'_>, what: &str) -> Result<usize, Problem> {
         let path = self.path_of(pointer);
         let path = path.ok_or_else(|| self.problem(pointer, &format!("the list of {what} {TAKE_A_DUMP}")))?;

@@ -1,4 +1,4 @@
-//! Nodes of which the rest of the crate expects that they are mappings or lists.
+//! Checks that nodes are mappings or lists where the rest of the crate expects them.
 
 use serde_json::Value;
 
@@ -14,15 +14,15 @@ const EXPECTED: [&str; 5] = [
     "static_resources/clusters/*/load_assignment/endpoints/*/lb_endpoints/*/endpoint",
     "static_resources/secrets/*",
 ];
-/// The same below a table of routes.
+/// Such nodes below a table of routes.
 const OF_ROUTES: &str = "virtual_hosts/*/routes/*";
 
 const NO_MAPPING: &str = "this must be a mapping, as in `{name: ...}`";
 const NO_LIST: &str = "this must be a list of mappings, as in `[{name: ...}]`";
 
 impl Configuration {
-    /// Problems with nodes of the bootstrap that are no mappings or no lists. Nodes that are null are missing. `tables` are the pointers of
-    /// the nodes with tables of routes.
+    /// Problems with nodes of the bootstrap that should be mappings or lists and are not. Null nodes count as missing. `tables` are the
+    /// pointers of the nodes with tables of routes.
     pub(super) fn malformed(&self, tables: &[String]) -> Vec<Problem> {
         let mut found = Vec::new();
         for steps in EXPECTED {

@@ -1,4 +1,4 @@
-//! Finds types, names and fields of API v2, which Envoy has not read since 1.18, and gives those of API v3.
+//! Finds types, names and fields of API v2, which Envoy has not supported since 1.18, and states their equivalents in API v3.
 //!
 //! The packages of API v2 were moved by a few rules with exceptions (`tools/type_whisperer/api_type_db` in Envoy's repository before
 //! 1.18, and <https://www.envoyproxy.io/docs/envoy/v1.17.0/api/api_supported_versions>).
@@ -14,7 +14,7 @@ use crate::tree::{self, join, last_name, last_step, message_type, text};
 /// Name of API v2 in problems, with the release of Envoy that dropped it.
 const REMOVED: &str = "API v2, which Envoy has not read since 1.18";
 
-/// Packages that moved by no rule: the beginning of a type, and its replacement.
+/// Packages that moved without a rule: the prefix of a type, and its replacement.
 const MOVED: [(&str, &str); 60] = [
     ("envoy.api.v2.auth.", "envoy.extensions.transport_sockets.tls.v3."),
     ("envoy.api.v2.cluster.", "envoy.config.cluster.v3."),
@@ -108,7 +108,7 @@ const MOVED: [(&str, &str); 60] = [
     ("envoy.type.", "envoy.type.v3."),
 ];
 
-/// Names of extensions in API v2 whose part before the last dot says no kind, each with its type in API v3.
+/// Names of extensions in API v2 that do not show the kind of the extension, each with its type in API v3.
 const NAMES: [(&str, &str); 40] = [
     ("envoy.http_connection_manager", "filters.network.http_connection_manager.v3.HttpConnectionManager"),
     ("envoy.tcp_proxy", "filters.network.tcp_proxy.v3.TcpProxy"),
@@ -152,7 +152,7 @@ const NAMES: [(&str, &str); 40] = [
     ("envoy.transport_sockets.tls", "transport_sockets.tls.v3.UpstreamTlsContext"),
 ];
 
-/// Fields that hold extensions, as one or in a list.
+/// Fields that hold an extension or a list of extensions.
 const EXTENSIONS: [&str; 13] = [
     "filters",
     "http_filters",
@@ -169,10 +169,10 @@ const EXTENSIONS: [&str; 13] = [
     "cluster_type",
 ];
 
-/// Fields with the version of the API that a service speaks.
+/// Fields with the API version of a service.
 const VERSIONS: [&str; 2] = ["transport_api_version", "resource_api_version"];
 
-/// Fields that API v3 does not have: the name, the field that its message is in, and the replacement.
+/// Fields that API v3 lacks: the name, the field that contains its message, and the replacement.
 const FIELDS: [(&str, &str, &str); 12] = [
     ("hosts", "clusters", "`load_assignment`, with an endpoint for each"),
     (
@@ -196,7 +196,7 @@ const FIELDS: [(&str, &str, &str); 12] = [
     ("runtime", "", "`layered_runtime`"),
 ];
 
-/// The type in API v3 of a type of API v2; none if it is no type of API v2.
+/// The API v3 type that replaces a type of API v2; none if it is not a type of API v2.
 pub(super) fn of_type(of: &str) -> Option<String> {
     if let Some((before, now)) = MOVED.iter().find(|(before, _)| of.starts_with(before)) {
         let rest = of.get(before.len()..).unwrap_or_default();
@@ -204,7 +204,7 @@ pub(super) fn of_type(of: &str) -> Option<String> {
     }
     let mut steps: Vec<&str> = of.split('.').collect();
     let version = steps.iter().position(|step| is_old_version(step))?;
-    // Extensions that are not in every build of Envoy are of `v3alpha` to this day.
+    // Extensions that are not in every build of Envoy still use `v3alpha`.
     let is_current = steps.get(1) == Some(&"extensions") && steps[version] == "v3alpha";
     if steps.first() != Some(&"envoy") || is_current {
         return None;
@@ -231,13 +231,13 @@ fn of_name(name: &str) -> Option<String> {
 }
 
 impl Configuration {
-    /// Problems with all that is of API v2.
+    /// Problems with everything that is of API v2.
     pub(super) fn of_api_v2(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut add = |pointer: &str, message: String| {
             found.push(Problem { place: self.place(pointer), message });
         };
-        // Thousands of nodes have the same few types.
+        // Thousands of nodes share a few types, so each type is checked once.
         let mut current: BTreeSet<&str> = BTreeSet::new();
         tree::walk(&self.tree, "", &mut |pointer, node| {
             if !node.is_object() {
@@ -276,7 +276,7 @@ impl Configuration {
         found
     }
 
-    /// Problems with the sections of a dump by an Envoy that speaks API v2.
+    /// Problems with the sections of a dump from an Envoy with API v2.
     pub(super) fn dump_of_api_v2(&self, dump: &Value) -> Vec<Problem> {
         let sections = dump.get("configs").and_then(Value::as_array).into_iter().flatten();
         let problem = |(index, section): (usize, &Value)| {
@@ -299,7 +299,7 @@ fn extension(pointer: &str, node: &Value, add: &mut dyn FnMut(&str, String)) {
     if name.is_empty() || has("typed_config") || has("config_discovery") {
         return;
     }
-    // Two names stand for two extensions each.
+    // Each of two names refers to two extensions.
     let is_of_chain = pointer.contains("/filter_chains/");
     let is_of_network = last_name(pointer) == "filters";
     let now = of_name(name).map(|now| match name {
@@ -321,7 +321,7 @@ fn extension(pointer: &str, node: &Value, add: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Returns a second change that came with that of a type, to follow the sentence about the type; empty if there is none.
+/// Returns a second change that came with the change of a type, as a text to append to the sentence about the type; empty if there is none.
 fn changed(of: &str) -> &'static str {
     match of {
         "envoy.config.filter.http.gzip.v2.Gzip" => {

@@ -1,4 +1,4 @@
-//! Sources of the nodes of a bootstrap: the user's files, and the subtrees that were taken from each.
+//! Records where the nodes of a bootstrap come from: the user's files, and the subtrees that were taken from each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,13 +35,13 @@ impl Origins {
         self.placed(pointer).1
     }
 
-    /// The number of the file that a node of the bootstrap is from, and its place there.
+    /// The index of the file that contains a node of the bootstrap, and its place there.
     pub(crate) fn placed(&self, pointer: &str) -> (usize, Place) {
         let (document, pointer) = self.origin(pointer);
         (document, self.documents[document].place(&pointer))
     }
 
-    /// The number of the file that a node of the bootstrap is from, and its pointer there.
+    /// The index of the file that contains a node of the bootstrap, and its pointer there.
     pub(crate) fn origin(&self, pointer: &str) -> (usize, String) {
         let mut around = pointer;
         let graft = loop {
@@ -77,7 +77,7 @@ impl Origins {
         &self.documents[number]
     }
 
-    /// Notes that the subtree at the pointer `at` of the bootstrap was taken from the pointer `from` of a file.
+    /// Records that the subtree at the pointer `at` of the bootstrap was taken from the pointer `from` of a file.
     pub(super) fn take(&mut self, at: String, document: usize, from: String) {
         self.grafts.insert(at, Graft { document, from });
     }

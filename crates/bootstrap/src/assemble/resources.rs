@@ -1,4 +1,4 @@
-//! Makes a bootstrap of texts that are none, but hold resources of one.
+//! Makes a bootstrap from texts that contain only resources.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::resource::{CLUSTER, ENDPOINTS, LISTENER, RESOURCES, ROUTES, SECRET, l
 use crate::tree::{message_type, text};
 
 impl Configuration {
-    /// Makes a bootstrap of resources. Routes and endpoints are left to be placed.
+    /// Makes a bootstrap from resources. Routes and endpoints are placed later.
     pub(super) fn join_resources(&mut self, mut content: Value, malformed: &mut Vec<Problem>) -> Resources {
         self.tree = serde_json::json!({"static_resources": {}});
         let mut resources = Resources::default();

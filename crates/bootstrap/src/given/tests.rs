@@ -22,7 +22,7 @@ fn error(text: &str, choice: Option<&str>) -> String {
     given("map.yaml", text, choice, Accepted::Whole).unwrap_err().to_string()
 }
 
-/// Asserts that no configuration is found, and how the reason begins.
+/// Asserts that no configuration is found, and the beginning of the reason.
 #[track_caller]
 fn assert_refused(text: &str, begins: &str) {
     let error = error(text, None);
@@ -234,7 +234,7 @@ fn scripts_in_objects_and_files_of_other_programs_are_no_templates() {
 }
 
 proptest::proptest! {
-    /// Whatever a file holds, it is a configuration or has problems, and nothing panics.
+    /// Any text either is a configuration or has problems, and nothing panics.
     #[test]
     fn any_text_is_read_or_refused(
         pieces in proptest::collection::vec(proptest::sample::select(vec![
@@ -289,10 +289,10 @@ fn columns_of_a_text_in_lines_of_its_own_are_those_of_the_file() {
         (deeper, 11),
         (later, 9),
         (compose(""), 11),
-        // Dollar signs of the file are two for one of the text, and the first line of this one is behind a flag.
+        // In the first case, two dollar signs in the file are one in the text. In the second, the first line of the text follows a flag.
         (compose("    alt_stat_name: a$$b\n"), 0),
         (flag, 0),
-        // Of a text in quotes, columns are its own, as its name says.
+        // For a text in quotes, columns refer to the text, as its name says.
         (map.replace(&format!("|\n{}", indented(ENVOY, 4)), &serde_json::to_string(ENVOY).unwrap()), 5),
     ] {
         assert_eq!(column(&text), expected, "{text}");

@@ -1,5 +1,5 @@
-//! Servers in the settings of code that is not Envoy's. Only that code knows which of its fields it connects to, so nothing can
-//! stand for them.
+//! Finds servers in the settings of code that is not part of Envoy. Only that code knows to which of its fields it connects, so they cannot
+//! be replaced.
 
 use std::net::IpAddr;
 
@@ -10,27 +10,27 @@ use crate::tree::{at, find, is_within, last_step, message, walk};
 
 /// Packages of messages that belong to Envoy and to its libraries.
 const KNOWN: [&str; 4] = ["envoy.", "google.", "xds.", "udpa."];
-/// Extensions of Envoy that run code of the user, and hold its settings.
+/// Envoy extensions that run the user's code, and hold its settings.
 const RUNNERS: [&str; 2] = [".dynamic_modules.", ".golang."];
-/// Fields with a host, beside one with its port.
+/// Fields with a host, next to a field with its port.
 const HOSTS: [&str; 3] = ["host", "hostname", "address"];
 
-/// Code that is not Envoy's.
+/// Code that is not part of Envoy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     /// Code that an extension of Envoy loads. It runs even when a configuration is only validated.
     Loaded,
-    /// An extension that does not come with Envoy. The Envoy here may lack it.
+    /// An extension that is not part of Envoy. The Envoy on this machine may lack it.
     Extension,
 }
 
-/// The pointers of all such settings.
+/// The pointers of all settings of such code.
 pub(crate) fn settings_of_code(bootstrap: &Value) -> Vec<String> {
     find(bootstrap, &|_, node| is_of(Code::Loaded, node) || is_of(Code::Extension, node))
 }
 
-/// The pointers of the servers on other machines that such settings name: `host:port`, hosts beside a port, IP addresses that are a whole
-/// text, and URIs in texts that are settings as a whole. A name without a port, or whose port is far from it, cannot be told from others.
+/// The pointers of the servers on other machines that such settings name: `host:port`, hosts next to a port, texts that are an IP address,
+/// and URIs in texts that are settings. A name without a port, or with its port elsewhere, cannot be recognised.
 pub(crate) fn addresses_of_code(bootstrap: &Value, code: Code) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for pointer in find(bootstrap, &|_, node| is_of(code, node)) {
@@ -57,7 +57,7 @@ fn is_of(code: Code, node: &Value) -> bool {
     }
 }
 
-/// True if a node names a server on another machine. IP addresses in lists are rules more often than servers.
+/// True if a node names a server on another machine. IP addresses in lists are more often rules than servers.
 fn names_server(pointer: &str, node: &Value) -> bool {
     match node {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
@@ -77,7 +77,7 @@ fn names_server(pointer: &str, node: &Value) -> bool {
     }
 }
 
-/// True if settings in JSON, which are a text of the configuration, name a server on another machine.
+/// True if JSON settings within a text of the configuration name a server on another machine.
 fn names_server_within(settings: &Value) -> bool {
     let mut is_found = false;
     walk(settings, "", &mut |pointer, node| is_found |= names_server(pointer, node) || is_uri(node));
@@ -94,15 +94,15 @@ fn is_part_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".:-_[]/".contains(c)
 }
 
-/// True if a text is a list of hosts with ports, of which one is another machine.
+/// True if a text is a list of hosts with ports, at least one of them on another machine.
 fn are_servers(text: &str) -> bool {
     let mut servers = text.split(',').map(str::trim);
     servers.clone().all(|server| has_port(server) && is_host(host_of(server)))
         && servers.any(|server| is_elsewhere(host_of(server)))
 }
 
-/// True if a word within a text is a host with a port, of another machine. The name must have a domain, because settings of rules have
-/// words such as `phase:3`.
+/// True if a word within a text is a host with a port on another machine. The name must have a domain, because rules contain words such as
+/// `phase:3`.
 fn is_server(word: &str) -> bool {
     let word = word.rsplit("://").next().unwrap_or_default();
     let server = word.split('/').next().unwrap_or_default();
@@ -112,7 +112,7 @@ fn is_server(word: &str) -> bool {
     has_port(server) && is_elsewhere(host) && (is_named || ip_address(host).is_some())
 }
 
-/// True if a text ends in a port. Numbers below 22 are counts more often.
+/// True if a text ends with a port. Numbers below 22 are more often counts.
 fn has_port(server: &str) -> bool {
     let port = server.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     port.is_some_and(|port| port >= 22)
@@ -137,7 +137,7 @@ fn ip_address(text: &str) -> Option<IpAddr> {
     text.trim_matches(['[', ']']).parse().ok()
 }
 
-/// True if an address is on loopback. Connections to the unspecified address are, too.
+/// True if an address is on loopback. Connections to the unspecified address also stay on this machine.
 fn is_of_this_machine(address: IpAddr) -> bool {
     let address = address.to_canonical();
     address.is_loopback() || address.is_unspecified()

@@ -1,15 +1,15 @@
-//! The form of an extension, by which a part of a configuration is matched with the function of the catalogue that is the same.
+//! The form of an extension, which matches a part of a configuration with the same function in the catalogue.
 
 use serde_json::Value;
 
 use crate::tree::{extension_type, is_version, message_type};
 
-/// The form of an extension: two of the same form do the same task, perhaps with other settings.
+/// The form of an extension. Two extensions of the same form do the same task, perhaps with other settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Its type; `lines` for access logs that write lines, wherever to.
+    /// Its type; `lines` for access logs that write lines, whatever the destination.
     of: String,
-    /// Settings that tell extensions of one type apart.
+    /// Settings that distinguish extensions of the same type.
     details: Vec<String>,
     /// Its type as the configuration states it.
     stated: String,
@@ -19,17 +19,17 @@ pub struct Form {
 const LINES: [&str; 2] = ["envoy.extensions.access_loggers.file.", "envoy.extensions.access_loggers.stream."];
 /// Pointers in such logs to a line as a JSON object, the current one first.
 const JSON: [&str; 3] = ["/log_format/json_format", "/json_format", "/typed_json_format"];
-/// Extensions inside of an extension that do its task.
+/// Extensions inside of an extension that do its work.
 const LIBRARIES: [&str; 2] = ["compressor_library", "decompressor_library"];
 /// Protocols of the service that an extension calls.
 const SERVICES: [&str; 2] = ["grpc_service", "http_service"];
 
 impl Form {
-    /// The form of an extension of Envoy; none if the node is none.
+    /// The form of an extension of Envoy; none if the node is not one.
     pub fn from_extension(extension: &Value) -> Option<Self> {
         let configuration = extension.get("typed_config").unwrap_or(&Value::Null);
         let stated = extension_type(extension);
-        // Routes and clusters have names, too.
+        // Routes and clusters have names too.
         let is_extension = configuration.is_object() || stated.starts_with("envoy.");
         if stated.is_empty() || !is_extension {
             return None;
@@ -55,7 +55,7 @@ impl Form {
         self.of == other.of && self.details == other.details
     }
 
-    /// The words that its type ends in: the message, and the package before its version. `JwtAuthentication` and `jwt_authn`.
+    /// The distinctive words of its type: the message, and the package before its version, such as `JwtAuthentication` and `jwt_authn`.
     pub fn words(&self) -> Vec<&str> {
         let mut segments: Vec<&str> = self.stated.split('.').collect();
         let message = segments.pop();

@@ -1,7 +1,6 @@
-//! Statistics of Envoy that move when a part acts on requests.
+//! Statistics of Envoy that change when a part acts on requests.
 //!
-//! The names are those that Envoy 1.40 shows in `/stats`. A type without statistics here has none that shows its activity:
-//! Envoy counts nothing for it, or only its refusals.
+//! The names are those that Envoy 1.40 shows in `/stats`. For a type without statistics here, Envoy counts nothing, or only refusals.
 //!
 //! `*` in a name is a wildcard. `{scope}` is the beginning of the names of the connection manager, `{own}` the `stat_prefix` of
 //! the filter.
@@ -10,12 +9,12 @@ use serde_json::Value;
 
 use crate::tree::{extension_type, message, text};
 
-/// The beginning of a type's name below its family, the statistics of such extensions, and the requests or events that exercise them.
+/// The prefix of a type's name below its family, the statistics of such extensions, and the requests or events that exercise them.
 type Known = (&'static str, &'static [&'static str], &'static str);
 
 /// The filter whose configuration states the responses that it acts on.
 const COMPRESSOR: &str = "compressor.";
-/// Least length of a body that it compresses, bytes, and types of bodies, if its configuration states none.
+/// Default minimum length of a body to compress, bytes, and default content types.
 const COMPRESSED_BYTES: u64 = 30;
 const COMPRESSED_TYPES: &str = "text/html, application/json or another text format";
 
@@ -117,14 +116,14 @@ const ACCESS_LOGS: [Known; 4] = [
     ),
 ];
 
-/// Evidence that a part acts.
+/// How to show that a part acts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proof {
-    /// Statistics of which at least one moves; none if it has no statistic of its own that is known.
+    /// Statistics of which at least one changes; empty if no statistic of its own is known.
     pub(super) statistics: Vec<String>,
     /// Kind of request or event that makes it act, as an object of `exercised by`; None if unknown.
     pub(super) exercised_by: Option<String>,
-    /// True if nothing of the request is known to make it act.
+    /// True if the request is not known to make it act.
     pub(super) is_unmet: bool,
 }
 
@@ -139,7 +138,7 @@ pub(super) fn scope_of_manager(stat_prefix: &str) -> String {
     format!("http.{stat_prefix}.")
 }
 
-/// The beginning of the names of statistics of upstream HTTP filters. Envoy writes none, or the cluster's name in several forms.
+/// The beginning of the names of statistics of upstream HTTP filters. Envoy writes no prefix, or the cluster's name in several forms.
 pub(super) const SCOPE_OF_UPSTREAM: &str = "*";
 
 /// The proof of an extension. `scope` is the beginning of the names of its statistics, if they depend on where it is.
@@ -160,7 +159,7 @@ pub(super) fn of_extension(extension: &Value, scope: &str) -> Proof {
         table.iter().find(|(known, ..)| of.starts_with(known))
     });
     let Some((known, patterns, exercised_by)) = known else { return Proof::default() };
-    // A filter without a name for its own statistics has none.
+    // Without its own `stat_prefix`, a filter has no such statistics.
     let exists = |pattern: &&&str| !(own.is_empty() && pattern.contains("{own}"));
     let filled = |pattern: &&str| pattern.replace("{scope}", scope).replace("{own}", own);
     let statistics = patterns.iter().filter(exists).map(filled).collect();
@@ -171,7 +170,7 @@ pub(super) fn of_extension(extension: &Value, scope: &str) -> Proof {
 /// The length and the types of responses that a compressor compresses, to continue a sentence.
 fn compressed(compressor: &Value) -> String {
     let common = compressor.pointer("/response_direction_config/common_config");
-    // The older place of both.
+    // The older location of both settings.
     let stated =
         |key: &str, old: &str| common.and_then(|common| common.get(key)).or(compressor.get(old)).cloned();
     let bytes = stated("min_content_length", "content_length").and_then(|bytes| bytes.as_u64());

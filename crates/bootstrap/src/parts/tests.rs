@@ -78,7 +78,7 @@ fn a_part_without_a_name_is_called_by_its_key() {
     assert_eq!(names(&parts), [(PartKind::Tracer, "tracing"), (PartKind::OtherRoutes, "routes")]);
 }
 
-/// Two filters on the way to a cluster, of which the last one is the codec.
+/// Two upstream filters. The last one is the codec.
 const UPSTREAM: &str = "[{name: script, typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua}}, \
      {name: codec, typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec}}]";
 
@@ -186,7 +186,7 @@ fn plain_sockets_are_no_parts_and_one_that_may_start_tls_is_no_tls() {
     assert_eq!(kinds("tls.v3.UpstreamTlsContext"), [PartKind::UpstreamTls]);
 }
 
-/// Without it, TLS to a service would be in the cost of the filter that calls it.
+/// Otherwise, the cost of a filter would include TLS to the service that it calls.
 #[test]
 fn tls_with_a_service_that_a_filter_of_the_chain_calls_is_a_part() {
     let cluster = |name: &str| {
@@ -269,7 +269,7 @@ fn a_part_of_a_known_type_says_what_exercises_it_with_statistics_or_without() {
     assert_eq!((proof.len(), by.as_str()), (0, "a request with a body"));
     let (proof, by) = found("j", "json_to_metadata.v3.JsonToMetadata", "");
     assert!(proof[0] == "json_to_metadata.rq.success" && by.contains("JSON"), "{proof:?} {by}");
-    // Envoy counts sessions only under a name of their own.
+    // Envoy counts sessions only if they have a name.
     assert!(found("s", "stateful_session.v3.StatefulSession", "").0.is_empty());
     let (proof, _) = found("s", "stateful_session.v3.StatefulSession", ", stat_prefix: own");
     assert_eq!(proof, ["http.edge.stateful_session.own.*"]);

@@ -107,7 +107,7 @@ static_resources:
     assert!(first.starts_with("envoy.yaml:2: ") && second.starts_with("envoy.yaml:9: "), "{error}");
 }
 
-/// A dump with as many clusters and routes as asked for.
+/// A dump with this many clusters and routes.
 fn dump(clusters: usize) -> String {
     let mut text = String::from(
         r#"{"configs": [
@@ -138,7 +138,7 @@ fn dump(clusters: usize) -> String {
         )
         .unwrap();
     }
-    // The next version of one that is active, and one that has none yet.
+    // The next version of an active cluster, and a new cluster.
     text + r#"], "dynamic_warming_clusters": [{"cluster": {"name": "cluster-0"}}, {"cluster": {"name": "warming"}}]}]}"#
 }
 
@@ -269,7 +269,7 @@ fn files_of_resources_and_resources_alone_are_read_for_those_who_only_look() {
     let place = configuration.place("/static_resources/listeners/0/filter_chains");
     assert_eq!((place.line, place.column), (3, 1));
     assert_eq!(configuration.origin("/static_resources/listeners/0/name"), (0, "/name".to_owned()));
-    // Envoy runs neither, so a bill of it would be none.
+    // Envoy cannot run either of them, so they cannot be billed.
     assert!(read("lds.yaml", list, None, &|_| Err(String::new())).is_err());
 }
 

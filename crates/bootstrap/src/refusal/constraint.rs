@@ -1,13 +1,13 @@
-//! Reasons that concern a constraint of a message: `Proto constraint validation failed (ClusterValidationError.Name: ...)`.
+//! Reasons about a constraint of a message: `Proto constraint validation failed (ClusterValidationError.Name: ...)`.
 //!
-//! The path begins at the message that Envoy validates: the bootstrap, or that of an extension, of which there may be several.
+//! The path begins at the message that Envoy validates: the bootstrap, or the message of an extension, of which there may be several.
 
 use serde_json::Value;
 
 use super::{find as find_nodes, item};
 use crate::tree::{extension_type, items, join, last_step, message_type};
 
-/// Resources that Envoy validates on their own, and the lists of the bootstrap that hold them.
+/// Resources that Envoy validates separately, and the lists of the bootstrap that hold them.
 const RESOURCES: [(&str, &str); 2] =
     [("Listener", "/static_resources/listeners"), ("Cluster", "/static_resources/clusters")];
 
@@ -22,14 +22,14 @@ struct Step<'a> {
     index: Option<&'a str>,
 }
 
-/// A field of a message that may break the constraint.
+/// A field of a message that may violate the constraint.
 struct Candidate<'a> {
     pointer: String,
     /// Its value; none if the message lacks it.
     value: Option<&'a Value>,
 }
 
-/// The fields at the path. If it exists in several messages, those that can break the constraint.
+/// The fields at the path. If it exists in several messages, those that can violate the constraint.
 pub(super) fn find(tree: &Value, reason: &str) -> Vec<String> {
     let Some((_, path)) = reason.split_once(START) else { return Vec::new() };
     let mut steps = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn find(tree: &Value, reason: &str) -> Vec<String> {
     for (index, part) in path.split(" | caused by ").enumerate() {
         let (head, cause) = part.split_once(": ").unwrap_or((part, ""));
         what = cause;
-        // A choice of fields that must have one has no path of its own.
+        // A required choice between fields has no path of its own.
         let Some((error, field)) = head.split_once("ValidationError.") else { continue };
         if index == 0 {
             message = error;
@@ -73,7 +73,7 @@ fn roots<'a>(tree: &'a Value, message: &str) -> Vec<(String, &'a Value)> {
     let is_it = |of: &str| of.rsplit('.').next() == Some(message);
     let is_meant = |pointer: &str, node: &Value| match message {
         "RouteConfiguration" => last_step(pointer) == "route_config",
-        // A wrapped configuration is in the wrapper, and has no type there.
+        // A wrapped configuration is inside of the wrapper, where it has no type.
         _ if node.pointer("/typed_config/value").is_some() => is_it(extension_type(node)),
         _ => is_it(message_type(node)),
     };
@@ -112,7 +112,7 @@ fn follow<'a>(pointer: String, node: &'a Value, steps: &[Step<'_>], found: &mut 
                 }
                 return;
             }
-            // Envoy before 1.14 says that one of the items is meant, not which.
+            // Envoy before 1.14 does not state the index of an item.
             for (step, value) in items(value, "") {
                 follow(format!("{pointer}{step}"), value, rest, found);
             }

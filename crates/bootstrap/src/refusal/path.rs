@@ -1,12 +1,12 @@
-//! Reasons with the path of a node: those of the parser of JSON.
+//! Reasons with the path of a node, which come from the JSON parser.
 
 use serde_json::Value;
 
 use super::{find as find_nodes, item};
 use crate::tree::join;
 
-/// The node at the path in a reason, or its unknown field; nodes with the value if the reason is about an unknown value of an
-/// enumeration, of which Envoy gives no path.
+/// The node at the path in a reason, or its unknown field; for an unknown value of an enumeration, where Envoy states no path, the nodes
+/// with the value.
 pub(super) fn find(tree: &Value, reason: &str) -> Vec<String> {
     if let Some((_, rest)) = reason.split_once("unknown enum value: '") {
         let value = rest.split_once('\'').map_or(rest, |(value, _)| value);
@@ -17,11 +17,11 @@ pub(super) fn find(tree: &Value, reason: &str) -> Vec<String> {
     if let Some(field) = unknown.filter(|field| node.get(field).is_some()) {
         pointer = join(&pointer, field);
     }
-    // A reason about the whole names nothing.
+    // A reason about the whole bootstrap names no node.
     Some(pointer).filter(|pointer| !pointer.is_empty()).into_iter().collect()
 }
 
-/// The path, and the unknown field if there is one, as protobuf writes them since version 23:
+/// The path, and the unknown field if there is one, in the format of protobuf since version 23:
 /// `invalid JSON in T @ static_resources.clusters[1]: message T, near 300:25 (offset 9918): no such field: 'x'`.
 fn current(reason: &str) -> Option<(&str, Option<&str>)> {
     let (_, rest) = reason.split_once("invalid JSON in ")?;
@@ -32,18 +32,17 @@ fn current(reason: &str) -> Option<(&str, Option<&str>)> {
     Some((path, unknown.map(|(field, _)| field)))
 }
 
-/// The same as protobuf wrote them before: `INVALID_ARGUMENT:(static_resources.clusters[0]) hosts: Cannot find field.`, without
-/// the parentheses at the root.
+/// The same in the format of earlier versions: `INVALID_ARGUMENT:(static_resources.clusters[0]) hosts: Cannot find field.`, without the
+/// parentheses at the root.
 fn former(reason: &str) -> Option<(&str, Option<&str>)> {
     let (_, rest) = reason.split_once("INVALID_ARGUMENT:")?;
     let (path, rest) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).unwrap_or(("", rest));
     let unknown = rest.split_once(": Cannot find field").map(|(field, _)| field.trim());
-    // Other reasons of this form say where by the path only.
+    // Other reasons of this form have only the path.
     (unknown.is_some() || !path.is_empty()).then_some((path, unknown))
 }
 
-/// The pointer of the last node of a path that exists, and the node. `<any>` is the message in a typed configuration, which is
-/// the same node in JSON.
+/// The last existing node of a path, with its pointer. `<any>` is the message in a typed configuration, which is the same node in JSON.
 fn resolve<'a>(tree: &'a Value, path: &str) -> (String, &'a Value) {
     let (mut pointer, mut node) = (String::new(), tree);
     for step in path.split('.').filter(|step| !step.is_empty() && *step != "<any>") {

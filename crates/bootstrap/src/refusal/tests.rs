@@ -4,7 +4,7 @@ use crate::fixture::{EDGE, adapted, configuration, lab};
 const LOG: &str = "[2026-11-25 02:51:19.536][10754][critical][main] [source/server/config_validation/server.cc:76] error \
                    initializing configuration '/out/tries/whole/bootstrap.json': ";
 
-/// The text with one replacement, which must change it.
+/// Replaces a piece of the text, which must occur in it.
 fn with(text: &str, from: &str, to: &str) -> String {
     let changed = text.replacen(from, to, 1);
     assert_ne!(changed, text, "{from}");
@@ -54,13 +54,13 @@ fn an_unknown_field_is_named_by_its_path() {
         "envoy.extensions.filters.http.cors.v3.Cors",
     );
     names(&with(EDGE, "http.cors.v3.Cors}", "http.cors.v3.Cors, oops: 1}"), &filter, &["oops"]);
-    // Mappings have numbers, too.
+    // Entries of mappings also have numbers.
     let of_route = unknown(
         &format!(" @ {MANAGER}.route_config.virtual_hosts[1].typed_per_filter_config[0].<any>:"),
         "envoy.extensions.filters.http.cors.v3.CorsPolicy",
     );
     names(&with(EDGE, "allow_origin_string_match", "oops"), &of_route, &["oops"]);
-    // The adaptation removed an item of the list before it.
+    // The adaptation removed an earlier item of the list.
     let text = with(
         EDGE,
         "      listener_filters:\n",

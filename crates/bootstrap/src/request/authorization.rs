@@ -1,7 +1,7 @@
 //! Headers with which the policies of a role-based access control filter admit a request.
 //!
-//! Only headers are derived. Conditions on paths, methods and hosts belong to the route, and those on addresses, certificates
-//! and metadata to the connection; a policy that needs them is passed over.
+//! Only headers are derived. Conditions on paths, methods and hosts belong to the route, and those on addresses, certificates and metadata
+//! to the connection; a policy that needs them is skipped.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ fn satisfy_rules(rules: &Value, request: &DerivedRequest) -> Option<DerivedReque
             any(list(policy, "principals"), &permitted)
         }),
         "DENY" => {
-            // A policy does not match if one of its conditions does not hold.
+            // A policy does not match if any of its conditions fails.
             let mut satisfied = request.clone();
             for policy in policies.values() {
                 let mut all = list(policy, "permissions").iter().chain(list(policy, "principals"));
@@ -88,7 +88,7 @@ fn with_header(header: &Value, request: &DerivedRequest) -> Option<DerivedReques
     header_matches(header, &changed).then_some(changed)
 }
 
-/// The matchers in their order: those that deny must not hold, and the first that allows must, unless the rest is allowed.
+/// Satisfies matchers in order: matchers that deny must not match, and the first that allows must match, unless everything else is allowed.
 fn satisfy_matcher(matcher: &Value, request: &DerivedRequest) -> Option<DerivedRequest> {
     let is_denied = |on_match: Option<&Value>| {
         on_match.is_none_or(|on_match| text(on_match, "/action/typed_config/action") == "DENY")

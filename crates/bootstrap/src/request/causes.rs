@@ -8,10 +8,10 @@ use super::{connection_manager, matching};
 use crate::adapt::{Adapted, Listener};
 use crate::tree::{extension_type, items, join, text};
 
-/// Advice if no request of hoptax gets through.
+/// Advice if no request from hoptax can get through.
 const ANOTHER: &str = "measure another listener: `--listener NAME`";
 
-/// Advice if only the user knows a request that gets through, with `more` options.
+/// Advice if only the user can state a request that gets through, with `more` options.
 fn state(more: &str) -> String {
     format!("state a request: `--request 'GET http://HOST/PATH'{more}`")
 }
@@ -95,7 +95,7 @@ fn of_route(route: &Value) -> Option<String> {
         }
         (None, Some(header)) => {
             let more = format!(" --header '{header}: CLUSTER'");
-            // The host and other parts of the first line are in the request.
+            // The host and other parts of the first line belong to the request itself.
             let more = if header.starts_with(':') { "" } else { more.as_str() };
             Some(format!("a route of it takes the cluster from the header `{header}`; {}", state(more)))
         }

@@ -1,7 +1,7 @@
-//! Conditions of filters and access logs on the requests that they act on, besides routes and credentials.
+//! Conditions under which filters and access logs act on requests, besides routes and credentials.
 //!
-//! Each is a list of groups of conditions, and one group suffices. A derived request is changed to meet the groups, as long as it still
-//! takes its route. [`needs`] describes the conditions that it does not meet.
+//! An extension has a list of groups of conditions, and one group is enough. A derived request is changed to meet the groups, as long as it
+//! still takes its route. [`needs`] describes the conditions that it does not meet.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ use crate::tree::{extension_type, list, message, message_type, text};
 enum Condition {
     /// A `HeaderMatcher` that must hold.
     Header(Value),
-    /// Instances of `HeaderMatcher` of which one must not hold.
+    /// Instances of `HeaderMatcher`, at least one of which must not hold.
     NotAll(Vec<Value>),
-    /// A parameter of the query, with a value if only this one will do.
+    /// A query parameter, with a value if it must have this value.
     Parameter { name: String, value: Option<String> },
-    /// The origin of a page of the same host.
+    /// The `origin` header of a page on the same host.
     OwnOrigin,
     /// A condition that no change of the request can meet.
     Other(String),
-    /// A condition that requests are not changed for. It is not known if a request meets it.
+    /// A condition for which requests are not changed. It is not known if a request meets it.
     Perhaps(String),
 }
 
@@ -52,12 +52,12 @@ impl<'a> Scopes<'a> {
 }
 
 const HTTP: &str = "envoy.extensions.filters.http.";
-/// A filter with a matcher around it, which decides if it acts.
+/// A filter inside of a matcher, which decides if the filter acts.
 const WITH_MATCHER: &str = "envoy.extensions.common.matching.v3.ExtensionWithMatcher";
-/// A value where any will do.
+/// A value to use if any value is accepted.
 const ANY: &str = "1";
 
-/// Changes a request to meet the conditions of a filter. `takes_route` tells if a changed request still takes its route.
+/// Changes a request to meet the conditions of a filter. `takes_route` returns true if a changed request still takes its route.
 pub(super) fn satisfy(
     filter: &Value,
     scopes: Scopes<'_>,
@@ -76,7 +76,7 @@ pub(super) fn satisfy_log(
     meet(&of_log(log), request, takes_route);
 }
 
-/// The request with all groups that it can meet at once.
+/// Changes a request to meet as many groups as possible at once.
 fn meet(groups: &[Group], request: &mut DerivedRequest, takes_route: &dyn Fn(&DerivedRequest) -> bool) {
     let mut met: Vec<&Group> = Vec::new();
     for group in groups {
@@ -90,11 +90,11 @@ fn meet(groups: &[Group], request: &mut DerivedRequest, takes_route: &dyn Fn(&De
     }
 }
 
-/// Conditions of an extension on the requests that it acts on.
+/// Conditions under which an extension acts on requests.
 pub(crate) struct Needs {
     /// The conditions in words, as an object of `exercised by`.
     pub(crate) words: String,
-    /// True if nothing of the request is known to meet them.
+    /// True if the request is not known to meet them.
     pub(crate) is_unmet: bool,
 }
 
@@ -134,7 +134,7 @@ impl Condition {
         Self::Header(matcher.clone())
     }
 
-    /// A header that must be there, whatever its value, or with this one.
+    /// A header that must be present, with any value or with this one.
     fn present(name: &str, value: Option<&str>) -> Self {
         let matcher = match value {
             Some(value) => serde_json::json!({"name": name, "string_match": {"exact": value}}),
@@ -159,7 +159,7 @@ impl Condition {
                     format!("{}{separator}{name}={}", request.path, value.as_deref().unwrap_or(ANY));
                 true
             }
-            // Another filter may have asked for another origin.
+            // Another filter may require another origin.
             Self::OwnOrigin if request.header("origin").is_none() => {
                 let scheme = if request.tls.is_some() { "https" } else { "http" };
                 let origin = format!("{scheme}://{}", request.host);
@@ -204,7 +204,7 @@ impl Condition {
     }
 }
 
-/// Describes the condition of a header matcher, or, unless it `holds`, the opposite. Values of secret headers are left out.
+/// Describes the condition of a header matcher if `holds`, or else its opposite. Values of secret headers are left out.
 fn words_of_header(matcher: &Value, holds: bool) -> String {
     let name = text(matcher, "/name");
     let sample = matcher.get("string_match").and_then(matched_text);
@@ -264,7 +264,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
                 }
             }
             if by_header("/abort/header_abort") {
-                // The filter answers a request with this header instead of the upstream server.
+                // The filter itself responds to a request with this header, instead of the upstream server.
                 let header =
                     "the header `x-envoy-fault-abort-request: STATUS`, which the filter then answers with";
                 group.push(Condition::Other(header.to_owned()));
@@ -292,7 +292,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
         }
         "health_check" => {
             let group = of_headers(settings);
-            // The filter answers such requests itself, so none is derived.
+            // The filter responds to such requests itself, so none is derived.
             let words = format!(
                 "{}, which it answers itself",
                 words_of(&group).trim_start_matches("a request with ")
@@ -330,7 +330,7 @@ fn of_headers(node: &Value) -> Group {
     list(node, "headers").iter().map(Condition::header).collect()
 }
 
-/// Returns a condition that requests are not changed for, because they would be of another protocol or only the response tells.
+/// Returns a condition for which requests are not changed, because they would need another protocol, or because only the response decides.
 fn said(words: &str) -> Vec<Group> {
     vec![vec![Condition::Perhaps(words.to_owned())]]
 }
@@ -356,7 +356,7 @@ fn of_rate_limits(
     of_stage.map(group).collect()
 }
 
-/// The rate limits of a route, with those of its virtual host if it includes them or has none.
+/// The rate limits of a route, and those of its virtual host if the route includes them or has none.
 fn of_the_route<'a>(of_scope: &Value, Scopes { route, host }: Scopes<'a>) -> Vec<&'a Value> {
     let action = route.get("route").unwrap_or(&Value::Null);
     let of_route = list(action, "rate_limits");
@@ -371,12 +371,12 @@ fn of_the_route<'a>(of_scope: &Value, Scopes { route, host }: Scopes<'a>) -> Vec
     of_route.iter().chain(of_host).collect()
 }
 
-/// The conditions of a rate limit action. Without them, its rate limit has no descriptor, and nothing is limited.
+/// The conditions of a rate limit action. If they fail, its rate limit has no descriptor, and nothing is limited.
 fn of_action(action: &Value, route: &Value, values: &BTreeMap<String, String>) -> Group {
     let stated = action.as_object().and_then(|kinds| kinds.iter().find(|(_, inner)| !inner.is_null()));
     let Some((kind, inner)) = stated else { return Vec::new() };
     let may_lack = inner.get("skip_if_absent").and_then(Value::as_bool) == Some(true);
-    // A descriptor that has a bucket of its own has the value that the bucket is for.
+    // If a descriptor has its own bucket, its value must be the value of that bucket.
     let wanted =
         || values.get(text(inner, "/descriptor_key")).filter(|value| !value.is_empty()).map(String::as_str);
     let expects = inner.get("expect_match").and_then(Value::as_bool) != Some(false);
@@ -412,7 +412,7 @@ fn of_action(action: &Value, route: &Value, values: &BTreeMap<String, String>) -
     }
 }
 
-/// The conditions of a matcher around a filter: those of its branches that let the filter act.
+/// The conditions of a matcher around a filter: those of the branches in which the filter acts.
 fn of_matcher(matcher: &Value) -> Vec<Group> {
     let acts = |branch: Option<&Value>| {
         let action = branch.and_then(|branch| branch.pointer("/action/typed_config"));
@@ -449,7 +449,7 @@ fn of_matcher(matcher: &Value) -> Vec<Group> {
     groups
 }
 
-/// The conditions of the filter of an access log on requests.
+/// The conditions on requests in the filter of an access log.
 fn of_log(log: &Value) -> Vec<Group> {
     let filter = log.get("filter").unwrap_or(&Value::Null);
     let header = |filter: &Value| filter.pointer("/header_filter/header").map(Condition::header);

@@ -1,4 +1,4 @@
-//! Adds to a request the credentials of the lab, and the properties on which filters act.
+//! Adds the credentials of the lab to a request, and the properties on which filters act.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::adapt::{Adapted, BASIC_USER};
 use crate::matcher::matched_text;
 use crate::tree::{extension_type, items, join, message, message_type, text};
 
-/// Adds the credentials that the filters of a connection manager ask for, and the properties on which its filters and access logs act.
-/// `stated` are the headers of the user. A property is added only if `is_meant` then still accepts the request.
+/// Adds the credentials that the filters of a connection manager require, and the properties on which its filters and access logs act.
+/// `stated` are the user's headers. A property is added only if `is_meant` still accepts the request with it.
 pub(super) fn add(
     adapted: &Adapted,
     manager: &str,
@@ -62,8 +62,8 @@ pub(super) fn add(
     }
 }
 
-/// Adds a key that a filter accepts, in the first header in which it looks for one. Lists of the route or the virtual host replace
-/// those of the filter.
+/// Adds a key that a filter accepts, in the first header that the filter checks. Lists of the route or the virtual host replace those of
+/// the filter.
 fn add_key(filter: &Value, of_scope: Option<&Value>, request: &mut DerivedRequest) {
     let list = |name: &str| {
         let lists = [of_scope, Some(filter)].into_iter().flatten();

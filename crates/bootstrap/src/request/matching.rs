@@ -1,4 +1,4 @@
-//! Route matches: finds a request that a match accepts, and tells if a match accepts a request.
+//! Route matches: finds a request that a match accepts, and checks if a match accepts a request.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::tree::{list, message_type, text};
 
 /// Conditions that cannot be derived from the configuration.
 const UNKNOWN: [&str; 5] = [CONNECT, "path_match_policy", "dynamic_metadata", "filter_state", "tls_context"];
-/// The condition that no request without CONNECT meets.
+/// The condition that only CONNECT requests meet.
 pub(super) const CONNECT: &str = "connect_matcher";
 
 /// The condition of a match that only the running proxy can evaluate, if it has one.
@@ -50,13 +50,13 @@ pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<
     Some(())
 }
 
-/// Headers that state the body of a request. Derived requests have none, and no header says otherwise.
+/// Headers that announce a body. Derived requests have no body, so they must not have these headers.
 pub(super) const OF_BODY: [&str; 2] = ["content-length", "transfer-encoding"];
-/// Methods of a request that must not have another one, the usual ones first.
+/// Methods to choose from if a request must not have a given method, the usual ones first.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 
-/// What a header matcher compares a value with, as a `StringMatcher`, also if its fields are those from before that message; none if
-/// it compares it with no text.
+/// The comparison of a header matcher as a `StringMatcher`, including the fields that preceded that message; none if it does not compare
+/// with a text.
 fn string_matcher(header: &Value) -> Option<Cow<'_, Value>> {
     if let Some(matcher) = header.get("string_match") {
         return Some(Cow::Borrowed(matcher));
@@ -69,7 +69,7 @@ fn string_matcher(header: &Value) -> Option<Cow<'_, Value>> {
     old.or_else(|| Some(json!({"safe_regex": expression()?}))).map(Cow::Owned)
 }
 
-/// The header that the input of a matcher is; none if the input is not one.
+/// The header that is the input of a matcher; none if the input is not a header.
 pub(super) fn header_of_input(matcher: &Value) -> Option<&str> {
     let input = matcher.pointer("/input/typed_config")?;
     message_type(input).ends_with(".HttpRequestHeaderMatchInput").then(|| text(input, "/header_name"))
@@ -99,8 +99,8 @@ pub(super) fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Op
     Some(())
 }
 
-/// Makes a request be one that a header matcher accepts, or refuses, by another method. Its headers stay, as others asked for them. None
-/// if that does not suffice.
+/// Changes the method of a request so that a header matcher accepts it, or refuses it. Its headers are unchanged, because other conditions
+/// require them. None if that is not enough.
 pub(super) fn leave_out(header: &Value, accepts: bool, request: &mut DerivedRequest) -> Option<()> {
     if header_matches(header, request) == accepts {
         return Some(());

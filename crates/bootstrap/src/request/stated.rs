@@ -1,4 +1,4 @@
-//! A request that the user states, in whole or in part, instead of one that is derived from the routes.
+//! A request that the user states, in whole or in part, instead of one derived from the routes.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
 use crate::tree::{extension_type, items, join, walk};
 
-/// Properties of a request that the user states. Those that are None or empty are derived.
+/// Properties of a request that the user states. Properties that are None or empty are derived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatedRequest {
     /// Method.
@@ -26,13 +26,12 @@ pub struct StatedRequest {
     pub headers: Vec<(String, String)>,
 }
 
-/// A request as stated. Host and path that are not stated are those of the derived request, and the method is `GET`. If
-/// only headers are stated, they are added to the derived request. Headers for credentials of the lab are added, because
-/// nobody else knows them. The request takes the route that it matches, if any: the answer of a listener without a route
-/// can be measured, too.
+/// Completes a stated request. If not stated, host and path are those of the derived request, and the method is `GET`. If only headers are
+/// stated, they are added to the derived request. Headers with credentials of the lab are added, because the user does not know them. The
+/// request takes the route that it matches, if any: a listener's response without a route can be measured too.
 ///
 /// # Errors
-/// When requests cannot be sent to the listener, or no filter chain of it forwards requests or bytes.
+/// When requests cannot be sent to the listener, or none of its filter chains forwards requests or bytes.
 pub fn stated(
     adapted: &Adapted,
     listener: &Listener,
@@ -93,13 +92,13 @@ pub fn stated(
     let is_as_stated =
         |changed: &DerivedRequest| changed.method == method && changed.host == host && changed.path == path;
     credentials::add(adapted, &manager, scopes, &stated.headers, &mut request, &is_as_stated);
-    // The user may state credentials that differ, for example to have requests refused.
+    // The user may state other credentials, for example so that requests are refused.
     set_headers(&mut request, stated);
     Ok(request)
 }
 
-/// Notes the clusters of a virtual host that only the running proxy can choose between, if there are any: those of its matcher, and
-/// those of routes with conditions that cannot be evaluated here.
+/// Records the clusters of a virtual host among which only the running proxy can choose, if any: those of its matcher, and those of routes
+/// with conditions that cannot be evaluated here.
 fn take_later(pointer: &str, host: &Value, routes: &[(String, &Value)], request: &mut DerivedRequest) {
     let matcher = host.get("matcher").filter(|matcher| matcher.is_object());
     // hoptax sends no CONNECT.
@@ -136,7 +135,7 @@ fn virtual_host<'a, 'v>(hosts: &'a [(String, &'v Value)], host: &str) -> Option<
         if domain == "*" {
             return Some((0, 0));
         }
-        // A wildcard stands for at least one character.
+        // A wildcard matches at least one character.
         let is_longer = host.len() >= domain.len();
         let suffix = domain.strip_prefix('*').is_some_and(|suffix| host.ends_with(suffix));
         let prefix = domain.strip_suffix('*').is_some_and(|prefix| host.starts_with(prefix));
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!((request.host.as_str(), request.path.as_str()), ("hoptax.shop.example", "/cart"));
         assert_eq!(request.header("x-region"), Some("north"));
         assert_eq!(request.clusters, ["cart"]);
-        // Without the header that the route of `/cart` asks for, a request takes the next one.
+        // Without the header that the route of `/cart` requires, a request takes the next route.
         let other = derived(&StatedRequest { method: Some("GET".to_owned()), ..StatedRequest::default() });
         assert_eq!(
             (other.path.as_str(), other.clusters.as_slice()),

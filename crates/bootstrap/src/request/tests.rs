@@ -127,7 +127,7 @@ fn a_chain_that_forwards_is_taken_before_one_that_answers() {
     let listener = with_hosts(&hosts("redirect: {https_redirect: true}"));
     assert!(!derived(&listener).unwrap().is_forwarded());
     let (_, chain) = listener.split_once("filter_chains:\n").unwrap();
-    // Chains that match the same connections are one.
+    // Chains with the same match are merged into one.
     let tls = "- filter_chain_match: {transport_protocol: tls}\n          filters:";
     let second =
         chain.replace("redirect: {https_redirect: true}", "route: {cluster: c}").replace("- filters:", tls);
@@ -161,7 +161,7 @@ fn a_stated_request_has_the_clusters_that_only_the_running_proxy_chooses_between
     let request = stated(&adapted, &adapted.listeners[0], &wanted).unwrap();
     assert!(request.is_decided_later && request.clusters == ["cart"], "{request:?}");
     assert!(request.route.ends_with("/virtual_hosts/1"), "{}", request.route);
-    // The host that answers is none of the other routes.
+    // The virtual host that responds is not part of the other routes.
     let parts = crate::parts::parts(&adapted, &adapted.listeners[0], &request);
     let others: Vec<&String> = parts.iter().flat_map(|part| &part.pointers).collect();
     assert!(matches!(others.as_slice(), [one] if one.ends_with("/virtual_hosts/0")), "{others:?}");

@@ -1,4 +1,4 @@
-//! Tokens that the JWT filter asks for, signed with keys of the lab.
+//! Tokens that the JWT filter requires, signed with keys of the lab.
 
 use serde_json::{Value, json};
 
@@ -8,27 +8,27 @@ use crate::lab_keys;
 use crate::matcher::matched_text;
 use crate::tree::{list, text};
 
-/// 2099-12-31T23:59:59Z: no study takes longer.
+/// 2099-12-31T23:59:59Z, later than any study.
 const EXPIRY_S: u64 = 4_102_444_799;
-/// Value of a claim if the configuration asks for none.
+/// Value of a claim if the configuration requires none.
 const ANY: &str = "lab";
-/// Header and parameter in which Envoy looks for tokens of a provider that names no place.
+/// Header and parameter in which Envoy looks for tokens by default.
 const HEADER: &str = "authorization";
 const PARAMETER: &str = "access_token";
-/// Lists of places that a provider names.
+/// Fields in which a provider lists the locations of tokens.
 const PLACES: [&str; 3] = ["from_headers", "from_params", "from_cookies"];
 
-/// A token that a requirement asks for.
+/// A token that a requirement needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted<'a> {
     provider: &'a str,
-    /// The audience, if the requirement names one; otherwise that of the provider.
+    /// The audience, if the requirement names one; otherwise the provider's audience applies.
     audience: Option<&'a str>,
 }
 
-/// Adds the tokens that the requirement of the request's route asks for. `of_scope` is the configuration of the filter for
-/// the route or its virtual host. A provider whose place the user fills, by a header in `stated` or in the path, gets no other token:
-/// the user's may be meant to be refused.
+/// Adds the tokens that the request's route requires. `of_scope` is the configuration of the filter for the route or its virtual host. If
+/// the user already states a token for a provider, by a header in `stated` or in the path, no other token is added: the user may want it to
+/// be refused.
 pub(super) fn add(
     filter: &Value,
     of_scope: Option<&Value>,
@@ -38,7 +38,7 @@ pub(super) fn add(
     let Some(requirement) = requirement(filter, of_scope, request) else { return };
     let mut wanted = tokens(requirement);
     if wanted.is_empty() {
-        // A token may be missing, but one that is there is verified.
+        // A token is optional here, but a token that is present is verified.
         let first = filter.get("providers").and_then(Value::as_object).and_then(|all| all.keys().next());
         wanted.extend(first.map(|provider| Wanted { provider, audience: None }));
     }
@@ -75,7 +75,7 @@ fn requirement<'a>(
     rule.get("requires").or_else(|| rule.get("requirement_name").and_then(named))
 }
 
-/// The tokens that meet a requirement; none if it also admits requests without one.
+/// The tokens that meet a requirement; empty if it also admits requests without a token.
 fn tokens(requirement: &Value) -> Vec<Wanted<'_>> {
     let all = |key: &str| list(&requirement[key], "requirements").iter();
     if let Some(provider) = requirement.get("provider_name").and_then(Value::as_str) {
@@ -91,7 +91,7 @@ fn tokens(requirement: &Value) -> Vec<Wanted<'_>> {
     all("requires_all").flat_map(tokens).collect()
 }
 
-/// A token that a provider accepts. None if the provider has no keys of the lab.
+/// A token that a provider accepts. None if the provider has no key of the lab.
 fn token(provider: &Value, audience: Option<&str>) -> Option<String> {
     let set: Value = serde_json::from_str(text(provider, "/local_jwks/inline_string")).ok()?;
     let signs = |key: &&Value| text(key, "/use") != "enc";
@@ -106,7 +106,7 @@ fn token(provider: &Value, audience: Option<&str>) -> Option<String> {
     lab_keys::token(key, &claims)
 }
 
-/// True if the user fills a place in which a provider looks for tokens.
+/// True if the user states a value in a location where a provider looks for tokens.
 fn is_stated(provider: &Value, stated: &[(String, String)], path: &str) -> bool {
     let has_header = |name: &str| stated.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let query = path.split_once('?').map(|(_, query)| query).unwrap_or_default();
@@ -121,7 +121,7 @@ fn names_no_place(provider: &Value) -> bool {
     PLACES.iter().all(|place| list(provider, place).is_empty())
 }
 
-/// Puts a token into the first place in which the provider looks for one and which is free.
+/// Puts a token into the first free location where the provider looks for one.
 fn present(provider: &Value, token: &str, request: &mut DerivedRequest) {
     for header in list(provider, "from_headers") {
         let name = text(header, "/name").to_ascii_lowercase();

@@ -1,17 +1,16 @@
-//! The second study of a bill whose parts do not add up: its confirmation of the first, and the pairs of parts that interact.
+//! The second study of a bill whose parts do not add up: it confirms or refutes the first, and measures pairs of parts that may interact.
 //!
-//! **Why a second study.** Which parts cost most is known after the first study only, and measuring all pairs of all parts from
-//! the start would multiply its length. A pair that is chosen by the numbers of one study must not be judged by them either:
-//! the largest of several errors is not small. The second study measures each pair and all parts anew.
+//! **Why a second study.** Which parts cost most is known after the first study only, and measuring all pairs of all parts from the start
+//! would multiply its length. A pair that was chosen by the numbers of one study must not be judged by the same numbers either, because a
+//! choice by size favours large errors. The second study measures each pair and all parts anew.
 //!
-//! **Why all parts again.** If parts add up, the interval of their sum excludes zero by chance in up to one study of twenty. The
-//! second study measures all parts one by one and together again. Its numbers did not decide that it was made, so it confirms the
-//! first study or does not.
+//! **Why all parts again.** If parts add up, the interval of their sum excludes zero by chance in up to one study of twenty. The second
+//! study measures all parts one by one and together again. The decision to run it does not depend on its numbers, so it is an independent
+//! check of the first study.
 //!
-//! **Why the most expensive parts.** If two parts make each other more expensive, removing either one saves the extra cost,
-//! so it is contained in the cost of both. If they share work, the cost of each leaves out the shared work; the parts that
-//! share much work may then cost little one by one, and a pair of them can be missed. The bill therefore states how much of
-//! the interaction the measured pairs explain.
+//! **Why the most expensive parts.** If two parts make each other more expensive, removing either one saves the extra cost, so both costs
+//! contain it. If two parts share work, neither cost contains the shared work. Parts that share much work may then cost little one by one,
+//! so their pair can be missed. The bill therefore states how much of the interaction the measured pairs explain.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +34,7 @@ pub struct Pair {
     pub both: Result<String, String>,
 }
 
-/// Returns true if the sum of a bill is to be measured again: its parts interact, or may interact by more than the margin.
+/// Returns true if the sum of a bill must be measured again: its parts interact, or may interact by more than the margin.
 pub fn is_in_doubt(bill: &BillResult) -> bool {
     bill.sum.as_ref().is_some_and(|sum| match sum.decision {
         Decision::Equivalent => false,
@@ -44,12 +43,12 @@ pub fn is_in_doubt(bill: &BillResult) -> bool {
     })
 }
 
-/// The arms without one part whose pairs are to be measured; none with fewer than three parts: the arm without all parts is
-/// already that of the only pair.
+/// The arms without one part whose pairs must be measured. None with fewer than three parts, because the arm without all parts already
+/// measures the only pair.
 pub fn suspects(bill: &BillResult) -> Vec<String> {
     let measured = || bill.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_some());
     let is_idle = |activity: &Activity| matches!(activity, Activity::NotExercised { .. });
-    // The bill has them in the order of their costs. Parts that did nothing hardly share work.
+    // The bill lists parts in the order of their costs. Parts that did nothing hardly share work.
     let active = measured().filter(|part| !is_idle(&part.activity));
     let idle = measured().filter(|part| is_idle(&part.activity));
     let arms: Vec<String> = active.chain(idle).filter_map(|part| part.arm.clone()).collect();
@@ -59,8 +58,8 @@ pub fn suspects(bill: &BillResult) -> Vec<String> {
 /// Returns the result of the second study. It has the arms without one of `parts`, the arm without all of them if that is
 /// [`BillResult::ALL_OFF`], and the arms that the pairs name, each compared with the arm [`BillResult::WHOLE`].
 ///
-/// **Method.** Each pair is a sum of two parts, as the sum of a bill is of all; the sum of the interactions of all pairs is that
-/// of [`sum_of_cpu_costs`] with every arm once, weighted by the number of pairs that it is in.
+/// **Method.** Each pair is a sum of two parts, computed like the sum of all parts in a bill. The sum of the interactions of all pairs is
+/// [`sum_of_cpu_costs`] with every arm once, weighted by the number of pairs that it is in.
 pub fn second_study(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> BilledSecondStudy {
     let billed = pairs.iter().map(|pair| BilledPair {
         parts: pair.parts.clone(),
@@ -73,7 +72,7 @@ pub fn second_study(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> Bil
     });
     let mut weights: BTreeMap<&str, f64> = BTreeMap::new();
     for pair in pairs {
-        // The list of pairs has the reason why it was not measured.
+        // The list of pairs states why it was not measured.
         let Ok(both) = &pair.both else { continue };
         for (arm, weight) in [(&pair.arms[0], -1.0), (&pair.arms[1], -1.0), (both, 1.0)] {
             *weights.entry(arm).or_default() += weight;
@@ -95,7 +94,7 @@ mod tests {
     use super::super::tests::{TEXT, bill_of, estimate, is_near, study_of};
     use super::*;
 
-    /// Three parts, of which `lua` and `cors` share 10 us that are left if only one of them is removed.
+    /// Three parts. `lua` and `cors` share 10 us of work, which remains if only one of them is removed.
     const PAIRS: &str = "
   - {name: no-rbac, hops: [{functions: [lua, cors]}], compared_with: whole}
   - {name: pair-1, hops: [{functions: [rbac]}], compared_with: whole}

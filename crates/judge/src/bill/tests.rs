@@ -166,7 +166,7 @@ fn parts_that_add_up_have_no_interaction_and_others_have_its_size() {
     assert_eq!(add_up.decision, Decision::Equivalent);
     assert!(is_near(add_up.interaction_us.estimate, 0.0), "{add_up:?}");
     assert!(is_near(add_up.parts_us.estimate, 40.0) && is_near(add_up.together_us.estimate, 40.0));
-    // Removed together they save 50: work that both need is left if one of them is.
+    // Removed together they save 50: if only one is removed, the work that both need remains.
     let shared = bill(&study(50.0), order(&BOTH)).sum.unwrap();
     assert_eq!(shared.decision, Decision::Different);
     assert!(is_near(shared.interaction_us.estimate, -10.0), "{shared:?}");

@@ -1,4 +1,4 @@
-//! Differences between the configurations of two arms: by filter, not by text.
+//! Differences between the configurations of two arms, by filter instead of by line of text.
 
 use std::path::Path;
 
@@ -16,16 +16,16 @@ use hoptax_result::{ConfigurationDifferences, PartDifference};
 pub struct ArmIn<'a> {
     /// The entry of the arm in the file.
     pub entry: &'a ArmEntry,
-    /// The folder of the file, at which its paths start.
+    /// The folder of the file, to which its paths are relative.
     pub folder: &'a Path,
 }
 
-/// Reads the configuration at a path. The error is why it cannot be used.
+/// Reads the configuration at a path. The error states why it cannot be used.
 pub type Read<'a> = &'a dyn Fn(&Path) -> Result<Configuration, String>;
 
-/// Returns the differences between the configurations of the proxies of two arms, of the first with the first and so on: without the
-/// nodes that an arm removes, and with those that it replaces. Places name files as seen from the folders. None unless both arms have the
-/// same number of proxies, and at least one pair of proxies has a configuration in both arms.
+/// Returns the differences between the configurations of the proxies of two arms, compared in order: first with first and so on. Nodes that
+/// an arm removes are left out, and nodes that it replaces are in their new form. Places name files relative to the folders. None unless
+/// both arms have the same number of proxies, and at least one pair of proxies has a configuration in both arms.
 ///
 /// # Errors
 /// The reason why a configuration cannot be used, or has no request, with its path.

@@ -6,9 +6,9 @@ use hoptax_plan::file::ArmEntry;
 use hoptax_result::KeyDifference;
 use serde_json::{Map, Value};
 
-/// Keys that name an arm and the one that it is compared with.
+/// Keys that name an arm and the arm that it is compared with.
 const NAMES: [&str; 2] = ["name", "compared_with"];
-/// The key whose values are not shown: they are nodes of configurations, which may be secret.
+/// The key whose values are not shown, because they are nodes of configurations and may be secret.
 const REPLACE: &str = "replace";
 /// Keys that map names to values. Values whose names look like those of secrets are not shown.
 const NAMED: [&str; 2] = ["env", "headers"];
@@ -29,7 +29,7 @@ pub fn key_differences(reference: &ArmEntry, other: &ArmEntry) -> Vec<KeyDiffere
     found
 }
 
-/// Adds the differences of two values under a key, which is given with the key above it and with its path.
+/// Adds the differences between two values of a key. The key comes with its parent key and its path.
 fn compare(
     above: &str,
     key: &str,
@@ -58,7 +58,7 @@ fn compare(
             }
         }
         _ => {
-            // Flags are those of a command line.
+            // Flags of a command line are separated by spaces.
             let separator = if key == "flags" { " " } else { ", " };
             let shown = |value: &Value| text(&without_secrets(key, value), separator);
             let [reference, value] = [one, other].map(|value| value.map(shown));

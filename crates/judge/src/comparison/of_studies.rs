@@ -10,7 +10,7 @@ use hoptax_plan::file::{
 use hoptax_plan::plan::BASELINE;
 use hoptax_result::ArmLeftOut;
 
-/// End of the name of the second copy of an arm of the first study: the A/A arm.
+/// Suffix of the name of the A/A arm, a second copy of an arm of the first study.
 const AGAIN: &str = "-again";
 
 /// A study file that is compared with others.
@@ -20,15 +20,15 @@ pub struct StudyOfComparison {
     pub name: String,
     /// Its content.
     pub file: StudyFile,
-    /// Its folder, at which paths of configurations start.
+    /// Its folder, to which paths of configurations are relative.
     pub folder: PathBuf,
 }
 
 /// The study that measures the arms of several study files side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JointStudy {
-    /// The study file, with absolute paths of configurations. Relative paths of applications and callers start at the folder
-    /// of the first study.
+    /// The study file, with absolute paths of configurations. Paths of applications and callers may be relative to the folder of the first
+    /// study.
     pub file: StudyFile,
     /// The arms that it compares.
     pub arms: Vec<ComparedArm>,
@@ -70,9 +70,9 @@ struct Comparable {
     nameless: ArmEntry,
 }
 
-/// The study that measures each arm of the first study beside the arms of the same name of the others, and one of the first
-/// study twice: the A/A arm. If each study has one arm, these are compared whatever their names are. Arms that are equal, or
-/// that have no counterpart, are left out.
+/// The study that measures each arm of the first study beside the arms with the same name in the other studies, and one arm of the first
+/// study twice, as the A/A arm. If each study has one arm, these arms are compared whatever their names are. Arms that are equal, or that
+/// have no counterpart, are left out.
 ///
 /// # Errors
 /// When a study observes a timeline, has loads for some arms, differs from the first in more than its arms, or has no arm that differs.
@@ -171,7 +171,7 @@ fn again(reference: &ArmOfStudy) -> String {
     format!("{}{AGAIN}", reference.measured_as)
 }
 
-/// The arms of the study that is measured. References come first: an arm is compared with an earlier one.
+/// The arms of the study that is measured. References come first, because an arm can only be compared with an earlier one.
 fn entries(arms: &[ComparedArm]) -> Vec<ArmEntry> {
     let mut entries = vec![ArmEntry::Name(BASELINE.to_owned())];
     entries.extend(arms.iter().map(|arm| renamed(&arm.reference.nameless, &arm.reference.measured_as, None)));
@@ -186,8 +186,8 @@ fn entries(arms: &[ComparedArm]) -> Vec<ArmEntry> {
     entries
 }
 
-/// The arms of a study that can be compared. Those that a comparison measures anyway, such as the baseline, and those that are
-/// compared within the study with an arm that they equal are no loss; others are added to `left_out`.
+/// The arms of a study that can be compared. Of the other arms, `left_out` receives all but two kinds: arms that every comparison measures
+/// anyway, such as the baseline, and arms that equal the arm that their study compares them with.
 fn comparable(study: &StudyOfComparison, left_out: &mut Vec<ArmLeftOut>) -> Vec<Comparable> {
     let mut found: Vec<Comparable> = Vec::new();
     for entry in &study.file.arms {
@@ -215,8 +215,7 @@ fn comparable(study: &StudyOfComparison, left_out: &mut Vec<ArmLeftOut>) -> Vec<
     found
 }
 
-/// The place in `arms` of the arm that `reference` is compared with: the arm with its name and its conditions, or the only arm
-/// of both studies.
+/// The index in `arms` of the arm to compare `reference` with: the arm with its name and conditions, or the only arm if each study has one.
 ///
 /// # Errors
 /// The name of the reference if the arm has other conditions.
@@ -243,7 +242,7 @@ fn counterpart(
     if has_conditions(arm) { Ok(Some(place)) } else { Err(reference.name.clone()) }
 }
 
-/// The conditions of an arm of its own.
+/// The conditions that an arm sets for itself.
 fn conditions(entry: &ArmEntry) -> Option<&ConditionsSection> {
     match entry {
         ArmEntry::Chain(ChainEntry { at, .. }) | ArmEntry::External(ExternalEntry { at, .. }) => Some(at),
@@ -251,7 +250,7 @@ fn conditions(entry: &ArmEntry) -> Option<&ConditionsSection> {
     }
 }
 
-/// An arm under another name, compared with this one.
+/// The arm under another name, compared with `compared_with`.
 fn renamed(entry: &ArmEntry, name: &str, compared_with: Option<&str>) -> ArmEntry {
     let (name, compared_with) = (name.to_owned(), compared_with.map(str::to_owned));
     match entry {

@@ -1,8 +1,8 @@
-//! Candidate of a gate in the place of the Envoy or of the configuration of a study.
+//! The candidate of a gate, which replaces the Envoy or the configuration of a study.
 
 use std::str::FromStr;
 
-/// An Envoy or a configuration in the place of that of the arms of a study.
+/// An Envoy or a configuration that replaces that of the arms of a study.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
     text: String,
@@ -13,8 +13,8 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The same with the path of its configuration made absolute by `absolute`: relative paths of a study start at the folder
-    /// of its file.
+    /// The same candidate, with the path of its configuration made absolute by `absolute`: relative paths in a study start at the folder of
+    /// its file.
     #[must_use]
     pub fn with_absolute_path(self, absolute: impl Fn(&str) -> String) -> Self {
         Self { config: self.config.map(|config| absolute(&config)), ..self }

@@ -50,7 +50,7 @@ impl Limit {
         }
     }
 
-    /// The outcome for a change with this interval.
+    /// The outcome of the limit for a change with this interval.
     pub fn judge(&self, change: &Interval) -> GateOutcome {
         let (nearest, farthest) =
             if self.is_upper { (change.low, change.high) } else { (-change.high, -change.low) };
@@ -68,8 +68,8 @@ impl Limit {
 impl FromStr for Limit {
     type Err = String;
 
-    /// Parses `MEASURE>+CHANGE%` or `MEASURE<-CHANGE%`. A number without a sign would be read as a level, as in the conditions of a load,
-    /// of which `cpu>80%` limits the use of processors.
+    /// Parses `MEASURE>+CHANGE%` or `MEASURE<-CHANGE%`. The sign is mandatory: without it, the number would look like a level, as in the
+    /// conditions of a load, where `cpu>80%` limits the use of processors.
     fn from_str(text: &str) -> Result<Self, String> {
         let place = text.find(['<', '>']).ok_or("write it as `cpu>+3%` or `rate<-2%`")?;
         let (name, rest) = text.split_at(place);

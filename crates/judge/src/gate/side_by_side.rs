@@ -7,7 +7,7 @@ use hoptax_plan::plan::BASELINE;
 use super::Limit;
 use super::candidate::Candidate;
 
-/// Ends of the names of arms in the study of a gate.
+/// Suffixes of the names of arms in the study of a gate.
 const REFERENCE: &str = ".reference";
 const CANDIDATE: &str = ".candidate";
 const AGAIN: &str = ".again";
@@ -37,13 +37,13 @@ pub struct Pair {
     pub arm: String,
     /// Name of the arm as it is.
     pub reference: String,
-    /// Name of the arm with the candidate, or for the A/A arm of a second copy of the arm as it is.
+    /// Name of the arm with the candidate; for the A/A arm, name of a second copy of the arm as it is.
     pub other: String,
     /// True for the A/A arm.
     pub is_same: bool,
 }
 
-/// The study that measures the arms of `file` with and without the candidate, and the first of them twice without: the A/A arm.
+/// The study that measures the arms of `file` with and without the candidate, and the first arm twice without it, as the A/A arm.
 ///
 /// # Errors
 /// When the study observes a timeline or has loads for some arms, or the candidate changes none of its arms.
@@ -118,7 +118,7 @@ fn left_out(entry: &ArmEntry) -> Option<String> {
 }
 
 impl Candidate {
-    /// The arm with the candidate. A proxy that names an Envoy of its own keeps it.
+    /// The arm with the candidate. A proxy that names its own Envoy keeps it.
     fn applied_to(&self, entry: &ChainEntry) -> ChainEntry {
         let mut changed = entry.clone();
         if let Some(envoy) = &self.envoy {

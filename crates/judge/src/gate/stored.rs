@@ -1,4 +1,4 @@
-//! Judges a study by stored results of the same study, which were measured in other sittings.
+//! Judges a study against stored results of the same study from earlier sittings.
 
 use std::time::Duration;
 
@@ -94,13 +94,13 @@ pub fn judge_by_stored(
     Ok(with_other_work_failed(GateResult::new(result.environment.clone(), body).judged_as(result)))
 }
 
-/// Returns the differences of the answer of an arm from that of an earlier run.
+/// Returns the differences between the answers of an arm in this run and in an earlier one.
 fn differences_from(earlier: &StudyResult, arm: &ArmResult) -> Vec<String> {
     let reference = earlier.arm(&arm.id);
     reference.map(|reference| answer_differences(reference, arm)).unwrap_or_default()
 }
 
-/// Returns the reason why a result is no sitting of the reference.
+/// Returns the reason why a result is not a sitting of the reference.
 fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
     if other.verdict == Verdict::Void {
         return Some("it is void".to_owned());
@@ -109,7 +109,7 @@ fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
     (!differences.is_empty()).then(|| differences.join("; "))
 }
 
-/// Returns true if two studies tell quiet slices by the same rule. Where other slices are quiet, the quiet p99 is another number.
+/// Returns true if two studies classify quiet slices by the same rule. With different rules, their quiet p99 are not comparable.
 fn has_rule_of(one: &StudyResult, other: &StudyResult) -> bool {
     one.plan.quiet_rule == other.plan.quiet_rule
 }
@@ -226,7 +226,7 @@ mod tests {
         let far = judge(&run(9, 60.0).result, reference());
         assert_eq!(limit(&far).outcome, GateOutcome::Failed);
         assert_eq!(limit(&judge(&run(9, 50.0).result, reference())).outcome, GateOutcome::Undecided);
-        // Within the run, the interval is +-0.4 %. Sittings differ more.
+        // Within the run, the interval is +-0.4 %. Sittings differ by more.
         let change = limit(&far).change_share.unwrap();
         assert!((change.estimate - 0.194).abs() < 0.002 && change.half_width() > 0.02, "{change:?}");
         let between = limit(&far).between_sittings_share.unwrap();

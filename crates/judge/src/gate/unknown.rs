@@ -1,9 +1,9 @@
-//! Reasons why the change of a limited measure is not known, where no finding gives one: the study does not tell quiet slices of the arm.
+//! Reasons why the change of a limited measure is not known when no finding gives one: the study does not classify quiet slices of the arm.
 
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, StudyResult};
 
-/// Returns the reason why a study has no quiet p99 of these arms, for a limit of it. None for other measures, and where the rule of quiet
-/// slices applies to all of them: a finding then says why a number is missing.
+/// Returns the reason why a study has no quiet p99 of these arms, for a limit on it. None for other measures, and if the rule of quiet
+/// slices applies to all of these arms: a finding then says why a number is missing.
 pub(super) fn reason<'r>(
     result: &'r StudyResult,
     arms: impl IntoIterator<Item = &'r ArmResult>,
@@ -39,7 +39,7 @@ fn of_study(result: &StudyResult) -> Option<&'static str> {
     }
 }
 
-/// The reason why an arm has none, as far as its result shows it: see `hoptax_plan::quiet::applies`.
+/// The reason why an arm has no quiet slices, as far as its result shows it: see `hoptax_plan::quiet::applies`.
 fn of_arm(arm: &ArmResult) -> Option<&'static str> {
     if arm.kind == ArmKind::External {
         Some("it is a server that already ran, whose waits are not known")
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// A study of two arms under an open loop that tells quiet slices of the second.
+    /// A study of two arms under an open loop, with quiet slices of the second arm only.
     fn study() -> StudyResult {
         let mut result = sample::study("quick", "2026-11-01T00:00:00Z", 5.0);
         let open = LoadSpec { loop_: Loop::Open, ..sample::closed_loop("open", 16) };

@@ -1,4 +1,4 @@
-//! Costs of two to four sittings, whose variances borrow from each other: a sitting is a replicate.
+//! Costs of two to four sittings with moderated variances, which borrow from each other: a sitting is a replicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,15 @@ use hoptax_plan::plan::CONFIDENCE;
 use super::{Part, estimate};
 use crate::summary::{BORROWING, replace};
 
-/// Largest ratio of the standard errors of sittings. [`moderated`] weighs sittings alike. Simulated with three sittings, its intervals are
-/// narrower than those of `random_effects` by a fifth if all have one standard error, by 7 % if the last has twice as much, and wider by
-/// 30 % if it has four times as much.
+/// Largest ratio of the standard errors of sittings. [`moderated`] gives sittings equal weights. In simulations with three sittings, its
+/// intervals are a fifth narrower than those of `random_effects` if all standard errors are equal, 7 % narrower if the last is twice as
+/// large, and 30 % wider if the last is four times as large.
 const MOST_UNEVEN: f64 = 2.0;
 
 /// The costs that borrow: arm, load (none for the usual one) and measure.
 pub(super) type Costs = BTreeMap<(String, Option<String>, CostMeasure), Moderated>;
 
-/// The costs of these sittings that borrow. Empty with one sitting, and where [`moderated`] gives none.
+/// The costs of these sittings that borrow. Empty with one sitting, and where [`moderated`] has no result.
 pub(super) fn costs(parts: &[Part]) -> Costs {
     let Some(first) = parts.first().map(|part| &part.result) else { return Costs::new() };
     let references: BTreeSet<&str> =
@@ -63,7 +63,8 @@ pub(super) fn apply(combined: &mut StudyResult, costs: &Costs) {
 enum Source<'a> {
     /// Those under a load.
     Load(&'a str),
-    /// The costs of the arms themselves whose numbers are taken from this load, which borrow from those of the other arms under it, too.
+    /// The costs of the arms themselves, if their numbers are taken from this load. They also borrow from the costs of the other arms under
+    /// it.
     Usual(Option<&'a str>),
 }
 
@@ -203,7 +204,7 @@ mod tests {
                 cpu_us_per_request: level(50.0 + cost_us),
                 cost: Cost {
                     cpu_us_per_request: Some(Interval::around(cost_us, half_width_us)),
-                    // As if its rounds had borrowed.
+                    // As if this sitting already had moderated variances.
                     borrowed: vec![Borrowed { measure: CostMeasure::CpuUs, degrees_of_freedom: 9.0 }],
                     ..Cost::default()
                 },
@@ -214,7 +215,7 @@ mod tests {
         Part { folder: String::new(), result }
     }
 
-    /// Three sittings of so many functions, which are off by about half a microsecond without a pattern.
+    /// Three sittings of this many functions, whose costs are off by about half a microsecond without a pattern.
     fn parts(functions: usize, half_widths_us: [f64; 3]) -> Vec<Part> {
         let off_us = |day: usize| -> Vec<f64> {
             (0..functions)
@@ -234,7 +235,7 @@ mod tests {
         random_effects(&sittings, CONFIDENCE).unwrap().cost
     }
 
-    /// Degrees of freedom of the cost of an arm in all sittings as one study, with true if it borrows.
+    /// Degrees of freedom of the cost of an arm in all sittings as one study, and whether it borrows.
     fn freedom(one: &StudyResult, arm: &ArmResult) -> (f64, bool) {
         let freedom = one.degrees_of_freedom(arm.contrast(), CostMeasure::CpuUs, None);
         (freedom, !arm.cost.borrowed.is_empty())
@@ -252,7 +253,7 @@ mod tests {
             assert!((another.half_width() - 2.0 * found.half_width()).abs() < 1e-9, "one of four: {cost:?}");
             borrowed += found.half_width();
             alone_us += alone.half_width();
-            // The study that all sittings make has the same interval, with the degrees of freedom that it has here.
+            // All sittings as one study have the same interval, with the same degrees of freedom.
             assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
             let (freedom, borrows) = freedom(&one, arm);
             assert!(borrows, "{arm:?}");
@@ -268,7 +269,7 @@ mod tests {
             for (cost, arm) in costs_of(&combined).into_iter().zip(&one.arms[1..]) {
                 assert_eq!(cost.combined, Some(by_random_effects(cost)));
                 assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
-                // The degrees of freedom of a sitting are not those of all together.
+                // The degrees of freedom of one sitting do not apply to all sittings together.
                 assert_eq!(freedom(&one, arm), (2.0, false));
             }
         }

@@ -23,11 +23,10 @@ enum Found {
     Share(f64),
 }
 
-/// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval
-/// are means. A number that a sitting withholds is combined from the others. Findings are those of the sittings, by their
-/// numbers: warnings, failures, and the reasons for numbers that no sitting has. The combined numbers are not judged yet,
-/// and the verdict is that of the first sitting. `parts` are in chronological order, and the result describes the arms of
-/// the first.
+/// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval are means. A
+/// number that a sitting withholds is combined from the others. Findings come from the sittings and name their numbers: warnings, failures,
+/// and the reasons for numbers that no sitting has. The combined numbers are not judged yet, and the verdict is that of the first sitting.
+/// `parts` are in chronological order, and the result describes the arms of the first.
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
@@ -77,7 +76,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     one.plan.wall_seconds = results.iter().map(|result| result.plan.wall_seconds).sum();
     one.plan.resumed_after_rounds = Vec::new();
     if results.len() > 1 {
-        // These ended a sitting. The intervals over sittings do not depend on them.
+        // These describe why one sitting ended. The intervals over sittings do not depend on them.
         (one.plan.ended_early, one.plan.budget_s, one.plan.sequential) = (None, None, None);
     }
     one.host.waited_s = results.iter().map(|result| result.host.waited_s).sum();
@@ -92,7 +91,7 @@ impl Found {
     }
 }
 
-/// Numbers the numbers that share an address.
+/// Counts the numbers that share an address, so that each has its own key.
 #[derive(Default)]
 struct Keys(BTreeMap<(String, bool, Option<String>, Measure), usize>);
 
@@ -130,8 +129,7 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
     found
 }
 
-/// Degrees of freedom of an interval that borrows its variance from other costs. Several intervals may share a place, so the interval is
-/// found by its value.
+/// Degrees of freedom of an interval with a moderated variance. Several intervals may share a place, so the interval is found by its value.
 fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
     let arm = evidence.arms.iter().find(|arm| arm.id == place.arm && place.compared_with.is_some())?;
     let costs = arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]);
@@ -141,7 +139,7 @@ fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> O
     Some(one.degrees_of_freedom)
 }
 
-/// Number of rounds behind the interval of a number. All rounds count for measures without costs, and if the slices of the arm do not tell
+/// Number of rounds behind the interval of a number. All rounds count for measures without costs, and if the slices of the arm do not show
 /// how many count.
 fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
     let completed = evidence.plan.rounds_completed;
@@ -162,12 +160,12 @@ fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
     };
     let contrast = Contrast { arm: place.arm, other: place.compared_with };
     let usable = evidence.usable_rounds(contrast, measure, place.load);
-    // No interval is over fewer than two rounds.
+    // An interval needs at least two rounds.
     if usable < 2 { completed } else { usable }
 }
 
-/// The combined number, by random effects of the sittings whose standard error is known, or that of the only such
-/// sitting. Without any, the intervals have zero width, and count if they agree.
+/// The combined number, by random effects over the sittings whose standard error is known, or the number of the only such sitting. Without
+/// any, the intervals have zero width, and the number is kept if they agree.
 fn combined(stated: &[Found]) -> Option<Interval> {
     let (mut known, mut exact) = (Vec::new(), Vec::new());
     for one in stated {
@@ -192,7 +190,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Removes breakdowns of CPU time that some sitting does not have, whose numbers would otherwise be counted differently.
+/// Removes breakdowns of CPU time that some sitting lacks, because the numbering of their numbers would differ between sittings.
 fn keep_shared_parts(results: &mut [StudyResult]) {
     let has = |load: &ArmLoad| (load.parts.is_some(), load.added_parts.is_some());
     let mut shared: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
@@ -211,7 +209,7 @@ fn keep_shared_parts(results: &mut [StudyResult]) {
     }
 }
 
-/// Joins the values of an arm that have no address: sums of counts, and means of shares; of a share of responses, that of all of them.
+/// Joins the values of an arm that have no address: counts are summed, shares averaged, and a share of responses is that of all responses.
 fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     let all: Vec<&ArmResult> = results.iter().filter_map(|result| result.arm(&arm.id)).collect();
     arm.rounds = all.iter().map(|other| other.rounds).sum();
@@ -240,7 +238,7 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
             mean(under.iter().filter_map(|one| one.proxy_processors_busy_share));
         // The findings of the sittings name the numbers that the generator spoilt.
         load.generator = None;
-        // These are about the rounds of one sitting.
+        // These belong to the rounds of one sitting.
         (load.cost_p99_half_width_us, load.cost_quiet_p99_half_width_us) = (None, None);
         load.quiet_effective_responses = None;
         load.quiet_share = quiet_share(&under);
@@ -249,8 +247,8 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     }
 }
 
-/// The share of the responses of all sittings that are in quiet slices, so that each sitting weighs as many responses as it has. None if no
-/// sitting tells quiet slices.
+/// The share of the responses of all sittings that are in quiet slices, so that the weight of a sitting is its number of responses. None if
+/// no sitting classifies quiet slices.
 fn quiet_share(under: &[&ArmLoad]) -> Option<f64> {
     let stated: Vec<(f64, f64)> =
         under.iter().filter_map(|one| Some((one.quiet_share?, one.responses as f64))).collect();
@@ -279,7 +277,7 @@ fn slices<'a>(all: impl Iterator<Item = &'a Slices>) -> Slices {
     })
 }
 
-/// The findings of all sittings that warn or fail, and those that give the reason for a number that no sitting has.
+/// The findings of all sittings that warn or fail, and those that explain why no sitting has a number.
 fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for (number, result) in (1..).zip(results) {

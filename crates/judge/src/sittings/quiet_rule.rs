@@ -1,10 +1,11 @@
-//! Sittings that tell quiet slices by different rules: their quiet p99 are different numbers, which are not combined.
+//! Sittings that classify quiet slices by different rules: their quiet p99 are not comparable and are not combined.
 
 use hoptax_result::{Bound, CostMeasure, Finding, Measure, Measured, QuietRule, Severity};
 
 use super::Part;
 
-/// The sittings without the quiet p99 if they tell quiet slices by different rules, with the finding that says so; as they are otherwise.
+/// If sittings classify quiet slices by different rules, removes their quiet p99 and returns a finding that says so. Otherwise returns them
+/// unchanged.
 pub fn with_one_quiet_rule(mut parts: Vec<Part>) -> (Vec<Part>, Option<Finding>) {
     let rules: Vec<Option<QuietRule>> = parts.iter().map(|part| part.result.plan.quiet_rule).collect();
     let mut different: Vec<Option<QuietRule>> = Vec::new();
@@ -35,7 +36,7 @@ pub fn with_one_quiet_rule(mut parts: Vec<Part>) -> (Vec<Part>, Option<Finding>)
     (parts, Some(Finding { measures: vec![Measure::ResponseQuietP99], withholds: true, ..finding }))
 }
 
-/// A rule in words; none is that of a sitting that tells no quiet slices.
+/// A rule in words; a sitting without quiet slices has none.
 fn in_words(rule: Option<&QuietRule>) -> String {
     rule.map_or_else(
         || "no rule".to_owned(),
@@ -43,7 +44,7 @@ fn in_words(rule: Option<&QuietRule>) -> String {
     )
 }
 
-/// Removes everything that rests on quiet slices.
+/// Removes everything that is computed from quiet slices.
 fn clear(part: &mut Part) {
     let result = &mut part.result;
     result.plan.quiet_rule = None;

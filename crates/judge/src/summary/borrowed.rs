@@ -1,4 +1,4 @@
-//! Costs of a study of few rounds, whose variances borrow from each other.
+//! Costs of a study of few rounds with moderated variances, which borrow from each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::samples::{Pairing, Rounds};
 use super::speed::Speed;
 use crate::measures::{self, Measure};
 
-/// The costs that borrow. Tails are no mean over rounds.
+/// The costs that borrow. Tails are excluded, because they are not a mean over rounds.
 pub(crate) const BORROWING: [CostMeasure; 4] =
     [CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::ResponseP50Us, CostMeasure::MaxRate];
 
@@ -24,9 +24,10 @@ pub(super) struct Group<'a> {
     pub(super) speed: Option<&'a Speed>,
 }
 
-/// Gives the costs of all arms under all loads the intervals of [`moderated`], where it gives any. Only costs under one load borrow from
-/// each other: at another rate, a slice has another number of requests, and its CPU time varies otherwise. A study that stops by the
-/// widths of its intervals keeps those of Student, for which the rule is simulated; it has more rounds than help here, too.
+/// Replaces the intervals of the costs of all arms under all loads by those of [`moderated`], where it has any. Only costs under the same
+/// load borrow from each other: at another rate, a slice has another number of requests, so its CPU time varies differently. A study that
+/// stops by the widths of its intervals keeps Student's intervals, for which its rule was simulated. It also has too many rounds to profit
+/// from moderated variances.
 pub(super) fn borrow(
     arms: &mut [ArmResult],
     plan: &StudyPlan,
@@ -55,7 +56,7 @@ pub(super) fn borrow(
     }
 }
 
-/// Replaces the interval of a cost that there is.
+/// Replaces the interval of a cost, if the cost exists.
 pub(crate) fn replace(
     cost: &mut Cost,
     measure: CostMeasure,
@@ -75,8 +76,8 @@ pub(crate) fn replace(
 }
 
 impl<'a> Group<'a> {
-    /// The costs in a measure, by arm, of those arms that lost no round. An arm without a proxy has nothing in common with the
-    /// others. Empty where the costs do not borrow.
+    /// The costs in a measure, by arm, of the arms that lost no round. Arms without a proxy are left out, because they have nothing in
+    /// common with the others. Empty if the costs do not borrow.
     pub(super) fn moderated(&self, measure: CostMeasure) -> BTreeMap<&'a str, Moderated> {
         let compared =
             |arm: &&&ArmResult| arm.compared_with.as_deref() == Some(self.reference) && !arm.hops.is_empty();

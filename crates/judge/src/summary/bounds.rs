@@ -1,5 +1,5 @@
-//! Bounds that hold the numbers of an arm, whatever the disturbances in the evidence did to the numbers. Checks keep the bounds of numbers
-//! that they withhold for such a disturbance, and drop the others.
+//! Bounds of the numbers of an arm that hold in spite of the disturbances in the evidence. Checks keep the bounds of numbers that they
+//! withhold for such a disturbance, and drop the others.
 
 mod quantiles;
 
@@ -23,7 +23,7 @@ pub(super) struct Evidence<'a> {
     of_all: Tail<'a>,
     /// Times of quiet slices.
     of_quiet: Tail<'a>,
-    /// The first measurement of each planned slice, disturbed or not, so that no disturbance selects slices; none if these are the
+    /// The first measurement of each planned slice, disturbed or not, so that disturbances cannot select slices; none if these are the
     /// slices that count.
     as_planned: Option<AsPlanned>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Evidence<'a> {
 /// Times of slices, by round.
 struct Tail<'a> {
     responses: &'a [Times],
-    /// Own lags of the generator, nanoseconds.
+    /// Send lags of the generator itself, nanoseconds.
     lags: Vec<Times>,
 }
 
@@ -41,7 +41,7 @@ struct AsPlanned {
     speeds: BTreeMap<String, Speed>,
 }
 
-/// A number of an arm, computed from other slices than it states.
+/// Computes a number of an arm again, from other slices.
 type Again<'a> = &'a dyn Fn(&Rounds<'_>, Option<&Speed>) -> Option<Interval>;
 
 impl<'a> Evidence<'a> {
@@ -67,7 +67,7 @@ impl<'a> Evidence<'a> {
         if load.loop_ == Loop::Open {
             let other = arm.compared_with.as_deref().zip(others);
             let all = QUANTILES.iter().map(|quantile| (quantile, &self.of_all, other));
-            // Without quiet slices there is no number to bound.
+            // Without quiet slices, there is nothing to bound.
             let of_both = other.filter(|(_, others)| others.quiet_share.is_some());
             let quiet = under.quiet_share.map(|_| (&QUIET_P99, &self.of_quiet, of_both));
             bounds.extend(all.chain(quiet).flat_map(|(quantile, tail, other)| {
@@ -77,7 +77,7 @@ impl<'a> Evidence<'a> {
         Bounds(bounds)
     }
 
-    /// Numbers whose slices may be a selection: between the number of the slices that count and that of all slices as planned.
+    /// Bounds of numbers whose slices may be a biased selection: from the number of the slices that count to that of all slices as planned.
     fn of_slices(&self, arm: &ArmResult, under: &ArmLoad) -> Vec<Bound> {
         let (id, load) = (arm.id.as_str(), under.load.as_str());
         let level = |rounds: &Rounds<'_>, measure: &Measure| rounds.level(id, load, measure);
@@ -129,14 +129,14 @@ impl<'a> Evidence<'a> {
     ) -> Vec<Bound> {
         let load = under.load.as_str();
         let p50 = &measures::RESPONSE_P50;
-        // Slices have a median of their own.
+        // The median is computed slice by slice, so it depends on which slices count.
         let extended = |stated: Option<Interval>, again: Again<'_>| {
             let of_slices = quantile.measure == CostMeasure::ResponseP50Us;
             if of_slices { self.with_all_slices(stated?, load, again) } else { stated }
         };
         let is_of_quiet = quantile.measure == CostMeasure::ResponseQuietP99Us;
         let missing = |under: &ArmLoad| {
-            // All that are missing may belong to quiet slices.
+            // In the worst case, all missing requests belong to quiet slices.
             let part = under.quiet_share.filter(|_| is_of_quiet).unwrap_or(1.0);
             (quantiles::missing_share(&under.book) / part).min(1.0)
         };
@@ -192,8 +192,8 @@ fn pick<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
     indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
 }
 
-/// The first measurement of each planned slice, as if nothing had disturbed it. The use of a process that was replaced meanwhile is not
-/// known.
+/// The first measurement of each planned slice, as if nothing had disturbed it. The CPU time of a process that was replaced meanwhile is
+/// not known.
 fn first_of_each(sample: &Sample) -> Sample {
     let mut first: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (index, (place, by)) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside).enumerate() {

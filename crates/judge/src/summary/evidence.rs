@@ -17,7 +17,8 @@ pub(super) struct Evidence {
     pub(super) rounds: Vec<StudyRound>,
     /// The rule by which slices were set aside, in words.
     pub(super) rule: String,
-    /// The share of its neighbours' deviation that a slice has too, under the load of the study's CPU times; none if it cannot be estimated.
+    /// The share of its neighbours' deviation that a slice has in common with them, under the load of the study's CPU times; none if it
+    /// cannot be estimated.
     pub(super) neighbour_weight: Option<f64>,
 }
 
@@ -110,8 +111,8 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
     }
 }
 
-/// The indices of the measurements that count, one of each slice: of one that was repeated, the last. Otherwise a slice that was
-/// repeated because another arm of its block was disturbed would weigh twice in sums.
+/// The indices of the measurements that count, one of each slice; for a repeated slice, the last one. Otherwise a slice that was repeated
+/// because another arm of its block was disturbed would count twice in sums.
 fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool) -> BTreeSet<usize> {
     let counting = slices.iter().filter(|one| counts(one));
     let last: BTreeMap<(u32, u32), usize> =
@@ -119,7 +120,7 @@ fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool
     last.into_values().collect()
 }
 
-/// The quiet ones of the slices that response times are taken from.
+/// Among the slices that response times are taken from, those that are quiet.
 fn quiet_slices(record: &RoundRecord, slices: &[&Judged<'_>], rule: QuietRule) -> QuietSlices {
     let clean = last_of_each(slices, Judged::is_clean);
     let quiet: Vec<usize> = slices

@@ -1,5 +1,5 @@
-//! CPU time of the proxies by frame: the stacks of profiles as one tree for each arm, whose parts are parts of the CPU time that
-//! slices measured without the profiler, as those of layers are.
+//! CPU time of the proxies by frame: the stacks of profiles as one tree for each arm. As for layers, profiles give the shares, and slices
+//! without the profiler give the CPU time.
 
 use hoptax_plan::profile::folded::Folded;
 use hoptax_plan::profile::tree::{TreeFrame, tree};
@@ -11,7 +11,7 @@ use crate::measures;
 /// The stacks of an arm, by round, with the CPU time per request of the slices of that round, us.
 type ByRound = (Vec<Folded>, Vec<f64>);
 
-/// Sets the frames of all arms of a judged result. `stacks` are those of the arm with an id in a round, empty without any.
+/// Sets the frames of all arms of a judged result. `stacks` returns the stacks of an arm, by its id, in a round; empty if there are none.
 ///
 /// An arm whose layers are withheld has no frames, and one whose differences of layers are withheld has no differences of frames.
 pub fn add_frames(result: &mut StudyResult, stacks: impl Fn(&str, u32) -> Folded) {
@@ -50,7 +50,7 @@ fn frames_of(result: &StudyResult, arm: &ArmResult, stacks: &impl Fn(&str, u32) 
     tree(&own.0, &compared.0).into_iter().map(frame).collect()
 }
 
-/// CPU time per request that a nanosecond of the samples of each round stands for, us.
+/// CPU time per request that a nanosecond of samples represents, for each round, us.
 fn us_of_ns((stacks, cpu_us): &ByRound) -> Vec<f64> {
     stacks.iter().zip(cpu_us).map(|(stacks, cpu_us)| cpu_us / stacks.cpu_ns() as f64).collect()
 }
@@ -63,7 +63,7 @@ fn us_per_request(ns: &[u64], us_of_ns: &[f64]) -> Vec<f64> {
     ns.iter().zip(us_of_ns).map(|(ns, us_of_ns)| stored(*ns as f64 * us_of_ns)).collect()
 }
 
-/// A time with the decimals that are stored: a hundredth of a nanosecond, so that the frames of an arm still add up.
+/// A time rounded as it is stored: to a hundredth of a nanosecond, so that the frames of an arm still add up.
 fn stored(us: f64) -> f64 {
     (us * 1e5).round() / 1e5
 }

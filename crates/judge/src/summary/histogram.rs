@@ -37,7 +37,7 @@ pub fn response_histograms(result: &StudyResult) -> Vec<ResponseHistogram> {
             let samples = result.rounds.iter().flat_map(|round| &round.samples).filter(of_both);
             let mut times = hoptax_load::histogram();
             for sample in samples {
-                // Both have the bounds of `hoptax_load::histogram`; another program's may not, and are left out.
+                // Both have the bounds of `hoptax_load::histogram`. Histograms of other programs may have other bounds, and are left out.
                 let _ = times.add(decoded(sample.responses.as_ref()));
             }
             if !times.is_empty() {

@@ -1,4 +1,5 @@
-//! CPU time of the proxies by layer: shares from profiles, of the CPU time that slices measured without the profiler. Top-down counters.
+//! CPU time of the proxies by layer, and top-down counters. Profiles give the shares of layers; slices without the profiler give the CPU
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,8 @@ use crate::measures;
 /// CPU time per request in each layer of a round, us; none without a profile, and if no slice counts.
 type ByLayer<'a> = Option<BTreeMap<&'a str, f64>>;
 
-/// The layers of an arm, in the order of [`names`]. In each round, a layer has its share of the samples of the CPU time per request of
-/// the slices of that round, so the layers of an arm add up to its CPU time. Both arms were profiled under `load`.
+/// The layers of an arm, in the order of [`names`]. In each round, the CPU time per request of the slices is divided among the layers in
+/// proportion to their samples, so the layers of an arm add up to its CPU time. Both arms were profiled under `load`.
 pub(super) fn layers(
     rounds: &Rounds<'_>,
     arm: &str,
@@ -39,7 +40,7 @@ pub(super) fn layers(
     names().filter(|name| found.contains(name)).filter_map(use_of).collect()
 }
 
-/// CPU time per request that the profiler added, as a share of that without it.
+/// CPU time per request that the profiler added, as a share of the CPU time without it.
 pub(super) fn profiler_share(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<Interval> {
     let medians = rounds.medians(arm, load, &measures::CPU);
     let share = |(profile, cpu_us): (Option<&RoundProfile>, Option<f64>)| {

@@ -7,10 +7,9 @@ use hoptax_plan::record::{RoundRecord, SliceRecord, Times};
 /// The status of admitted requests.
 const ADMITTED: u16 = 200;
 
-/// For each of these slices, with their indexes in the record, the requests that a limit admitted divided by those that it should have: the
-/// tokens in its bucket at the start of the slice and those added during it, or the number of requests if that is less.
-/// None for a slice before which the state of the bucket is not known, such as the first of a round, since the warm-up
-/// is not recorded.
+/// For each of these slices, with their indexes in the record, the requests that a limit admitted divided by those that it should have
+/// admitted: the tokens in its bucket at the start of the slice and those added during it, or the number of requests if that is less. None
+/// for a slice before which the state of the bucket is not known, such as the first of a round, since the warm-up is not recorded.
 pub(super) fn admitted(
     record: &RoundRecord,
     slices: &[(usize, &SliceRecord)],

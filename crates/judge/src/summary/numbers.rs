@@ -57,7 +57,7 @@ pub fn fill(result: &mut StudyResult) {
     signs::judge(result);
 }
 
-/// Sets the bounds of the numbers of all arms, which have all numbers.
+/// Sets the bounds of the numbers of all arms, whose numbers are already set.
 fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan) {
     let of_arm = |arm: &ArmResult, all: &[ArmResult]| -> Vec<Bounds> {
         let other = all.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
@@ -77,7 +77,7 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
     }
 }
 
-/// Selects the bounds under the usual load of each measure, of those for the arm, from the bounds of each load of an arm.
+/// Selects the bounds for an arm from those of its loads: for each measure, the bounds under its usual load.
 fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds {
     let of_load = |(under, bounds): (&ArmLoad, &Bounds)| {
         let is_usual =
@@ -152,7 +152,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         of_rounds: once::levels(rounds, &arm.id, number),
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
-    // Under another load, the arm that it is compared with spent its time on other layers when it was profiled.
+    // The reference arm must have been profiled under the same load: under another load, it spends its time on other layers.
     let compared_with = arm.compared_with.as_deref();
     let compared_with = compared_with.filter(|other| name(plan.cpu_load_of(other)) == cpu_load);
     arm.layers = layers::layers(rounds, &arm.id, compared_with, &cpu_load);
@@ -183,7 +183,7 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let has_proxy = !arm.hops.is_empty();
     let level = |measure: &Measure| rounds.level(id, name, measure);
     let has_network = study.result.arms.iter().any(|arm| arm.network().is_some());
-    // An occasional reconnect where connections are kept is no rate.
+    // Where connections are kept, an occasional reconnect is not a rate.
     let new_connections = |measure: &Measure| load.requests_per_connection.and_then(|_| level(measure));
     // A kind that never occurred has no rate, rather than one of zero with an interval of zero width.
     let handshakes = |measure: &Measure| new_connections(measure).filter(|rate| rate.estimate > 0.0);
@@ -192,7 +192,7 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let cost = |measure: &Measure, factors: Option<&Factors>, compare: fn(f64, f64) -> f64| {
         rounds.cost(Pairing { arm: id, other: other?, load: name, measure, factors }, compare)
     };
-    // If the other side has no proxy, there is nothing to take a share of, and its rate is the generator's.
+    // If the other side has no proxy, it has no CPU time to take a share of, and its rate is the generator's.
     let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
     let cpu = &measures::CPU;
     let times = response::rounds(rounds.times, id, other, name);
@@ -295,7 +295,7 @@ fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u
 fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
     let mut slices = Slices::default();
     for sample in rounds.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.arm == arm) {
-        // By planned slice: true if some measurement of it counts for some measures, and true if one counts for all.
+        // For each planned slice: whether a measurement counts for some measures, and whether one counts for all.
         let mut planned: BTreeMap<(u32, u32), (bool, bool)> = BTreeMap::new();
         for ((block, copy), by) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside) {
             let counts = planned.entry((*block, *copy)).or_default();
@@ -340,7 +340,7 @@ fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> Generat
     let (all, quiet) = (own_lag(times::ALL), own_lag(times::QUIET));
     let at = |own_lag: &hdrhistogram::Histogram<u64>, quantile: f64| {
         let count = own_lag.len();
-        // An arm with fewer requests has no such quantile of response time to judge either.
+        // An arm with fewer requests has no such quantile of response time either, so the lag has nothing to affect.
         let is_known = if arm.is_some() { quantile_supported(count, quantile) } else { count > 0 };
         is_known.then(|| own_lag.value_at_quantile(quantile) as f64 / 1e3)
     };

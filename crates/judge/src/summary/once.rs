@@ -5,9 +5,9 @@ use hoptax_stats::mean_over_rounds;
 
 use super::samples::Rounds;
 
-/// The cost of an arm in each measure: the total of its proxies less that of the arm that it is compared with. Simulated from the
-/// memory that A/A arms had in two real studies, the interval contains zero in 94.7 to 95.0 % of studies with one, four and nine
-/// copies of the baseline. None if either has no value, and with too few rounds for an interval.
+/// The cost of an arm in each measure: the total of its proxies minus the total of the arm that it is compared with. In simulations with
+/// the memory of A/A arms from two real studies, the interval contains zero in 94.7 to 95.0 % of studies with one, four and nine copies of
+/// the baseline. None if either arm has no value, and with too few rounds for an interval.
 pub(super) fn costs(rounds: &Rounds<'_>, arm: &ArmResult) -> RoundNumbers {
     let other = arm.compared_with.as_deref();
     let cost = |measure: RoundMeasure| {
@@ -20,8 +20,8 @@ pub(super) fn costs(rounds: &Rounds<'_>, arm: &ArmResult) -> RoundNumbers {
     RoundMeasure::ALL.into_iter().map(|measure| (measure, cost(measure))).collect()
 }
 
-/// Returns the value of the proxy with this number of an arm in each measure. None for a measure without a value, and with too few rounds
-/// for an interval.
+/// Returns the value of one proxy of an arm, by its index, in each measure. None for a measure without a value, and with too few rounds for
+/// an interval.
 pub(super) fn levels(rounds: &Rounds<'_>, arm: &str, proxy: usize) -> RoundNumbers {
     let level = |measure: RoundMeasure| {
         let value =
@@ -40,7 +40,7 @@ fn at_resolution(interval: Interval, rounds: &Rounds<'_>, arm: &str, measure: Ro
     Interval::around(estimate, half_width)
 }
 
-/// The half-width below which no number of rounds narrows the intervals of a measure; none if rounds narrow all.
+/// The smallest half-width of the intervals of a measure, however many rounds there are; none if there is no such limit.
 pub(crate) fn resolution(rounds: &[StudyRound], arm: &str, measure: RoundMeasure) -> Option<f64> {
     rounds.iter().find_map(|round| (measure.definition().resolution)(round.arms.get(arm)?))
 }
@@ -136,7 +136,7 @@ mod tests {
         assert!((cost.estimate - 4_000.0).abs() < 1e-6 && cost.half_width() > 409.0, "{cost:?}");
     }
 
-    /// Growth per connection of identical proxies and how often it was read, in a real study of twenty A/A arms.
+    /// Growth per connection of identical proxies, and how often each value was read, in a real study of twenty A/A arms.
     const GROWN: [(u64, u32); 7] =
         [(7_424, 201), (7_475, 13), (7_526, 6), (7_578, 3), (7_629, 13), (7_680, 2), (7_731, 2)];
 

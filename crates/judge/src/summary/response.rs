@@ -1,10 +1,9 @@
 //! Tails of response time: quantiles over all rounds together, never means of quantiles.
 //!
-//! The median is not here: a slice has enough responses for its own median, so medians are compared slice by slice, as
-//! CPU time is. All requests of a slice hit the same phase of the machine's periodic activity, so medians of slices
-//! take a few values with gaps in between, and the median over all rounds jumps from one to the next: in two null
-//! studies on real Envoy 26 of 40 jackknife intervals of it covered zero, at a nominal 95 % each, and 37 of 40 of the
-//! paired ones.
+//! The median is not here: a slice has enough responses for its own median, so medians are compared slice by slice, like CPU time. All
+//! requests of a slice hit the same phase of the machine's periodic activity, so medians of slices take a few values with gaps in between,
+//! and the median over all rounds jumps from one to the next: in two null studies on real Envoy 26 of 40 jackknife intervals of that median
+//! covered zero, at a nominal 95 % each, and 37 of 40 paired intervals did.
 
 use hoptax_result::{CountedTime, Interval, ResponseCost};
 use hoptax_stats::{
@@ -46,25 +45,25 @@ fn times_of_arm<'a>(rounds: &[Round<'a>]) -> Vec<&'a [CountedTime]> {
     rounds.iter().map(|round| round.own).collect()
 }
 
-/// The number of responses of the arm by which [`level`] decides if there are enough of them; see [`responses`] for all that there are.
+/// The effective number of responses of the arm, by which [`level`] decides if there are enough; [`responses`] is the actual number.
 pub(super) fn effective(rounds: &[Round<'_>]) -> u64 {
     effective_responses(&times_of_arm(rounds))
 }
 
-/// The tails of an arm's own response times, us; without the median. A machine that stalls for a few percent of the time makes up the
-/// slowest hundredth of the responses, and little of the slowest tenth, so that only p99 is also taken from quiet slices.
+/// The tails of an arm's own response times, us; without the median. If a machine stalls for a few percent of the time, its stalls make up
+/// the slowest hundredth of the responses, but little of the slowest tenth. So only p99 is also computed from quiet slices.
 pub(super) fn levels(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) -> ResponseCost {
     let at = |rounds: &[Round<'_>], p: f64| level(rounds, p, confidence);
     ResponseCost { p50: None, p90: at(all, 0.9), p99: at(all, 0.99), quiet_p99: at(quiet, 0.99) }
 }
 
-/// The differences of the tails from those of the other arm, us. Each is taken from slices of the same kind of both arms.
+/// The differences of the tails from those of the other arm, us. Each compares slices of the same kind in both arms.
 pub(super) fn costs(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) -> ResponseCost {
     let at = |rounds: &[Round<'_>], p: f64| quantile_cost(&both(rounds), p, confidence).map(in_us);
     ResponseCost { p50: None, p90: at(all, 0.9), p99: at(all, 0.99), quiet_p99: at(quiet, 0.99) }
 }
 
-/// The half-width of the difference at p99, us, also where there are too few responses for p99.
+/// The half-width of the difference at p99, us, even with too few responses for p99.
 pub(super) fn p99_half_width(rounds: &[Round<'_>], confidence: f64) -> Option<f64> {
     quantile_cost_half_width(&both(rounds), 0.99, confidence).map(|ns| ns / 1e3)
 }

@@ -8,7 +8,7 @@ use hoptax_stats::{Line, Point, decide, line, median};
 use super::samples::{Pairing, Rounds};
 use crate::measures;
 
-/// Most sag or bulge of a straight line, as a share of its rise.
+/// Largest deviation that still counts as a straight line, as a share of the line's rise.
 const LINEAR_SHARE: f64 = 0.1;
 
 /// The costs of all series of arms under each load that they were measured under.
@@ -19,7 +19,7 @@ pub(super) fn costs(rounds: &Rounds<'_>, arms: &[ArmResult], confidence: f64) ->
         if arms.iter().take(number).any(|earlier| is_in_series(first, earlier)) {
             continue;
         }
-        // Most arms are behind no firewall.
+        // Most arms have no firewall.
         let Some(firewall) = firewall(first) else { continue };
         let mut series: Vec<&ArmResult> = arms.iter().filter(|arm| is_in_series(first, arm)).collect();
         series.sort_by_key(|arm| rules(arm));
@@ -37,7 +37,7 @@ fn rules(arm: &ArmResult) -> u32 {
     firewall(arm).map_or(0, |firewall| firewall.rules)
 }
 
-/// Returns true if two arms have a firewall and differ in the number of rules at most.
+/// Returns true if two arms have a firewall and differ at most in the number of rules.
 fn is_in_series(one: &ArmResult, other: &ArmResult) -> bool {
     let without_rules = |arm: &ArmResult| -> Option<PlannedSubject> {
         let mut subject = arm.subject.clone()?;
@@ -78,7 +78,7 @@ fn cost(
         rules: series.iter().map(|arm| rules(arm)).collect(),
         cpu_ns_per_rule: line.slope,
         cpu_ns_per_rule_and_packet: packets
-            // Of those, only the first of a connection is looked up after a rule for established ones.
+            // With a rule that accepts established connections, only the first packet of a connection is checked against the other rules.
             .filter(|packets| *packets > 0.0 && !firewall.accept_established)
             .map(|packets| divided(&line.slope, packets)),
         sag_ns: line.sag,

@@ -21,7 +21,7 @@ pub(super) struct Rounds<'a> {
 /// Two arms whose slices of one block are compared in a measure.
 #[derive(Clone, Copy)]
 pub(super) struct Pairing<'a> {
-    /// The id of the arm whose cost it is.
+    /// The id of the arm whose cost is computed.
     pub(super) arm: &'a str,
     /// The id of the arm that it is compared with.
     pub(super) other: &'a str,
@@ -95,7 +95,7 @@ impl<'a> Rounds<'a> {
         paired_cost_of_copies(&self.pairs(pairing, compare), self.confidence)
     }
 
-    /// The differences behind [`Rounds::cost`]: by round, and within a round by pair of processes.
+    /// The differences that [`Rounds::cost`] is computed from: by round, and within a round by pair of processes.
     pub(super) fn pairs(
         &self,
         pairing: Pairing<'_>,
@@ -159,8 +159,8 @@ fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -
     last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)).map(counted).collect()
 }
 
-/// The values of a measure that count, one of each slice, with their indices. A slice that was repeated has its last measurement that
-/// counts: each block then keeps its weight, and the choice is not biased, because the host's readings alone decide how often a slice is
+/// The values of a measure that count, one of each slice, with their indices. A repeated slice contributes its last measurement that
+/// counts. So each block keeps its weight, and the choice is unbiased, because only the host's readings decide how often a slice is
 /// repeated.
 fn last_of_each(
     sample: &Sample,

@@ -1,20 +1,20 @@
-//! The costs of a study whose sign is not supported if all costs of their column are judged together.
+//! Finds the costs of a study whose sign is uncertain when all costs of a column are judged together.
 //!
-//! Of twenty intervals of 95 %, one misses. So a reader who looks for the arms that cost anything needs intervals that hold together,
-//! which are wider: those of [`dunnett()`], against the arm that each is compared with.
+//! One of twenty 95 % intervals misses the true value. So a reader who looks for the arms that cost anything needs wider, simultaneous
+//! intervals: those of [`dunnett()`], against the arm that each arm is compared with.
 
 use std::collections::BTreeMap;
 
 use hoptax_result::{ArmResult, CostMeasure, StudyResult};
 use hoptax_stats::{CostsAgainstReference, dunnett, standard_error};
 
-/// Critical values are computed for degrees of freedom rounded down to a multiple of this: those of borrowed variances all differ.
+/// Critical values are computed for degrees of freedom rounded down to a multiple of this, because those of moderated variances all differ.
 const FREEDOM_STEP: f64 = 0.5;
 
 /// A load by its name; none for the usual one of each measure.
 type Load<'a> = Option<&'a str>;
 
-/// Sets [`hoptax_result::Cost::uncertain_signs`] of all arms, which have all their costs.
+/// Sets [`hoptax_result::Cost::uncertain_signs`] of all arms, whose costs are already set.
 pub(crate) fn judge(result: &mut StudyResult) {
     let loads: Vec<String> = result.plan.loads.iter().map(|load| load.name.clone()).collect();
     let mut known = BTreeMap::new();
@@ -44,8 +44,8 @@ pub(crate) fn judge(result: &mut StudyResult) {
     }
 }
 
-/// The costs in a measure, by the arm that they are against, and by the load of that arm's slices: costs under different loads share no
-/// error of slices.
+/// The costs in a measure, by the arm that they are compared with and by the load of that arm's slices: costs under different loads share
+/// no errors.
 fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<CostsAgainstReference> {
     let copies = |id: &str| result.arm(id).map_or(1, |arm| arm.copies);
     let mut groups: BTreeMap<(&str, Load<'_>), CostsAgainstReference> = BTreeMap::new();
@@ -72,8 +72,8 @@ struct Together {
     freedom_bits: u64,
 }
 
-/// Returns true if the interval of a cost contains zero after it was widened to hold together with those of the other costs; none without
-/// a cost. Without degrees of freedom, the interval cannot be widened, and decides as it is.
+/// Returns true if the interval of a cost contains zero once it is widened to hold simultaneously with those of the other costs; none
+/// without a cost. Without degrees of freedom, the interval cannot be widened and is used as it is.
 fn is_uncertain(
     result: &StudyResult,
     arm: &ArmResult,

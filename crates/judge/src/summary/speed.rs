@@ -73,7 +73,7 @@ pub(super) fn note(rounds: &mut [StudyRound], loads: &[String], usual: Option<&s
 }
 
 impl Speed {
-    /// The factors that the slices of two arms are divided by for their comparison; neither arm contributes to them.
+    /// The factors by which the slices of two arms are divided for their comparison; neither arm contributes to them.
     pub(super) fn between(&self, arm: &str, other: &str) -> Factors {
         let number = |arm: &str| self.arms.get(arm).copied();
         // An arm without CPU time has no observations; the other arm's own factors are used.

@@ -15,7 +15,7 @@ use hoptax_result::{
     PlannedNetwork, PlannedRequest, PlannedSubject,
 };
 
-/// The programs of proxies: the usual Envoy, which the environment states, and the builds of others by name.
+/// The programs of proxies: the usual Envoy, which the environment states, and the builds of other programs by name.
 #[derive(Clone, Copy)]
 pub(super) struct Proxies<'a> {
     pub(super) environment: &'a Environment,

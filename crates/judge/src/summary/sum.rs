@@ -1,4 +1,4 @@
-//! Sums of the costs of several arms in CPU time, with an interval that contains the errors that their costs have in common.
+//! Sums of the costs of several arms in CPU time, with an interval that includes the errors that their costs share.
 
 use hoptax_result::{CostMeasure, Interval, StudyResult};
 use hoptax_stats::{CostRounds, Moderated, Weighted, sum_of_costs, sum_of_moderated};
@@ -11,11 +11,11 @@ use crate::measures::CPU;
 /// The weighted sum of the costs in CPU time per request of arms, us, from the same slices as `arms[].cost.cpu_us_per_request`.
 /// `terms` are ids of arms.
 ///
-/// **Method.** [`sum_of_moderated`] where the costs borrow their variances from each other, or else [`sum_of_costs`]; each cost is
-/// taken at the machine's usual speed, as in the result.
+/// **Method.** [`sum_of_moderated`] if the costs have moderated variances, or else [`sum_of_costs`]; each cost is at the machine's usual
+/// speed, as in the result.
 ///
-/// None if one of the costs is missing or withheld, if they are taken from different loads, whose slices have no block in common, and if
-/// the result has no rounds, as that of several sittings.
+/// None if one of the costs is missing or withheld, if they come from different loads, whose slices have no block in common, and if the
+/// result has no rounds, like that of several sittings.
 pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Interval> {
     let own = terms_of(result, terms)?;
     let confidence = result.plan.quantile_confidence();
@@ -25,7 +25,7 @@ pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[Weighted<&str>]) -> Optio
     }
 }
 
-/// Degrees of freedom of [`sum_of_cpu_costs`] of these terms: one less than [`rounds_of_sum`], or more if its variance borrows.
+/// Degrees of freedom of [`sum_of_cpu_costs`] of these terms: one less than [`rounds_of_sum`], or more if its variance is moderated.
 pub fn degrees_of_freedom_of_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<f64> {
     let rounds = rounds_of_sum(result, terms)?;
     Some(borrowed_sum(result, terms).map_or(f64::from(rounds) - 1.0, |sum| sum.variance().freedom))
@@ -56,8 +56,7 @@ fn borrowed_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Modera
     sum_of_moderated(&terms.iter().map(term).collect::<Option<Vec<_>>>()?)
 }
 
-/// Number of rounds that [`sum_of_cpu_costs`] of these terms is over: those in which each of the arms has a cost. None if there is no
-/// sum.
+/// Number of rounds behind [`sum_of_cpu_costs`] of these terms: those in which each of the arms has a cost. None if there is no sum.
 pub fn rounds_of_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<u32> {
     let terms = terms_of(result, terms)?;
     let is_whole = |round: &usize| {

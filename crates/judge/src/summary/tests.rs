@@ -278,7 +278,7 @@ fn slices_set_aside_do_not_count_and_are_kept() {
     assert!(result.generator[1].core_share.abs() < 1e-9, "{:?}", result.generator);
 }
 
-/// The slices of the baseline under the fixed rate, measured twice more: with so many responses of this time and status, and failures.
+/// The slices of the baseline under the fixed rate, each measured twice more, with responses and failures.
 fn with_repeats(mut rounds: Vec<RoundRecord>) -> Vec<RoundRecord> {
     for round in &mut rounds {
         let of_baseline = |slice: &&SliceRecord| slice.arm == index("baseline") && slice.load == 0;
@@ -376,7 +376,7 @@ fn an_arm_that_equals_its_reference_besides_the_same_arm_is_a_subject() {
         arm.compared_with = Some("lua".to_owned());
     }
     assert_eq!(widths(&result), 2);
-    // Of an arm with one equal, that is the A/A arm: its cost is known.
+    // If an arm has a single equal arm, that is the A/A arm, whose cost is known.
     let kind = |result: &mut StudyResult, id: &str| {
         result.arms.iter_mut().find(|arm| arm.id == id).unwrap().kind = hoptax_result::ArmKind::Same;
     };

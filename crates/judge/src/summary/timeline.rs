@@ -9,11 +9,11 @@ use hoptax_result::{
 };
 use hoptax_stats::{EventCount, event_share, mean_of_steps, mean_over_rounds, median};
 
-/// Share of the requests of an interval above which it hurts if they fail or are late.
+/// An interval hurts if a larger share than this of its requests fail or are late.
 const HURTS_ABOVE: f64 = 0.01;
-/// Share of the planned requests below which an interval hurts if no more end in it.
+/// An interval hurts if fewer than this share of its planned requests end in it.
 const HURTS_BELOW: f64 = 0.5;
-/// Largest of the statistics that should be even as a multiple of their mean, above which they are uneven.
+/// Statistics that should be even are uneven if the largest exceeds their mean by more than this factor.
 const UNEVEN_ABOVE: f64 = 1.2;
 /// Tolerance of times in seconds, for rounding.
 const TOLERANCE_S: f64 = 1e-6;
@@ -81,7 +81,7 @@ impl Of<'_> {
         mean_over_rounds(&rounds.collect::<Vec<f64>>(), self.confidence).map(positive)
     }
 
-    /// Selects one of the workers of each round by their 99th percentile. None unless two workers of a round have one.
+    /// Selects one of the workers of each round by their 99th percentile. None unless at least two workers of a round have one.
     fn of_workers(&self, choose: fn(f64, f64) -> f64) -> Option<Interval> {
         let of_round = |course: &&Course| {
             let all: Vec<f64> = course.workers.iter().filter_map(|worker| worker.response_p99_us).collect();
@@ -136,7 +136,7 @@ impl Of<'_> {
                 of_round.iter().filter(|one| **one > UNEVEN_ABOVE).count() as f64 * self.observed.interval_s
             })
             .collect();
-        // Of the restarts in a phase, or all those in the slice.
+        // The restarts in this phase, or in the whole slice.
         let restarts = |of: fn(&hoptax_result::Happened) -> f64| {
             let rounds = self.courses.iter().filter_map(|course| {
                 let in_it = course.events.iter().filter(|event| {
@@ -228,7 +228,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The mean of each round that has values.
+/// The mean of each round, without rounds that have no values.
 fn means(rounds: &[Vec<f64>]) -> Vec<f64> {
     rounds.iter().filter(|values| !values.is_empty()).map(|values| mean(values)).collect()
 }

@@ -1,4 +1,4 @@
-//! Tests of [`StudyResult::usable_rounds`] with the measures of studies, which its crate does not know.
+//! Tests of [`StudyResult::usable_rounds`] with the measures of slices, which are unknown in its crate.
 
 use hoptax_result::{Contrast, CostMeasure, Disturbance, StudyResult, sample};
 

@@ -1,4 +1,4 @@
-//! One change as edits of the bytes of a text.
+//! Turns one change into edits of the bytes of a text.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +10,24 @@ use super::render::{Form, block, flow, key_in, nested, under};
 use super::{Edit, Refused};
 use crate::found::Change;
 
-/// The step of a list that means an item behind its last.
+/// The step in a list for an item after the last one.
 const NEXT: &str = "-";
-/// A message that has one field of several: the field that is there stays.
+/// A message with exactly one of several fields: an existing field remains.
 const CHOICE: &str = "explicit_http_config";
 
-/// A text that is to be changed.
+/// A text to change.
 pub(super) struct Original<'t> {
     text: &'t str,
     root: &'t Tree,
     is_json: bool,
     /// True if its lines end in CR LF.
     has_returns: bool,
-    /// Anchors of nodes that are there more than once, by aliases.
+    /// Anchors of nodes to which aliases refer.
     shared: BTreeSet<usize>,
 }
 
 impl<'t> Original<'t> {
-    /// Makes the original of a text with its content.
+    /// A text with its parsed content.
     pub(super) fn new(text: &'t str, root: &'t Tree) -> Self {
         let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
         each(root, &mut |tree| {
@@ -63,17 +63,18 @@ impl<'t> Original<'t> {
         Ok(edits)
     }
 
-    /// Refuses nodes that aliases stand for.
+    /// Refuses nodes to which aliases refer.
     fn unshared<'n>(&self, mut nodes: impl Iterator<Item = &'n Tree>) -> Result<(), Refused> {
         if nodes.any(|tree| self.is_shared(tree)) { Err(Refused::Alias) } else { Ok(()) }
     }
 
-    /// Returns true if an alias stands for a node. That node may be in a part that Envoy ignores, so that Envoy reads its content once.
+    /// Returns true if an alias refers to a node. This includes nodes in a part that Envoy ignores, whose content Envoy reads only through
+    /// the alias.
     fn is_shared(&self, tree: &Tree) -> bool {
         self.shared.contains(&tree.anchor) || tree.anchor != 0 && self.byte(tree.bytes.start) == b'*'
     }
 
-    /// Refuses a node with one inside of it that aliases stand for.
+    /// Refuses a node that contains a node to which aliases refer.
     fn unshared_inside(&self, tree: &Tree) -> Result<(), Refused> {
         let mut found = Ok(());
         each(tree, &mut |tree| {
@@ -96,28 +97,28 @@ impl<'t> Original<'t> {
         }
     }
 
-    /// Returns the begin of the line of a byte.
+    /// Returns the start of the line with a byte.
     fn line_start(&self, at: usize) -> usize {
         self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
     }
 
-    /// Returns the end of the line of a byte, without its newline.
+    /// Returns the end of the line with a byte, without its newline.
     fn line_end(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         at + rest.split('\n').next().unwrap_or_default().trim_end_matches('\r').len()
     }
 
-    /// Returns the end of the last line of a collection in lines.
+    /// Returns the end of the last line of a block collection.
     fn last_line_end(&self, tree: &Tree) -> usize {
         self.line_end(self.text.get(..tree.bytes.end).unwrap_or_default().trim_end().len())
     }
 
-    /// The spaces before a byte in its line, counting dashes of lists as such.
+    /// The number of spaces before a byte in its line, where dashes of lists count as spaces.
     fn indentation(&self, at: usize) -> usize {
         self.text.get(self.line_start(at)..at).map_or(0, |before| before.chars().count())
     }
 
-    /// Gives a node a value. In a message that is there, fields of the same name are changed, and the rest stays.
+    /// Sets a node to a value. In an existing message, fields with the same names are changed, and other fields remain.
     fn set(&self, tree: &Tree, at: &str, value: &Value) -> Result<Vec<Edit>, Refused> {
         let (Value::Object(fields), Node::Mapping(_)) = (value, &tree.node) else {
             return if tree.to_value() == *value {
@@ -146,7 +147,7 @@ impl<'t> Original<'t> {
         Ok(edits)
     }
 
-    /// Replaces a value in one piece.
+    /// Replaces a whole value.
     fn replace(&self, tree: &Tree, value: &Value) -> Result<Edit, Refused> {
         let is_in_one_piece = match &tree.node {
             Node::Scalar(_, style) => *style == Style::Flow && !tree.bytes.is_empty(),
@@ -159,7 +160,7 @@ impl<'t> Original<'t> {
         Ok(Edit { bytes: tree.bytes.clone(), by: flow(value, self.is_json), ..Edit::default() })
     }
 
-    /// Inserts an entry, or an item behind the last. `at` is its pointer.
+    /// Inserts an entry, or an item after the last one. `at` is its pointer.
     fn insert(&self, around: &Tree, at: &str, key: &str, value: &Value) -> Result<Edit, Refused> {
         let creates = (key != NEXT).then(|| at.to_owned());
         if self.form(around) != Form::Block {
@@ -186,7 +187,7 @@ impl<'t> Original<'t> {
         Ok(Edit { bytes: end..end, by, creates, depth })
     }
 
-    /// Inserts an entry behind an opening bracket, or an item behind the last.
+    /// Inserts an entry after an opening bracket, or an item after the last one.
     fn insert_in_brackets(&self, around: &Tree, key: &str, value: &Value) -> Result<Edit, Refused> {
         let open = around.bytes.start;
         let new = |key: &str| match key {
@@ -203,11 +204,11 @@ impl<'t> Original<'t> {
         };
         let new = new(key);
         let Some(neighbour) = neighbour else {
-            // Only one at a time may take the place of nothing.
+            // Into an empty collection, only one insertion can be made at a time.
             let bracket = self.text.get(open..=open).ok_or(Refused::Form)?;
             return Ok(Edit { bytes: open..open + 1, by: format!("{bracket}{new}"), ..Edit::default() });
         };
-        // Its neighbour may have a line of its own.
+        // Its neighbour may be on a separate line.
         let line = self.line_start(neighbour);
         let indent = self.indentation(neighbour);
         let is_own =
@@ -246,7 +247,7 @@ impl<'t> Original<'t> {
                 _ if before.is_empty() || is_item => {
                     line..next_line.map_or(self.text.len(), |newline| last + newline + 1)
                 }
-                // The next entry takes its place behind the dash.
+                // The next entry moves to its place after the dash.
                 Some(&next) if index == 0 => start..next,
                 _ => return Err(Refused::Form),
             }

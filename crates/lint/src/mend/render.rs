@@ -1,4 +1,4 @@
-//! Values as YAML or JSON, as they are inserted into a text.
+//! Renders values as YAML or JSON for insertion into a text.
 
 use hoptax_text::yaml::is_plain;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Style of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Items in lines of their own.
+    /// Items on separate lines.
     Block,
     /// Items in brackets.
     Flow,
@@ -54,7 +54,7 @@ pub(super) fn flow(value: &Value, is_json: bool) -> String {
     }
 }
 
-/// A value behind its key: beside it, or in lines under it.
+/// A value for a key: on the same line, or on lines below it.
 pub(super) fn under(value: &Value, indent: usize) -> String {
     match value {
         Value::Object(entries) if !entries.is_empty() => format!("\n{}", block(value, indent + 2)),
@@ -63,7 +63,7 @@ pub(super) fn under(value: &Value, indent: usize) -> String {
     }
 }
 
-/// A value in lines that are indented, without the newline of the last.
+/// A value as indented lines, without the last newline.
 pub(super) fn block(value: &Value, indent: usize) -> String {
     let lines: Vec<String> = match value {
         Value::Object(entries) if !entries.is_empty() => {

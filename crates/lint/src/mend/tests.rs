@@ -81,7 +81,7 @@ fn what_an_alias_stands_for_is_not_changed() {
     }
     let ignored = "!ignore shared: &a\n  x: 1\nb: *a\n";
     assert_eq!(changed(ignored, &set("/b/x", json!(2))), Err(Refused::Alias));
-    // An anchor that no alias uses is none.
+    // An anchor without an alias does not count.
     assert_eq!(changed(text, &set("/c/x", json!(2))).unwrap(), text.replace("c: &c {x: 1", "c: &c {x: 2"));
 }
 
@@ -143,7 +143,7 @@ fn a_text_inside_of_an_object_is_changed_there() {
 }
 
 proptest::proptest! {
-    /// Whatever the layout is, the value changes as it should, and nothing else does.
+    /// Whatever the layout, the value changes as intended, and nothing else changes.
     #[test]
     fn a_field_that_is_set_is_the_only_difference(
         names in proptest::collection::vec("[a-d]{1,2}", 1..5),

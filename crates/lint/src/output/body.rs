@@ -7,7 +7,7 @@ use hoptax_result::{LintBody, LintFinding, LintRule, LintUnread, LintedFile};
 
 use crate::{ALL, Finding, Linted, Rule};
 
-/// Returns the findings in a file, with what could not be read of it.
+/// Returns the findings in a file, and the problems with parts that could not be read.
 pub fn file(name: &str, linted: &Linted, unread: &[Problem]) -> LintedFile {
     let allowed = |(allowed, reason): &(Finding, String)| LintFinding {
         reason: Some(reason.clone()),
@@ -21,7 +21,7 @@ pub fn file(name: &str, linted: &Linted, unread: &[Problem]) -> LintedFile {
     }
 }
 
-/// All files, with the rules of their findings; all rules were applied, without a file of what is allowed.
+/// All files, with the rules of their findings. All rules were applied, without a file of allowances.
 pub fn body(files: Vec<LintedFile>) -> LintBody {
     let mut body = LintBody { files, ..LintBody::default() };
     let found: BTreeSet<&str> = body.findings().map(|finding| finding.rule.as_str()).collect();

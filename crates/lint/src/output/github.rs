@@ -1,10 +1,10 @@
-//! The findings as commands of a GitHub workflow, which shows them beside the lines of a pull request.
+//! The findings as GitHub workflow commands, which annotate the lines of a pull request.
 
 use hoptax_result::{LintBody, LintFinding};
 
 use crate::Severity;
 
-/// A line for each finding. Source of the form and of the escapes: GitHub, "Workflow commands".
+/// A line for each finding. Source of the format and of the escapes: GitHub, "Workflow commands".
 pub fn github(body: &LintBody) -> String {
     let line = |finding: &LintFinding| {
         let LintFinding { rule, message, file, line, .. } = finding;

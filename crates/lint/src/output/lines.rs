@@ -1,8 +1,9 @@
-//! The findings as lines of compilers, which editors and other programs read: one a line, and their count.
+//! The findings in the format of compilers, which editors and other programs read: one per line, and their count.
 
 use hoptax_result::{Body, LintBody, LintFinding};
 
-/// A line for each finding, the most severe first, and their count. Source of the form: GNU Coding Standards, "Formatting Error Messages".
+/// A line for each finding, the most severe first, and their count. Source of the format: GNU Coding Standards, "Formatting Error
+/// Messages".
 pub fn lines(body: &LintBody) -> String {
     let line = |finding: &LintFinding| {
         let LintFinding { rule, severity, message, .. } = finding;

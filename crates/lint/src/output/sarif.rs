@@ -1,4 +1,4 @@
-//! The findings as results of SARIF 2.1.0 (OASIS), which code scanning shows beside the lines.
+//! The findings as SARIF 2.1.0 results (OASIS), which code scanning shows next to the lines.
 
 use hoptax_result::{LintBody, LintFinding};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Node;
 use crate::found::Found;
 
-/// Fields of a cluster with options of HTTP, from before they had a message of their own.
+/// Fields of a cluster with HTTP options, from before these had a separate message.
 pub(crate) const OLD_OPTIONS: [&str; 5] = [
     "/http_protocol_options",
     "/http2_protocol_options",
@@ -21,9 +21,9 @@ const HTTP_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptio
 pub(crate) struct Cluster<'a> {
     /// The cluster.
     pub(crate) node: Node<'a>,
-    /// Its options of HTTP.
+    /// Its HTTP options.
     pub(crate) http: Option<Node<'a>>,
-    /// True if routes of HTTP lead to it.
+    /// True if HTTP routes lead to it.
     pub(crate) has_routes: bool,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Cluster<'a> {
         self.node.name()
     }
 
-    /// Returns true if its servers are the endpoints of the file, by their addresses.
+    /// Returns true if its servers are the endpoints in the file, given by address.
     pub(crate) fn is_static(&self) -> bool {
         !self.node.has("/cluster_type") && ["", "STATIC"].contains(&self.node.text("/type"))
     }
@@ -84,25 +84,25 @@ impl<'a> Cluster<'a> {
         self.endpoints().iter().filter_map(address).collect()
     }
 
-    /// Returns true if one name or address stands for all servers behind it.
+    /// Returns true if its only endpoint is a name, which may resolve to several servers.
     pub(crate) fn is_behind_one_name(&self) -> bool {
         let addresses = self.addresses();
         let is_name = |host: &str| host.parse::<std::net::IpAddr>().is_err() && host != "localhost";
         self.is_dns() && addresses.len() == 1 && addresses.iter().all(|address| is_name(address.host))
     }
 
-    /// Returns the node with its options of HTTP: their own message, or the cluster itself, as in old releases. Envoy ignores all options
-    /// of the old place if there is a message.
+    /// Returns the node with its HTTP options: the separate message, or the cluster itself, as in old releases. If the message exists,
+    /// Envoy ignores all options in the cluster.
     pub(crate) fn options(&self) -> &Node<'a> {
         self.http.as_ref().unwrap_or(&self.node)
     }
 
-    /// A common option of HTTP.
+    /// A common HTTP option.
     pub(crate) fn common_option(&self, field: &str) -> Option<Node<'a>> {
         self.options().get(&format!("/common_http_protocol_options/{field}"))
     }
 
-    /// Adds a fix that sets a common option of HTTP, with the other fields that its message needs.
+    /// Adds a fix that sets a common HTTP option, with the other fields that its message needs.
     pub(crate) fn set_common_option(&self, found: Found, field: &str, value: Value) -> Found {
         if self.http.is_some() || self.has_old_options() {
             return found.set(self.options().field(&format!("/common_http_protocol_options/{field}")), value);
@@ -110,7 +110,7 @@ impl<'a> Cluster<'a> {
         self.set_options(found, "http_protocol_options", Some(serde_json::json!({field: value})))
     }
 
-    /// Adds a fix that makes it speak HTTP/2, unless it states options of HTTP/1, which may be meant for something else.
+    /// Adds a fix that makes it use HTTP/2, unless it states HTTP/1 options, which may be intended.
     pub(crate) fn set_http2(&self, found: Found) -> Found {
         if self.http.is_some() || self.node.has("/http_protocol_options") {
             return found;
@@ -121,7 +121,7 @@ impl<'a> Cluster<'a> {
         self.set_options(found, "http2_protocol_options", None)
     }
 
-    /// Adds a fix that adds a message of options.
+    /// Adds a fix that adds a message with HTTP options.
     fn set_options(&self, found: Found, protocol: &str, common: Option<Value>) -> Found {
         let mut options = serde_json::json!({
             "@type": format!("type.googleapis.com/{HTTP_OPTIONS}"),
@@ -137,13 +137,13 @@ impl<'a> Cluster<'a> {
         OLD_OPTIONS.iter().any(|field| self.node.has(field))
     }
 
-    /// Returns true if its connections speak HTTP/2 for certain.
+    /// Returns true if its connections certainly use HTTP/2.
     pub(crate) fn is_http2(&self) -> bool {
         let new = |http: &Node<'_>| http.has("/explicit_http_config/http2_protocol_options");
         self.http.as_ref().is_some_and(new) || self.http.is_none() && self.node.has("/http2_protocol_options")
     }
 
-    /// Returns true if its connections speak HTTP/1.1 for certain.
+    /// Returns true if its connections certainly use HTTP/1.1.
     pub(crate) fn is_http1(&self) -> bool {
         match &self.http {
             Some(http) => http.has("/explicit_http_config/http_protocol_options"),
@@ -154,7 +154,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Returns true if any setting shows that it speaks HTTP.
+    /// Returns true if any setting shows that it uses HTTP.
     pub(crate) fn is_http(&self) -> bool {
         self.has_routes || self.http.is_some() || self.has_old_options()
     }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Node;
 
-/// The mappings of a configuration by their fields and by the types of their messages. One walk makes it for all rules: a file of
-/// thousands of listeners has millions of nodes. A field that is null is not stated.
+/// The mappings of a configuration by their fields and by the types of their messages. One walk builds it for all rules, because a file
+/// with thousands of listeners has millions of nodes. Null fields count as not stated.
 #[derive(Default)]
 pub(crate) struct Index<'a> {
     /// All mappings and lists, each before those inside of it.
@@ -17,7 +17,7 @@ pub(crate) struct Index<'a> {
     by_field: HashMap<&'a str, Vec<usize>>,
     /// Numbers of messages by their types, in order.
     by_type: HashMap<&'a str, Vec<usize>>,
-    /// All texts that are values.
+    /// All string values.
     texts: Vec<&'a str>,
 }
 
@@ -26,13 +26,13 @@ struct Collection<'a> {
     value: &'a Value,
     /// The number of the collection around it.
     around: usize,
-    /// Its step from there.
+    /// Its step from that collection.
     step: Step<'a>,
 }
 
-/// The step to a node from the one around it.
+/// The step to a node from the node around it.
 enum Step<'a> {
-    /// None: it is the whole configuration.
+    /// No step: the whole configuration.
     Root,
     /// To the entry of a mapping with this key.
     Key(&'a str),
@@ -53,7 +53,7 @@ impl<'a> Index<'a> {
         match value {
             Value::Object(entries) => {
                 self.collections.push(Collection { value, around, step });
-                // Before those of the mappings inside of it, so that numbers stay in order.
+                // Added before the fields of inner mappings, so that numbers stay in order.
                 for (field, _) in entries.iter().filter(|(_, value)| !value.is_null()) {
                     self.by_field.entry(field).or_default().push(number);
                     if field == "@type" {
@@ -85,7 +85,7 @@ impl<'a> Index<'a> {
         fields.iter().any(|field| self.by_field.contains_key(*field))
     }
 
-    /// The typed configurations whose messages are of types that are meant, in the order of the configuration.
+    /// The typed configurations with messages of types for which `is_meant` holds, in the order of the configuration.
     pub(crate) fn of_type(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Node<'a>> {
         self.nodes(self.by_type.iter().filter(|(of, _)| is_meant(of)).map(|(_, numbers)| numbers))
     }
@@ -95,7 +95,7 @@ impl<'a> Index<'a> {
         self.texts.iter().copied()
     }
 
-    /// The collections of these lists, each once and in order.
+    /// The collections with the numbers in these lists, each once and in order.
     fn nodes<'s>(&self, lists: impl Iterator<Item = &'s Vec<usize>>) -> Vec<Node<'a>> {
         let mut numbers: Vec<usize> = lists.flatten().copied().collect();
         numbers.sort_unstable();
@@ -109,7 +109,7 @@ impl<'a> Index<'a> {
         numbers.into_iter().filter_map(node).collect()
     }
 
-    /// Makes the pointer of a node from that of the root.
+    /// Extends the pointer of the root to a node.
     fn lead_to(&self, number: usize, pointer: &mut String) {
         let Some(Collection { around, step, .. }) = self.collections.get(number) else { return };
         match step {
@@ -126,7 +126,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Some nodes by their pointers, which tells those inside of another one.
+/// Some nodes by their pointers, to find those inside of another node.
 pub(crate) struct Places<'a>(BTreeMap<String, &'a Value>);
 
 impl<'a> Places<'a> {
@@ -135,16 +135,16 @@ impl<'a> Places<'a> {
         Self(nodes.into_iter().map(|Node { at, value }| (at, value)).collect())
     }
 
-    /// The node itself, if it is one of them, and those inside of it.
+    /// The node itself, if it is one of these nodes, and those inside of it.
     pub(crate) fn inside(&self, around: &Node<'_>) -> impl Iterator<Item = Node<'a>> {
-        // Pointers such as `/a-b` stand between `/a` and `/a/b`.
+        // Pointers such as `/a-b` sort between `/a` and `/a/b`.
         let below = around.field("/");
         let inner = self.0.range(below.clone()..).take_while(move |(at, _)| at.starts_with(&below));
         let own = self.0.get_key_value(&around.at);
         own.into_iter().chain(inner).map(|(at, value)| Node { at: at.clone(), value })
     }
 
-    /// Returns true if the node is one of them, or one is inside of it.
+    /// Returns true if the node is one of these nodes, or contains one.
     pub(crate) fn has_inside(&self, around: &Node<'_>) -> bool {
         self.inside(around).next().is_some()
     }

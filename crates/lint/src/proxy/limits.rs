@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::{Node, Places, Proxy};
 
-/// Limits of the connections of single listeners.
+/// Connection limits of single listeners.
 pub(crate) struct ListenerLimits<'a> {
     filters: Places<'a>,
-    /// Keys of the runtime.
+    /// Keys of the runtime, which may set limits.
     keys: BTreeSet<String>,
 }
 
 impl ListenerLimits<'_> {
-    /// Returns true if the connections of a listener have a limit of their own.
+    /// Returns true if a listener has its own connection limit.
     pub(crate) fn has(&self, listener: &Node<'_>) -> bool {
         let key = format!("envoy.resource_limits.listener.{}.connection_limit", listener.name());
         self.keys.contains(&key) || self.filters.has_inside(listener)
@@ -22,7 +22,7 @@ impl ListenerLimits<'_> {
 }
 
 impl<'a> Proxy<'a> {
-    /// Returns true if the connections of all listeners together have a limit.
+    /// Returns true if there is a connection limit for all listeners together.
     pub(crate) fn has_global_limit(&self) -> bool {
         let monitors = self.root.items("/overload_manager/resource_monitors");
         monitors.iter().any(|monitor| {
@@ -32,18 +32,18 @@ impl<'a> Proxy<'a> {
         }) || self.has_runtime_limit()
     }
 
-    /// Returns true if the runtime limits the connections of all listeners together, that of the admin interface among them.
+    /// Returns true if the runtime limits the connections of all listeners together, including the admin interface.
     pub(crate) fn has_runtime_limit(&self) -> bool {
         self.runtime_keys().contains("overload.global_downstream_max_connections")
     }
 
-    /// Returns the limits of the connections of single listeners.
+    /// Returns the connection limits of single listeners.
     pub(crate) fn listener_limits(&self) -> ListenerLimits<'a> {
         let filters = self.index.of_type(|of| of.ends_with(".ConnectionLimit"));
         ListenerLimits { filters: Places::new(filters), keys: self.runtime_keys() }
     }
 
-    /// The keys that the file states of the runtime. A key may be written with dots, or as a mapping for each part.
+    /// The runtime keys in the file. A key may be written with dots, or as nested mappings.
     fn runtime_keys(&self) -> BTreeSet<String> {
         let mut keys = BTreeSet::new();
         for layer in self.root.items("/layered_runtime/layers") {

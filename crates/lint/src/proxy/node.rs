@@ -37,7 +37,7 @@ impl<'a> Node<'a> {
         self.text("/name")
     }
 
-    /// Returns the name of a listener for people: its name, or its address.
+    /// Returns the name of a listener for messages: its name, or its address.
     pub(crate) fn label(&self) -> String {
         let socket = "/address/socket_address";
         let port = self.number(&format!("{socket}/port_value")).unwrap_or_default();
@@ -59,7 +59,7 @@ impl<'a> Node<'a> {
         self.sockets().iter().any(|socket| !is_loopback(socket.text("/address")))
     }
 
-    /// The items of a list below this one; a value that is no list is one item.
+    /// The items of a list below this one; a value that is not a list is a single item.
     pub(crate) fn items(&self, pointer: &str) -> Vec<Self> {
         match tree::at(self.value, pointer) {
             Some(Value::Array(items)) => {
@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
         self.text(pointer).strip_suffix('s')?.parse().ok()
     }
 
-    /// A number, which may be written as a text.
+    /// A number, which may be written as a string.
     pub(crate) fn number(&self, pointer: &str) -> Option<f64> {
         let value = tree::at(self.value, pointer)?;
         value.as_f64().or_else(|| value.as_str()?.parse().ok())
@@ -102,7 +102,7 @@ impl<'a> Node<'a> {
         tree::at(self.value, pointer).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// Returns true if a boolean is stated as false, and not only left out.
+    /// Returns true if a boolean is explicitly false.
     pub(crate) fn is_off(&self, pointer: &str) -> bool {
         tree::at(self.value, pointer).and_then(Value::as_bool) == Some(false)
     }
@@ -119,13 +119,13 @@ impl<'a> Node<'a> {
         Self { at: typed.field(message.at), value: message.fields }
     }
 
-    /// The message of a typed configuration, which this node is.
+    /// The message of this node, which is a typed configuration.
     pub(crate) fn message(&self) -> (&'a str, Self) {
         let message = tree::message(self.value);
         (message.of, Self { at: self.field(message.at), value: message.fields })
     }
 
-    /// A finding about a field of it, or about itself if it has not the field.
+    /// A finding about one of its fields, or about the node itself if it lacks the field.
     pub(crate) fn found(&self, pointer: &str, message: impl Into<String>) -> Found {
         let field = if self.has(pointer) { pointer } else { "" };
         Found::new(self.field(field), message)
@@ -133,7 +133,7 @@ impl<'a> Node<'a> {
 
     /// The pointer of a field of it.
     pub(crate) fn field(&self, pointer: &str) -> String {
-        // Rules make millions of pointers.
+        // `concat` is fast, and rules make millions of pointers.
         [self.at.as_str(), pointer].concat()
     }
 }

@@ -1,4 +1,4 @@
-//! An address that is no host name.
+//! An address that is not a host name.
 
 use std::net::Ipv6Addr;
 
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
         for Address { socket, host, .. } in cluster.addresses() {
-            // A resolver of its own may read any text.
+            // A custom resolver may accept any text.
             if !socket.has("/resolver_name") && !is_host(host) {
                 found.push(socket.found(
                     "/address",

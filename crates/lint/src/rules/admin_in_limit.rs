@@ -1,4 +1,4 @@
-//! The admin interface counts among limited connections.
+//! Connections to the admin interface count towards the connection limit.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

@@ -1,4 +1,4 @@
-//! A cluster of HTTP/2 is limited by connections alone.
+//! A cluster with HTTP/2 has only a limit of connections.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

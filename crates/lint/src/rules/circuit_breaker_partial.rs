@@ -1,4 +1,4 @@
-//! Some limits of a cluster are raised and others stay 1024.
+//! Some limits of a cluster are raised, and others are still 1024.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

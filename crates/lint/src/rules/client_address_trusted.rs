@@ -1,4 +1,4 @@
-//! An edge that believes the addresses that clients state.
+//! An edge proxy that trusts the addresses that clients state.
 
 use crate::found::{Found, Price};
 use crate::proxy::{Manager, Node, Places, Proxy};
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Conditions and descriptors of limits that take the address of the client.
+/// Conditions, and descriptors of limits, that use the address of the client.
 const BY_ADDRESS: [&str; 3] = ["remote_ip", "remote_address", "masked_remote_address"];
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {

@@ -1,4 +1,4 @@
-//! A number of requests ends connections, and time does not.
+//! Connections end after a number of requests, but not after a time.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

@@ -1,4 +1,4 @@
-//! No limit of all connections.
+//! There is no limit for all connections together.
 
 use hoptax_result::counted;
 
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
-    // A file of listeners has no place for it.
+    // A file of listeners cannot contain such a limit.
     if proxy.is_part || proxy.has_global_limit() {
         return;
     }

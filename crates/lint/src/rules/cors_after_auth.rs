@@ -1,4 +1,4 @@
-//! CORS is answered behind a filter that denies.
+//! The CORS filter comes after a filter that denies requests.
 
 use crate::found::Found;
 use crate::proxy::{Manager, Node, Places, Proxy};

@@ -1,4 +1,4 @@
-//! A field that Envoy is going to drop.
+//! A deprecated field, which Envoy will remove.
 
 use crate::found::Found;
 use crate::proxy::{Manager, OLD_OPTIONS, Proxy};

@@ -20,7 +20,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for listener in proxy.listeners.iter().filter(|listener| !listener.is_off("/bind_to_port")) {
         for socket in listener.sockets() {
             let port = socket.number("/port_value").unwrap_or_default() as u64;
-            // Port 0 is any that is free.
+            // Port 0 means any free port.
             if port == 0 {
                 continue;
             }

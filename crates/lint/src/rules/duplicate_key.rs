@@ -1,4 +1,4 @@
-//! A key is in one mapping twice.
+//! A key occurs twice in a mapping.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

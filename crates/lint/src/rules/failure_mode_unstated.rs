@@ -1,4 +1,4 @@
-//! A filter does not state its behaviour when its service of decisions fails.
+//! A filter does not state its behaviour when the service that decides about requests fails.
 
 use crate::found::Found;
 use crate::proxy::{Manager, Proxy};

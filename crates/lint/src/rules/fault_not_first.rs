@@ -1,4 +1,4 @@
-//! Faults are injected behind other filters.
+//! Faults are injected after other filters.
 
 use hoptax_result::counted;
 

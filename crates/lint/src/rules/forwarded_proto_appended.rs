@@ -1,4 +1,4 @@
-//! X-forwarded-proto is added to the value that is there.
+//! X-forwarded-proto is appended to an existing value.
 
 use crate::found::Found;
 use crate::proxy::Proxy;
@@ -27,7 +27,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
                 continue;
             }
             for header in owner.items("/request_headers_to_add") {
-                // The older field counts where it is set, and Envoy admits no other action beside it.
+                // The older field takes effect if it is set, and Envoy rejects another action next to it.
                 let has_old = header.has("/append");
                 let is_appended = if has_old {
                     header.is_set("/append")

@@ -1,4 +1,4 @@
-//! A service of gRPC over HTTP/1.1.
+//! A gRPC service over HTTP/1.1.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

@@ -1,4 +1,4 @@
-//! The case of headers is kept on one side only.
+//! The case of headers is preserved on one side only.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

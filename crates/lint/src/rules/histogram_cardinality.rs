@@ -20,7 +20,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let is_limited = ["stats_matcher", "histogram_bucket_settings"]
         .iter()
         .any(|field| proxy.root.has(&format!("/stats_config/{field}")));
-    // A file of clusters has no place for it.
+    // A file of clusters cannot contain such a limit.
     if let Some(next) = proxy.clusters.get(MANY).filter(|_| !is_limited && !proxy.is_part) {
         let count = proxy.clusters.len();
         let message = format!("{count} clusters, and neither `stats_matcher` nor bounds of histograms");

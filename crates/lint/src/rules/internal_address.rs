@@ -1,4 +1,4 @@
-//! Headers for internal clients, and no address is internal.
+//! Headers for internal clients are used, but no address is internal.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

@@ -1,4 +1,4 @@
-//! A proxy keeps connections to itself longer than it serves them.
+//! The client side of a proxy keeps connections to the same proxy longer than its server side does.
 
 use crate::found::Found;
 use crate::proxy::Proxy;
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 const DEFAULT: f64 = 3600.0;
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
-    // A server says when it ends a connection of HTTP/2, so nothing is lost there.
+    // With HTTP/2, a server announces the end of a connection, so no request is lost.
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2()) {
         let own = cluster.common_option("idle_timeout");
         let kept = never_if_zero(own.as_ref().and_then(|idle| idle.seconds("")).unwrap_or(DEFAULT));

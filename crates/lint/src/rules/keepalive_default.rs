@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
-    // A server says when it ends a connection of HTTP/2, so nothing is lost there.
+    // With HTTP/2, a server announces the end of a connection, so no request is lost.
     let routed = proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2());
     let without = routed.filter(|cluster| cluster.common_option("idle_timeout").is_none());
     found.extend(without.map(|cluster| {

@@ -1,4 +1,4 @@
-//! Connections are kept longer than servers keep them.
+//! Idle connections are kept longer than servers keep them.
 
 use crate::found::Found;
 use crate::proxy::Proxy;
@@ -14,11 +14,11 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// The longest default of a usual server, that of nginx, in seconds.
+/// The longest default of common servers, in seconds: that of nginx.
 const LONGEST: f64 = 75.0;
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
-    // A server says when it ends a connection of HTTP/2, so nothing is lost there.
+    // With HTTP/2, a server announces the end of a connection, so no request is lost.
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2()) {
         let Some(idle) = cluster.common_option("idle_timeout") else { continue };
         let Some(seconds) = idle.seconds("") else { continue };

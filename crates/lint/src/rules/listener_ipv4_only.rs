@@ -1,4 +1,4 @@
-//! A local listener of IPv4 alone.
+//! A local listener for IPv4 only.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! An answer to other machines names localhost.
+//! A response to other machines names localhost.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Several servers, and nothing notices that one is gone.
+//! A cluster has several servers, but nothing detects that one is gone.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

@@ -1,4 +1,4 @@
-//! Outlier detection that may eject no server.
+//! Outlier detection that cannot eject any server.
 
 use crate::found::Found;
 use crate::proxy::Proxy;
@@ -20,10 +20,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for cluster in &proxy.clusters {
         let Some(detection) = cluster.node.get("/outlier_detection") else { continue };
         let count = cluster.endpoints().len();
-        // Names may stand for many servers.
+        // A name may resolve to many servers.
         let is_known = cluster.is_static() && count > 1;
         let most = detection.number("/max_ejection_percent").unwrap_or(DEFAULT);
-        // An owner who writes 0 wants to observe only.
+        // A stated 0 means that the owner only wants to observe.
         if is_known
             && most > 0.0
             && most * (count as f64) < 100.0

@@ -1,4 +1,4 @@
-//! Rules about paths that are not normalised.
+//! Rules apply to paths that are not normalised.
 
 use crate::found::{Found, Price};
 use crate::proxy::{Node, Places, Proxy};
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
-    // Conditions of RBAC that are about paths.
+    // RBAC conditions about paths.
     let conditions = Places::new(proxy.index.with_any(&["url_path"]));
     let mut of_routes = proxy.index.of_type(|of| of.ends_with(".RBACPerRoute"));
     of_routes.retain(|rules| conditions.has_inside(rules));
@@ -37,10 +37,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     }
 }
 
-/// Ways to match a path, beside that of everything by its prefix.
+/// Ways to match a path, besides the prefix that matches everything.
 const PATHS: [&str; 4] = ["/path", "/path_separated_prefix", "/safe_regex", "/path_match_policy"];
 
-/// Returns true if a filter has rules for some paths, not only one for all of them.
+/// Returns true if a filter has rules for some paths, not only one rule for all paths.
 fn has_rules_of_paths(filter: &Node<'_>, conditions: &Places<'_>) -> bool {
     let of = filter.extension();
     if of.ends_with(".rbac.v3.RBAC") {

@@ -1,4 +1,4 @@
-//! Settings of a route for a filter that is not there.
+//! Settings of a route for a filter that does not exist.
 
 use crate::found::Found;
 use crate::proxy::{Manager, Node, Proxy, Route};
@@ -20,7 +20,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for route in &proxy.routes {
         let Some(manager) = proxy.managers.get(route.manager) else { continue };
         let filters = filters_of(proxy, manager, route);
-        // Of filters that are chosen while the proxy runs, the names are not known.
+        // The names of filters that are chosen at run time are not known.
         let is_choosing = |filter: &Node<'_>| CHOOSING.iter().any(|end| filter.extension().ends_with(end));
         if filters.is_empty() || filters.iter().any(is_choosing) {
             continue;
@@ -46,7 +46,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
             }
         }
     }
-    // Listeners may share a table, by its file, by an alias or from a control plane: one with the filter is enough.
+    // Listeners may share a table, by its file, by an alias or from a control plane. It is enough if one of them has the filter.
     let place = |at: &str| {
         let place = proxy.configuration.place(at);
         (proxy.configuration.origin(at).0, place.line, place.column)
@@ -64,7 +64,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     }));
 }
 
-/// The filters that a request of a route passes: those of the listener, of its router, and of its clusters.
+/// The filters that a request on a route passes: those of the listener, of the router, and of the route's clusters.
 fn filters_of<'a>(proxy: &Proxy<'a>, manager: &Manager<'a>, route: &Route<'a>) -> Vec<Node<'a>> {
     let own = manager.filters();
     let clusters = route.clusters().into_iter().filter_map(|name| proxy.cluster(name));
@@ -77,11 +77,11 @@ fn filters_of<'a>(proxy: &Proxy<'a>, manager: &Manager<'a>, route: &Route<'a>) -
     own.into_iter().chain(upstream).collect()
 }
 
-/// The ends of filters that `rate_limits` are for.
+/// Suffixes of the filters that use `rate_limits`.
 const LIMITS: [&str; 4] = [".RateLimit", ".LocalRateLimit", ".ratelimit", ".local_ratelimit"];
-/// Filters with others inside of them.
+/// Filters that contain other filters.
 const CHOOSING: [&str; 3] = ["ExtensionWithMatcher", "Composite", "FilterChainConfig"];
-/// Settings of any filter, around those of its own type.
+/// A wrapper around the settings of any filter.
 const ANY: &str = "envoy.config.route.v3.FilterConfig";
 
 /// Returns true if settings are valid without their filter: they disable it, or are optional.
@@ -90,7 +90,7 @@ fn is_nothing(settings: &Node<'_>) -> bool {
     message.is_set("/disabled") || of == ANY && message.is_set("/is_optional")
 }
 
-/// Returns true if settings are of the same package as a filter: older releases found them by their type.
+/// Returns true if settings belong to the same package as a filter: older releases matched them by type.
 fn is_of_type(filter: &Node<'_>, settings: &Node<'_>) -> bool {
     let package = |of: &str| of.rsplit_once('.').map(|(package, _)| package.to_owned()).unwrap_or_default();
     let (of, message) = settings.message();

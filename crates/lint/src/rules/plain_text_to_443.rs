@@ -1,4 +1,4 @@
-//! Plain text to the port of TLS.
+//! Plain text to port 443, the port of TLS.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
 const LIMIT: &str = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
-    // A filter may be off because routes have limits of their own. Of a table that is not in the file, nobody knows.
+    // A filter may be off because routes have their own limits. Limits in a table outside of the file are not known.
     let limits = Places::new(proxy.index.of_type(|of| of == LIMIT));
     let mut bases = BTreeSet::new();
     for manager in &proxy.managers {

@@ -1,4 +1,4 @@
-//! Connections to one name that never end.
+//! Connections to a single name that never end.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

@@ -1,4 +1,4 @@
-//! The timeout of a route ends before its tries do.
+//! The timeout of a route ends before its retries can complete.
 
 use hoptax_result::grouped;
 

@@ -28,7 +28,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     }
 }
 
-/// The retries of the listener behind a route. Which route a request takes there is known only if all of them retry.
+/// The retries of the listener behind a route. It is not known which route a request takes there, so the smallest number of retries counts.
 fn retries_behind(proxy: &Proxy<'_>, route: &Route<'_>) -> f64 {
     let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
     let retries = |inner: &Route<'_>| inner.retries().map_or(0.0, |policy| Route::retries_of(&policy));

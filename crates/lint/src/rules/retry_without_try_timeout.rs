@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Conditions that a try which timed out meets. Source: `wouldRetryFromReset` of Envoy.
+/// Retry conditions that a timed-out try meets. Source: `wouldRetryFromReset` of Envoy.
 const OF_SILENCE: [&str; 3] = ["5xx", "gateway-error", "reset"];
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {

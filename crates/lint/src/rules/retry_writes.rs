@@ -1,4 +1,4 @@
-//! Requests that change something are retried.
+//! Requests with side effects are retried.
 
 use crate::found::Found;
 use crate::proxy::{Proxy, Route};
@@ -14,14 +14,14 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Conditions under which the server may have acted.
+/// Retry conditions under which the server may already have acted.
 const AFTER_ACTING: [&str; 4] = ["5xx", "gateway-error", "reset", "http3-post-connect-failure"];
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for (policy, routes) in proxy.retry_policies() {
         let condition =
             policy.text("/retry_on").split(',').map(str::trim).find(|word| AFTER_ACTING.contains(word));
-        // A route that matches methods is about those, and calls of gRPC have one.
+        // A route that matches methods is limited to these, and all gRPC calls use POST.
         let is_of_all = |route: &&Route<'_>| {
             let headers = route.node.items("/match/headers");
             !headers.iter().any(|header| header.name() == ":method") && !route.node.has("/match/grpc")

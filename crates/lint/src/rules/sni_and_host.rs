@@ -1,4 +1,4 @@
-//! The name in the TLS handshake is not that of the request.
+//! The server name in the TLS handshake differs from the host of the request.
 
 use crate::found::Found;
 use crate::proxy::Proxy;
@@ -20,7 +20,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         let host = action.text("/host_rewrite_literal");
         for cluster in route.clusters().into_iter().filter_map(|name| proxy.cluster(name)) {
             let Some(tls) = cluster.tls() else { continue };
-            // Envoy may take it from the request, or from the address.
+            // Envoy may take the server name from the request, or from the address.
             if cluster.options().is_set("/upstream_http_protocol_options/auto_sni")
                 || tls.is_set("/auto_host_sni")
             {

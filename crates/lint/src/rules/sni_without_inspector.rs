@@ -21,7 +21,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
             filter.extension().ends_with("TlsInspector")
                 || filter.name() == "envoy.filters.listener.tls_inspector"
         });
-        // Filters that somebody wrote may set the name, too.
+        // Custom filters may also set the name.
         let is_own = |filter: &Node<'_>| {
             ["dynamic_modules", "wasm", "golang"].iter().any(|kind| filter.extension().contains(kind))
         };

@@ -1,4 +1,4 @@
-//! A long timeout that the idle timeout of streams cuts short.
+//! The stream idle timeout cuts short a longer timeout.
 
 use crate::found::Found;
 use crate::proxy::Proxy;

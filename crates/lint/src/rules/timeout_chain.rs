@@ -1,4 +1,4 @@
-//! A listener gives up before the one behind it.
+//! A listener times out before the listener behind it.
 
 use crate::found::Found;
 use crate::proxy::{Proxy, Route};
@@ -18,7 +18,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
         let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
-        // A request may take any of them, so the finding is certain only if all would be too long.
+        // A request may take any of these routes, so the finding is certain only if all their timeouts are too long.
         let Some(shortest) = inner.map(Route::timeout).reduce(f64::min) else { continue };
         if shortest > route.timeout() {
             let longer = if shortest.is_finite() { format!("{shortest} s") } else { "no timeout".to_owned() };

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Sources of authorities.
+/// Sources of certificate authorities.
 const AUTHORITIES: [&str; 3] = ["/trusted_ca", "/system_root_certs", "/ca_certificate_provider_instance"];
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {

@@ -23,7 +23,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     }
 }
 
-/// Fields that make Envoy verify the certificates of servers, directly or by a control plane.
+/// Fields that make Envoy verify the certificates of servers, directly or through a control plane.
 const VERIFIES: [&str; 10] = [
     "/validation_context/trusted_ca",
     "/validation_context/ca_certificate_provider_instance",

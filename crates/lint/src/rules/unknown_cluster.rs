@@ -1,4 +1,4 @@
-//! Something leads to a cluster that is not there.
+//! Something refers to a cluster that does not exist.
 
 use super::hint;
 use crate::found::Found;
@@ -40,7 +40,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for (node, name) in &proxy.of_tcp {
         check(node, name);
     }
-    // Of filters, logs, tracers and sources of keys; and where copies of requests go.
+    // Clusters of filters, logs, tracers and sources of keys, and the targets of request mirroring.
     for node in proxy.index.with_any(&["uri", "request_mirror_policies", "envoy_grpc"]) {
         let of_uri = if node.has("/uri") { node.get("/cluster") } else { None };
         let of_mirrors = node.items("/request_mirror_policies").into_iter();

@@ -1,4 +1,4 @@
-//! A secret that is not there.
+//! A secret that does not exist.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const FIELDS: [&str; 4] = [
 ];
 
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
-    // Of a file of listeners alone, the secrets are elsewhere.
+    // In a file with only listeners, the secrets are elsewhere.
     if !proxy.is_complete {
         return;
     }

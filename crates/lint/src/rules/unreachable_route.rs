@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Conditions beside the path. A route with one of them may leave requests to those behind it.
+/// Conditions besides the path. A route with such a condition may leave requests to later routes.
 const CONDITIONS: [&str; 9] = [
     "/headers",
     "/query_parameters",
@@ -31,7 +31,7 @@ const CONDITIONS: [&str; 9] = [
 fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let mut hosts = BTreeSet::new();
     for host in proxy.routes.iter().map(|route| &route.host).filter(|host| hosts.insert(host.at.clone())) {
-        // The prefixes and paths without a condition so far, with the number of their routes.
+        // The prefixes and paths without a condition so far, with the indexes of their routes.
         let mut open: Vec<(String, usize)> = Vec::new();
         let mut exact: BTreeMap<String, usize> = BTreeMap::new();
         for (number, route) in host.items("/routes").iter().enumerate() {
@@ -61,11 +61,11 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     }
 }
 
-/// The beginning that all paths of a match have; none if it is not known.
+/// The common prefix of all paths of a match; none if it is not known.
 fn path_of(condition: &Node<'_>) -> Option<String> {
     let field =
         ["/prefix", "/path", "/path_separated_prefix"].into_iter().find(|field| condition.has(field))?;
-    // Paths without regard to case may begin differently.
+    // Paths that ignore case may begin differently.
     (!condition.is_off("/case_sensitive") || condition.text(field) == "/")
         .then(|| condition.text(field).to_owned())
 }

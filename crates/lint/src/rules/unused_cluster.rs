@@ -1,4 +1,4 @@
-//! A cluster that nothing leads to.
+//! A cluster to which nothing refers.
 
 use crate::found::Found;
 use crate::proxy::Proxy;
@@ -30,7 +30,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         }
     }
     let unused = proxy.clusters.iter().filter(|cluster| {
-        // Its own name, and that of its endpoints.
+        // Counts its own name, and the name in its endpoints.
         let own = 1 + usize::from(cluster.node.text("/load_assignment/cluster_name") == cluster.name());
         let is_named = named.get(cluster.name()).copied().unwrap_or_default() > own;
         !is_named && !texts.iter().any(|text| text.contains(cluster.name()))
@@ -41,6 +41,6 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     }));
 }
 
-/// Fields by which a cluster is chosen while the proxy runs.
+/// Fields that choose a cluster at run time.
 const NAMED_ELSEWHERE: [&str; 4] =
     ["cluster_header", "cluster_specifier_plugin", "inline_cluster_specifier_plugin", "dynamic_resources"];

@@ -9,8 +9,8 @@ use crate::prices::errors::known_errors;
 use crate::prices::factor::{ANCHORS, Anchor, PLAIN, anchors, factor};
 use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 
-/// Fewest functions of [`ANCHORS`] that a list is carried by, besides plain proxying. The known errors are those of factors of three of
-/// them, and say nothing about a factor of one or two.
+/// Minimum number of functions of [`ANCHORS`] to carry a list, besides plain proxying. The known errors are those of factors from three of
+/// them, and do not apply to factors from one or two.
 const MIN_ANCHORS: usize = 3;
 
 /// The prices of a list as measured.
@@ -32,9 +32,9 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     .judged_as(list)
 }
 
-/// Returns the reason why costs of `list` cannot be carried by those of `here`: one of them has no costs in use. A saturated proxy
-/// handles more requests per wake-up, differently for each function, and the known errors are of costs in use. None if both have
-/// them.
+/// Returns the reason why costs of `list` cannot be carried with those of `here`: one of them has no costs in use. A saturated proxy
+/// handles more requests per wake-up, differently for each function, and the known errors are those of costs in use. None if both have
+/// costs in use.
 pub fn not_in_use(list: &StudyResult, here: &StudyResult) -> Option<String> {
     let is_in_use =
         |result: &&StudyResult| result.plan.cpu_load().is_some_and(|load| load.loop_ == Loop::Open);
@@ -52,7 +52,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     let factor = factor(&anchors)?;
     let lacking = lacking(&anchors);
     let error = known_errors(known);
-    // Findings are about arms, and both studies have these.
+    // Findings name arms, and both studies have arms of the same names.
     let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) }
         .judged(list.verdict.max(here.verdict), Vec::new());
     for price in &mut result.prices {
@@ -73,13 +73,13 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
         error,
     });
     if result.halts_differently() {
-        // No error is known for that.
+        // No errors are known for this case.
         result.verdict = result.verdict.max(Verdict::Caution);
     }
     Some(result)
 }
 
-/// Returns the reason why these anchors carry no price; None if they do.
+/// Returns the reason why these anchors cannot carry prices; None if they can.
 fn lacking(anchors: &[Anchor]) -> Option<String> {
     if !anchors.iter().any(|anchor| anchor.name == PLAIN) {
         return Some(format!("{PLAIN} is not known on both machines"));
@@ -120,7 +120,7 @@ fn priced(result: &StudyResult) -> PricedMachine {
     }
 }
 
-/// Prices in descending order: by the price here if there is one, otherwise by that of the list. Those without any are last.
+/// Prices in descending order: by the price here if there is one, otherwise by the price on the list. Functions without a price are last.
 fn sorted(mut prices: Vec<Price>) -> Vec<Price> {
     let key = |price: &Price| price.here_us.or(price.listed_us).map_or(f64::NEG_INFINITY, |us| us.estimate);
     prices.sort_by(|a, b| key(b).total_cmp(&key(a)));

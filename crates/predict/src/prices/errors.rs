@@ -1,14 +1,12 @@
 //! Errors of carried prices, from machines on which all costs were measured.
 //!
-//! For each known machine, costs are carried to it from each of the others by its own anchors. The costs measured there of functions
-//! other than the anchors are not used for that, and are compared with the carried prices. Other lists of the same machine are left
-//! out.
+//! For each known machine, costs are carried to it from each of the other machines, with the anchors measured on it. The carried prices are
+//! then compared with its measured costs of the other functions, which were not used. Other lists of the same machine are left out.
 //!
 //! **Intervals.** Given `n` observed errors, the next error is below the `k`-th smallest with probability `k / (n + 1)`, for any
-//! distribution (split conformal prediction; V. Vovk, A. Gammerman and G. Shafer, *Algorithmic Learning in a Random World*, 2005).
-//! A function with a large error on one machine has large errors on others too, so each function counts once, with its largest
-//! error. This is valid for other functions. The number of machines is small; for a machine unlike all of them, the interval is a
-//! guess.
+//! distribution (split conformal prediction; V. Vovk, A. Gammerman and G. Shafer, *Algorithmic Learning in a Random World*, 2005). A
+//! function with a large error on one machine has large errors on others too, so each function counts once, with its largest error. This is
+//! valid for other functions. The number of machines is small, so the interval is a guess for a machine unlike all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,11 +27,12 @@ struct Trial {
     log_error: f64,
 }
 
-/// The errors of prices carried to the machine of each of these lists from each of the other machines. None without any.
+/// The errors of prices carried to the machine of each of these lists from each of the other machines. None without such prices.
 pub fn known_errors(lists: &[List]) -> Option<CarryError> {
     let to = |truth| others(lists, truth).into_iter().flat_map(move |list| of_pair(list, truth));
     let trials: Vec<Trial> = lists.iter().flat_map(to).collect();
-    // Between two machines, the way back has the same error, and one function has large errors on all machines or on none.
+    // Carrying in the opposite direction between two machines has the same error, and a function has large errors on all machines or on
+    // none.
     let mut sizes: BTreeMap<&str, f64> = BTreeMap::new();
     for trial in &trials {
         let size = sizes.entry(&trial.id).or_default();
@@ -113,7 +112,7 @@ mod tests {
     #[test]
     fn the_next_error_is_below_the_bound_as_often_as_stated() {
         let mut random = SmallRng::seed_from_u64(7);
-        // Of any distribution: this one has a long tail.
+        // The rule holds for any distribution. This one has a long tail.
         let errors = LogNormal::new(0.0, 1.5).unwrap();
         for count in [5, 12, 39] {
             let mut held = 0;

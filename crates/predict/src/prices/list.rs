@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{ArmKind, CostMeasure, Interval, StudyResult};
 
-/// Largest relative uncertainty of a cost that prices are carried from, or compared with. Ratios of vaguer ones are mostly noise.
+/// Largest relative uncertainty of a cost that prices are carried from, or compared with. Ratios of less precise costs are mostly noise.
 pub(crate) const KNOWN_WITHIN: f64 = 0.3;
-/// Smallest cost that is carried, as a share of plain proxying on the list: the error of smaller ones is not known.
+/// Smallest cost that is carried, as a share of plain proxying on the list. The errors of smaller costs are not known.
 pub const CARRIED_FROM: f64 = 0.05;
 
 /// A cost with its uncertainty.
@@ -33,11 +33,11 @@ impl Cost {
 /// The costs of functions on one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
-    /// The name of a known machine; empty for a study. Lists of one machine say nothing about carrying to another.
+    /// The name of a known machine; empty for a study. Lists of the same machine show nothing about carrying to another machine.
     pub machine: String,
     /// CPU time of plain proxying per request, microseconds.
     pub plain_us: Option<f64>,
-    /// The same beside the cost of an arm, by its id, where it was measured under another load.
+    /// CPU time of plain proxying under the load of an arm, by the id of the arm, if that load differs.
     pub plain_beside_us: BTreeMap<String, f64>,
     /// Costs by arm id.
     pub costs: BTreeMap<String, Cost>,

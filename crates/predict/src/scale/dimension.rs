@@ -7,7 +7,8 @@ use hoptax_result::{ArmResult, Environment, LoadSpec, PlannedHop, PlannedSubject
 /// The properties of an arm under a load that are independent of its size.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kind {
-    /// Its id, where the size is a condition or belongs to the load. Arms with different proxies have free names.
+    /// Its id, if the size is a condition or belongs to the load. Arms with different proxies may have any names, so their ids do not
+    /// count.
     id: Option<String>,
     /// Its conditions.
     conditions: Option<String>,
@@ -39,7 +40,7 @@ impl Processors {
     }
 }
 
-/// The size of an arm under a closed loop, with its other properties; None if it has no such size.
+/// The size of an arm under a closed loop, and its other properties; None if it has no such size.
 pub(crate) fn size_and_kind(
     over: ScaleDimension,
     arm: &ArmResult,
@@ -47,7 +48,7 @@ pub(crate) fn size_and_kind(
     processors: Processors,
 ) -> Option<(u32, Kind)> {
     let (plain, requested) = without_condition(&arm.id, over.as_str());
-    // The other arms of its load change nothing for an arm.
+    // The other arms of a load do not matter for an arm.
     let (subject, load) = (arm.subject.clone(), LoadSpec { arms: Vec::new(), ..load.clone() });
     let is_named =
         !matches!(over, ScaleDimension::Workers | ScaleDimension::Processors | ScaleDimension::Clones);
@@ -60,7 +61,7 @@ pub(crate) fn size_and_kind(
     match over {
         ScaleDimension::Connections => {
             let size = requested.unwrap_or(load.connections).max(least_connections(arm));
-            // Loads of a study take their names from their connections, and fewer blocks at many.
+            // The name of a load may contain its number of connections, and a load with many connections may have fewer blocks.
             let load = LoadSpec { name: String::new(), connections: 0, blocks: 0, slice_s: 0.0, ..load };
             Some((size, kind(subject, load)))
         }
@@ -92,7 +93,7 @@ pub(crate) fn size_and_kind(
             Some((clones as u32, kind(Some(subject), load)))
         }
         ScaleDimension::RequestBytes | ScaleDimension::ResponseBytes => {
-            // The law begins at a size of 1.
+            // The law starts at a size of 1.
             Some((requested.filter(|size| *size > 0)?, kind(subject, load)))
         }
     }
@@ -110,7 +111,7 @@ const CONDITIONS: &str = " @ ";
 fn without_condition(id: &str, condition: &str) -> (String, Option<u32>) {
     let Some((name, conditions)) = id.rsplit_once(CONDITIONS) else { return (id.to_owned(), None) };
     let value = |stated: &str| {
-        // An arm without its function says so behind its conditions.
+        // The id of an arm without its function has a note after the conditions.
         let stated = stated.split(' ').next()?;
         stated.strip_prefix(condition)?.strip_prefix('=')?.parse().ok()
     };
@@ -120,7 +121,7 @@ fn without_condition(id: &str, condition: &str) -> (String, Option<u32>) {
     (id, number)
 }
 
-/// The connections that a function needs at least, which its baseline states.
+/// The minimum number of connections that a function needs, as its baseline states it.
 fn least_connections(arm: &ArmResult) -> u32 {
     let stated = |id: &String| {
         let (_, set) = id.strip_prefix("baseline{")?.split_once("connections=")?;

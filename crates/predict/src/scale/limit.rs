@@ -1,16 +1,16 @@
-//! Limits of the rate of a point other than the proxies. A point with such a limit looks like contention of the proxies, so it is left out.
+//! Limits other than the proxies on the rate of a point. A point with such a limit looks like contention of the proxies, so it is left out.
 
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{Finding, Measure, Place, ScaleDimension, StudyResult, percent};
 
 use crate::scale::series::Planned;
 
-/// The check of callers in another language, which limit rates with a warning alone.
+/// The check of callers in another language. Such callers limit rates, although the check only warns.
 const CALLERS: &str = "callers-limit";
 
-/// Returns the reason why the rate of a point tells nothing about its proxies; None if it does.
+/// Returns the reason why the rate of a point shows nothing about its proxies; None if it does.
 ///
-/// A generator that is nearly as busy as its core limits the rate only if the proxies had time left.
+/// A generator that nearly fills its core limits the rate only if the proxies had time left.
 pub(crate) fn reason(
     study: &StudyResult,
     over: ScaleDimension,
@@ -56,7 +56,7 @@ pub(crate) fn reason(
             percent(share, 0)
         ));
     }
-    // Few connections are a size like any other. Elsewhere, their number is no property of the size.
+    // In a series over connections, a small number of connections is a size like any other. In other series, it limits the rate.
     (over != ScaleDimension::Connections && busy.is_some())
         .then(|| format!("{proxies}, so its {} connections limited the rate", point.load.connections))
 }

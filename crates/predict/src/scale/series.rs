@@ -63,7 +63,7 @@ impl Series<'_> {
     }
 }
 
-/// All series of a study with at least two sizes. The A/A arm is in none: its arm is measured already.
+/// All series of a study with at least two sizes. The A/A arm is left out, because it repeats another arm.
 pub(crate) fn all(study: &StudyResult, over: ScaleDimension) -> Vec<Series<'_>> {
     let processors = Processors::new(&study.environment);
     let closed: Vec<&LoadSpec> = study.plan.loads.iter().filter(|load| load.loop_ == Loop::Closed).collect();

@@ -39,7 +39,7 @@ fn connections() -> StudyResult {
     capped(f64::INFINITY)
 }
 
-/// Sets the measurements of the slices of a load, beside the rate.
+/// Sets the measurements of the slices of a load, except the rate.
 fn set(study: &mut StudyResult, load: &str, proxy: f64, generator: f64) {
     for arm in &mut study.arms {
         arm.loads
@@ -89,7 +89,7 @@ fn points_that_the_generator_limits_are_left_out_and_named() {
     let mut study = capped(4_500.0);
     let limited: Vec<u32> = SIZES.into_iter().filter(|size| law(*size) > 4_500.0).collect();
     assert_eq!(limited, [16, 32]);
-    // Without the evidence, the limit is taken for that of the proxies.
+    // Without the evidence, the limit is mistaken for that of the proxies.
     let misled = fit(&study);
     assert!(!covers(&misled), "{misled:?}");
     for size in &limited {

@@ -1,4 +1,4 @@
-//! Arms of a result as sources of a prediction: plain proxies, single functions, and the requests that they were measured with.
+//! Finds the arms of a result that a prediction uses: plain proxies, single functions, and the requests that they were measured with.
 
 use hoptax_result::{ArmKind, ArmResult, PlannedFunction, PlannedHop, StudyResult};
 
@@ -17,7 +17,7 @@ pub(crate) fn hops(arm: &ArmResult) -> Option<&[PlannedHop]> {
             && hop.processors.is_none()
             && hop.functions.iter().all(|function| !function.unloaded)
     };
-    // Clones of a proxy are hops too, but a request passes one of them.
+    // Clones of a proxy are hops too, but a request passes only one of them.
     let is_chain = subject.hops.len() < 2 || subject.upstreams < 2;
     let is_known = !subject.hops.is_empty()
         && is_chain
@@ -51,8 +51,8 @@ pub(crate) fn plain_chain(arm: &ArmResult) -> Option<usize> {
     (hops.len() > 1 && are_plain).then_some(hops.len())
 }
 
-/// The requests that a plain proxy was measured with. None for an arm that is no plain proxy, or that has other conditions
-/// than protocol and sizes.
+/// The requests that a plain proxy was measured with. None for an arm that is not a plain proxy, or that has conditions other than protocol
+/// and sizes.
 pub(crate) fn plain_traffic(arm: &ArmResult) -> Option<Traffic> {
     let [hop] = hops(arm)? else { return None };
     let subject = arm.subject.as_ref()?;
@@ -87,7 +87,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) is_same_traffic: bool,
 }
 
-/// The arms with a function alone, under the protocol of `traffic`: first those compared with a plain proxy under the same requests, then
+/// The arms with only this function, under the protocol of `traffic`: first those compared with a plain proxy under the same requests, then
 /// the others.
 pub(crate) fn alone<'a>(
     study: &'a StudyResult,
@@ -120,7 +120,7 @@ pub(crate) fn plain<'a>(study: &'a StudyResult, traffic: &Traffic) -> Vec<Candid
     same_first(study.arms.iter().filter_map(of_protocol).collect())
 }
 
-/// Sorts candidates with the same requests first, and keeps their order otherwise.
+/// Moves candidates with the same requests to the front. The order is otherwise unchanged.
 fn same_first(mut arms: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     arms.sort_by_key(|one| !one.is_same_traffic);
     arms

@@ -1,4 +1,4 @@
-//! Busy shares of proxies at a rate: on processors of their own, or on processors that they share.
+//! Busy shares of proxies at a rate, on their own processors or on shared ones.
 
 use std::collections::BTreeSet;
 
@@ -7,39 +7,39 @@ use crate::size::proxy::{FunctionOf, Proxy};
 use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
 
-/// Halvings of the interval that a busy share is in: enough for all digits of a CPU time that people read.
+/// Bisection steps for a busy share: enough for all digits that results show.
 const HALVINGS: u32 = 50;
 
-/// Nobody asks for so many times the workers or processors that there are.
+/// Upper limit of a busy share, far above any realistic one.
 const MOST: f64 = 1e9;
 
 /// The processors that proxies run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processors {
-    /// Each worker has one of its own.
+    /// Each worker has its own processor.
     Own,
     /// All proxies together have this many.
     Shared(u32),
 }
 
-/// Processors of proxies, and the cost of the proxies to each other there.
+/// The processors of proxies, and the CPU cost of sharing them.
 pub(crate) struct Placement<'a> {
     pub(crate) processors: Processors,
-    /// CPU cost to each other of proxies that share processors; none if no result states it, or if they share none.
+    /// CPU cost of sharing processors; none if no result states it, or if the proxies share none.
     pub(crate) sharing: Option<Sharing<'a>>,
 }
 
 /// Proxies, and where they run.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed<'p, 'a> {
-    /// The proxies, in the order in which others number them.
+    /// The proxies. Their order defines their numbers.
     pub(crate) proxies: &'p [Proxy<'a>],
     /// The processors that they run on.
     pub(crate) placement: &'p Placement<'a>,
 }
 
 impl Placed<'_, '_> {
-    /// Returns the busy share of each of them at `rate` requests per second to the entry of the graph.
+    /// Returns the busy share of each proxy at `rate` requests per second to the entry of the graph.
     pub(crate) fn busy(self, rate: f64) -> Vec<Busy> {
         self.placement.busy(self.proxies, rate, None)
     }
@@ -52,12 +52,12 @@ pub(crate) struct Busy {
     pub(crate) own: f64,
     /// The share of the time of its processors that all proxies on them use, above 1 if they have too few.
     pub(crate) processors: f64,
-    /// The part of that which it uses itself: 1 on processors of its own.
+    /// The part of `processors` that the proxy itself uses: 1 on its own processors.
     pub(crate) part: f64,
 }
 
 impl Busy {
-    /// On processors of its own.
+    /// The busy share of a proxy on its own processors.
     pub(crate) fn alone(own: f64) -> Self {
         Self { own, processors: own, part: 1.0 }
     }
@@ -67,13 +67,11 @@ impl Busy {
 pub(crate) type Without<'a> = Option<(usize, FunctionOf<'a>)>;
 
 impl<'a> Placement<'a> {
-    /// Returns the busy share of each of `proxies` at `rate` requests per second to the entry, without one function of one of them if one
-    /// is given.
+    /// Returns the busy share of each of `proxies` at `rate` requests per second to the entry, without the function in `without`, if any.
     ///
-    /// **Method.** The busy share `b` of a proxy is that at which CPU time per request and rate agree: `b = cores(b) / workers`, found by
-    /// bisection. On shared processors, this is done for each busy share of the processors, and that at which it agrees with the sum
-    /// of all proxies is found in the same way. There is one where CPU time per request falls while proxies get busier. Busy shares
-    /// are computed from estimates: their own errors are neglected.
+    /// **Method.** The busy share `b` of a proxy solves `b = cores(b) / workers`, by bisection. On shared processors, this is solved for a
+    /// given busy share of the processors, and an outer bisection finds the busy share that equals the sum over all proxies. A solution
+    /// exists if CPU time per request falls as proxies get busier. Busy shares are computed from estimates; their own errors are neglected.
     pub(crate) fn busy(&self, proxies: &[Proxy<'a>], rate: f64, without: Without<'a>) -> Vec<Busy> {
         match self.processors {
             Processors::Own => {
@@ -90,7 +88,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// The same of one proxy, by its number.
+    /// Returns the busy share of one proxy, by its number.
     pub(crate) fn busy_of(
         &self,
         proxies: &[Proxy<'a>],
@@ -107,7 +105,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// A proxy with processors of its own.
+    /// The busy share of a proxy with its own processors.
     fn alone(&self, proxy: &Proxy<'a>, rate: f64, without: Option<FunctionOf<'a>>) -> Busy {
         Busy::alone(agreed(|own| self.workers(proxy, rate, Busy::alone(own), without)))
     }
@@ -143,13 +141,13 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// The indexes of the results that anything about these proxies was learned from.
+    /// The indexes of the results from which anything about these proxies was learned.
     pub(crate) fn sources(&self, proxies: &[Proxy<'_>]) -> BTreeSet<usize> {
         let sharing = self.sharing.iter().map(|sharing| sharing.plain.source);
         proxies.iter().flat_map(Proxy::sources).chain(sharing).collect()
     }
 
-    /// The cores that a proxy uses while it is this busy, without one function if one is given.
+    /// The cores that a proxy uses at this busy share, without the function `without`, if any.
     pub(crate) fn cores<'p>(
         &'p self,
         proxy: &'p Proxy<'a>,
@@ -165,7 +163,7 @@ impl<'a> Placement<'a> {
         cores
     }
 
-    /// The workers that a proxy keeps busy, as a share of those that it has.
+    /// The workers that a proxy keeps busy, as a share of its workers.
     fn workers(&self, proxy: &Proxy<'a>, rate: f64, busy: Busy, without: Option<FunctionOf<'a>>) -> f64 {
         self.cores(proxy, rate, busy, without).estimate() / f64::from(proxy.service.workers)
     }
@@ -176,7 +174,7 @@ pub(crate) fn left_out(without: Without<'_>, number: usize) -> Option<FunctionOf
     without.filter(|(of, _)| *of == number).map(|(_, function)| function)
 }
 
-/// The share of the time of so many processors that a proxy uses.
+/// The share of the time of `count` processors that a proxy uses.
 fn of_processors(proxy: &Proxy<'_>, own: f64, count: u32) -> f64 {
     own * f64::from(proxy.service.workers) / f64::from(count)
 }

@@ -34,15 +34,15 @@ pub enum NoCheck {
     NoComposition(String),
 }
 
-/// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function, from the
-/// plain proxies, and from the shortest chain of plain proxies with each kind of request, at the rate that it was measured at under
-/// each load. These chains state the cost of proxies to each other, and are not predicted themselves.
+/// Predicts each composition of `study`, an arm with several functions or several proxies, at the rates at which it was measured. The
+/// prediction uses the arms with one function, the plain proxies, and the shortest chain of plain proxies with each kind of request. These
+/// chains show the CPU cost of sharing processors, and are not predicted themselves.
 ///
-/// **Method.** Predicted as by [`crate::size::size_on()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy
-/// that the composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of
-/// the baseline and the speed of the machine are in it once ([`Sum::interval`]). Response times are predicted at the busy share of all
-/// proxies of the composition, which share their processors. Without a chain of plain proxies, what they cost each other is missing,
-/// and the composition is marked as extrapolated.
+/// **Method.** The prediction is that of [`crate::size::size_on()`], for a chain of proxies with a worker for each processor. The
+/// measurement is the sum of the plain proxy that the composition is compared with and the cost of the composition. The difference is
+/// computed within rounds, so that the error of the baseline and the speed of the machine count once ([`Sum::interval`]). Response times
+/// are predicted at the busy share of all proxies of the composition, which share their processors. Without a chain of plain proxies, the
+/// CPU cost of sharing is missing, and the composition is marked as extrapolated.
 ///
 /// # Errors
 /// If the study has no rounds or no composition.
@@ -135,7 +135,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     Ok(SizeCheckResult::new((), body).judged_as(study))
 }
 
-/// Parts of a composition: the plain proxy and the requests that it is compared under, and its proxies.
+/// Parts of a composition: the plain proxy that it is compared with, the requests, and its proxies.
 struct Parts<'a> {
     plain: &'a ArmResult,
     traffic: Traffic,
@@ -216,7 +216,7 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
     ))
 }
 
-/// The prediction beside the measurement under one load, and the rate that it was measured at, requests per second.
+/// The prediction and the measurement under one load, and the rate of the measurement, requests per second.
 ///
 /// # Errors
 /// The number that is missing.
@@ -238,8 +238,8 @@ fn checked<'a>(
     measured.add(1.0, &composition);
     let of_load = arm.under(load).ok_or("it was not measured")?;
     let busy = of_load.proxy_busy_share.ok_or("how busy it was is not known")?;
-    // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of the measurement
-    // should not move the prediction too.
+    // The rate may be withheld even if CPU times are not. It could be derived from the measured CPU time, but the error of the measurement
+    // should not affect the prediction too.
     let rate = of_load.rate.map(|rate| rate.estimate).or(of_load.planned_rate);
     let rate = rate.unwrap_or(busy * source.processors(arm) * 1e6 / measured.estimate());
     let mut predicted = Sum::default();

@@ -19,8 +19,8 @@ pub(crate) struct ChainTimes {
     sharing: Option<FlowTimes>,
 }
 
-/// Learns the parts of the response time of a chain of proxies. The proxies share their processors, so they are one queue: their
-/// quantiles add up like those of the functions of one proxy ([`Formula`]).
+/// Learns the parts of the response time of a chain of proxies. The proxies share their processors and so form one queue: their quantiles
+/// add up like those of the functions of one proxy ([`Formula`]).
 ///
 /// # Errors
 /// A sentence that names the response times that the study does not state.
@@ -41,7 +41,7 @@ pub(crate) fn chain_times(
         })?);
     }
     if let [_] = chain {
-        // No arm without a proxy is needed.
+        // A single proxy needs no arm without a proxy.
         let base = times.whole(&first.plain).ok_or_else(|| {
             format!(
                 "the response times of `{}` are withheld at every share of the capacity",
@@ -58,10 +58,10 @@ pub(crate) fn chain_times(
     Ok(ChainTimes { base: times.direct(&first.plain)?, added, sharing })
 }
 
-/// The prediction beside the measurement under one load, at `rate` requests per second.
+/// The prediction and the measurement under one load, at `rate` requests per second.
 ///
 /// # Errors
-/// The number that is missing, or too vague.
+/// The number that is missing, or whose interval is too wide.
 pub(crate) fn checked_response(
     times: &mut AllTimes<'_, '_>,
     arm: &ArmResult,
@@ -72,7 +72,7 @@ pub(crate) fn checked_response(
 ) -> Result<CheckedResponse, String> {
     let measured = times.formula(0, arm, load).ok_or("its response times are withheld")?;
     let of_each = placed.busy(rate);
-    // All of them run on the same processors.
+    // All proxies run on the same processors.
     let busy = of_each.first().map_or(0.0, |busy| busy.processors.min(1.0));
     let mut predicted = Formula::default();
     predicted.add_all(1.0, &parts.base.at(busy));
@@ -108,7 +108,8 @@ pub(crate) fn checked_response(
     let limits = Limits::default();
     let is_measured_vague =
         |at: usize| intervals.get(at).is_some_and(|measured| vague_level(measured, &limits).is_some());
-    // Against what was measured: an error that makes a prediction low would else withhold it, and one that makes it high would not.
+    // The width is judged relative to the measured time. Relative to the prediction, an error that makes it too low would withhold it, and
+    // an error that makes it too high would not.
     let is_vague = |from: usize| match intervals.get(from..from + 2) {
         Some([measured, predicted]) => {
             let around = measured.estimate - predicted.estimate;
@@ -141,7 +142,7 @@ pub(crate) fn checked_response(
     })
 }
 
-/// The errors of times that are not extrapolated; none without any.
+/// The errors of times that are not extrapolated; none without such times.
 pub(crate) fn errors(
     checked: &[CheckedResponse],
     time: impl Fn(&CheckedResponse) -> Option<CheckedTime>,

@@ -1,8 +1,8 @@
-//! Cost of a new connection to a proxy besides its requests, for plain proxies and for functions such as TLS.
+//! The cost of a new connection to a proxy, without its requests, for plain proxies and for functions such as TLS.
 //!
-//! A request of a closed loop whose connections end after *r* requests costs as much as one on a connection that is kept, and a part of the
-//! cost of a connection. That part is on straight lines over *1/r* between the closed loops that a study has: not quite the *r*-th part,
-//! because a busy proxy also reads fewer requests at once where some of them come with a connection. It is known at full load only.
+//! In a closed loop whose connections end after *r* requests, a request costs as much as on a connection that is kept, plus a part of the
+//! cost of a connection. This part is interpolated linearly over *1/r* between the closed loops of a study. It is not exactly one *r*-th,
+//! because a busy proxy reads fewer requests at once if some of them arrive with a new connection. It is known at full load only.
 
 use hoptax_result::ArmResult;
 use hoptax_stats::Weighted;
@@ -13,7 +13,7 @@ use crate::size::interpolation::weighted;
 use crate::size::learn::{Gap, Source};
 use crate::size::sum::{Measured, Sum};
 
-/// The loads that measure it, as in a study file.
+/// The loads that measure the cost of a connection, as in a study file.
 const LOADS: &str =
     "loads `{name: kept, loop: closed}` and `{name: new, loop: closed, requests_per_connection: 1}`";
 
@@ -22,29 +22,29 @@ const LOADS: &str =
 pub(crate) struct OfConnection<'a> {
     /// A weighted sum of measured CPU times.
     terms: Vec<Weighted<Measured>>,
-    /// The index of the result that states it.
+    /// The index of the result that states this CPU time.
     pub(crate) source: usize,
     /// The arm that it was measured on.
     pub(crate) arm: &'a ArmResult,
-    /// True if it was measured with the requests that it was asked for.
+    /// True if the measurement had exactly the requested kind of requests.
     pub(crate) is_same_traffic: bool,
 }
 
-/// The new connections of requests of one kind.
+/// The new connections that requests of one kind cause.
 #[derive(Debug)]
 pub(crate) struct Connections<'a> {
-    /// For each request.
+    /// New connections for each request.
     pub(crate) per_request: f64,
     pub(crate) plain: OfConnection<'a>,
-    /// The functions that the results state a cost of connections for, with the cost that each adds.
+    /// The functions whose cost of connections is in the results, with the cost that each adds.
     pub(crate) functions: Vec<(&'a Called, OfConnection<'a>)>,
-    /// The functions that no result states it for.
+    /// The functions whose cost of connections is in no result.
     pub(crate) unknown: Vec<&'a str>,
 }
 
 impl<'a> OfConnection<'a> {
-    /// From the CPU times per request under each load of the first of these arms whose numbers count; none if the result has no such
-    /// loads, or if no numbers count.
+    /// Computed from the CPU times per request of the first of these arms whose numbers count; none if the result has no such loads, or if
+    /// no numbers count.
     fn of_first(
         arms: Vec<Candidate<'a>>,
         source: &Source<'a>,
@@ -57,9 +57,9 @@ impl<'a> OfConnection<'a> {
         })
     }
 
-    /// From the CPU time per request under a load; none if the result has no such loads, or if the numbers do not count.
+    /// Computed from the CPU time per request under each load; none if the result has no such loads, or if the numbers do not count.
     ///
-    /// With fewer requests than in all of them, a connection costs as much as with the fewest.
+    /// A connection with fewer requests than any measured one costs as much as the measured one with the fewest.
     fn terms(
         source: &Source<'_>,
         requests: u32,
@@ -81,7 +81,7 @@ impl<'a> OfConnection<'a> {
         Some(part.chain([Weighted::new(-1.0 / wanted, kept)]).collect())
     }
 
-    /// Adds the CPU time of so many connections.
+    /// Adds the CPU time of this many connections.
     pub(crate) fn add<'b>(&'b self, sum: &mut Sum<'b>, connections: f64) {
         self.terms.iter().for_each(|term| sum.add(connections * term.weight, &term.value));
     }
@@ -114,13 +114,13 @@ impl<'a> Connections<'a> {
         Some(Self { per_request: 1.0 / f64::from(requests), plain: plain?, functions: known, unknown })
     }
 
-    /// The indexes of the results that state it.
+    /// The indexes of the results that state these costs.
     pub(crate) fn sources(&self) -> impl Iterator<Item = usize> {
         let functions = self.functions.iter().map(|(_, one)| one.source);
         std::iter::once(self.plain.source).chain(functions)
     }
 
-    /// Adds the CPU time of the connections of so many requests, with that of the functions that are kept.
+    /// Adds the CPU time of the connections of this many requests, with the functions for which `is_kept` is true.
     pub(crate) fn add<'b>(&'b self, sum: &mut Sum<'b>, requests: f64, is_kept: impl Fn(&Called) -> bool) {
         let connections = requests * self.per_request;
         self.plain.add(sum, connections);
@@ -135,13 +135,13 @@ fn preferred<'a>(found: impl Iterator<Item = OfConnection<'a>>) -> Option<OfConn
     found.min_by_key(|one| !one.is_same_traffic)
 }
 
-/// A connection to a plain proxy: with the same requests, or else with any of the same protocol.
+/// A connection to a plain proxy: measured with the same requests, or else with any requests of the same protocol.
 fn of_plain<'a>(source: &Source<'a>, requests: u32, traffic: &Traffic) -> Option<OfConnection<'a>> {
     let arms = plain(source.result, traffic);
     OfConnection::of_first(arms, source, requests, |arm, load| source.level(arm, load))
 }
 
-/// Returns the cost that a function adds to a connection: with the same requests, or else with any of the same protocol.
+/// Returns the cost that a function adds to a connection: measured with the same requests, or else with any requests of the same protocol.
 fn of_function<'a>(
     source: &Source<'a>,
     requests: u32,

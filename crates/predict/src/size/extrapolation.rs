@@ -38,7 +38,7 @@ pub(crate) fn extrapolations(
     found
 }
 
-/// Warnings where the cost of proxies that share processors to each other is not known.
+/// Warnings where the CPU cost of sharing processors is not known.
 fn shared_processors(
     proxies: &[Proxy<'_>],
     sized: &[SizedProxy],
@@ -98,7 +98,7 @@ fn too_few_workers(sized: &SizedProxy) -> Option<String> {
     })
 }
 
-/// A proxy that is less busy than any that was measured, or busier.
+/// A proxy that is less busy, or busier, than any measured proxy.
 fn outside_of_curves(proxy: &Proxy<'_>, sized: &SizedProxy) -> Option<String> {
     let busy = sized.busy_share.estimate.min(1.0);
     let name = &sized.service;
@@ -132,7 +132,7 @@ fn outside_of_curves(proxy: &Proxy<'_>, sized: &SizedProxy) -> Option<String> {
     })
 }
 
-/// The services whose proxies are such; none if there is no such proxy.
+/// The services whose proxies satisfy `are_such`; none if there is no such proxy.
 fn names(proxies: &[Proxy<'_>], are_such: impl Fn(&Proxy<'_>) -> bool) -> Option<String> {
     let names: Vec<&str> =
         proxies.iter().filter(|proxy| are_such(proxy)).map(|proxy| proxy.service.name.as_str()).collect();
@@ -165,7 +165,7 @@ fn composed(proxies: &[Proxy<'_>]) -> Option<String> {
     })
 }
 
-/// Requests whose bodies were not measured, but smaller and larger ones.
+/// Requests whose body size lies between measured sizes.
 fn between_sizes(proxy: &Proxy<'_>) -> Option<String> {
     let [low, high] = proxy.flows.iter().find_map(|flow| flow.plain.between)?;
     Some(format!(
@@ -175,7 +175,7 @@ fn between_sizes(proxy: &Proxy<'_>) -> Option<String> {
     ))
 }
 
-/// Returns sentences about new connections: the assumptions, and the costs that were measured with other requests.
+/// Sentences about new connections: the assumptions, and the costs that were measured with other requests.
 fn connections(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     let Some(connections) = proxy.flows.iter().find_map(|flow| flow.connections.as_ref()) else {
         return Vec::new();
@@ -233,7 +233,7 @@ fn functions(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     found
 }
 
-/// Results that are not sound, and results that differ in their machine or proxy.
+/// Results whose verdict is not sound, and results that differ in their machine or proxy.
 fn of_sources(proxies: &[Proxy<'_>], placement: &Placement<'_>, sources: &[Source<'_>]) -> Vec<String> {
     let used = placement.sources(proxies);
     let results = || used.iter().filter_map(|number| sources.get(*number)).map(|source| source.result);

@@ -1,4 +1,4 @@
-//! Flows: how many requests of which kind each proxy of a graph handles.
+//! Flows: the number of requests of each kind that each proxy of a graph handles.
 
 use hoptax_result::SizeSide;
 
@@ -22,7 +22,7 @@ fn requests(graph: &Graph) -> Vec<f64> {
     if let Some(entry) = requests.first_mut() {
         *entry = 1.0;
     }
-    // A service is after all that call it, so its number is complete when its turn comes.
+    // A service comes after all services that call it, so its number is complete when it is reached.
     for (index, service) in graph.services.iter().enumerate() {
         let own = requests.get(index).copied().unwrap_or_default();
         for call in &service.calls {
@@ -34,8 +34,8 @@ fn requests(graph: &Graph) -> Vec<f64> {
     requests
 }
 
-/// Calls that a request to the entry leads to on average, with itself. A call that only some requests make is drawn for each of them, so
-/// it counts as one where its factor is below 1.
+/// Average number of calls that a request to the entry causes, including itself. A call that only some requests make is drawn for every
+/// request, so it counts as one if its factor is below 1.
 pub(crate) fn calls(graph: &Graph) -> f64 {
     let of_services = graph.services.iter().zip(requests(graph)).map(|(service, per_request)| {
         per_request * service.calls.iter().map(|call| call.factor.max(1.0)).sum::<f64>()
@@ -49,8 +49,8 @@ pub(crate) fn flows(graph: &Graph) -> Vec<(&Service, Vec<Flow<'_>>)> {
     with_proxy.map(|(service, per_request)| (service, of_proxy(graph, service, per_request))).collect()
 }
 
-/// The indexes in its file of the services of a graph, each after all that call it, with the requests that the proxy of each handles for
-/// each request to the entry: 0 without a proxy.
+/// The services of a graph by their indexes in the file, each after all services that call it, with the number of requests that its proxy
+/// handles for each request to the entry: 0 without a proxy.
 pub fn requests_by_proxy(graph: &Graph) -> Vec<(usize, f64)> {
     let handled = |(service, per_request): (&Service, f64)| {
         let flows = if service.has_proxy { of_proxy(graph, service, per_request) } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! A graph of services, which is read from a graph file: its names are resolved, and its services in the order of their calls.
+//! A graph of services, read from a graph file: names are resolved, and services are in the order of their calls.
 
 mod file;
 
@@ -19,7 +19,7 @@ pub use file::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSection
 pub struct Graph {
     /// Its name.
     pub name: String,
-    /// Its services, each after all that call it, with the place in the file.
+    /// Its services, each after all services that call it.
     pub(crate) services: Vec<Service>,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct Service {
 /// A call from one service to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Call {
-    /// The service that is called: its index in [`Graph::services`], or before that in the file.
+    /// The service that is called: its index in [`Graph::services`], or in the file while the graph is being read.
     pub(crate) service: usize,
     /// Calls for each request to the caller.
     pub(crate) factor: f64,
-    /// Calls with the same step are made at the same time.
+    /// Calls with the same step are concurrent.
     pub(crate) step: usize,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Requests of this protocol, with the sizes that a study uses where none is stated.
+    /// Requests of this protocol. Missing sizes become the defaults of a study.
     pub(crate) fn new(protocol: &str, request_bytes: Option<u64>, response_bytes: Option<u64>) -> Self {
         let usual_request = if protocol == Protocol::Grpc.as_str() { USUAL_BYTES } else { 0 };
         Self {
@@ -75,7 +75,7 @@ impl Traffic {
 }
 
 impl Graph {
-    /// The functions of its proxies, as in the file; those of several proxies several times.
+    /// The functions of its proxies, as in the file, once for each proxy that has them.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         let all = self.services.iter();
         let called = all.flat_map(|service| service.inbound.iter().chain(service.outbound.iter().flatten()));
@@ -95,8 +95,8 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// Returns true if a result measured this function. A knob that the result does not know was added later, and its default leaves the
-    /// function as it was.
+    /// Returns true if a result measured this function. A knob that is unknown to the result was added later, and its default leaves the
+    /// function unchanged.
     pub(crate) fn is(&self, measured: &PlannedFunction) -> bool {
         let is_alike = |(name, value): (&String, &String)| match measured.knobs.get(name) {
             Some(other) => other == value,
@@ -114,7 +114,7 @@ pub static GRAPH_FILE: LazyLock<Format<GraphFile>> = LazyLock::new(Format::new);
 /// Reads a graph file. `name` is the file name in problems.
 ///
 /// # Errors
-/// All problems of the file: those with its structure, or, if it has none, those with its names and calls.
+/// All problems of the file: those of its structure, or else those of its names and calls.
 pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<Graph, Problems> {
     let (file, positions) = GRAPH_FILE.read(name, text)?;
     let mut resolving = Resolving { file: &file, positions: &positions, problems: Vec::new() };

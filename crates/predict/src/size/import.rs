@@ -18,7 +18,7 @@ use crate::size::graph::{CallStep, GraphFile, ServiceSection};
 pub struct Imported {
     /// The graph.
     pub graph: GraphFile,
-    /// Assumptions, and settings that a graph cannot express, a sentence each.
+    /// Assumptions, and settings that a graph cannot express, each in a sentence.
     pub notes: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ fn flow(value: &Value) -> String {
         }
         Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::String(text) if is_plain(text) => text.clone(),
-        // Without decimals, `2` instead of `2.0`.
+        // Whole numbers without decimals: `2` instead of `2.0`.
         other => other
             .as_f64()
             .filter(|number| number.fract().abs() <= 0.0)
@@ -58,7 +58,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Returns true if a string needs no quotes: it begins with a letter, and is no number and none of YAML's words.
+/// Returns true if a string needs no quotes: it begins with a letter, and is neither a number nor a reserved word of YAML.
 fn is_plain(text: &str) -> bool {
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -67,7 +67,7 @@ fn is_plain(text: &str) -> bool {
         && text.parse::<f64>().is_err()
 }
 
-/// The entries of a mapping; none of anything else.
+/// The entries of a mapping; empty for any other node.
 fn entries(node: &Placed) -> impl Iterator<Item = (&str, &Placed)> {
     let entries = match &node.value {
         Node::Mapping(entries) => entries.as_slice(),
@@ -86,7 +86,7 @@ fn at<'a>(node: &'a Placed, path: &[&str]) -> Option<&'a Placed> {
     path.iter().try_fold(node, |node, key| field(node, key))
 }
 
-/// The items of a list; none of anything else.
+/// The items of a list; empty for any other node.
 fn items(node: &Placed) -> &[Placed] {
     match &node.value {
         Node::Sequence(items) => items,
@@ -115,7 +115,7 @@ fn count(node: &Placed) -> Option<u32> {
     number(node).filter(|number| *number >= 1.0 && *number <= 1e6 && number.fract() == 0.0).map(|n| n as u32)
 }
 
-/// A problem with a node. If its value is one of a template, that is the problem.
+/// A problem with a node. If the value is an unrendered template, the problem says so instead.
 fn problem_at(node: &Placed, message: String) -> Problem {
     let (line, column) = (node.referenced.line(), node.referenced.column());
     let of_template = match &node.value {
@@ -125,7 +125,7 @@ fn problem_at(node: &Placed, message: String) -> Problem {
     of_template.unwrap_or(Problem { line, column, message })
 }
 
-/// The names of services each of which calls the next, and the last the first; none if there are no such.
+/// The names of services that call each other in a cycle; none if there is no cycle.
 fn cycle(services: &[ServiceSection]) -> Option<Vec<&str>> {
     let places: BTreeMap<&str, usize> =
         services.iter().enumerate().map(|(place, service)| (service.name.as_str(), place)).collect();
@@ -140,7 +140,7 @@ fn cycle(services: &[ServiceSection]) -> Option<Vec<&str>> {
             callers[*called].push(caller);
         }
     }
-    // A service that calls only services that end, ends.
+    // A service is not part of a cycle if it calls only services that are not.
     let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();
     let mut ended: Vec<usize> = (0..services.len()).filter(|place| open[*place] == 0).collect();
     while let Some(place) = ended.pop() {

@@ -1,9 +1,9 @@
-//! Numbers between measured ones.
+//! Linear interpolation between measured numbers.
 
 use hoptax_stats::Weighted;
 
-/// The points that a number at `at` is a weighted sum of: the nearest points on both sides, on a straight line between them, and
-/// outside of all points the first or last one alone. `points` ascend by `place`.
+/// The number at `at` as a weighted sum of points: the nearest points on both sides with linear weights, or the first or last point alone
+/// outside of all points. `points` ascend by `place`.
 pub(crate) fn weighted<T>(
     points: &[T],
     place: impl Fn(&T) -> f64,

@@ -7,14 +7,14 @@ const MIB: f64 = 1_048_576.0;
 
 /// Requests and limits for a proxy that uses these cores and this memory.
 ///
-/// The scheduler reserves the requested resources, so the requests are the upper ends of the intervals. A limit of CPU throttles a
-/// proxy in the middle of requests, so it is all that its workers can use.
+/// The scheduler reserves the requested resources, so the requests are the upper ends of the intervals. A CPU limit throttles a proxy in
+/// the middle of requests, so the limit is as much as its workers can use.
 pub(crate) fn resources(
     cores: &Interval,
     workers: u32,
     memory_bytes: Option<&Interval>,
 ) -> KubernetesResources {
-    // The smallest quantity of CPU is a thousandth.
+    // The smallest quantity of CPU is a thousandth of a core.
     let millicores = (1e3 * cores.high).ceil().max(1.0);
     KubernetesResources {
         cpu_request: format!("{millicores}m"),

@@ -1,4 +1,4 @@
-//! Time that the proxies of a graph add to the response time of a request: simulated along its calls.
+//! The time that the proxies of a graph add to the response time of a request, from a simulation of its calls.
 
 use hoptax_result::{AddedTime, ProxyLatency, SizeLatency};
 use hoptax_stats::Weighted;
@@ -13,30 +13,30 @@ use crate::size::times::{AllTimes, LeftOut, TAIL, Table, mean};
 use crate::size::vague::withhold_vague;
 use crate::size::walk::requests_to_simulate;
 
-/// Numbers of all proxies together, and of each: mean and tail, and of each also its part of the slowest way.
+/// Numbers of all proxies together come first: mean and tail. Each proxy also has its part of the slowest path.
 const OF_ALL: usize = 2;
 const OF_EACH: usize = 3;
 
-/// Added time at a rate, and warnings about times that are known only from other busy shares.
+/// Added time at a rate, and warnings about times that were measured only at other busy shares.
 pub(crate) struct Latency<'a> {
     pub(crate) size: SizeLatency,
     pub(crate) extrapolations: Vec<String>,
-    /// The time that each function adds; empty if the graph has too many.
+    /// The time that each function adds; empty if the graph has too many functions.
     pub(crate) saved: Vec<Saved<'a>>,
 }
 
 /// Returns the time that the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second.
 /// `placed` has the proxies of those services of the graph that have one, in the order of the graph.
 ///
-/// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
-/// slowest, steps follow each other. Each pass of a proxy takes a time drawn from the times that the proxy adds at its busy share,
-/// independently of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for
-/// the passes of those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The
-/// time added is the difference between the request and the same request without the times of proxies. Mean and quantile are those of
-/// many such requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
+/// **Method.** A request passes proxies and services along its calls. Concurrent calls of a step take as long as the slowest of them, and
+/// steps follow each other. Each pass of a proxy takes a time drawn from the times that the proxy adds at its busy share, independently of
+/// all other passes. If proxies share processors, concurrent calls reach them at the same time: each waits for the passes of the calls
+/// before it. A pass is assumed to use half of its CPU time on the way to the service, and half on the way back. The added time is the
+/// difference between the request and the same request without the times of proxies. Mean and quantile are those of many such requests,
+/// simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
 ///
-/// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`](hoptax_stats::jackknife)); the
-/// intervals of several results are combined as those of independent numbers.
+/// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out
+/// ([`jackknife`](hoptax_stats::jackknife)); the intervals of several results are combined as independent ones.
 ///
 /// # Errors
 /// The reason why there is no number.
@@ -127,7 +127,7 @@ pub(crate) fn tail(mut values: Vec<f64>) -> f64 {
     f64::midpoint(below.iter().copied().reduce(f64::max).unwrap_or(*at), *at)
 }
 
-/// The tail of distributions that are mixed with these weights.
+/// The tail of a mixture of distributions with these weights.
 fn tail_of_mixture<'a>(parts: impl Iterator<Item = Weighted<&'a Vec<f64>>>) -> f64 {
     let values_of =
         |part: Weighted<&'a Vec<f64>>| part.value.iter().map(move |value| Weighted::new(part.weight, *value));
@@ -172,8 +172,8 @@ mod tests {
     const RESPONSES: usize = 1_200;
     const CONFIDENCE: f64 = 0.95;
 
-    /// Response times in a round, us, at two significant digits: as exponential times after a least one, with a level of the round and
-    /// one of the process.
+    /// Response times in a round, us, at two significant digits: exponential times above a minimum, with random levels of the round and of
+    /// the process.
     fn round(
         (least, mean): (f64, f64),
         level: f64,
@@ -216,7 +216,7 @@ mod tests {
         [added(&plain), added(&function)]
     }
 
-    /// Two proxies of one study that are called at the same time, behind one of another study.
+    /// Two concurrently called proxies from one study, behind a proxy from another study.
     fn numbers_of_study(
         (rounds, responses): (usize, usize),
         random: &mut Xoshiro256PlusPlus,
@@ -247,7 +247,7 @@ services:
         (table, move |table, left_out| simulated(&graph.services, &at, table, left_out, requests))
     }
 
-    /// Returns for each number the share of studies whose interval covers the truth, which a study without end would find.
+    /// Returns for each number the share of studies whose interval covers the truth, which is the result of a study with very many rounds.
     fn coverage(studies: u32, true_rounds: usize) -> Vec<f64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(733);
         let (table, numbers) = numbers_of_study((true_rounds, 400), &mut random, 500 * true_rounds);
@@ -265,7 +265,7 @@ services:
         covered.iter().map(|covered| f64::from(*covered) / f64::from(studies)).collect()
     }
 
-    /// Few studies find only intervals that are far too narrow. `long` has the coverage.
+    /// A few studies can only detect intervals that are far too narrow. `long` tests the coverage.
     #[test]
     fn intervals_cover_the_truth_in_most_of_a_few_studies() {
         let shares = coverage(4, 200);
@@ -279,7 +279,7 @@ services:
         #[ignore = "takes minutes: run by `make test-long`"]
         fn intervals_cover_the_truth_as_often_as_they_state() {
             let shares = coverage(200, 2_000);
-            // Four standard errors of a share of 95 % in so many studies are 6.2 %.
+            // Four standard errors of a share of 95 % in this many studies are 6.2 %.
             assert!(shares.iter().all(|share| (0.885..=1.0).contains(share)), "{shares:?}");
             let mean = shares.iter().sum::<f64>() / shares.len() as f64;
             assert!((0.925..=0.985).contains(&mean), "{shares:?}");

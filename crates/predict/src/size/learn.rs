@@ -1,4 +1,5 @@
-//! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for the additions of functions.
+//! Learns from results the CPU time per request as a function of the busy share of the processors, for plain proxies and for added
+//! functions.
 
 use hoptax_judge::summary::CpuByRound;
 use hoptax_result::{ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
@@ -9,20 +10,20 @@ use crate::size::graph::{Called, Traffic};
 use crate::size::interpolation::weighted;
 use crate::size::sum::{Measured, Sum};
 
-/// A result, and the loads of it at which all arms are about equally busy: closed loops, and open loops at a share of the capacity.
+/// A result, and those of its loads under which all arms are about equally busy: closed loops, and open loops at a share of the capacity.
 pub(crate) struct Source<'a> {
     pub(crate) number: usize,
     pub(crate) result: &'a StudyResult,
     loads: Vec<LoadRounds<'a>>,
 }
 
-/// A load with the CPU times of its rounds; none if the result has none.
+/// A load with the CPU times of its rounds; none if the result has no rounds.
 struct LoadRounds<'a> {
     load: &'a LoadSpec,
     by_round: Option<CpuByRound<'a>>,
 }
 
-/// A CPU time per request, us, over the busy share of the processors, ascending.
+/// CPU time per request, us, as a function of the busy share of the processors, ascending.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Curve(Vec<Point>);
 
@@ -33,11 +34,11 @@ struct Point {
     terms: Vec<Weighted<Measured>>,
 }
 
-/// A number that no result states.
+/// A number that is missing from all results.
 pub(crate) struct Gap {
     /// The number in words.
     pub(crate) number: String,
-    /// An arm of a study file that measures it.
+    /// An arm, as in a study file, that measures it.
     pub(crate) arm: String,
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct Plain<'a> {
     pub(crate) curve: Curve,
     pub(crate) source: usize,
     pub(crate) arm: &'a ArmResult,
-    /// The arms with smaller and larger bodies, if its CPU time lies between theirs; `arm` is the nearer one.
+    /// The arms with smaller and larger bodies, if the CPU time is interpolated between them; `arm` is the nearer one.
     pub(crate) between: Option<[&'a ArmResult; 2]>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct Priced<'a> {
     pub(crate) curve: Curve,
     pub(crate) source: usize,
     pub(crate) arm: &'a ArmResult,
-    /// True if it was measured with the requests that it was asked for.
+    /// True if the measurement had exactly the requested kind of requests.
     pub(crate) is_same_traffic: bool,
 }
 
@@ -85,8 +86,8 @@ impl<'a> Source<'a> {
         Some(Plain { curve, source: self.number, arm, between: None })
     }
 
-    /// A plain proxy whose requests have bodies between those of two that were measured, on a straight line over their size; none if
-    /// the result has none on one side.
+    /// A plain proxy whose body size lies between those of two measured plain proxies, interpolated linearly over the size; none if the
+    /// result lacks one side.
     pub(crate) fn plain_between(&self, traffic: &Traffic) -> Option<Plain<'a>> {
         let of_request = |traffic: &Traffic| BodySizes {
             varied_bytes: traffic.request_bytes,
@@ -99,7 +100,7 @@ impl<'a> Source<'a> {
         self.between(traffic, of_response).or_else(|| self.between(traffic, of_request))
     }
 
-    /// The same over one of two sizes, with the other as it is.
+    /// Interpolates over one of the two sizes, with the other unchanged.
     fn between(&self, traffic: &Traffic, sizes: impl Fn(&Traffic) -> BodySizes) -> Option<Plain<'a>> {
         let BodySizes { varied_bytes: wanted, other_bytes } = sizes(traffic);
         let mut measured: Vec<(u64, Plain<'a>)> = Vec::new();
@@ -119,7 +120,7 @@ impl<'a> Source<'a> {
         Some(Plain { curve, source: self.number, arm: nearer, between: Some([low.1.arm, high.1.arm]) })
     }
 
-    /// The CPU time of an arm under some of the loads; none if none of its numbers counts.
+    /// The CPU time of an arm under the loads for which `counts` is true; none if none of its numbers counts.
     fn levels(&self, arm: &ArmResult, counts: impl Fn(&str) -> bool) -> Option<Curve> {
         let point = |load| {
             Some(Point { busy: busy(arm, load)?, terms: vec![Weighted::new(1.0, self.level(arm, load)?)] })
@@ -143,7 +144,7 @@ impl<'a> Source<'a> {
         self.result.arms.iter().any(|arm| plain_traffic(arm).as_ref() == Some(traffic))
     }
 
-    /// Returns true if the result has an arm with this function alone and this protocol, even if its numbers do not count.
+    /// Returns true if the result has an arm with only this function and with this protocol, even if its numbers do not count.
     pub(crate) fn has_function(&self, called: &Called, traffic: &Traffic) -> bool {
         !alone(self.result, |function| called.is(function), traffic).is_empty()
     }
@@ -151,9 +152,10 @@ impl<'a> Source<'a> {
     /// Returns the CPU time that a function adds to a plain proxy under one load. The plain proxy comes with its CPU time under all open
     /// loops.
     ///
-    /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than
-    /// at capacity by another factor. So the difference that this makes for a plain proxy is added to the cost, from its curve. A
-    /// closed loop keeps both always busy. It is no point of that curve: above the busiest open loop, the curve is flat.
+    /// An open loop at a share of the capacity does not make both proxies equally busy: the capacity is measured only once, and below
+    /// capacity their requests become more expensive by different factors. So the cost is corrected by the difference that this makes for a
+    /// plain proxy, according to its curve. A closed loop keeps both proxies fully busy. It is not a point of that curve, which is flat
+    /// above the busiest open loop.
     fn added(&self, arm: &ArmResult, plain: &ArmResult, in_use: Option<&Curve>, load: &str) -> Option<Point> {
         let cost = self.cost(arm, load)?;
         let [own, of_plain] = [busy(arm, load)?, busy(plain, load)?];
@@ -175,7 +177,7 @@ impl<'a> Source<'a> {
         Some(self.measured(interval, self.by_round(load).and_then(|by_round| by_round.cost(&arm.id, other))))
     }
 
-    /// The CPU time of an arm under one load; none if that does not count.
+    /// The CPU time of an arm under one load; none if the number does not count.
     pub(crate) fn level(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
         let interval = arm.under(load)?.cpu_us_per_request?;
         Some(self.measured(interval, self.by_round(load).map(|by_round| by_round.level(&arm.id))))
@@ -202,7 +204,7 @@ impl<'a> Source<'a> {
         self.result.plan.loads.iter().any(|one| one.name == load && one.loop_ == Loop::Closed)
     }
 
-    /// The loads at which all arms are about equally busy, and whose connections are kept.
+    /// The loads under which all arms are about equally busy, and whose connections are kept.
     pub(crate) fn loads(&self) -> impl Iterator<Item = &'a str> {
         let kept = self.loads.iter().filter(|one| one.load.requests_per_connection.is_none());
         kept.map(|one| one.load.name.as_str())
@@ -245,7 +247,7 @@ impl Curve {
         (!points.is_empty()).then_some(Self(points))
     }
 
-    /// Returns at each busy share of either curve the number that is this share of the way from the first to the second.
+    /// Interpolates between two curves at each busy share of either: `share` is 0 for the first curve and 1 for the second.
     fn between(low: &Self, high: &Self, share: f64) -> Option<Self> {
         let point = |busy: f64| {
             let of = |curve: &Self, weight: f64| -> Vec<Weighted<Measured>> {
@@ -262,8 +264,8 @@ impl Curve {
         self.0.iter().map(|point| point.busy)
     }
 
-    /// The CPU time at this busy share: on a straight line between the nearest points, and that of the first or last point
-    /// outside of all.
+    /// The CPU time at this busy share: interpolated linearly between the nearest points, or that of the first or last point outside of all
+    /// points.
     pub(crate) fn at(&self, busy: f64) -> Sum<'_> {
         let mut sum = Sum::default();
         weighted(&self.0, |point| point.busy, busy)
@@ -275,9 +277,9 @@ impl Curve {
     }
 }
 
-/// The busy share of the proxies of an arm under a load, as a share of the capacity of their processors: in the same sense as the
-/// `b` that `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the
-/// time between readings of counters would make proxies look idle that were saturated in short slices.
+/// The busy share of the proxies of an arm under a load, as a share of the capacity of their processors. It has the same meaning as `b` in
+/// `b = cores(b) / workers`, so it refers to the time in which the load was offered. As a share of the time between readings of counters,
+/// proxies that were saturated in short slices would look partly idle.
 fn busy(arm: &ArmResult, load: &str) -> Option<f64> {
     arm.under(load)?.proxy_busy_share
 }

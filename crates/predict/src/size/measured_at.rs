@@ -1,14 +1,14 @@
-//! The busy shares that numbers were measured at.
+//! The busy shares at which numbers were measured.
 
-/// Excess over the measured busy shares that needs no warning: a closed loop reaches 95 to 99 % of a processor.
+/// Excess over the measured busy shares that needs no warning, since a closed loop reaches 95 to 99 % of a processor.
 pub(crate) const NEARLY: f64 = 0.05;
 
-/// The busy shares that all numbers of a proxy were measured at.
+/// The range of busy shares in which all numbers of a proxy were measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MeasuredAt {
     pub(crate) least: f64,
     pub(crate) most: f64,
-    /// The busy share of a number that was measured at one only.
+    /// The busy share of a number that was measured at a single busy share.
     pub(crate) only: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ impl MeasuredAt {
         }
     }
 
-    /// Returns true if a value at this busy share is extrapolated from other ones.
+    /// Returns true if a value at this busy share is extrapolated.
     pub(crate) fn is_beyond(&self, busy: f64) -> bool {
         self.only.is_some_and(|only| (busy - only).abs() > NEARLY)
             || busy < self.least - NEARLY

@@ -1,7 +1,7 @@
-//! The memory of a proxy: that of a plain one, of its functions, and of the connections, clusters and routes that it has.
+//! The memory of a proxy: a plain proxy, plus its functions, connections, clusters and routes.
 //!
-//! Memory grows by about the same for each item, so the memory of one item is the cost of the largest number that was measured, divided by
-//! that number.
+//! Each item adds about the same memory. So the memory of one item is the cost of the largest measured number of items, divided by that
+//! number.
 
 use hoptax_result::{ArmResult, Interval, RoundMeasure};
 
@@ -20,7 +20,7 @@ struct Each {
     source: usize,
 }
 
-/// Functions that add items of a kind: the name of one, the id of the function and its knob.
+/// Functions that add items of a kind: the name of an item, the id of the function, and the knob for their number.
 const OF_FUNCTIONS: [(&str, &str, &str); 2] =
     [("cluster", "configuration/clusters", "clusters"), ("route", "route/path", "routes")];
 
@@ -89,7 +89,7 @@ impl LearnedItems {
 fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
     let bytes = plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY_PER_CONNECTION)?;
     let source = sources.iter().find(|source| source.number == plain.source)?;
-    // Results without rounds do not say how many were opened.
+    // Results without rounds do not state how many connections were opened.
     let rounds = source.result.rounds.first();
     let opened = rounds
         .and_then(|round| round.arms.get(&plain.arm.id)?.opened)
@@ -102,7 +102,7 @@ fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
     })
 }
 
-/// Returns the memory that an item of a function adds, from the arm with most of them.
+/// Returns the memory that an item of a function adds, from the arm with the most items.
 fn per_item(source: &Source<'_>, id: &str, knob: &str) -> Option<Each> {
     let of = |arm: &ArmResult| {
         let function = single_function(arm).filter(|function| function.id == id)?;

@@ -1,4 +1,4 @@
-//! Price of the cores and the memory of proxies in a month.
+//! Monthly price of the cores and the memory of proxies.
 
 use hoptax_result::{Interval, ProxyMoney, SizeMoney, SizeResult, SizedProxy};
 
@@ -17,10 +17,10 @@ pub struct Prices {
     pub per_gib_hour: Option<f64>,
 }
 
-/// Returns the price of the proxies of a prediction in a month, if they always run at its rate. The price counts the cores and the
-/// memory that they use. None without a price.
+/// Returns the monthly price of the proxies of a prediction, if they always run at its rate. The price counts the cores and the memory that
+/// they use. None without a price.
 ///
-/// **Method.** The errors of CPU time and memory that are common to both are unknown, so the interval of a sum is the widest possible
+/// **Method.** The correlation between the errors of CPU time and memory is unknown, so the interval of a sum is the widest possible
 /// ([`Interval::sum_of_dependent`]).
 pub fn money(result: &SizeResult, prices: Prices) -> Option<SizeMoney> {
     let Prices { per_core_hour, per_gib_hour } = prices;

@@ -32,10 +32,10 @@ pub enum NoSize {
     Missing {
         /// The numbers that are missing, in words.
         missing: Vec<String>,
-        /// Arms of a study that measures it, as in a study file.
+        /// Arms that measure them, as in a study file.
         arms: Vec<String>,
     },
-    /// An interval is so wide that nothing can be divided by it.
+    /// An interval includes zero, so nothing can be divided by it.
     #[error(
         "the results do not show that the proxy of `{service}` uses any CPU time: its interval includes 0; measure with more rounds"
     )]
@@ -45,13 +45,13 @@ pub enum NoSize {
     },
 }
 
-/// Predicts the use of the proxies of `graph` at `rate` requests per second, which is above 0, from `results`. If several results
-/// state a number, that of the first one counts.
+/// Predicts the CPU time and memory of the proxies of `graph` at `rate` requests per second, which is above 0, from `results`. If several
+/// results state a number, the first one counts.
 ///
-/// **Method.** A request costs a proxy the CPU time of plain proxying with its protocol and sizes, and that which each
-/// function adds, both at the busy share of the proxy's workers, and its part of a new connection (`connections`). All numbers are
-/// weighted sums of measured ones. The time that proxies add to responses is simulated ([`latency()`]); it is left out, with the reason,
-/// if the results do not state response times, or if a request makes too many calls.
+/// **Method.** A request costs a proxy the CPU time of plain proxying with its protocol and sizes, plus that of each function, both at the
+/// busy share of the proxy's workers, plus its part of a new connection (`connections`). All numbers are weighted sums of measured ones.
+/// The time that proxies add to responses is simulated ([`latency()`]); it is left out, with the reason, if the results do not state
+/// response times, or if a request makes too many calls.
 ///
 /// # Errors
 /// If the results do not state the CPU time of a plain proxy or a function of the graph, or state it too imprecisely.
@@ -61,10 +61,10 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
 
 /// Like [`size()`], for proxies on these processors.
 ///
-/// **Method.** A request to one of several proxies on a processor waits while the processor works for any of them: it waits as long as at
-/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). The further cost of the
-/// proxies to each other is that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry gets. It is
-/// left out if no result has one. The bottleneck, and the savings from turning a function off, are those of each proxy by itself.
+/// **Method.** If several proxies share a processor, a request waits while the processor works for any of them, so it waits as long as at a
+/// single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). The CPU cost of sharing is
+/// that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry receives. It is left out if no
+/// result has such a chain. The bottleneck, and the savings from turning a function off, are computed for each proxy by itself.
 ///
 /// # Errors
 /// As [`size()`].
@@ -123,7 +123,7 @@ pub fn size_on(
         Err(reason) => (None, Some(reason)),
     };
     let sources = used(&sources, &proxies, &placement);
-    // Their findings are about arms of several studies.
+    // The findings of the sources are about arms of several studies, so only the verdict is kept.
     let verdict = sources.iter().map(|source| source.verdict).max().unwrap_or(Verdict::Sound);
     let memory: Option<Vec<Interval>> = sized.iter().map(|proxy| proxy.memory_bytes).collect();
     let body = SizeBody {
@@ -160,13 +160,13 @@ fn services(graph: &Graph) -> Vec<SizedService> {
     services.collect()
 }
 
-/// Latencies in the order of the proxies.
+/// Sorts latencies into the order of the file.
 fn in_order_of_file(mut latency: SizeLatency, proxies: &[Proxy<'_>]) -> SizeLatency {
     latency.proxies.sort_by_key(|one| proxies.iter().position(|proxy| proxy.service.name == one.service));
     latency
 }
 
-/// Shares of the rate at which the first proxy is busy all the time, at which the cores of all are listed.
+/// The rates at which the cores of all proxies are listed, as shares of the rate at which the first proxy is fully busy.
 const CURVE: [f64; 6] = [0.05, 0.1, 0.25, 0.5, 0.75, 1.0];
 
 /// The cores of all proxies at shares of the rate `highest`.
@@ -232,8 +232,8 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
     if missing.is_empty() { Ok(proxies) } else { Err(NoSize::Missing { missing, arms }) }
 }
 
-/// Returns a sentence that no result states the cost of a function, with the reason if a result measured it, or else the settings or
-/// protocols that the cost is stated for.
+/// Returns a sentence saying that no result states the cost of a function, with the reason if a result measured it, or else with the
+/// settings or protocols whose cost is known.
 fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> String {
     let mut why = because(sources, |source| source.has_function(called, traffic));
     if why.is_empty() {
@@ -256,7 +256,7 @@ fn because(sources: &[Source<'_>], has_arm: impl Fn(&Source<'_>) -> bool) -> Str
     format!(" (`{}` {why})", source.result.name)
 }
 
-/// Returns the cost that a function adds: measured with the same requests, or else with any of the same protocol.
+/// Returns the cost that a function adds: measured with the same requests, or else with any requests of the same protocol.
 fn price<'a>(called: &Called, traffic: &Traffic, sources: &[Source<'a>]) -> Option<Priced<'a>> {
     let mut found: Vec<Priced<'a>> =
         sources.iter().filter_map(|source| source.function(called, traffic)).collect();
@@ -365,7 +365,7 @@ fn bottleneck(proxies: &[SizedProxy]) -> Option<SizeBottleneck> {
     })
 }
 
-/// The results that something was learned from.
+/// The results from which something was learned.
 fn used(sources: &[Source<'_>], proxies: &[Proxy<'_>], placement: &Placement<'_>) -> Vec<SizeSource> {
     let described = |number: usize| {
         let result = sources.get(number)?.result;

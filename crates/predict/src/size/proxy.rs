@@ -1,4 +1,4 @@
-//! The CPU time of one proxy of a graph: how busy it is at a rate, and the cores that it and each of its functions use.
+//! The CPU time of one proxy of a graph: the cores that it and each of its functions use at a rate.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub(crate) struct LearnedFlow<'a> {
 pub(crate) type FunctionOf<'a> = (SizeSide, &'a Called);
 
 impl<'a> Proxy<'a> {
-    /// The memory of a plain proxy, its functions and its items. The errors that the numbers of a study have in common are unknown, so the
+    /// The memory of a plain proxy, its functions and its items. The correlation between the errors of a study's numbers is unknown, so the
     /// interval is the widest possible.
     pub(crate) fn memory(&self) -> Option<Interval> {
         let plain = self.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
@@ -70,7 +70,7 @@ impl<'a> Proxy<'a> {
         functions
     }
 
-    /// The indexes of the results that its CPU time and its memory were learned from. Response times come from the same ones.
+    /// The indexes of the results from which its CPU time and its memory were learned. Response times come from the same results.
     pub(crate) fn sources(&self) -> BTreeSet<usize> {
         let mut sources: BTreeSet<usize> = self.items.sources().collect();
         for flow in &self.flows {
@@ -81,8 +81,8 @@ impl<'a> Proxy<'a> {
         sources
     }
 
-    /// The cores that it uses on processors of its own, at `rate` requests per second to the entry and while it is busy for `busy` of
-    /// the time, without one function if one is given.
+    /// The cores that it uses on its own processors, at `rate` requests per second to the entry and at the busy share `busy`, without the
+    /// function `without`, if any.
     pub(crate) fn cores_alone(&self, rate: f64, busy: f64, without: Option<FunctionOf<'a>>) -> Sum<'_> {
         let mut cores = Sum::default();
         for flow in &self.flows {
@@ -129,7 +129,7 @@ impl<'a> Proxy<'a> {
         self.flows.iter().filter(|flow| flow.side == side).map(|flow| flow.per_request).sum()
     }
 
-    /// The busy shares that all its CPU times were measured at.
+    /// The busy shares at which all its CPU times were measured.
     pub(crate) fn measured_at(&self) -> MeasuredAt {
         let curves = self.flows.iter().flat_map(|flow| {
             let functions = flow.functions.iter().map(|(_, priced)| &priced.curve);

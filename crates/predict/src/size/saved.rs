@@ -1,4 +1,4 @@
-//! Time that the proxies of a graph would add less to a request if one of their functions were switched off.
+//! The time that a request would save if one function of a graph's proxies were switched off.
 
 use hoptax_result::{Interval, SizedFunction};
 
@@ -8,8 +8,8 @@ use crate::size::proxy::FunctionOf;
 use crate::size::simulation::{At, intervals, walk};
 use crate::size::times::{AllTimes, LeftOut, mean};
 
-/// Requests that are simulated for each function. The same random numbers are drawn with and without it, so that the difference of the
-/// means needs fewer requests than a quantile does.
+/// Simulated requests for each function. Both sides of the difference use the same random numbers, so a difference of means needs fewer
+/// requests than a quantile.
 const REQUESTS: usize = 10_000;
 
 /// The time that a function adds to a request to the entry.
@@ -17,18 +17,18 @@ pub(crate) struct Saved<'a> {
     /// The service whose proxy performs the function.
     pub(crate) service: &'a str,
     pub(crate) function: FunctionOf<'a>,
-    /// On average, us.
+    /// The mean over requests, us.
     pub(crate) mean_us: Interval,
-    /// True if a proxy without it is less busy or busier than those whose response times were measured.
+    /// True if a proxy without the function is outside the busy shares at which response times were measured.
     pub(crate) is_extrapolated: bool,
 }
 
-/// Returns the mean time that the proxies add with each function, less that without it. `at` has the proxies with all functions, and
-/// `at_without` finds them without the function of the proxy with a number. Empty if the graph has more functions than
+/// Returns, for each function, the mean time that the proxies add with it, minus the mean time without it. `at` has the proxies with all
+/// functions, and `at_without` computes them without one function of one proxy. Empty if the graph has more functions than
 /// [`SizedFunction::MOST_SWITCHED`], or if one cannot be simulated.
 ///
-/// **Method.** As that of the time of all proxies (`latency`): the proxy without the function is less busy, so its other work takes
-/// less time too. The interval is that of the difference, with each round left out of both sides.
+/// **Method.** The simulation of `latency`. The proxy without the function is less busy, so its other work takes less time too. The
+/// interval is the jackknife interval of the difference: each round is left out on both sides.
 pub(crate) fn saved<'a>(
     graph: &Graph,
     placed: Placed<'_, 'a>,

@@ -1,15 +1,16 @@
-//! CPU cost of proxies that share processors to each other, learned from a chain of plain proxies on the same processors.
+//! The CPU cost of sharing processors with other proxies, learned from a chain of plain proxies on the same processors.
 //!
-//! **Method.** A proxy needs more CPU time for a request if another proxy ran on its processor since its last one: that one's code and
-//! data took the place of its own in caches and branch predictors. So the extra cost of a request is taken to be proportional to the
-//! part of the busy time of the processors that other proxies use. It depends on how busy the processors are, because proxies that
-//! rarely run find little of their own anyway, and proxies with a backlog handle several requests in turn.
+//! **Method.** A proxy needs more CPU time for a request if another proxy has run on its processor since the previous request, because the
+//! other proxy has evicted its code and data from caches and branch predictors. So the extra cost of a request is assumed to be
+//! proportional to the other proxies' part of the processors' busy time. It also depends on how busy the processors are: proxies that
+//! rarely run find little of their own state in caches anyway, and proxies with a backlog handle several requests in a row.
 //!
-//! A chain of *n* equal plain proxies shows it. Each of them uses an *n*-th of the busy time, and others use the rest. With the CPU time
-//! *T(u)* of a request to the chain while processors are busy for *u* of the time, and that of a single plain proxy *C(b)* at its own
-//! busy share *b*, all other proxies together would cost a request *E(u) = (T(u) - n C(u / n)) / (n - 1)*. A proxy that uses the part
-//! *p* of the busy time costs *(1 - p) E(u)* more than alone. Response times at *u* are extended alike, quantile by quantile, by
-//! *(R - D - n (P - D)) / (n - 1)*: those of the chain, of its origin without a proxy, and of a plain proxy.
+//! A chain of *n* equal plain proxies shows this cost. Each proxy uses an *n*-th of the busy time, and the others use the rest. *T(u)* is
+//! the CPU time of a request to the chain at the busy share *u* of the processors, and *C(b)* that of a single plain proxy at its own busy
+//! share *b*. If all the busy time belonged to other proxies, the extra cost of a request would be *E(u) = (T(u) - n C(u / n)) / (n - 1)*.
+//! A proxy that uses the part *p* of the busy time costs *(1 - p) E(u)* more than alone. Response times at *u* grow likewise, quantile by
+//! quantile, by *(R - D - n (P - D)) / (n - 1)*, with the response times *R* of the chain, *D* of its origin without a proxy, and *P* of a
+//! plain proxy.
 
 use hoptax_result::ArmResult;
 
@@ -19,7 +20,7 @@ use crate::size::learn::{Plain, Source};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::sum::Sum;
 
-/// Least busy share of a proxy of the chain, as a share of the least one of measured plain proxies: below that, the CPU time of a plain
+/// Smallest busy share of a proxy in the chain, as a share of the smallest one of measured plain proxies. Below it, the CPU time of a plain
 /// proxy is not known.
 const LEAST: f64 = 0.8;
 
@@ -36,7 +37,7 @@ pub(crate) struct Sharing<'a> {
 }
 
 impl<'a> Sharing<'a> {
-    /// From a chain of so many plain proxies. None if at all its busy shares a single one was never as idle as each of the chain.
+    /// Learns from a chain of this many plain proxies. None if each proxy of the chain was always less busy than any measured single proxy.
     pub(crate) fn new(plain: Plain<'a>, chain: Plain<'a>, proxies: usize) -> Option<Self> {
         let proxies = proxies as f64;
         let known = LEAST * proxies * plain.curve.busy_shares().next()?;
@@ -46,7 +47,7 @@ impl<'a> Sharing<'a> {
         (most > 0.0).then_some(Self { plain, chain, proxies, least, most })
     }
 
-    /// From the shortest chain of all results with these requests, or else with the same protocol, or else with any.
+    /// Learns from the shortest chain in all results with these requests, or else with the same protocol, or else with any requests.
     pub(crate) fn learn(sources: &[Source<'a>], traffic: &Traffic) -> Option<Self> {
         let rank = |sharing: &Self| {
             let other = plain_traffic(sharing.plain.arm);
@@ -56,8 +57,8 @@ impl<'a> Sharing<'a> {
         sources.iter().flat_map(Self::all_of).min_by_key(rank)
     }
 
-    /// From each chain of plain proxies of a result that counts. Within a chain there is no TLS, so one whose plain proxy accepts TLS
-    /// does not count.
+    /// Learns from each usable chain of plain proxies in a result. There is no TLS within a chain, so a chain whose plain proxy accepts TLS
+    /// is not usable.
     pub(crate) fn all_of(source: &Source<'a>) -> Vec<Self> {
         let chain = |arm: &'a ArmResult| {
             let other = reference(source.result, arm).filter(|other| plain_traffic(other).is_some())?;
@@ -71,15 +72,15 @@ impl<'a> Sharing<'a> {
         self.chain.arm
     }
 
-    /// The busy shares of the processors that it is known at.
+    /// The busy shares of the processors at which the cost is known.
     pub(crate) fn measured_at(&self) -> MeasuredAt {
         MeasuredAt { least: self.least, most: self.most, only: None }
     }
 
-    /// Returns the CPU time, in us, that all other proxies would cost a request if processors are busy for this share of the time.
+    /// Returns the extra CPU time of a request, in us, if other proxies used all of this busy share of the processors.
     ///
-    /// Levels of CPU time are used, not the cost of the chain: costs are stated at the usual speed of the machine and levels are not, so
-    /// their difference would not contain the speed as rounds do.
+    /// Computed from levels of CPU time, not from the cost of the chain. Costs are stated at the usual speed of the machine and levels are
+    /// not, so the speed of a round would not cancel in a mixture of both.
     pub(crate) fn at(&self, busy: f64) -> Sum<'_> {
         let busy = busy.clamp(self.least, self.most);
         let mut sum = Sum::default();
@@ -88,8 +89,8 @@ impl<'a> Sharing<'a> {
         sum
     }
 
-    /// The weights of the response times of the chain, of its origin without a proxy and of the plain proxy, whose sum is what other
-    /// proxies add to the response time of a request in the same way.
+    /// The weights of the response times of the chain, of its origin without a proxy and of the plain proxy. The weighted sum is the time
+    /// that other proxies add to a response in the same way.
     pub(crate) fn of_times(&self) -> [f64; 3] {
         let others = self.proxies - 1.0;
         [1.0 / others, 1.0, -self.proxies / others]

@@ -1,4 +1,4 @@
-//! The proxies of a graph at the rate of a prediction, simulated requests that pass them, and intervals of what is simulated.
+//! The proxies of a graph at the rate of a prediction, simulated requests that pass them, and intervals of the simulated numbers.
 
 use hoptax_result::{Interval, percent};
 use hoptax_stats::{jackknife, sum_of_independent};
@@ -23,13 +23,13 @@ pub(crate) struct At {
     pub(crate) busy: f64,
     /// The requests to its service, then those of each call that passes it.
     pub(crate) flows: Vec<FlowAt>,
-    /// Time that a pass on its way to a service keeps passes of other proxies waiting, us.
+    /// Time for which a pass on its way to a service makes passes of other proxies wait, us.
     pub(crate) ahead_us: f64,
     pub(crate) is_extrapolated: bool,
 }
 
-/// Returns all proxies at the rate of a prediction, without one function if one is given, and a sentence about each that is busy for a
-/// share beyond the measured ones.
+/// Returns all proxies at the rate of a prediction, without the given function, if any, and a sentence about each proxy whose busy share is
+/// beyond the measured ones.
 pub(crate) fn all_at<'a>(
     placed: Placed<'_, 'a>,
     rate: f64,
@@ -58,7 +58,7 @@ pub(crate) fn all_at<'a>(
     Ok((at, extrapolations))
 }
 
-/// Returns the time that a pass of a proxy on its way to a service keeps passes of other proxies waiting, us: half of its CPU time.
+/// Returns the time for which a pass of a proxy on its way to a service makes passes of other proxies wait, us: half of its CPU time.
 fn ahead_us<'a>(
     proxy: &Proxy<'a>,
     placement: &Placement<'a>,
@@ -76,7 +76,7 @@ fn ahead_us<'a>(
     }
 }
 
-/// A proxy at a busy share of the processors that its requests wait for, and a sentence if that share is beyond the measured ones.
+/// A proxy at the busy share of the processors that its requests wait for, and a sentence if that share is beyond the measured ones.
 fn at_busy_share(
     proxy: &Proxy<'_>,
     busy: Busy,
@@ -87,7 +87,7 @@ fn at_busy_share(
 ) -> Result<(At, Option<String>), String> {
     let name = &proxy.service.name;
     let others = 1.0 - busy.part;
-    // Requests wait for all that processors do. With more processors than they need, a worker may still be busier.
+    // Requests wait for all work of the processors. If there are more processors than needed, a worker may be busier than the processors.
     let busy = busy.own.max(busy.processors);
     if busy >= 1.0 {
         return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
@@ -129,7 +129,7 @@ pub(crate) struct Simulated {
     pub(crate) added: Vec<Vec<Vec<f64>>>,
 }
 
-/// Simulates requests that pass `at`, which are the proxies of those `services` that have one.
+/// Simulates requests that pass `at`, the proxies of those `services` that have one.
 pub(crate) fn walk(services: &[Service], at: &[At], values: &Values, requests: usize) -> Simulated {
     let mut proxies = at.iter();
     let of_service = |service: &Service| service.has_proxy.then(|| proxies.next()).flatten();

@@ -1,9 +1,9 @@
-//! Weighted sums of measured CPU times, with intervals that contain the errors that the times of one study have in common.
+//! Weighted sums of measured CPU times, with intervals that include the errors that times of the same study share.
 
 use hoptax_result::Interval;
 use hoptax_stats::{Weighted, mean_over_rounds, sum_of_independent};
 
-/// A CPU time of one study: a level of an arm, or its difference from another.
+/// A CPU time from one study: a level of an arm, or its difference from another arm.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// The index of the result.
@@ -42,10 +42,10 @@ impl<'a> Sum<'a> {
 
     /// The sum with its interval; none for an empty sum.
     ///
-    /// **Method.** Within a study, the sum is taken in each round that has all its terms, and its interval over these rounds
-    /// ([`mean_over_rounds`]): costs share the error of their baseline and the speed of the machine, and rounds contain that.
-    /// The width is that of the rounds; the estimate is the sum of the estimates that the result states. If a result has no
-    /// rounds, or too few with all terms, the common errors of its numbers are unknown, and distances to the ends add up
+    /// **Method.** Within a study, the sum is computed in each round that has all its terms, and the interval is over these rounds
+    /// ([`mean_over_rounds`]): costs share the error of their baseline and the speed of the machine, and sums within rounds include that.
+    /// The width comes from the rounds; the estimate is the sum of the estimates that the result states. If a result has no rounds, or too
+    /// few with all terms, the shared errors of its numbers are unknown, and the distances to the ends add up
     /// ([`Interval::sum_of_dependent`]). Sums of different studies are independent ([`sum_of_independent`]).
     pub(crate) fn interval(&self) -> Option<Interval> {
         let mut sources: Vec<usize> = self.0.iter().map(|term| term.value.source).collect();
@@ -81,7 +81,7 @@ fn within_rounds(terms: &[Weighted<&Measured>]) -> Option<Interval> {
 }
 
 fn as_intervals(terms: &[Weighted<&Measured>]) -> Option<Interval> {
-    // Weights of one number are added first, so that opposite ones cancel.
+    // Weights of the same number are added first, so that opposite ones cancel.
     let mut merged: Vec<Weighted<&Measured>> = Vec::new();
     for term in terms {
         match merged.iter_mut().find(|other| other.value == term.value) {
@@ -104,7 +104,7 @@ mod tests {
     const CONFIDENCE: f64 = 0.95;
     const STUDIES: usize = 2_000;
 
-    /// Standard deviation that the costs of a round share, of the level of a process, and of the speed of the machine.
+    /// Standard deviations: of the error that the costs of a round share, of the level of a process, and of the speed of the machine.
     const SHARED: f64 = 0.6;
     const LEVEL: f64 = 0.6;
     const SPEED: f64 = 0.02;
@@ -195,7 +195,7 @@ mod tests {
         difference.add(-1.0, &unknown[1]);
         let apart = difference.interval().unwrap();
         assert!((apart.half_width() - 2.0 * unknown[0].interval.half_width()).abs() < 1e-9, "{apart:?}");
-        // The same number twice is one number.
+        // The same number twice counts as one number.
         difference.add(1.0, &unknown[1]);
         assert_eq!(difference.interval(), Some(unknown[0].interval));
     }

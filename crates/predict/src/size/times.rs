@@ -1,4 +1,4 @@
-//! Response times as results state them, and sums of them that are taken quantile by quantile.
+//! Response times from results, and sums of them, quantile by quantile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,26 +13,26 @@ use crate::size::measured_at::MeasuredAt;
 use crate::size::proxy::{FunctionOf, LearnedFlow};
 use crate::size::sharing::Sharing;
 
-/// The rounds of a result that numbers are learned from.
+/// The rounds of a result from which numbers are learned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceRounds {
-    /// The number of the result.
+    /// The index of the result.
     pub(crate) source: usize,
     pub(crate) count: usize,
     /// The confidence of intervals over them.
     pub(crate) confidence: f64,
 }
 
-/// Equally likely values that stand for a distribution of times.
+/// Number of equally likely values that represent a distribution of times.
 pub(crate) const VALUES: usize = 2_000;
 
 /// The quantile that is reported besides the mean.
 pub(crate) const TAIL: f64 = 0.99;
 
-/// Weight below which a term is a minor part of a sum.
+/// A term with a weight below this is a minor part of a sum.
 const MINOR: f64 = 0.2;
 
-/// A round that is left out, by the index of its result and its own.
+/// A round that is left out, by the index of its result and its own index.
 pub(crate) type LeftOut = Option<(usize, usize)>;
 
 /// Response times of an arm under a load, by round.
@@ -45,10 +45,10 @@ struct Times {
     has_tail: bool,
 }
 
-/// A weighted sum of response times, whose quantiles are the sums of the quantiles: weights, and indexes in a [`Table`].
+/// A weighted sum of response times, whose quantiles are the weighted sums of their quantiles: weights, and indexes in a [`Table`].
 ///
-/// **Why quantiles add up within a proxy.** A request waits for the work of one proxy, and is charged for the work of the same proxy. At
-/// the same busy share, a proxy whose requests take longer has waits that are longer by the same factor (the formula of Pollaczek and
+/// **Why quantiles add up within a proxy.** A request waits for the work of one proxy, and its service time is work of the same proxy. At
+/// the same busy share, a proxy with longer service times has waits that are longer by the same factor (the formula of Pollaczek and
 /// Khinchine scales with the service time; L. Kleinrock, *Queueing Systems* 1, 1975, chapter 5). So the whole distribution is stretched,
 /// and the additions of functions are the differences of quantiles at equal busy shares.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,7 +60,7 @@ impl Formula {
     }
 }
 
-/// Sums of response times over the busy share of the processors, ascending.
+/// Sums of response times as a function of the busy share of the processors, ascending.
 pub(crate) struct TimesCurve(Vec<TimesAt>);
 
 /// A sum of response times at a busy share of the processors.
@@ -75,13 +75,13 @@ impl TimesCurve {
         self.0.iter().map(|point| point.busy).collect()
     }
 
-    /// Returns the busy shares that the curve was measured at.
+    /// Returns the busy shares at which the curve was measured.
     pub(crate) fn measured_at(&self) -> MeasuredAt {
         MeasuredAt::new(&[self.busy_shares()])
     }
 
-    /// The sum at this busy share: between the nearest points on a straight line over the mean number of requests in a simple queue,
-    /// and that of the first or last point outside of all.
+    /// The sum at this busy share. Between the nearest points, it is interpolated linearly over the mean number of requests in a simple
+    /// queue; outside of all points, it is that of the first or last point.
     pub(crate) fn at(&self, busy: f64) -> Formula {
         let mut formula = Formula::default();
         weighted(&self.0, |point| in_queue(point.busy), in_queue(busy))
@@ -93,7 +93,7 @@ impl TimesCurve {
 /// The mean number of requests in a queue that is busy for this share of the time, *b / (1 - b)* with independent arrivals and
 /// exponential service times (L. Kleinrock, *Queueing Systems* 1, 1975, chapter 3). Waits grow with it, not with *b*.
 fn in_queue(busy: f64) -> f64 {
-    /// Nothing is measured above that: the queue would not end.
+    /// Nothing can be measured above this busy share, because the queue would grow without limit.
     const MOST: f64 = 0.999;
     let busy = busy.clamp(0.0, MOST);
     busy / (1.0 - busy)
@@ -117,18 +117,18 @@ impl FlowTimes {
     }
 }
 
-/// The busy shares that all response times of these flows were measured at; any if they have none.
+/// The busy shares at which all response times of these flows were measured; any if they have none.
 pub(crate) fn measured_at<'a>(flows: impl Iterator<Item = &'a FlowTimes>) -> MeasuredAt {
     MeasuredAt::new(&flows.flat_map(|flow| &flow.curves).map(TimesCurve::busy_shares).collect::<Vec<_>>())
 }
 
-/// All response times that predictions are made of, each decoded once.
+/// All response times that predictions use, each decoded once.
 pub(crate) struct AllTimes<'s, 'a> {
     sources: &'s [Source<'a>],
     table: Table,
 }
 
-/// Response times, by the index that formulas have.
+/// Response times, by the index that formulas use.
 #[derive(Default)]
 pub(crate) struct Table(Vec<Times>);
 
@@ -137,7 +137,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         Self { sources, table: Table::default() }
     }
 
-    /// Returns the time that a proxy adds to the requests of a flow, without one function if one is given.
+    /// Returns the time that a proxy adds to the requests of a flow, without the given function, if any.
     ///
     /// # Errors
     /// A sentence that names the missing response times, and the study that measures them.
@@ -162,7 +162,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         Ok(FlowTimes::new(curves))
     }
 
-    /// Returns the time that a function adds to the response times of a plain proxy that is as busy as the proxy with the function.
+    /// Returns the time that a function adds to the response times of a plain proxy at the same busy share.
     pub(crate) fn of_function(&mut self, priced: &Priced<'_>) -> Option<TimesCurve> {
         let other = reference(self.result(priced.source)?, priced.arm)?;
         let own = self.curve(priced.source, priced.arm, &[Weighted::new(1.0, priced.arm)])?;
@@ -257,7 +257,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         self.result(source).map_or("", |result| result.name.as_str())
     }
 
-    /// A sum of arms at the busy shares of a plain proxy; none without a load that has all of them.
+    /// A sum over arms at the busy shares of a plain proxy; none without a load under which all arms were measured.
     fn curve(
         &mut self,
         source: usize,
@@ -279,13 +279,13 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         (!points.is_empty()).then_some(TimesCurve(points))
     }
 
-    /// The place of the response times of an arm under a load; none if they do not count, or no round has any.
+    /// The index of the response times of an arm under a load; none if they do not count, or no round has any.
     fn index(&mut self, source: usize, arm: &ArmResult, load: &str) -> Option<usize> {
         let is_it = |times: &Times| times.source == source && times.arm == arm.id && times.load == load;
         if let Some(found) = self.table.0.iter().position(is_it) {
             return Some(found);
         }
-        // Findings that withhold response times withhold their median too.
+        // Findings that withhold response times also withhold the median.
         arm.under(load)?.response_us.p50.as_ref()?;
         let result = self.result(source)?;
         let rounds = response_times_by_round(result, &arm.id, load);
@@ -315,8 +315,8 @@ impl<'s, 'a> AllTimes<'s, 'a> {
 }
 
 impl Table {
-    /// Returns true if the results of a formula have enough responses for its tail. Terms that make up little of it need not: their
-    /// errors count by their weights, and the interval contains them.
+    /// Returns true if the results of a formula have enough responses for its tail. Terms with a small weight need not: their errors count
+    /// in proportion to their weights, and the interval includes them.
     pub(crate) fn has_tail(&self, formula: &Formula) -> bool {
         let has_tail = |index: usize| self.0.get(index).is_some_and(|times| times.has_tail);
         let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
@@ -324,7 +324,7 @@ impl Table {
         weights.into_iter().all(|(index, weight)| weight.abs() < MINOR || has_tail(index))
     }
 
-    /// Equally likely values of the times in these sums, us, without a round.
+    /// Equally likely values of the times in these sums, us, with one round left out.
     pub(crate) fn values<'f>(
         &self,
         formulas: impl Iterator<Item = &'f Formula>,
@@ -366,8 +366,8 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns true if response times under a load show how they grow with the busy share: requests arrive as those of independent users,
-/// and all arms are about equally busy.
+/// Returns true if response times under a load show how they grow with the busy share: arrivals are those of independent users, and all
+/// arms are about equally busy.
 pub(crate) fn states_response_times(load: &LoadSpec) -> bool {
     load.loop_ == Loop::Open && load.utilisation.is_some() && load.arrivals.as_deref() == Some("poisson")
 }

@@ -4,7 +4,8 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
 use hoptax_result::{Interval, PredictedTime, SizeLatency, WithheldTime};
 
-/// Withholds each time whose interval is too wide, by the rule for the levels of a study ([`vague_level`]), and records which.
+/// Withholds each time whose interval is too wide by the rule for the levels of a study ([`vague_level`]), and records which times it
+/// withheld.
 pub(crate) fn withhold_vague(latency: &mut SizeLatency) {
     let limits = Limits::default();
     let mut withheld = Vec::new();

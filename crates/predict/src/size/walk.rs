@@ -1,4 +1,4 @@
-//! The ways of simulated requests through a graph.
+//! Simulates the paths of requests through a graph.
 
 use hoptax_result::grouped;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -6,21 +6,21 @@ use rand::{RngExt, SeedableRng};
 
 use crate::size::graph::Service;
 
-/// Fixed, so that results are the same each time, and differences between rounds are not those of random numbers.
+/// Fixed, so that results are reproducible, and differences between rounds do not come from random numbers.
 const SEED: u64 = 0x686f_7074_6178;
 
-/// Requests that are simulated, unless they make many calls. The standard error of the p99 of so many exponential times is 0.5 % of it.
+/// Simulated requests, unless they make many calls. With this many exponential times, the standard error of the p99 is 0.5 % of it.
 const REQUESTS: f64 = 160_000.0;
 
-/// Passes of proxies and calls that are simulated at most, in all and for each request.
+/// Maximum number of simulated passes of proxies and calls, in all and for each request.
 const STEPS: f64 = 16_000_000.0;
 const MOST_STEPS: f64 = 1_000.0;
 
-/// Number of requests to simulate if each passes `passes` proxies and makes `calls` calls on average, with those to services without a
-/// proxy: time is spent on both.
+/// Number of requests to simulate if each passes `passes` proxies and makes `calls` calls on average, including calls to services without a
+/// proxy: both take simulation time.
 ///
 /// # Errors
-/// A message that the steps are too many for any number of requests.
+/// A message if a single request takes too many steps.
 pub(crate) fn requests_to_simulate(passes: f64, calls: f64) -> Result<usize, String> {
     let steps = passes + calls;
     if steps > MOST_STEPS {
@@ -40,11 +40,11 @@ pub(crate) struct Walk<'a> {
     services: &'a [Service],
     /// Equally likely times that proxies add: by service, then requests to the service and those of each of its calls.
     added: &'a [Vec<Vec<f64>>],
-    /// Time that a pass of the proxy of each service on its way there keeps the passes of other proxies waiting: 0 if each proxy
-    /// has processors of its own.
+    /// Time for which a pass of each service's proxy, on the way to the service, makes passes of other proxies wait: 0 if each proxy has
+    /// its own processors.
     ahead: &'a [f64],
     random: Xoshiro256PlusPlus,
-    /// Time that proxies added on the slowest way so far, with the index of the service of each.
+    /// Time that each proxy added on the slowest path so far, with the index of its service.
     way: Vec<(usize, f64)>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Walk<'a> {
 pub(crate) struct Found {
     /// Time that proxies add to each request.
     pub(crate) added: Vec<f64>,
-    /// Time that the proxy of each service adds to the slowest way, on average.
+    /// Mean time that the proxy of each service adds to the slowest path.
     pub(crate) critical: Vec<f64>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         for step in service.calls.chunk_by(|one, next| one.step == next.step) {
             let mut slowest = self.way.len()..self.way.len();
             let mut most: Option<Took> = None;
-            // Calls are sent in their order, and those on shared processors pass in that order.
+            // Calls are sent in order, and pass shared processors in the same order.
             let mut ahead = 0.0;
             for call in step {
                 flow += 1;
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
                 if most.is_some_and(|most| most.with >= of_call.with) {
                     self.way.truncate(from);
                 } else {
-                    // Only the slowest way counts.
+                    // Only the slowest path counts.
                     let faster = slowest.len();
                     drop(self.way.drain(slowest));
                     slowest = from - faster..self.way.len();
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
         service(called).filter(|called| called.has_proxy).map(|_| called)
     }
 
-    /// Returns the time that a call keeps later calls of the same step waiting.
+    /// Returns the time for which a call makes later calls of the same step wait.
     fn ahead_of_others(&self, caller: usize, called: usize) -> f64 {
         let of = |service: usize| self.ahead.get(service).copied().unwrap_or_default();
         let has_outbound = self.services.get(caller).is_some_and(|caller| caller.outbound.is_some());
@@ -185,7 +185,7 @@ mod tests {
     use crate::size::graph::Graph;
     use crate::size::graph::tests::graph;
 
-    /// Returns the result of requests if the proxies of each flow, in the order of the services of the graph, always add this time.
+    /// Returns the result of requests if proxies always add these times, by service in the order of the graph and by flow.
     fn constant(graph: &Graph, added: &[&[f64]]) -> Found {
         let added: Vec<Vec<Vec<f64>>> =
             added.iter().map(|flows| flows.iter().map(|time| vec![*time]).collect()).collect();
@@ -241,7 +241,7 @@ services:
             [20.0, 40.0, 8.0],
         );
         let found = Walk::new(&together.services, &times, &ahead).requests(1_000);
-        // Half of the calls to the fast service are made, and pass the own proxy of `front` and its own first.
+        // Half of the calls to the fast service are made. They pass the proxy of `front` first, and then the proxy of the fast service.
         let (waited, not) = (found.added.iter().filter(|one| **one > 330.0).count(), 311.0);
         let all = |one: &f64| are_near(&[*one], &[if *one > 330.0 { not + 28.0 } else { not }]);
         assert!(
@@ -254,10 +254,10 @@ services:
             "{:?}",
             found.critical
         );
-        // A service without a proxy is not waited for, and does not wait.
+        // A service without a proxy neither waits nor makes others wait.
         let text =
             FAN_OUT.replace("STEPS", "[[{service: fast}, {service: slow}]]").replace("outbound: {}, ", "");
-        // The call to the slow service is the slowest way, and passes its proxy if there is one.
+        // The call to the slow service is the slowest path, and passes its proxy if there is one.
         for (bare, added) in [("slow", 1.0), ("fast", 2.0)] {
             let bare = graph(&text.replace(&format!("name: {bare}"), &format!("proxy: false, name: {bare}")));
             let times = bare
@@ -268,7 +268,7 @@ services:
             let found = Walk::new(&bare.services, &times, &[8.0; 3]).requests(10);
             assert!(are_near(&found.added, &[added; 10]), "{:?}", found.added);
         }
-        // One after another, no call waits for another one.
+        // Sequential calls do not wait for each other.
         let after = graph(&FAN_OUT.replace("STEPS", "[{service: slow}, {service: fast}]"));
         let times = times_after(&after);
         let [with, without] =

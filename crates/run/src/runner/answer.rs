@@ -1,4 +1,4 @@
-//! Answers to the first requests to an arm. A configuration or a server of the user may answer with any status, and arms whose costs are
+//! Responses to the first requests to an arm. A configuration or a server of the user may answer with any status, but arms whose costs are
 //! compared should do the same work.
 
 use std::collections::BTreeMap;
@@ -16,14 +16,13 @@ use super::error::in_arm;
 use super::traffic::{TIMEOUT, traffic};
 use super::{ArmError, RunError};
 
-/// Number of first requests. Rate limits of single digits per second are usual, so more would mostly be refused.
+/// Number of first requests. Rate limits below ten requests per second are common and would refuse most of a larger number.
 const REQUESTS: u64 = 10;
-/// Time limit for them, nanoseconds.
+/// Time limit for these requests, nanoseconds.
 const LIMIT_NS: u64 = 60_000_000_000;
 
-/// Returns true if an arm gets first requests: one with a configuration or a server of the user, and one that is compared with another
-/// arm that is no baseline, or to which another one is compared. A function may answer otherwise than its baseline as a part of its
-/// work, so a comparison with a baseline needs none.
+/// Returns true if an arm gets first requests: an arm with a configuration or a server of the user, and both sides of a comparison with an
+/// arm other than a baseline. Comparisons with a baseline need none, because a different response may be part of a function's work.
 pub(super) fn is_tried(plan: &Plan, Subject { arm, arm_number, .. }: Subject<'_>) -> bool {
     let is_plain = |arm: &Arm| matches!(arm.kind, ArmKind::Baseline | ArmKind::Direct);
     let is_compared = || {

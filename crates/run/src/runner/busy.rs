@@ -14,11 +14,11 @@ use super::subject::Subject;
 /// Busy shares of an arm under a load, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Busy {
-    /// CPU time of the proxies, as a share of the capacity of the processors that they may use: of a single proxy, or of all that
-    /// may only use certain processors, whichever is more. That one limits the rate, while the rest may idle.
+    /// CPU time of the proxies, as a share of the capacity of the processors that they may use. The largest share counts, of a single proxy
+    /// or of all proxies that are confined to the same processors, because it limits the rate while the rest may idle.
     pub(super) proxies: f64,
-    /// Busy share of these processors with everything that runs on them: the proxies, the generator and the origin. A proxy that
-    /// shares its processors with them is at its limit before it fills them itself.
+    /// Busy share of these processors with everything that runs on them: the proxies, the generator and the origin. A proxy that shares its
+    /// processors reaches its limit before its own CPU time fills them.
     pub(super) processors: f64,
 }
 
@@ -44,7 +44,7 @@ impl Claim {
     }
 }
 
-/// The time in which an arm was under load.
+/// The period in which an arm was under load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loaded {
     /// Its length.
@@ -53,9 +53,9 @@ pub(super) struct Loaded {
     pub(super) generator_share: f64,
 }
 
-/// Returns the busy shares of an arm while it was under load. `used` is the CPU time of its processes meanwhile.
+/// Returns the busy shares of an arm while it was under load. `used` is the CPU time of its processes in that period.
 ///
-/// A server that already ran is as busy as its busiest thread, or as the processors that it may use: how many threads it works with
+/// A server that hoptax did not start is as busy as its busiest thread, or as the processors that it may use: its number of worker threads
 /// is not known, and some servers spread work over more threads than processors.
 ///
 /// None without a proxy, and if the processes are not known.
@@ -104,8 +104,8 @@ fn of_claims(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<Busy> 
     Some(Busy { proxies: proxies_share, processors: proxies_share.max(together(proxies, others, seconds)?) })
 }
 
-/// The largest share of `seconds` for which the processors that some proxy may use were busy with the proxies and others that may use
-/// no further ones. None without a proxy.
+/// The largest busy share, over the sets of processors that some proxy may use, from proxies and others that are confined to the set. None
+/// without a proxy.
 fn together(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<f64> {
     let of_processors = |Claim { processors, .. }: &Claim| {
         let within = || proxies.iter().chain(others).filter(|claim| claim.processors.is_subset(processors));
@@ -115,8 +115,8 @@ fn together(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<f64> {
     proxies.iter().filter_map(of_processors).reduce(f64::max)
 }
 
-/// CPU time as a share of the capacity of processors in `seconds`. At most 1, although proxies work on after the last
-/// response. None if they can give nothing.
+/// CPU time as a share of the capacity of processors in `seconds`. At most 1, although proxies continue to work after the last response.
+/// None if the capacity is zero.
 fn share(cpu_ns: u64, seconds: f64, processors: f64) -> Option<f64> {
     let most = seconds * processors;
     (most > 0.0).then(|| (cpu_ns as f64 / 1e9 / most).min(1.0))
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn proxies_on_the_same_processor_share_it() {
         assert_eq!(busy(&[(&[1], 1, 1_000), (&[1], 1, 500)]), Some(0.75));
-        // At the two ends of a link, each has a processor of its own.
+        // At the two ends of a link, each has its own processor.
         assert_eq!(busy(&[(&[0], 1, 1_000), (&[1], 1, 500)]), Some(0.5));
     }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(beside(&[(&[1], 1, 1_000)], &[caller]), Some([0.5, 0.5]), "apart");
         let unpinned: [Process<'_>; 2] = [(&[0, 1], 1, 1_200), (&[0, 1], 1, 1_600)];
         assert_eq!(beside(&unpinned, &[caller]), Some([0.8, 0.9]));
-        // Four processors, of which the proxy may use its own and that of the caller. The origin has others.
+        // Four processors: the proxy may use its own and the caller's, and the origin has the others.
         let two: Process<'_> = (&[0, 3], 2, 2_800);
         assert_eq!(beside(&[two], &[caller, (&[1, 2], 2, 3_000)]), Some([0.7, 0.9]));
         // A machine with one processor, which all share.

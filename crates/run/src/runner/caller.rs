@@ -16,7 +16,7 @@ use super::Setting;
 
 /// Grace period beyond the length of the slice.
 const GRACE: Duration = Duration::from_secs(30);
-/// Time that they have to end after an interrupt.
+/// How long callers may take to end after an interrupt.
 const GRACE_AFTER_STOP: Duration = Duration::from_secs(2);
 /// Interval at which their completion is polled.
 const POLL: Duration = Duration::from_millis(5);
@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(5);
 pub(super) struct CallerTarget {
     /// The URL.
     pub(super) url: String,
-    /// The file of the authority by which they verify its certificate; none without TLS.
+    /// The file of the certificate authority with which callers verify the server; none without TLS.
     pub(super) authority: Option<PathBuf>,
 }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn an_interrupt_ends_the_callers_in_the_middle_of_their_slice() {
         let folder = tempfile::tempdir().unwrap();
-        // It writes its process id, and does not end by itself.
+        // This caller writes its process id, and does not end by itself.
         let command = ["sh", "-c", "echo $$ > {folder}/started; exec sleep 1000", "{url}", "{seconds}"];
         let caller = Caller::of_command(&command.map(str::to_owned)).unwrap();
         let load = Load {

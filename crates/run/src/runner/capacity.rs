@@ -1,4 +1,4 @@
-//! Measures the capacity of each arm, for loads that are a share of it; once, before the first round.
+//! Measures the capacity of each arm once, before the first round, for loads that are a share of it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,7 @@ use super::running::Running;
 use super::subject::Subject;
 use super::subjects::Subjects;
 
-/// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
+/// Rate of the open loop that measures the CPU time per request at normal use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
 /// Measurement of a subject by one loop.
@@ -44,11 +44,11 @@ impl Meter<'_> {
             plan::shuffle(plan, turn, &mut order);
             for Running { planned, subject, .. } in order {
                 let arm = planned.arm;
-                // An arm without a proxy gets the capacity of another, and callers other than hoptax measure none.
+                // An arm without a proxy gets the capacity of another arm, and callers other than hoptax measure no capacity.
                 if subject.proxies.is_empty() && arm.external.is_none() {
                     continue;
                 }
-                // Only rates of open loops are shares of a capacity. Not all arms take part in the same.
+                // Only rates of open loops are shares of a capacity. Arms may take part in different open loops.
                 let is_of = |load: &NumberedLoad<'_>| load.open.is_some() && subject.is_connected(*load);
                 let Some(open) = plan.numbered_loads().find(is_of) else { continue };
                 let proxies = subject.thaw(&mut self.freezer)?;
@@ -93,7 +93,7 @@ impl Meter<'_> {
             return Ok(Loop::default());
         }
         let generator_share = generator.map_or(0.0, |used| share(used.cpu_ns, seconds));
-        // The end of a thread of an origin does not concern the proxies.
+        // If a thread of an origin has ended, the use of the proxies is still known.
         let used = after.since(&before).or_else(|| after.proxies_since(&before));
         let loaded = Loaded { seconds: loaded_s(start_ns..end_ns, &self.recording), generator_share };
         let busy = used.and_then(|used| busy(subject, arm, &used, loaded, self.setting, self.link));
@@ -102,8 +102,7 @@ impl Meter<'_> {
     }
 }
 
-/// Adds the arms without a proxy, each with the capacity of the arm that it is compared with, or that is compared with
-/// it, or else of the first arm.
+/// Adds the arms without a proxy. Each gets the capacity of the arm on the other side of its comparison, or else of the first arm.
 fn with_arms_without_proxy(
     plan: &Plan,
     mut capacities: BTreeMap<usize, Capacity>,
@@ -121,11 +120,10 @@ fn with_arms_without_proxy(
     capacities
 }
 
-/// Capacity from a closed loop and an open one: the rate at which the open loop would keep the processors of the proxies
-/// busy all the time, and at most the rate of the closed loop. A busy proxy handles several requests per wake-up, so a
-/// request costs more CPU time in an open loop, and 90 % of the rate of the closed loop can be more than the proxy can
-/// take. This does not depend on whether the closed loop kept the proxy busy: where a delay occupies the connections, it
-/// does not.
+/// Capacity from a closed loop and an open loop: the rate at which the open loop would keep the processors of the proxies fully busy,
+/// limited to the rate of the closed loop. A busy proxy handles several requests per wake-up, so a request costs more CPU time in an open
+/// loop, and 90 % of the rate of the closed loop can exceed what the proxy can handle. This also works if the closed loop did not keep the
+/// proxy busy because a delay occupied its connections.
 fn of_loops(closed: Loop, in_use: Loop) -> Capacity {
     let of_processors = in_use.busy_share.filter(|busy| *busy > 0.0).map(|busy| in_use.rate / busy);
     Capacity {
@@ -135,7 +133,7 @@ fn of_loops(closed: Loop, in_use: Loop) -> Capacity {
     }
 }
 
-/// The median of each number of several turns; none without a turn.
+/// The median of each number over several measurements; none without a measurement.
 fn of_turns(turns: &[Capacity]) -> Option<Capacity> {
     let over = |of: fn(&Capacity) -> f64| median(&turns.iter().map(of).collect::<Vec<f64>>());
     let busy: Vec<f64> = turns.iter().filter_map(|turn| turn.closed_busy_share).collect();
@@ -159,7 +157,7 @@ mod tests {
     fn the_cost_of_a_request_in_use_limits_the_capacity() {
         let closed = (10_000.0, Some(1.0));
         assert_eq!(capacity(closed, (5_000.0, Some(0.625))), 8_000);
-        // The closed loop is the limit where a request of the open loop costs no more, or where CPU time is unknown.
+        // The closed loop is the limit if a request of the open loop costs no more, or if CPU time is unknown.
         assert_eq!(capacity(closed, (5_000.0, Some(0.4))), 10_000);
         assert_eq!(capacity(closed, (5_000.0, None)), 10_000);
         assert_eq!(capacity((0.0, None), (0.0, None)), 0);

@@ -1,5 +1,5 @@
-//! Places of the processes of an arm and of its callers: at the two ends of the link of the study, in the network of the arm,
-//! or all on the loopback interface of this machine.
+//! Where the processes of an arm and its callers run: at the two ends of the study's link, in the network of the arm, or all on the
+//! loopback interface of this machine.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -51,7 +51,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// The listening address of an origin: servers of a network reach it without the network.
+    /// The listening address of an origin: servers in a network reach it without crossing the network.
     pub(super) fn listening_origin(self) -> IpAddr {
         if self.network.is_some() { LOOPBACK } else { self.listening(false) }
     }
@@ -61,7 +61,7 @@ impl<'a> Ends<'a> {
         self.network.map_or(server, |network| SocketAddr::new(network.reached_at(), server.port()))
     }
 
-    /// Runs `work` where servers are, or beside callers if `is_near`.
+    /// Runs `work` where servers run, or beside the callers if `is_near`.
     pub(super) fn at_servers<T>(self, is_near: bool, work: impl FnOnce() -> T) -> Result<T, RunError> {
         match (self.network, self.link.filter(|_| !is_near)) {
             (Some(network), _) => Ok(network.servers().within(work).map_err(LinkError::from)?),
@@ -70,7 +70,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// Runs `work` where callers are.
+    /// Runs `work` where callers run.
     pub(super) fn at_callers<T>(self, work: impl FnOnce() -> T) -> Result<T, RunError> {
         match self.network {
             Some(network) => Ok(network.callers().within(work).map_err(LinkError::from)?),

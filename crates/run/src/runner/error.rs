@@ -33,7 +33,7 @@ pub enum RunError {
         /// The cause.
         cause: ArmError,
     },
-    /// A part of an arm that the plan has is absent from the run.
+    /// A part of an arm is in the plan but absent from the run.
     #[error("arm `{arm}`: there is no {what}; this is a bug in hoptax")]
     Missing {
         /// The arm.
@@ -140,7 +140,7 @@ pub enum ArmError {
     Security(String),
 }
 
-/// The error of a part of an arm that is in the plan and not in the run.
+/// The error for a part of an arm that is in the plan but not in the run.
 pub(super) fn missing(arm: &str, what: &str) -> RunError {
     RunError::Missing { arm: arm.to_owned(), what: what.to_owned() }
 }

@@ -24,7 +24,7 @@ pub(super) fn peer_names(plan: &Plan) -> PeerNames {
 pub(super) fn explain(plan: &Plan, given: &GivenConfig, error: ProxyError) -> ArmError {
     let ProxyError::Refused { reason, config } = error else { return error.into() };
     let adapted = plan.configurations.get(&given.path).and_then(|found| found.adapted_with(&given.replaced));
-    // Its adaptation succeeded before, when the proxy was specified.
+    // The same adaptation succeeded when the proxy was specified.
     let Ok(adapted) = adapted else { return ProxyError::Refused { reason, config }.into() };
     let refusal = adapted.refusal(&reason, &given.without);
     let missing = missing_extension(&reason).map(|name| (name, adapted.extensions(name)));

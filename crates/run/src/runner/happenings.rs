@@ -1,4 +1,4 @@
-//! Performs the events of a course: changes origins, and restarts proxies.
+//! Performs the events of a course: changes to origins, and restarts of proxies.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::{RunError, Setting};
 pub(super) struct Happenings<'a> {
     arm: &'a Arm,
     setting: &'a Setting<'a>,
-    /// The events that are still to happen, in the order of time.
+    /// The events that are still due, in chronological order.
     due: std::slice::Iter<'a, TimedEvent>,
     happened: Vec<Happened>,
     /// Stops origins that become silent.
@@ -35,13 +35,13 @@ pub(super) struct Happenings<'a> {
 struct Generations {
     /// Number of hot restarts since it was started.
     epoch: u32,
-    /// The process that the live one replaced. It ends by itself, or when it is dropped.
+    /// The process that the live one replaced. It ends by itself, or when this value is dropped.
     earlier: Option<Proxy>,
 }
 
 impl Generations {
-    /// Restarts a live proxy. Returns the process that is live then, and the memory of all its processes. The earlier one must have
-    /// ended.
+    /// Restarts a live proxy. Returns the new live process, and the memory of all processes of the proxy. The process that the live one
+    /// replaced must have ended.
     fn restart(
         &mut self,
         live: Proxy,
@@ -66,7 +66,7 @@ impl Generations {
                 return Ok((live, Vec::new()));
             }
         };
-        // The earlier one may have ended by the time that it is read.
+        // The earlier process may end before its memory is read.
         let processes = self.earlier.iter().chain([&now]);
         let bytes = processes.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0);
         let bytes = bytes.collect();
@@ -95,7 +95,7 @@ impl<'a> Happenings<'a> {
     /// Performs the events with which the slice begins, before the warm-up, so that the whole slice is under their effect.
     pub(super) fn at_the_start(&mut self, subjects: &mut Subjects<'_>) -> Result<(), RunError> {
         while self.due() == Some(Duration::ZERO) {
-            // They begin with the slice, which has not started.
+            // These events begin with the slice, which has not started yet.
             self.perform(subjects, now_ns())?;
         }
         Ok(())
@@ -140,8 +140,7 @@ impl<'a> Happenings<'a> {
         Ok(origin.set_default(&default_file(self.setting, number), query)?)
     }
 
-    /// Waits until the generation before that of a proxy has ended: the start of a successor would end it with its requests in
-    /// flight.
+    /// Waits until the previous generation of a proxy has ended: the start of another successor would end it with its requests in flight.
     fn wait_for_earlier(&mut self, name: Option<&str>) -> Result<(), RunError> {
         let place = self.arm.chain.place_of(name);
         let generations = place.and_then(|place| self.generations.get_mut(&place.number));

@@ -1,11 +1,11 @@
 //! Waits until the hypervisor places the processors close together, and repeats slices that the host disturbed.
 //!
-//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few
-//! minutes. On many hosts, slices are several times less noisy where they are close. There, while they are further apart
-//! than usual (than at the median of the slices so far), slices wait, and are repeated if the host moves the processors
-//! apart during them, while the time allowance lasts. It is the same until replicates show that slices are no noisier apart
-//! ([`hoptax_plan::placement`]). Nothing waits for processors to be closer than usual: on a host that has them close for a third of the
-//! time, that doubles the length of a study. Which slices count in the end: [`hoptax_plan::disturbance`].
+//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few minutes. On many hosts,
+//! slices are several times less noisy while the processors are close. So slices wait while the processors are further apart than usual
+//! (than at the median of the slices so far), and are repeated if the host moves the processors apart during them, as long as the time
+//! allowance lasts. This stops once replicates show that slices are no noisier with processors apart ([`hoptax_plan::placement`]). Slices
+//! never wait for processors to be closer than usual: on a host that has them close for a third of the time, that would double the length
+//! of a study. [`hoptax_plan::disturbance`] decides which slices count.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,13 +20,13 @@ use hoptax_plan::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
 const READ_INTERVAL: Duration = Duration::from_millis(20);
-/// Initial allowance, so that a bad start can be waited out: no more than all slices take, so that a short study stays short.
+/// Initial allowance, to wait out a bad start. It is limited to the time of all slices, so that a short study stays short.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
-/// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
-/// is always disturbed cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
+/// Time for waiting and for disturbed slices, as a share of the time of the other slices, so that a host that is always disturbed cannot
+/// delay a study indefinitely. When it is used up, a disturbed slice is measured once and set aside.
 const LOST_SHARE: f64 = 1.0;
 
-/// Number of slices with a delayed proxy that are always repeated.
+/// Number of slices with a delayed proxy that are repeated in any case.
 const MAX_DELAYED_REPEATS: u32 = 8;
 
 /// Monitors where the host places the processors of generator and proxy.
@@ -39,7 +39,7 @@ pub(super) struct HostWaits {
     allowance: Duration,
     /// The largest allowance.
     patience: Duration,
-    /// True if proxies share processors with callers on purpose; waiting for a processor is then no disturbance.
+    /// True if proxies share processors with callers on purpose. Waiting for a processor is then not a disturbance.
     shares_processors: bool,
     /// Number of slices so far, and of those with a delayed proxy.
     seen: (u32, u32),
@@ -57,9 +57,8 @@ pub(super) struct Waited {
 }
 
 impl HostWaits {
-    /// Monitors processors that are distinct. There is no probe if generator and proxy share a processor, nor with a
-    /// link, whose round trips far exceed the effect of placement. A resumed study uses the readings of its earlier
-    /// rounds.
+    /// Monitors the distance of the processors. There is no probe if generator and proxy share a processor, or if there is a link, whose
+    /// round trips far exceed the effect of placement. A resumed study uses the readings of its earlier rounds.
     pub(super) fn over(
         plan: &Plan,
         placement: &Placement,
@@ -85,7 +84,7 @@ impl HostWaits {
         HandoverLimits::usual(self.slices.iter())
     }
 
-    /// Waits until the processors are as close as usual, if there is reason and allowance; calls `on_wait` first.
+    /// Waits until the processors are as close as usual, if they are not and the allowance lasts; calls `on_wait` first.
     pub(super) fn wait(&mut self, stop: &AtomicBool, on_wait: &mut dyn FnMut()) -> Waited {
         let mut waited = Waited::default();
         let usual = self.usual();
@@ -112,7 +111,7 @@ impl HostWaits {
         Some(before.handover_ns?.max(self.probe.as_mut()?.read()))
     }
 
-    /// Returns true if the host disturbed this slice, or a process did not last through it, and the allowance permits repeating it.
+    /// Returns true if the host disturbed this slice, or a process ended during it, and the allowance permits repeating it.
     pub(super) fn repeats(&mut self, slice: &SliceRecord) -> bool {
         let is_apart =
             slice.handover_ns.zip(self.usual()).is_some_and(|(reading, usual)| usual.is_apart(reading));
@@ -129,7 +128,7 @@ impl HostWaits {
         has_time || is_empty
     }
 
-    /// Returns true if none of the requests of this slice was sent, and the plan has a repetition left for that.
+    /// Returns true if this slice sent no request, and a repetition for such slices is left.
     fn repeats_empty(&mut self, slice: &SliceRecord) -> bool {
         let repeats = self.empty_repeats > 0 && slice.book.planned > 0 && slice.book.sent == 0;
         self.empty_repeats -= u32::from(repeats);
@@ -141,7 +140,7 @@ impl HostWaits {
         self.allowance > block.load.slice
     }
 
-    /// Returns true if the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
+    /// Returns true if the proxy was delayed in this slice and seldom before. If other load delays it permanently, repeating does not help.
     fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
         let is_delayed = !self.shares_processors && was_delayed(slice);
         self.seen.0 += 1;
@@ -159,9 +158,8 @@ fn first_allowance(plan: &Plan) -> Duration {
     FIRST_WAIT.min(round.saturating_mul(plan.rounds)).min(plan.patience)
 }
 
-/// The planned slices of a round that have no measurement that counts, each with its block and subject. Those that were
-/// lost to a move of the processors are not among them: another measurement would be at another placement than the rest
-/// of their block.
+/// The planned slices of a round without a measurement that counts, each with its block and subject. Slices that were lost because the
+/// processors moved are excluded: their repetition would have another placement than the rest of their block.
 pub(super) fn lost<'a, 'p>(
     blocks: &'a [Block<'p>],
     slices: &[SliceRecord],
@@ -258,7 +256,7 @@ mod tests {
     #[test]
     fn a_long_quiet_time_earns_no_more_than_a_short_one() {
         let mut host_waits = host_waits(&[]);
-        // They would earn a hundred seconds.
+        // These slices would earn an allowance of a hundred seconds.
         assert!((0..1_000).all(|_| !repeats(&mut host_waits, 60.0, 0)));
         let again = (0..1_000).take_while(|_| repeats(&mut host_waits, 60.0, 1)).count();
         // Twenty seconds of slices of 100 ms.
@@ -326,7 +324,7 @@ mod tests {
             lost.into_iter().map(|(block, subject)| (block.number, subject.arm_number)).collect()
         };
         assert_eq!(found(&slices), []);
-        // As a later reading does, which finds that a thread is gone.
+        // A later reading marks the slice like this if a thread is gone.
         slices[0].is_incomplete = true;
         slices[1].proxy_run_delay_ns = 100_000_000;
         slices[2].steal_ticks = 1;

@@ -1,6 +1,6 @@
 //! The arms of a plan as running processes, for loads that the caller chooses instead of slices of the plan.
 //!
-//! All arms are up at once, as in a round, and those without load are stopped: see [`Freezer`].
+//! All arms run at once, as in a round, and arms without load are frozen: see [`Freezer`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use super::subjects::Subjects;
 use super::traffic::TIMEOUT;
 use super::{ArmError, RunError, Setting, at_callers_end};
 
-/// Least time for processes to handle that connections were closed.
+/// Minimum time for processes to handle closed connections.
 const AFTER_CLOSING: Duration = Duration::from_millis(20);
 
 /// The processes of the arms of a plan for a search ([`Plan::searched`]) or of a graph ([`Plan::of_graph`]).
@@ -31,7 +31,7 @@ pub struct Live<'a> {
     link: Option<&'a Link>,
     /// First answers of given configurations, by arm.
     answers: BTreeMap<usize, Answer>,
-    // Before the processes, which it resumes when it is dropped.
+    // Declared before the processes, because it resumes them when it is dropped.
     freezer: Freezer,
     subjects: Subjects<'a>,
 }
@@ -95,8 +95,8 @@ impl<'a> Live<'a> {
     }
 
     /// Runs a trial on the arm with this index while all others are stopped. `trial` completes a closed loop on the requests and
-    /// connections of the arm, with an account of its proxies; `settle` states how long the proxies run afterwards, to empty their queues,
-    /// if that takes longer than to handle the end of connections. Returns the result with the CPU time of each process.
+    /// connections of the arm, with an account of its proxies. `settle` states how long the proxies run afterwards to empty their queues,
+    /// if that takes longer than handling the closed connections. Returns the result with the CPU time of each process.
     ///
     /// # Errors
     /// When the trial cannot be run, or a process of the arm has ended.
@@ -131,9 +131,9 @@ impl<'a> Live<'a> {
             let settle_ns = settle(result).max(AFTER_CLOSING).as_nanos() as u64;
             clock::sleep_until(now_ns().saturating_add(settle_ns), is_stopped);
         }
-        // After a request to stop, processes may have ended because of it.
+        // Processes may have ended because of a request to stop.
         if !is_stopped() {
-            // The end of a process is the reason why no load can be sent to it.
+            // If a process has ended, report that instead of the failure to send load to it.
             self.subjects.check(&[planned])?;
             self.freezer.freeze(&proxies)?;
         }

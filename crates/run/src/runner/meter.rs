@@ -1,4 +1,4 @@
-//! Measures slices one at a time, with counters of proxy, generator and host read before and after each.
+//! Measures slices one at a time, and reads the counters of proxy, generator and host before and after each.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,13 +24,13 @@ use super::subject::Subject;
 use super::subjects::Subjects;
 use super::{RunError, Setting, caller, external, rate, statistics};
 
-/// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran, and its queue is
-/// empty. At 90 % of the capacity, a queue of requests of 60 us needs some 20 ms until it forgets that.
+/// One part in this many at the start of an open slice is not recorded: the proxy's caches are cold after other arms ran, and its queue is
+/// empty. At 90 % of the capacity, a queue of requests of 60 us needs some 20 ms to reach its usual length.
 const LEAD_IN_SHARE: u32 = 5;
-/// The longest of these parts.
+/// The longest such part.
 const LONGEST_LEAD_IN: Duration = Duration::from_millis(50);
-/// Requests are sent for this long over connections that were opened for a slice, before it: at full speed, so that each
-/// connection serves some, as in the warm-up of those that are kept.
+/// Connections that are opened for a slice are warmed up for this long before it. Requests go at full speed, so that each connection serves
+/// some, as in the warm-up of connections that are kept.
 const WARM_UP_EACH_NS: u64 = 500_000_000;
 /// Interval and time limit of the polls of proxies until they have handled the closing of connections.
 const CLOSING_STEP: Duration = Duration::from_millis(20);
@@ -42,8 +42,8 @@ const TICK_NS: f64 = 1e7;
 /// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
 /// sleeps.
 pub(super) const SETTLE: Duration = Duration::from_micros(500);
-/// The same for a proxy with QUIC connections: peers delay acknowledgements by up to 25 ms (RFC 9000, section 18.2). A
-/// proxy that is frozen before one arrives takes the path for broken when it is thawed, and closes the connection.
+/// The same for a proxy with QUIC connections: peers delay acknowledgements by up to 25 ms (RFC 9000, section 18.2). A proxy that is frozen
+/// before an acknowledgement arrives considers the path broken when it is thawed, and closes the connection.
 const SETTLE_QUIC: Duration = Duration::from_millis(30);
 
 /// Measures the slices of one round and records them.
@@ -92,8 +92,8 @@ impl<'a> Meter<'a> {
         for running in &mut subjects.all {
             running.proofs = statistics::read_proofs(self.link, running)?;
             let arm = running.planned.arm;
-            // Functions worked on its connections when they were opened, before this reading. Each process is new, so it counted
-            // from 0.
+            // Functions of connections already acted when the connections were opened, before this reading. Each process is new, so its
+            // counters started from 0.
             if arm.conditions.protocol.is_of_connections() && !arm.is_unloaded {
                 running.proofs.iter_mut().flatten().for_each(|reading| *reading = 0);
             }
@@ -145,8 +145,8 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Closes the connections under a load that are not kept. Returns the reading after the proxies have handled this,
-    /// which belongs to no slice; none if none were open.
+    /// Closes the connections under a load that are not kept. Returns the reading after the proxies have handled this, which belongs to no
+    /// slice; none if no connection was open.
     pub(super) fn close(&self, subject: &mut Subject, load: NumberedLoad<'_>) -> io::Result<Option<Reading>> {
         if !subject.close(load) {
             return Ok(None);
@@ -166,7 +166,7 @@ impl<'a> Meter<'a> {
 
     /// Reads the counters of a subject and of the processes behind it.
     pub(super) fn read(&self, subject: &Subject) -> io::Result<Reading> {
-        // Whatever happens to the companion concerns only the arms that call it.
+        // The companion matters only to arms that call it.
         let companion = self.companion.filter(|_| subject.asks_companion);
         Reading::take(subject, &self.origins, companion, self.setting, self.link)
     }
@@ -215,7 +215,7 @@ impl<'a> Meter<'a> {
         let wall_ns = after.at_ns - before.at_ns;
         let used_by_processes = after.since(&before);
         let is_incomplete = used_by_processes.is_none();
-        // Requests in flight at the end are waited for and counted, so the time until then counts too.
+        // The slice waits for requests in flight at its end and counts them, so this time counts too.
         let recorded_s = self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9;
         let loaded = Loaded {
             seconds: loaded_s(start_ns..end_ns, &self.recording),
@@ -228,7 +228,7 @@ impl<'a> Meter<'a> {
             used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
-        // Of the processor that lost most, since processors cannot make up for each other.
+        // The time of the processor that lost most, since processors cannot make up for each other.
         let used_processors = self.setting.placement.generator.iter().chain(&self.setting.placement.proxy);
         let lost = used_processors.map(|one| ticks_between(&before.ticks, &after.ticks, &[*one]).steal);
         let steal_ticks = lost.max().unwrap_or(0);
@@ -285,11 +285,11 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
-    /// Thaws the proxies of a subject, and finds the processes of a server that already ran. Returns the ids of the proxies.
+    /// Thaws the proxies of a subject, and finds the processes of an external server. Returns the ids of the proxies.
     fn wake(&mut self, subject: &mut Subject, arm: &Arm) -> Result<Vec<u32>, RunError> {
         let proxies = subject.thaw(&mut self.freezer)?;
         if subject.account.is_some() {
-            // They may have changed since.
+            // The server may have replaced its processes.
             subject.account = external::account(arm)?;
         }
         Ok(proxies)
@@ -314,7 +314,7 @@ impl<'a> Meter<'a> {
             *copies.entry(arm).or_default() += 1;
             let memory = subject.processes().map(memory_bytes);
             let memory: Vec<u64> = if subject.account.is_some() {
-                // A server that already ran may have ended or replaced some of its processes since its last slice.
+                // An external server may have ended or replaced some of its processes since its last slice.
                 match memory.collect::<Result<Vec<u64>, _>>() {
                     Ok(all) => vec![all.iter().sum()],
                     Err(_) => continue,
@@ -349,7 +349,7 @@ impl<'a> Meter<'a> {
             Some(open) => {
                 // All arms of a block with the same rate get the same release times.
                 let seed = self.plan.seed ^ (u64::from(self.record.round) << 32) ^ u64::from(block.number);
-                // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
+                // If responses are counted by status, there is no lead-in: a token bucket would count its requests too.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { lead_in_ns(load.slice) };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }
@@ -359,8 +359,8 @@ impl<'a> Meter<'a> {
         Run { record_from_ns, ..Run::new(release, start_ns, end_ns, drain_ns) }
     }
 
-    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in between
-    /// and have caught up now. A server that already ran is never frozen: its work in between was for others.
+    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in between and have caught up
+    /// now. An external server is never frozen: its work in between was for others.
     pub(super) fn keep_late(&mut self, running: &Running<'_>, now: &Reading) -> Result<(), RunError> {
         let arm = running.planned.arm;
         if arm.external.is_some() {
@@ -411,7 +411,7 @@ pub(super) fn share(cpu_ns: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { cpu_ns as f64 / 1e9 / seconds } else { 0.0 }
 }
 
-/// Adds the values of one copy to the sums of an arm.
+/// Adds the values of one copy to the sums of its arm.
 fn add(sums: &mut Vec<u64>, values: &[u64]) {
     sums.resize(values.len(), 0);
     for (sum, value) in sums.iter_mut().zip(values) {

@@ -24,13 +24,13 @@ const GIVEN: &str = "origin-given";
 
 /// The addresses of the origins.
 pub(super) struct Origins {
-    /// Addresses of each application that several arms share; none is the origin of HTTP and gRPC.
+    /// Addresses of each application that several arms share. The entry without an application is the origin of HTTP and gRPC.
     shared: Vec<(Option<Application>, Vec<SocketAddr>)>,
     /// Plain TCP origins, if an arm uses TCP.
     tcp: Vec<SocketAddr>,
     /// The origin behind given configurations, if an arm has one.
     given: Option<SocketAddr>,
-    /// Origins of a single arm, with flags of its own or in its network, by its id.
+    /// Origins of single arms, which have their own flags or run in the network of the arm, by the id of the arm.
     own: BTreeMap<String, Vec<SocketAddr>>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn start_companion(
     Ok(OriginProcess::start(setting.program, ends.listening_origin(), &flags, &log, processors)?)
 }
 
-/// The file with the default response of the origin with this index, where events change it.
+/// The file with the default response of the origin with this index. Events change the response there.
 pub(super) fn default_file(setting: &Setting<'_>, number: usize) -> PathBuf {
     setting.directory.join(format!("origin-{}.default", number + 1))
 }
@@ -80,7 +80,7 @@ pub(super) fn default_file(setting: &Setting<'_>, number: usize) -> PathBuf {
 /// Policy of an origin for certificates of its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// None is requested.
+    /// No certificate is requested.
     Ignored,
     /// Requested, because some clients have one.
     Requested,
@@ -89,8 +89,8 @@ pub enum ClientCertificates {
 }
 
 impl ClientCertificates {
-    /// Returns the policy for servers behind given configurations, of which a cluster may present a certificate. Some clusters have one and
-    /// others none, so none is required.
+    /// Returns the policy for servers behind given configurations. Some clusters present a certificate and others do not, so none is
+    /// required.
     pub fn behind_given(presents_certificate: bool) -> Self {
         if presents_certificate { Self::Requested } else { Self::Ignored }
     }
@@ -109,9 +109,9 @@ pub fn tls_flags(lab: &Lab, clients: ClientCertificates) -> Vec<OsString> {
     flags
 }
 
-/// Starts the origins and the applications of all arms: as many processes of each application as the arm with most upstreams needs;
-/// other arms use the first of these. Arms with a network have origins in it. Adds those for plain TCP, which the first byte
-/// does not distinguish from other protocols.
+/// Starts the origins and the applications of all arms. Each application gets as many processes as the arm with most upstreams needs; other
+/// arms use the first of them. Arms with a network have origins in it. Plain TCP has separate origins, because its first byte does not
+/// distinguish it from other protocols.
 pub(super) fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
@@ -120,7 +120,7 @@ pub(super) fn start_origins(
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
     let is_mutual = plan.arms.iter().any(|arm| arm.origin_security() == Some(Tls::Mtls));
-    // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
+    // The two ends of a link are two machines. The far machine has the processors that the proxies have without a link.
     let processors =
         if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
     let log = |name: &str| setting.directory.join(format!("{name}.log"));

@@ -1,4 +1,4 @@
-//! perf as a process: a recording of the CPU time of other processes, and the common parts of all uses of perf.
+//! perf as a process: records the CPU time of other processes, and has the parts that all uses of perf share.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// Reason why an arm cannot be profiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// perf does not run, or its output is not as expected.
+    /// perf fails, or its output is not as expected.
     #[error("`perf` of the package linux-perf {what}; its log is `{}`", log.display())]
     Perf {
         /// Its fault, as the end of the message.
@@ -62,7 +62,8 @@ pub(super) struct Perf {
 }
 
 impl Perf {
-    /// Starts to sample processes, `frequency` times per second of CPU time, and returns when samples are taken. perf runs on `processors`.
+    /// Starts to sample processes, `frequency` times per second of CPU time, and returns when sampling has begun. perf runs on
+    /// `processors`.
     pub(super) fn start(
         directory: &Path,
         processes: &[u32],
@@ -83,8 +84,8 @@ impl Perf {
             "--pid",
             &all.join(","),
         ];
-        // perf starts this script when samples are taken, and ends with it. It notices the end of perf itself, since a killed
-        // hoptax takes only perf along.
+        // perf starts this script when sampling begins, and ends with it. The script watches perf itself, since a killed hoptax kills only
+        // perf.
         let script = ": >\"$0\"; while kill -0 $PPID 2>/dev/null; do sleep 1; done";
         let child = start(&options, &data, script, &ready, &log, processors)?;
         Ok(Self { child, data, log })
@@ -107,8 +108,8 @@ impl Perf {
     }
 }
 
-/// Starts perf, which writes to `output` for as long as the shell runs `script`, and returns when the script has made the file `ready`, its
-/// `$0`: from then on, perf measures. perf runs on `processors`.
+/// Starts perf, which writes to `output` while the shell runs `script`. Returns when the script has created the file `ready`, its `$0`:
+/// perf measures from then on. perf runs on `processors`.
 pub(super) fn start(
     options: &[&str],
     output: &Path,

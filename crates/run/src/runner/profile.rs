@@ -1,5 +1,5 @@
-//! Profiles the proxies of each arm once per round, with perf or without, after all slices: under a load like that of the slices, but none of
-//! them. A sample costs the proxy CPU time, which the numbers of the study must not contain.
+//! Profiles the proxies of each arm once per round, after all slices, with perf or without it. The load is the same as in slices, but a
+//! profile is not a slice: sampling costs the proxy CPU time, which the numbers of the study must not contain.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ use super::{ArmError, RunError};
 pub const PROFILES: &str = "profiles";
 /// Length of a profile.
 pub const LENGTH: Duration = Duration::from_secs(1);
-/// Samples per second of CPU time: not a divisor of the kernel's tick, with which samples would otherwise stay in step.
+/// Samples per second of CPU time. A divisor of the kernel's tick rate would keep samples in step with the tick.
 const FREQUENCY: u32 = 1_999;
 
 impl Meter<'_> {
@@ -105,7 +105,7 @@ impl Meter<'_> {
         counting.end().map_err(|cause| in_arm(arm)(ArmError::Profile(cause)))
     }
 
-    /// Sends the load of a profile. Returns the responses, and the CPU time of the proxies meanwhile, nanoseconds.
+    /// Sends the load of a profile. Returns the responses, and the CPU time of the proxies during it, nanoseconds.
     fn loaded(
         &mut self,
         running: &mut Running<'_>,
@@ -129,8 +129,8 @@ impl Meter<'_> {
         Ok((responses, used))
     }
 
-    /// The release of requests to the arm with this index under a load, as in the slices of the round: at another rate, a proxy spends its time on
-    /// other layers, and their shares would not be those of the CPU time that the slices measured.
+    /// The release of requests to the arm with this index under a load, as in the slices of the round. At another rate, a proxy spends its
+    /// time on other layers, so their shares would not apply to the CPU time that the slices measured.
     fn release(&self, arm: usize, load: NumberedLoad<'_>) -> Release {
         let rate = rate_of(&self.record.slices, arm, load.number);
         // All arms with the same rate get the same release times.
@@ -139,13 +139,13 @@ impl Meter<'_> {
     }
 }
 
-/// Requests per second of an open loop in the slices of an arm; none without a slice. It is the same in all of them.
+/// Requests per second of an open loop in the slices of an arm, the same in all slices; none without a slice.
 fn rate_of(slices: &[SliceRecord], arm: usize, load: usize) -> Option<f64> {
     let slice = slices.iter().find(|slice| slice.arm == arm && slice.load == load);
     slice.map(|slice| slice.planned_rate)
 }
 
-/// The release of requests under a load. An open loop without a rate, of an arm that no slice was measured of, gets the minimum.
+/// The release of requests under a load. If no slice of an arm was measured, its open loop has no rate and gets the minimum.
 fn release_of(load: &Load, rate: Option<f64>, seed: u64) -> Release {
     match &load.open {
         None => Release::Closed,
@@ -160,7 +160,7 @@ enum Profiler {
 }
 
 impl Profiler {
-    /// Starts to sample processes, and returns when samples are taken. perf runs on `processors`.
+    /// Starts to sample processes, and returns when sampling has begun. perf runs on `processors`.
     fn start(directory: &Path, processes: &[u32], processors: &[u32]) -> Result<Self, ProfileError> {
         if has_perf() {
             return Perf::start(directory, processes, FREQUENCY, processors).map(Self::Perf);

@@ -23,7 +23,7 @@ pub(super) fn planned(plan: &Plan, capacities: &BTreeMap<usize, Capacity>, load:
 fn of_slowest(plan: &Plan, load: &Load, capacities: &BTreeMap<usize, Capacity>, share: f64) -> f64 {
     let arms = plan.arms.iter().enumerate().filter(|(_, arm)| arm.takes_part(load));
     let under = arms.filter_map(|(number, _)| capacities.get(&number));
-    // An arm that answers nothing limits no other.
+    // An arm that answers nothing does not limit the others.
     let under = under.map(|capacity| capacity.rate).filter(|rate| *rate > 0.0);
     let Some(slowest) = under.reduce(f64::min) else { return 1.0 };
     let rate = (slowest * share).max(1.0);
@@ -48,7 +48,7 @@ mod tests {
         let capacities = capacities.into_iter().map(|(arm, rate)| (arm, of_rate(rate))).collect();
         let of =
             |load: usize, share: f64| of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64;
-        // An arm without a proxy takes no part in closed loops, so it cannot be the slowest there.
+        // An arm without a proxy takes no part in closed loops, so it cannot be the slowest arm there.
         assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
         assert_eq!(of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
     }

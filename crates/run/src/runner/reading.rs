@@ -21,7 +21,7 @@ pub(super) struct Reading {
     pub(super) at_ns: u64,
     /// CPU time of each origin, with its descendants: the command of an application may be a script, or a server with worker processes.
     origins: Vec<ProcessUse>,
-    /// CPU time of the processes that each origin started, as an application does that is a script or has worker processes.
+    /// CPU time of the processes that each origin started, for applications that are a script or have worker processes.
     workers: Vec<ProcessUse>,
     /// CPU time of the companion; empty for a subject that does not call it.
     companion: ProcessUse,
@@ -40,11 +40,11 @@ pub(super) struct Reading {
 /// CPU time that processes used between two readings, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
-    /// Use of all proxies, with the time that they waited for a processor that none of them used.
+    /// CPU time of all proxies, and the time that they waited for a processor that none of them used.
     pub(super) proxies: TaskUse,
     /// CPU time of each proxy, in the order in which a request passes them.
     pub(super) hops_cpu_ns: Vec<u64>,
-    /// CPU time of the thread of a proxy that used most.
+    /// CPU time of the busiest thread of all proxies.
     pub(super) busiest_thread_ns: u64,
     /// CPU time of all origins.
     pub(super) origin_cpu_ns: u64,
@@ -88,15 +88,15 @@ impl Reading {
         })
     }
 
-    /// Returns the use of resources since an earlier reading. None if a process, or a thread of one, did not last from one reading to
-    /// the other: its use is then unknown.
+    /// Returns the use of resources since an earlier reading. None if a process or a thread ended between the two readings: its use is then
+    /// unknown.
     pub(super) fn since(&self, earlier: &Self) -> Option<Used> {
         let of_proxies = self.proxies_since(earlier)?;
         let mut origin_cpu_ns = 0;
         for (origin, earlier) in self.origins.iter().zip(&earlier.origins) {
             origin_cpu_ns += origin.since(earlier)?.cpu_ns;
         }
-        // An application may replace its workers as it likes, while it serves others.
+        // An application may replace its workers at any time, also while other arms are measured.
         for (workers, earlier) in self.workers.iter().zip(&earlier.workers) {
             origin_cpu_ns += workers.lasting_since_ns(earlier);
         }
@@ -126,7 +126,7 @@ impl Reading {
     }
 }
 
-/// CPU time of each proxy, or of all processes of a server that already ran together.
+/// CPU time of each proxy, or of all processes of an external server together.
 fn hops(subject: &Subject) -> io::Result<Vec<ProcessUse>> {
     let Some(processes) = &subject.account else {
         return subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect();
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_the_worker_of_an_application_uses_is_used_by_the_application() {
-        // The shell waits for a process that it started, which works between two lines of its input and then lasts until its end.
+        // The shell waits for a process that it started. This process works when it has read a line of input, and ends when the input ends.
         let script = "exec 3<&0; (echo ready; read -r _ <&3; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo done; \
                       read -r _ <&3) & wait";
         let mut wrapper = Command::new("sh")
@@ -209,7 +209,7 @@ mod tests {
         let hops = [(1, 100), (2, 200)];
         let before = reading(&hops, [(11, 1_000), (12, 1_000)], (20, 1_000));
         assert!(before.since(&before).is_some());
-        // With the saturating difference of sums, the first two would count as no CPU time at all, the third as too much.
+        // With a saturating difference of sums, the first two would count as no CPU time at all, and the third as too much.
         for after in [
             reading(&hops, [(11, 1_000), (99, 3)], (20, 1_000)),
             reading(&hops, [(11, 1_000), (12, 1_000)], (99, 3)),

@@ -32,7 +32,7 @@ fn explain(hop: &Hop, error: ProxyError) -> ArmError {
             let best = line_of(&fragment, reason)?;
             Some((best.weight, function.id.clone(), best.number, best.text.trim().to_owned()))
         })
-        // The first of equals: `max_by_key` takes the last.
+        // Takes the first of several equal lines: `max_by_key` returns the last one.
         .rev()
         .max_by_key(|(weight, ..)| *weight);
     match best {
@@ -49,7 +49,7 @@ struct Line<'a> {
     /// Counted from 1.
     number: usize,
     text: &'a str,
-    /// Length of its words that the reason contains too.
+    /// Total length of its words that also occur in the reason.
     weight: usize,
 }
 
@@ -84,7 +84,7 @@ mod tests {
         let reason = "INVALID_ARGUMENT: invalid JSON in Lua: no such field: 'inline_cod'";
         let found = |reason| line_of(FRAGMENT, reason).map(|line| (line.number, line.text));
         assert_eq!(found(reason), Some((4, "      inline_cod: x")));
-        // Envoy names messages as in its code, and fields as in the configuration.
+        // Envoy writes messages as in its code, and fields as in the configuration.
         let other = found("TokenBucket.PerSecond: value must be above 0");
         assert_eq!(other.map(|(number, _)| number), Some(5));
         assert_eq!(found("no"), None);

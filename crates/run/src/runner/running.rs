@@ -1,11 +1,11 @@
-//! A copy of an arm that runs, with its plan and the last reading of its counters.
+//! A running copy of an arm, with its plan and the last reading of its counters.
 
 use hoptax_plan::plan;
 
 use super::reading::Reading;
 use super::subject::Subject;
 
-/// A copy of an arm that runs, with its plan, so that no index leads to the wrong one.
+/// A running copy of an arm. It holds its own plan, so that no index can lead to the wrong one.
 pub(super) struct Running<'p> {
     /// The copy as planned.
     pub(super) planned: plan::Subject<'p>,

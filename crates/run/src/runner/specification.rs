@@ -96,7 +96,7 @@ pub(super) fn spec(
 fn given(plan: &Plan, given: &GivenConfig, lab: &Lab, around: &Surroundings<'_>) -> Result<Source, ArmError> {
     let configuration = plan.configurations.get(&given.path).map_err(ArmError::Given)?;
     let origin = around.next.first().copied().unwrap_or(configurations::ORIGIN);
-    // Without a companion, the plan has made sure that no address of the configuration leads to it.
+    // The plan ensures that no address of the configuration leads to a companion that does not exist.
     let companion = around.companion.unwrap_or(configurations::COMPANION);
     let place = hoptax_bootstrap::Lab::new(origin, companion, around.directory.join(FILES));
     let unusable = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
@@ -119,7 +119,7 @@ fn generated(
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
     let context = Context { directory: &files, companion };
-    // The connection before a proxy has its number, the one behind it the next.
+    // The connection before a proxy has the number of the proxy, and the connection behind it the next number.
     let tls = arm.tls();
     let settings = |connection: usize, peer: &str, is_server: bool| {
         let is_mutual = tls.get(connection).copied().flatten()? == Tls::Mtls;
@@ -130,7 +130,7 @@ fn generated(
     let (downstream, upstream) = (settings(number, before, true), settings(number + 1, behind, false));
     let mut fragment = (!arm.functions.is_empty()).then(|| hop.functions.render(&context)).transpose()?;
     if let Some(fragment) = &mut fragment {
-        // The two ends of a connection use one group, also if only one of them has the function that chooses it.
+        // Both ends of a connection use the same group, even if only one of them has the function that chooses it.
         fragment.key_exchange_group = arm.key_exchange_group().unwrap_or(fragment.key_exchange_group);
     }
     let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(directory));

@@ -1,4 +1,4 @@
-//! Reads, at the end of each interval of a course, the statistics of the proxies that should be even.
+//! Reads the statistics of the proxies that should be even, at the end of each interval of a course.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::RunError;
 use super::error::in_arm;
 use super::subject::Subject;
 
-/// Statistics whose names end like this have a value; others count.
+/// Statistics whose names end like this are gauges; others are counters.
 const GAUGE: &str = "_active";
 
 /// The statistics of a course so far.
@@ -25,7 +25,7 @@ pub(super) struct Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// No samples yet; the values are those before the first request.
+    /// Starts without samples, from the values before the first request.
     pub(super) fn begin(timeline: &'a Timeline, arm: &'a Arm, subject: &Subject) -> Result<Self, RunError> {
         let pattern = timeline.spread.as_deref();
         let mut spread =
@@ -81,8 +81,8 @@ impl<'a> Spread<'a> {
     }
 }
 
-/// Returns the part of a name that the last wildcard of a pattern matches, without the part that an earlier wildcard may have matched:
-/// `worker_1` of `listener.127.0.0.1_4001.worker_1.downstream_cx_active`. None without a wildcard.
+/// Returns the part of a name that the last wildcard of a pattern matches, without parts that earlier wildcards match: `worker_1` of
+/// `listener.127.0.0.1_4001.worker_1.downstream_cx_active`. None without a wildcard.
 fn matched<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
     let (_, behind) = pattern.rsplit_once('*')?;
     let head = name.strip_suffix(behind)?;

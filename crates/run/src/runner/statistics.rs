@@ -1,4 +1,4 @@
-//! Evaluation of the statistics of the proxies over a round: proofs that each function acted, and the bytes on their connections.
+//! Evaluates the statistics of the proxies over a round: proofs that each function acted, and the bytes on their connections.
 
 use hoptax_functions::Proof;
 use hoptax_host::link::Link;
@@ -14,8 +14,8 @@ use super::running::Running;
 use super::subject::Subject;
 use super::{ArmError, RunError};
 
-/// Requests, bytes received and bytes sent, by the statistics to add and those to subtract. The admin interface of Envoy counts
-/// as an HTTP server of its own.
+/// Requests, bytes received and bytes sent, by the statistics to add and those to subtract. Envoy counts its admin interface as a separate
+/// HTTP server.
 const TRAFFIC: [(&[&str], &[&str]); 3] = [
     (&["http.*.downstream_rq_total"], &["http.admin.downstream_rq_total"]),
     (
@@ -28,8 +28,7 @@ const TRAFFIC: [(&[&str], &[&str]); 3] = [
     ),
 ];
 
-/// The statistics of a proxy of an arm, by pattern. Its admin interface listens on loopback, so it is asked
-/// from where the proxy is.
+/// The statistics of a proxy of an arm, by pattern. Its admin interface listens on loopback, so the query runs where the proxy runs.
 fn statistics(
     arm: &Arm,
     proxy: &Proxy,
@@ -105,8 +104,8 @@ pub(super) fn unproven(
     Ok(unproven)
 }
 
-/// The bytes on the connections of each arm's first copy, by the index of the arm. Leaves out arms whose proxies do not state them:
-/// others than Envoy, those that serve no HTTP requests, those whose callers use UDP, and those that a study has ended.
+/// The bytes on the connections of each arm's first copy, by the index of the arm. Leaves out arms whose proxies do not report them:
+/// proxies other than Envoy, those that serve no HTTP requests, those whose callers use UDP, and those that the study has ended.
 pub(super) fn carried(link: Option<&Link>, all: &[Running<'_>]) -> Vec<(usize, Vec<ProxyTraffic>)> {
     let patterns: Vec<String> = TRAFFIC
         .iter()

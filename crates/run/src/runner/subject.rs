@@ -32,13 +32,13 @@ pub(super) struct Subject {
     pub(super) connections: Vec<Option<Connections>>,
     /// Target of callers other than hoptax.
     pub(super) target: Option<CallerTarget>,
-    /// CPU time of each proxy until it was live, us.
+    /// CPU time that each proxy used to start, until it was live, us.
     pub(super) start_cpu_us: Vec<u64>,
     /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
     pub(super) opened: Option<Opened>,
     /// The hash of the specifications of its proxies; none without proxies.
     pub(super) configuration: Option<String>,
-    /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
+    /// The processes of an external server; none for other subjects, and if their CPU time is not accounted for.
     pub(super) account: Option<BTreeSet<u32>>,
     /// The network of its arm.
     pub(super) network: Option<Rc<Network>>,
@@ -67,7 +67,7 @@ impl Subject {
 
     /// Opens the connections under a load that are not kept. Returns true if it opened any.
     pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<bool, RunError> {
-        // An arm that takes no part in a load has none, and neither have callers other than hoptax.
+        // An arm that takes no part in a load has no connections, and neither has an arm with callers other than hoptax.
         let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
             return Ok(false);
         };
@@ -90,7 +90,7 @@ impl Subject {
     ) -> io::Result<Option<TaskUse>> {
         let connections = self.connections.get_mut(load.number).and_then(Option::as_mut);
         let Some(worker) = connections.and_then(Connections::worker) else { return Ok(None) };
-        // It may open further connections.
+        // The worker may open further connections.
         let ends = Ends { link: None, network: self.network.as_deref() };
         ends.at_callers(|| worker.run(run, recording, stop)).map_err(io::Error::other)?.map(Some)
     }
@@ -100,7 +100,7 @@ impl Subject {
 pub(super) enum Connections {
     /// Open for the whole round.
     Kept(Box<Worker>),
-    /// Opened as specified for each slice; the worker is there while they are open.
+    /// Opened as specified for each slice. The worker exists while they are open.
     EachSlice(WorkerSpec, Option<Box<Worker>>),
 }
 
@@ -123,7 +123,7 @@ impl Connections {
 
     /// Opens connections that are not kept. Returns true if it opened any.
     fn open(&mut self) -> Result<bool, ArmError> {
-        // Connections that are kept, or open, stay.
+        // Connections that are kept, or already open, stay as they are.
         let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
         *worker = Some(Box::new(Worker::connect(spec)?));
         Ok(true)

@@ -1,5 +1,4 @@
-//! All subjects of a round: origins, proxies, which are started from the origin outwards, and the generator's
-//! connections.
+//! All subjects of a round: origins, proxies and the generator's connections. Proxies are started from the origin outwards.
 
 mod connections;
 mod graph;
@@ -52,7 +51,7 @@ pub(super) struct Subjects<'p> {
 /// A proxy that is not live yet, with its place and its specification.
 type Starting<'p> = (Place<'p>, ProxySpec, StartingProxy);
 
-/// The proxies of a copy of an arm that were started so far.
+/// The proxies of a copy of an arm that have been started so far.
 struct Started<'p> {
     /// The copy as planned.
     planned: plan::Subject<'p>,
@@ -60,14 +59,14 @@ struct Started<'p> {
     proxies: Vec<Proxy>,
     /// Specifications of those that events restart, by their index in the order in which a request passes them.
     specs: BTreeMap<usize, ProxySpec>,
-    /// CPU time of each until it was live, us.
+    /// CPU time of each proxy until it was live, us.
     start_cpu_us: Vec<u64>,
-    /// The hash of the specification of each. The hashes stay in the order of the starts.
+    /// The hash of the specification of each proxy, always in the order of the starts.
     configurations: Vec<String>,
 }
 
 impl<'p> Started<'p> {
-    /// Nothing was started.
+    /// A copy of which nothing has been started.
     fn new(planned: plan::Subject<'p>) -> Self {
         Self {
             planned,
@@ -104,7 +103,7 @@ impl<'p> Started<'p> {
         self.proxies.iter().skip(first).map(|proxy| proxy.address).collect()
     }
 
-    /// Turns the proxies and their CPU times from the order of their starts to that in which a request passes them.
+    /// Reorders the proxies and their CPU times from the order of their starts to the order in which a request passes them.
     fn into_passing_order(mut self) -> Self {
         self.proxies.reverse();
         self.start_cpu_us.reverse();
@@ -113,8 +112,8 @@ impl<'p> Started<'p> {
 }
 
 impl<'p> Subjects<'p> {
-    /// Starts all processes, in the random order of the round, and waits until they are ready. `answers` gets what given
-    /// configurations answer first, for arms that it does not have.
+    /// Starts all processes, in the random order of the round, and waits until they are ready. `answers` receives the first responses of
+    /// given configurations, for arms that it lacks.
     pub(super) fn bring_up(
         plan: &'p Plan,
         setting: &Setting<'_>,
@@ -138,7 +137,7 @@ impl<'p> Subjects<'p> {
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let (mut files, mut generations) = (Vec::new(), Vec::new());
         let mut copies: Vec<Started<'p>> = plan.subjects().map(Started::new).collect();
-        // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
+        // Each proxy needs the address of the next hop, so the proxies beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.stages().len()).max().unwrap_or(0);
         for from_origin in 0..longest {
             let mut starting: Vec<(&mut Started<'p>, Vec<Starting<'p>>)> = Vec::new();
@@ -148,12 +147,12 @@ impl<'p> Subjects<'p> {
                 let plan::Subject { arm, arm_number, copy: copy_number, .. } = copy.planned;
                 let stages = arm.chain.stages();
                 let mut from_here = stages.iter().rev().skip(from_origin);
-                // A shorter chain has all its proxies already.
+                // All proxies of a shorter chain are already started.
                 let Some(stage) = from_here.next() else { continue };
                 let nearer = from_origin.checked_sub(1).and_then(|nearer| stages.iter().rev().nth(nearer));
                 let behind = copy.last(nearer.map_or(0, Vec::len));
                 let mut of_copy = Vec::with_capacity(stage.len());
-                // The last comes first, so that all proxies are in the reverse of the order in which a request passes them.
+                // The last clone starts first, so that proxies start in the reverse of the order in which a request passes them.
                 for (clone, &at) in stage.iter().enumerate().rev() {
                     let hop = at.hop;
                     if stop.load(Ordering::Relaxed) {
@@ -213,7 +212,7 @@ impl<'p> Subjects<'p> {
                     let wait = || one.wait_unless(stop).map_err(|error| spec.explained(error, stop));
                     let live = ends.at_servers(hop.is_near(), wait)?;
                     let live = live.map_err(|error| in_arm(arm)(refusal::explained(plan, hop, error)))?;
-                    // Before requests that the removal of a function needs.
+                    // Read before the requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
                     if arm.is_unloaded && !hop.functions.is_empty() {
                         let active = ActiveProxy { spec: &spec, proxy: &live, hop };
@@ -244,7 +243,7 @@ impl<'p> Subjects<'p> {
         self.all.iter().flat_map(|running| &running.subject.proxies).map(Proxy::id).collect()
     }
 
-    /// The running copy that was planned as `planned`.
+    /// The running copy for `planned`.
     pub(super) fn running(&mut self, planned: plan::Subject<'_>) -> Result<&mut Running<'p>, RunError> {
         let is_planned = |running: &&mut Running<'_>| {
             running.planned.arm.id == planned.arm.id && running.planned.copy == planned.copy
@@ -253,7 +252,7 @@ impl<'p> Subjects<'p> {
         running.ok_or_else(|| missing(&planned.arm.id, &format!("running copy {}", planned.copy + 1)))
     }
 
-    /// The running copy of the arm of a plan that has no other.
+    /// The running copy of the only arm of a plan.
     pub(super) fn only(&mut self, arm: &Arm) -> Result<&mut Running<'p>, RunError> {
         self.all.first_mut().ok_or_else(|| missing(&arm.id, "running copy"))
     }
@@ -293,8 +292,8 @@ impl<'p> Subjects<'p> {
 
 impl Drop for Subjects<'_> {
     fn drop(&mut self) {
-        // Also after an interrupt or an error: a container, or another process that an application started, ends only if it is asked
-        // to. Processes that do not end are killed when they are dropped.
+        // Also needed after an interrupt or an error: a container, or another process that an application started, ends only on request.
+        // Processes that do not end are killed when they are dropped.
         let _ = self.end_all();
         // Processes that write to the folders are gone now.
         self.all.clear();
@@ -324,7 +323,7 @@ fn read_memory_after_opening(all: &mut [Running<'_>]) -> io::Result<()> {
     if all.iter().all(|running| running.subject.opened.is_none()) {
         return Ok(());
     }
-    // To the generator, a connection is open before the proxy has accepted it.
+    // The generator considers a connection open before the proxy has accepted it.
     thread::sleep(AFTER_OPENING);
     for Running { subject, .. } in all {
         if let (Some(opened), Some(proxy)) = (&mut subject.opened, subject.proxies.first()) {

@@ -59,7 +59,7 @@ fn two_runs_of_a_plan_have_the_same_hashes_with_other_ports_and_folders() {
     assert_eq!(one, hashes(ARMS, folders[1].path(), 40_000));
     assert_eq!(one["baseline"], one["same"]);
     let different: std::collections::BTreeSet<&String> = one.values().map(|(hash, _)| hash).collect();
-    // The copy of the baseline, and the baseline that responds as compression needs it.
+    // Two are equal to others: the copy of the baseline, and the baseline whose response suits compression.
     assert!(different.len() + 2 >= one.len() && different.len() < one.len(), "{one:#?}");
 }
 

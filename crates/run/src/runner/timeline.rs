@@ -1,8 +1,8 @@
-//! Observes the responses to callers over time: one arm at a time, with processes of its own, while scripted events happen.
+//! Observes the responses to callers over time while scripted events happen: one arm at a time, with its own processes.
 //!
-//! A course is one slice of an arm under a load. All its processes are started for it, so that no event of an earlier course
-//! has an effect on it. The generator sends from a thread of its own. This thread performs the events, because the kernel
-//! ends the processes that a thread started when the thread ends.
+//! A course is one slice of an arm under a load. All its processes are started for it, so that no event of an earlier course affects it.
+//! The generator sends from another thread. This thread performs the events, because the kernel ends the processes that a thread started
+//! when the thread ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -37,9 +37,9 @@ use crate::event::Event;
 
 /// Time for the generator's thread to start.
 const START: Duration = Duration::from_millis(20);
-/// Least number of responses of a connection for a 99th percentile of its own.
+/// Minimum number of responses of a connection for its own 99th percentile.
 const RESPONSES_FOR_P99: u64 = 100;
-/// Longest sleep before a request to stop is noticed.
+/// Longest sleep, and so the longest delay until a request to stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
 /// Runs the rounds of a timeline.
@@ -71,7 +71,7 @@ pub(super) fn all_rounds(
         on_event(&Event::RoundBegan { round });
         for PlannedCourse { arm, arm_number, load } in plan::courses(plan, round) {
             let alone = plan.alone(arm, load);
-            // The arm is the first one of its own plan.
+            // The arm is the first in its own plan, which has no other arm.
             let answer = rounds.last().and_then(|round| round.answers.get(&arm_number).cloned());
             let mut answers: BTreeMap<usize, Answer> = answer.map(|answer| (0, answer)).into_iter().collect();
             let mut subjects = Subjects::bring_up(&alone, setting, link, round, &mut answers, stop)?;
@@ -94,9 +94,9 @@ pub(super) fn all_rounds(
     Ok(())
 }
 
-/// A course that is about to be observed.
+/// A course to observe.
 struct Observation<'a> {
-    /// The plan of its arm under its load, and of nothing else.
+    /// The plan of only its arm under its load.
     plan: &'a Plan,
     /// The intervals and events of the course.
     timeline: &'a Timeline,
@@ -146,7 +146,7 @@ impl Observation<'_> {
             let sending = scope.spawn(|| send(&mut worker, run, &mut recording, &is_cut));
             let happened = happen(&mut happenings, &mut spread, subjects, arm, record_from_ns..end_ns, stop);
             if happened.is_err() || stop.load(Ordering::Relaxed) {
-                // Without its events, the rest of the slice is of no use.
+                // Without its events, the rest of the slice is useless.
                 is_cut.store(true, Ordering::Relaxed);
             }
             let lost = |_| io::Error::other("the generator panicked; this is a bug in hoptax");
@@ -194,7 +194,7 @@ fn release(plan: &Plan, load: &Load, round: u32) -> Release {
     }
 }
 
-/// Performs the events and reads the statistics when they are due, until the end of the slice, which is recorded in `recorded_ns`.
+/// Performs the events and reads the statistics when they are due, until the end of the slice. The slice is recorded in `recorded_ns`.
 fn happen(
     happenings: &mut Happenings<'_>,
     spread: &mut Spread<'_>,
@@ -214,7 +214,7 @@ fn happen(
         } else if stop.load(Ordering::Relaxed) {
             return Ok(());
         } else if event_ns <= now.min(end_ns) {
-            // Even if an earlier event took until the end of the slice: a check states how late it was.
+            // Performed even if an earlier event took until the end of the slice: a check reports how late it was.
             happenings.perform(subjects, record_from_ns)?;
         } else if now >= end_ns {
             return Ok(());
@@ -265,7 +265,8 @@ fn course_interval(interval: &Interval, to_s: f64, timeline: &Timeline) -> Cours
     }
 }
 
-/// Adds the requests that ended after the slice to its last interval. Quantiles of both are not known: they become the larger ones.
+/// Adds the requests that ended after the slice to its last interval. Quantiles of both together are not known, so the larger ones are
+/// used.
 fn add_late(last: &mut CourseInterval, late: CourseInterval) {
     last.sent += late.sent;
     last.answered += late.answered;
@@ -299,7 +300,7 @@ fn stayed(before: &[Option<SocketAddr>], after: &[Option<SocketAddr>]) -> BTreeM
 }
 
 /// The connections of each worker of the first proxy, while they are open. Empty unless it has several workers, and if its event loops
-/// cannot be read: a proxy that was restarted has other connections.
+/// cannot be read, for example because a restarted proxy has other connections.
 fn by_worker(
     subject: &Subject,
     connections: &BTreeMap<SocketAddr, usize>,

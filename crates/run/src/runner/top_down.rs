@@ -1,5 +1,5 @@
-//! Counts where the issue slots of the processor go while it runs the proxies of an arm, with perf, beside the profile of the arm. A
-//! virtual machine often has no counters: then the result says so.
+//! Uses perf to count how the processor's issue slots are used while it runs the proxies of an arm, next to the profile of the arm. A
+//! virtual machine often has no such counters; the result then says so.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,8 +41,8 @@ impl Counters {
         Self { group }
     }
 
-    /// Starts to count for `length` on these processes. perf runs on `processors`, and writes into `directory`. The reason if there is
-    /// nothing to count.
+    /// Starts to count for `length` on these processes. perf runs on `processors`, and writes into `directory`. Returns the reason if there
+    /// is nothing to count.
     pub(super) fn start(
         &self,
         directory: &Path,
@@ -78,7 +78,7 @@ pub(super) struct Counting {
 }
 
 impl Counting {
-    /// The parts of the issue slots when perf has ended, or why it counted none.
+    /// Waits for the end of perf, and returns the shares of the issue slots, or why it counted none.
     pub(super) fn end(mut self) -> Result<Result<BTreeMap<String, f64>, String>, ProfileError> {
         let log = self.child.log().to_owned();
         let began = Instant::now();

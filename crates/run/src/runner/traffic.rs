@@ -48,12 +48,12 @@ pub(super) fn traffic(
     let own = ClientSecurity { resumes: plan.resumes(load), ..ClientSecurity::default() };
     let alpn = traffic.alpn().map(<[u8]>::to_vec);
     if let Some(tls) = given_tls {
-        // The configuration chooses version and group itself. Its filter chain may be selected by the protocol that a client offers.
+        // The configuration chooses version and group. Its filter chain may depend on the protocol that a client offers.
         let of_chain = tls.application_protocols.first().map(|protocol| protocol.clone().into_bytes());
         let own = ClientSecurity { alpn: of_chain.or(alpn), ..own };
         traffic.set_tls(&generator_security(lab, tls.presents_certificate, own)?);
     } else if let Some(security) = arm.caller_security() {
-        // As those of its proxies, with a single version and group, so that nothing is negotiated.
+        // The same settings as for its proxies, with a single version and group, so that nothing is negotiated.
         let group = arm.key_exchange_group().unwrap_or_default();
         let (versions, groups) = (Versions::Only13, vec![group.registered_name().to_owned()]);
         let own = ClientSecurity { versions, groups, alpn, ..own };
@@ -72,7 +72,7 @@ fn read(path: PathBuf) -> Result<Vec<u8>, ArmError> {
     fs::read(path).map_err(|error| ArmError::Security(error.to_string()))
 }
 
-/// TLS settings of the generator, which trusts the lab and may present a certificate of it. The other settings are those of `own`.
+/// TLS settings of the generator, which trusts the lab and may present a certificate from it. The other settings are those of `own`.
 fn generator_security(
     lab: &Lab,
     presents_certificate: bool,

@@ -17,7 +17,7 @@ use super::{ArmError, RunError};
 /// Time for which requests are sent through a proxy before its function is removed, nanoseconds.
 const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 
-/// A live Envoy that has its functions.
+/// A live Envoy from which no function has been removed yet.
 pub(super) struct ActiveProxy<'a> {
     /// The specification that it was started with.
     pub(super) spec: &'a ProxySpec,

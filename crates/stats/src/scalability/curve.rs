@@ -91,7 +91,7 @@ pub(super) fn product(one: [f64; 3], other: [f64; 3]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// The normal equations of a fit, on equal scales: one limit then tells for all sizes whether two columns are alike.
+/// The normal equations of a fit, on equal scales, so that one limit recognizes equal columns for all sizes.
 struct Equations {
     products: [[f64; 3]; 3],
     sums: [f64; 3],

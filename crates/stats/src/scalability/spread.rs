@@ -6,10 +6,10 @@ use super::Reach;
 use super::curve::{ALL, Curve, product};
 use crate::critical::two_sided_t;
 
-/// Halvings that narrow a range of sizes to the digits of a number.
+/// Halvings of a range of sizes that exhaust the precision of a number.
 const HALVINGS: u32 = 60;
 
-/// The rates of rounds, and those that remain without each of them.
+/// The mean rates of all rounds, and those with each round left out.
 pub(super) struct Rounds<'a> {
     pub(super) sizes: &'a [f64],
     /// The mean rate at each size.
@@ -38,7 +38,7 @@ impl<'a> Rounds<'a> {
         self.without.iter().map(|means| of(means)).collect()
     }
 
-    /// The half-width of the interval of a number that is `values` without each round: Student's critical value times the
+    /// The half-width of the interval of a number whose values with each round left out are `values`: Student's critical value times the
     /// standard error of the jackknife.
     pub(super) fn half_width(&self, values: &[f64]) -> f64 {
         self.t * covariance(values, values).max(0.0).sqrt()
@@ -98,8 +98,8 @@ impl<'a> FreeCurve<'a> {
         (square > 0.0).then(|| [(middle - root) / square, (middle + root) / square])
     }
 
-    /// The sizes within `reach` at which the rate may have its peak: from where it is not sure to rise still, to where it is sure
-    /// to fall. Either bound changes its sign at most once, because a standard error is a convex function of the squared size.
+    /// The sizes within `reach` at which the rate may have its peak: from the size where the rate no longer surely rises, to the size where
+    /// it surely falls. Either bound changes its sign at most once, because a standard error is a convex function of the squared size.
     pub(super) fn peak(&self, reach: Reach) -> [f64; 2] {
         let rise = |size: f64| self.sum([1.0, 0.0, -size.powi(2)]);
         [last(reach, |size| rise(size).low > 0.0), last(reach, |size| rise(size).high >= 0.0)]

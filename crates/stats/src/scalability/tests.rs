@@ -93,7 +93,7 @@ fn too_little_data_is_named() {
     );
 }
 
-/// Rates at sizes from 1,024 say little about the rate at size 1, of which a limited fit would claim to know more.
+/// Rates at sizes from 1,024 say little about the rate at size 1, but a limited fit would claim to know it.
 #[test]
 fn a_law_that_the_rates_do_not_limit_at_size_1_is_not_fitted() {
     let sizes = [1_024.0, 2_048.0, 4_096.0, 8_192.0];

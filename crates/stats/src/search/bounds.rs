@@ -1,4 +1,4 @@
-//! Between which loads a criterion, or a goal of several, begins to fail.
+//! The range of loads within which a criterion, or a goal of several criteria, begins to fail.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(crate) struct Ends {
     pub(crate) high: Option<f64>,
     /// Load at which it most likely begins to fail.
     pub(crate) estimate: Option<f64>,
-    /// True if a search must go on however close the ends are, since the trials do not tell the dispersion.
+    /// True if a search must go on however close the ends are, since the trials do not determine the dispersion yet.
     pub(crate) is_rough: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct KnownEnds {
 }
 
 impl Known {
-    /// The knowledge from trials, whose loads are decided with a probability of `error` where the criterion just holds.
+    /// The knowledge from trials. `error` is the probability of deciding wrongly about a load where the criterion just holds.
     pub(crate) fn new(
         trials: &Trials,
         number: usize,
@@ -74,7 +74,7 @@ impl Known {
         let Some((estimate, (low, high))) = fit.map(|(at, (low, high))| (at, (low.exp(), high.exp()))) else {
             return Ends { estimate: middle, ..of_bounds };
         };
-        // A line that contradicts the bounds is none: the subject does not fail gradually.
+        // A line that contradicts the bounds is ignored: the subject does not fail gradually.
         if lower.is_some_and(|lower| high < lower) || upper.is_some_and(|upper| low > upper) {
             return Ends { estimate: middle, ..of_bounds };
         }

@@ -1,4 +1,4 @@
-//! Chooses the next load for a goal: where a trial narrows the interval of the criterion that is known least.
+//! Chooses the next load for a goal: where a trial narrows the interval of the least known criterion.
 
 use crate::search::bounds::{Known, KnownEnds};
 use crate::search::fit::{Near, Root};
@@ -6,7 +6,7 @@ use crate::search::ladder::Ladder;
 
 /// The first step from a bound on the open side, as a share of the load.
 pub(crate) const FIRST_STEP: f64 = 0.2;
-/// Near trials are at most this share below and above the load that is looked for: further away, the line is not straight.
+/// Largest distance of a planned trial from the load searched for, as a logarithm: further away, the line is not straight.
 const FURTHEST: f64 = 0.1;
 /// Distance of a second near load from a first one.
 const BESIDE: f64 = 0.05;
@@ -25,7 +25,7 @@ pub(crate) struct View<'a> {
     pub(crate) high: Option<f64>,
 }
 
-/// Rungs between which a trial may tell something, as far as they are known: loads below hold, and loads above fail.
+/// The rungs between which a trial is informative, as far as they are known: loads below hold, and loads above fail.
 #[derive(Clone, Copy)]
 struct Open {
     lower: Option<u32>,
@@ -40,7 +40,7 @@ impl Open {
 
 /// The next load for a goal that is not decided.
 pub(crate) fn choose(view: &View<'_>) -> u32 {
-    // The criterion that is known to hold up to the least load.
+    // The criterion that is known to hold up to the lowest load comes first.
     let least = |one: &&&KnownEnds, other: &&&KnownEnds| {
         let low = |one: &KnownEnds| one.ends.low.unwrap_or(0.0);
         let aim = |one: &KnownEnds| aim(&one.known, open(view, &one.known), view).unwrap_or(u32::MAX);
@@ -53,7 +53,7 @@ pub(crate) fn choose(view: &View<'_>) -> u32 {
     if let Some(rung) = aim(known, open, view).filter(|_| !ends.are_close(view.width)) {
         return rung.min(top);
     }
-    // The line leads to loads that are decided, some of them wrongly.
+    // The line leads only to loads that are decided already, some of them wrongly.
     let least_known =
         known.near.as_ref().filter(|near| !near.loads.is_empty()).and_then(|near| near.least_known);
     if let Some(rung) = least_known.filter(|_| !ends.are_close(view.width)) {

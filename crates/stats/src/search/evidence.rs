@@ -12,10 +12,10 @@ use crate::search::ladder::Ladder;
 /// The probability of deciding wrongly about a load where the criterion just holds. Much less than usual, since a search decides about
 /// many loads, and about each after every trial.
 pub(crate) const ERROR: f64 = 0.005;
-/// A load is out of reach when this many more of its trials were limited by the generator than were not. If three trials in
-/// ten are spoilt, a load within reach meets that with a probability of (3/7)^6, 0.6 %.
+/// A load is out of reach when this many more of its trials were limited by the generator than were not. If three trials in ten are spoilt,
+/// a load within reach is misjudged with a probability of (3/7)^6, 0.6 %.
 const UNUSABLE_EXCESS: usize = 6;
-/// Trials before values decide.
+/// Minimum number of trials for a decision by values.
 const FEWEST_VALUES: usize = 3;
 /// Trials after which the mean of the values decides, however much they vary.
 pub(crate) const MOST_VALUES: usize = 8;
@@ -38,7 +38,7 @@ impl Share {
         })
     }
 
-    /// The logarithm of its odds, finite also without a lost request.
+    /// The logarithm of its odds, finite even without a lost request.
     pub(crate) fn logit(self) -> f64 {
         ((self.lost + 0.5) / ((self.planned - self.lost).max(0.0) + 0.5)).ln()
     }
@@ -51,7 +51,7 @@ pub enum Sample {
     Share {
         /// The whole trial.
         all: Share,
-        /// Its parts of equal length, in order: they show in which groups requests are lost.
+        /// Its parts of equal length, in order: they show how lost requests cluster.
         windows: Vec<Share>,
     },
     /// For [`Criterion::Value`]: by how much the value exceeds its limit, negative or zero if it holds; None if it is not known.
@@ -119,13 +119,13 @@ impl AtLoad {
 /// All trials of a search, by rung.
 pub(crate) type Trials = BTreeMap<u32, AtLoad>;
 
-/// The class of each load that was tried, ascending, with a probability of `error` where the criterion just holds. `measured` is the
-/// dispersion of the lost requests, if it is known.
+/// The class of each load that was tried, ascending. `error` is the probability of deciding wrongly about a load where the criterion just
+/// holds. `measured` is the dispersion of the lost requests, if it is known.
 ///
-/// **Method.** The number of late requests is compared with the number that the criterion permits: its tail probability, where it just
-/// holds, is that of a Poisson variable whose variance is as many times its mean as the dispersion says (quasi-likelihood: R. Wedderburn,
-/// *Biometrika* 61, 1974). The losses of a subject do not fall with the load, so a load also holds if it holds
-/// with the trials at loads above it added, and fails with those below it.
+/// **Method.** The number of late requests is compared with the number that the criterion permits: its tail probability at a load where the
+/// criterion just holds is that of a Poisson variable whose variance is the dispersion times its mean (quasi-likelihood: R. Wedderburn,
+/// *Biometrika* 61, 1974). The losses of a subject do not fall as the load rises. So a load also holds if it holds with the trials at
+/// higher loads added, and fails if it fails with those at lower loads added.
 pub(crate) fn classes(
     trials: &Trials,
     number: usize,
@@ -168,7 +168,7 @@ pub(crate) fn classes(
     shares.iter().enumerate().map(class).collect()
 }
 
-/// The class by values: their mean is on one side of the limit beyond chance, or there are many.
+/// The class by values: decided if their mean is significantly on one side of the limit, or if there are many.
 fn of_values(values: &[Option<f64>], error: f64) -> Class {
     if values.len() < FEWEST_VALUES {
         return Class::Undecided;

@@ -9,35 +9,35 @@ use crate::search::ladder::Ladder;
 
 /// Share of searches whose interval contains the load.
 pub const CONFIDENCE: f64 = 0.95;
-/// Nominal confidence of the interval. A search ends when its interval is narrow, and some are by chance, so fewer of those contain
-/// the load (`tests/search_subjects.rs` simulates it).
+/// Nominal confidence of the interval. A search ends when its interval is narrow. Some are narrow by chance, so the share of intervals that
+/// contain the load is smaller (`tests/search_subjects.rs` simulates it).
 const NOMINAL: f64 = 0.98;
 /// Trials are near the load if the odds of a late request are within this factor of those permitted. Over such a range, the logarithm
 /// of the odds is nearly a straight line over that of the load.
 const NEAR: f64 = 4.0;
-/// Late requests that a near load must permit: fewer do not show how near it is.
+/// Minimum number of late requests that a near load must permit: fewer do not show how near it is.
 const FEWEST_PERMITTED: f64 = 5.0;
-/// Groups of late requests that near loads must permit: their sizes vary much, and a few tell nothing about it.
+/// Minimum number of groups of late requests that near loads must permit: group sizes vary much, and a few groups do not show by how much.
 const FEWEST_GROUPS: f64 = 50.0;
-/// Groups that a near load at an end must permit before the search goes beyond that end.
+/// Minimum number of groups that the outermost near load must permit before the search goes beyond it.
 const FEWEST_GROUPS_OF_END: f64 = 10.0;
 /// Fewest degrees of freedom of a dispersion, and so of an interval.
 const FREEDOM: f64 = 40.0;
-/// Fewest degrees of freedom of the estimates over longer blocks. The largest of several estimates is used, and is too large by as much as
-/// they vary.
+/// Fewest degrees of freedom of the estimates over longer blocks. The largest of several estimates is used, so it is too large if they vary
+/// much.
 const FREEDOM_OF_LONGER: f64 = 60.0;
 /// The lowest slope: 1 % more load adds 0.3 % to the odds of a late request. In a queue it is at least ln(1/p) times the utilisation.
 const LEAST_SLOPE: f64 = 0.3;
 /// Farthest extrapolation of a fit, as a difference of logarithms of loads.
 const FURTHEST: f64 = 0.3;
 
-/// A near load at an end of all of them.
+/// The lowest or the highest near load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct End {
     pub(crate) rung: u32,
     /// The logarithm of the load.
     pub(crate) at: f64,
-    /// True if its own trials tell its place, roughly.
+    /// True if its own trials roughly determine its share of late requests.
     pub(crate) is_known: bool,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct End {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Root {
     pub(crate) estimate: f64,
-    /// The interval; None if the trials do not tell the slope.
+    /// The interval; None if the trials do not determine the slope.
     pub(crate) interval: Option<(f64, f64)>,
-    /// True if the trials tell the dispersion, so that a search may end by the interval.
+    /// True if the trials determine the dispersion, so that a search may end by the interval.
     pub(crate) is_settled: bool,
     /// Change of the logarithm of the odds with that of the load.
     pub(crate) slope: f64,
@@ -76,7 +76,7 @@ struct Tried<'a> {
 pub(crate) struct Dispersion {
     /// Its variance as a multiple of that of independent requests.
     pub(crate) ratio: f64,
-    /// Degrees of freedom of that.
+    /// Degrees of freedom of this estimate.
     freedom: f64,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct Dispersion {
 pub(crate) struct Near {
     /// The near loads, ascending.
     pub(crate) loads: Vec<NearLoad>,
-    /// The dispersion of late requests; None if the trials do not tell it.
+    /// The dispersion of late requests; None if the trials do not determine it.
     pub(crate) dispersion: Option<Dispersion>,
-    /// The ratio of the dispersion before the trials tell, at the highest near load.
+    /// The ratio to assume until the trials determine the dispersion, at the highest near load.
     usual: f64,
     /// Groups of late requests that the criterion permits at each near load.
     groups: Vec<f64>,
@@ -98,7 +98,7 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// The near loads; None for a criterion about no share.
+    /// The near loads; None if the criterion is not about a share.
     pub(crate) fn new(
         trials: &Trials,
         number: usize,
@@ -135,8 +135,8 @@ impl Near {
         self.loads.iter().any(|near| near.rung == rung)
     }
 
-    /// The near load beyond which a trial would tell most about the line, and the direction: the lowest near load if more is late than
-    /// permitted, and otherwise the highest.
+    /// The near load beyond which a trial would be most informative about the line, and the direction: the lowest near load if more
+    /// requests are late than permitted, and otherwise the highest.
     pub(crate) fn end(&self) -> Option<(End, f64)> {
         let excess = self.excess(Share::sum(self.loads.iter().map(|near| &near.share)));
         let mut ends = self.loads.iter().zip(&self.groups);
@@ -150,12 +150,12 @@ impl Near {
         share.logit() - self.target
     }
 
-    /// The load at which the criterion just holds; None unless there are two near loads and more is late at higher loads.
+    /// The load at which the criterion just holds; None unless there are two near loads and more requests are late at higher loads.
     ///
-    /// **Method.** Quasi-likelihood: logistic regression of the late requests on the logarithm of the load, whose variance is multiplied
-    /// by the dispersion (R. Wedderburn, *Biometrika* 61, 1974). The interval of the load at which the line
-    /// has the permitted value is Fieller's (E. C. Fieller, "Some problems in interval estimation", *Journal of the Royal Statistical
-    /// Society B* 16, 1954). All near trials serve the result, whatever their load.
+    /// **Method.** Quasi-likelihood: logistic regression of the late requests on the logarithm of the load, whose variance is multiplied by
+    /// the dispersion (R. Wedderburn, *Biometrika* 61, 1974). The interval of the load at which the line has the permitted value is
+    /// Fieller's (E. C. Fieller, "Some problems in interval estimation", *Journal of the Royal Statistical Society B* 16, 1954). All near
+    /// trials contribute to the result, whatever their load.
     pub(crate) fn root(&self) -> Option<Root> {
         if self.loads.len() < 2 {
             return None;
@@ -221,8 +221,8 @@ fn least_known(tried: &[Tried<'_>], smooth: &[Share], permitted: f64) -> Option<
     all.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(rung, _)| rung)
 }
 
-/// For each load, ascending, its requests with those of its neighbours, as far as less is late at higher loads than at lower ones: the
-/// monotone regression of M. Ayer et al. ("An empirical distribution function for sampling with incomplete information", *Annals of
+/// For each load, ascending, its requests, pooled with those of its neighbours where a higher load has a smaller share of late requests:
+/// the monotone regression of M. Ayer et al. ("An empirical distribution function for sampling with incomplete information", *Annals of
 /// Mathematical Statistics* 26, 1955). A single trial says little about how near its load is.
 fn ascending(shares: &[Share]) -> Vec<Share> {
     let mut blocks: Vec<(Share, usize)> = Vec::new();
@@ -238,10 +238,10 @@ fn ascending(shares: &[Share]) -> Vec<Share> {
 
 /// The dispersion of the late requests at some loads; None if there are too few blocks.
 ///
-/// **Method.** Pearson's statistic over blocks of windows, divided by its degrees of freedom. Blocks are at least as long as the memory
-/// of the queue, and then twice as long each time, as long as there are enough: the largest. Blocks that are too short underestimate
-/// it, and the estimates rise until blocks are independent (H. Flyvbjerg and H. Petersen, "Error estimates on averages of correlated
-/// data", *Journal of Chemical Physics* 91, 1989).
+/// **Method.** Pearson's statistic over blocks of windows, divided by its degrees of freedom. The first blocks are as long as the memory of
+/// the queue. Their length doubles as long as there are enough blocks, and the largest estimate is used. Blocks that are too short
+/// underestimate the dispersion, and the estimates rise until blocks are independent (H. Flyvbjerg and H. Petersen, "Error estimates on
+/// averages of correlated data", *Journal of Chemical Physics* 91, 1989).
 fn dispersion(loads: &[Tried<'_>], number: usize, memory: Duration) -> Option<Dispersion> {
     let estimate = |memories: u32| {
         let (mut sum, mut freedom) = (0.0, 0.0);
@@ -280,7 +280,7 @@ mod tests {
         Ladder::new(1.0, 1_000.0, WIDTH)
     }
 
-    /// Trials at loads, each with a share of late requests in groups of a size: so many windows in turn have one.
+    /// A trial at each load, with a share of late requests, which come in groups of `size`, each within one window.
     fn trials(shares: &[(f64, f64)], size: f64) -> Trials {
         let mut trials = Trials::new();
         for (load, part) in shares {

@@ -32,7 +32,7 @@ pub enum Criterion {
 }
 
 impl Criterion {
-    /// The share of requests that it permits; None if it is about no share.
+    /// The share of requests that it permits; None if it is not about a share.
     pub(crate) fn permitted(&self) -> Option<f64> {
         match *self {
             Self::Late { permitted, .. } | Self::Lost { permitted } => Some(permitted),
@@ -42,10 +42,11 @@ impl Criterion {
 
     /// The variance of the number of late or lost requests as a multiple of that of independent ones, before it is known.
     ///
-    /// **Method.** Late requests wait in one queue, so they come in groups. Two requests are alike for as long as the queue remembers: if
-    /// the criterion just holds for a server with one queue that is busy most of the time, that is 8 load (T / ln(1/p))² by the relations of
-    /// [`Self::memory`], with the variance of equal service times and random arrivals, load / load². Half of the requests in that time is
-    /// the dispersion. Beyond [`MOST`], the share of late requests changes so fast with the load that an error does not matter.
+    /// **Method.** Late requests wait in one queue, so they come in groups. Two requests are correlated for as long as the queue remembers.
+    /// If the criterion just holds for a server with one queue that is busy most of the time, this time is 8 load (T / ln(1/p))² by the
+    /// relations of [`Self::memory`], with the variance of equal service times and random arrivals, load / load². Half of the requests in
+    /// that time is the dispersion. Beyond [`MOST`], the share of late requests changes so fast with the load that an error does not
+    /// matter.
     pub(crate) fn dispersion(&self, load: f64) -> f64 {
         match *self {
             Self::Late { permitted, limit } => {
@@ -55,7 +56,7 @@ impl Criterion {
         }
     }
 
-    /// Returns the time for which a queue remembers that it was empty, at the loads that a search tells apart: those at least half of
+    /// Returns the time for which a queue remembers that it was empty, at the loads that a search must distinguish: those at least half of
     /// `width` below the capacity, or at which the criterion just holds.
     ///
     /// **Method.** Near saturation, a queue is a reflected Brownian motion: if it empties at `m` units of work per second and its work has
@@ -84,7 +85,7 @@ impl Criterion {
         }
     }
 
-    /// Returns the fault of the criterion; none if it is valid.
+    /// Describes why the criterion is invalid; none if it is valid.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let is_share = |share: f64| share > 0.0 && share < 1.0;
         (!self.permitted().is_none_or(is_share)).then_some("its permitted share must be above 0 and below 1")

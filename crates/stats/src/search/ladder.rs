@@ -1,6 +1,6 @@
 //! The loads that a search may choose: equal steps of the logarithm, so that a width is the same number of steps at any load.
 
-/// Steps in the width of the narrowest goal. More would let the search place its loads more finely than the result needs.
+/// Steps in the width of the narrowest goal. More steps would place loads more finely than the result needs.
 const RUNGS_PER_WIDTH: u32 = 8;
 
 /// A ladder of loads from the smallest to the largest. A rung is the index of a load.

@@ -10,30 +10,30 @@ use crate::search::steps::{Limits, Measured, Planned, Search, SearchError, Step}
 
 /// The width of a repetition, as a multiple of that of the search.
 pub const WIDER: f64 = 2.0;
-/// The highest load of a repetition as a multiple of the load that was found; the lowest is as far below.
+/// The highest load of a repetition as a multiple of the load that was found; the lowest is that load divided by the same factor.
 const REACH: f64 = 8.0;
 
 /// A short search near a load that a longer search found.
 ///
-/// **Purpose.** The ends of one search say nothing about how far those of the next would be from them: processes that are
-/// started again have other levels, and the machine drifts. The ratio of two subjects, with an interval, needs several
-/// searches of each, a repetition of one beside a repetition of the other.
+/// **Purpose.** The bounds of one search do not show how much another search would differ: restarted processes have other levels, and the
+/// machine drifts. The ratio of two subjects, with an interval, needs several searches of each, so that each repetition of one has a
+/// repetition of the other beside it.
 ///
 /// **Method.** A [`Search`] with twice the width. If the subject fails gradually, the result is where the line through its trials has the
 /// permitted value, and the noise of the trials differs between repetitions. If it fails sharply, the result is the geometric mean of two
-/// bounds. That is wrong by up to half of the width, and a search that always begins at the same load is always wrong by the same
-/// amount: repetitions would agree with each other and not with the truth. Each repetition therefore moves its loads by its own random
-/// part of a step. The error is then uniform, with mean zero, and independent between repetitions; an interval over repetitions
-/// contains it. This is the subtractive dither of quantizers (R. M. Gray and T. G. Stockham, "Dithered quantizers", *IEEE Transactions on
-/// Information Theory* 39(3), 1993).
+/// bounds. That is wrong by up to half of the width. Searches that always begin at the same load are all wrong by the same amount, so
+/// repetitions would agree with each other and not with the truth. Each repetition therefore shifts its loads by its own random part of a
+/// step. The error is then uniform, with mean zero, and independent between repetitions; an interval over repetitions contains it. This is
+/// the subtractive dither of quantizers (R. M. Gray and T. G. Stockham, "Dithered quantizers", *IEEE Transactions on Information Theory*
+/// 39(3), 1993).
 #[derive(Clone, Debug)]
 pub struct Repetition {
     search: Search,
 }
 
 impl Repetition {
-    /// A repetition of a search for criteria that found about `near`, with loads up to `max`. `part` is drawn uniformly from 0
-    /// to 1 for each repetition, independently of all others. `search` has the width of the longer search, the budget and the warm-up.
+    /// A repetition of a search that found about `near` for these criteria, with loads up to `max`. `part` is drawn uniformly from 0 to 1
+    /// for each repetition, independently of all others. `search` has the width of the longer search, the budget and the warm-up.
     ///
     /// # Errors
     /// As [`Search::new`].
@@ -51,7 +51,7 @@ impl Repetition {
         Ok(Self { search: Search::new(criteria, &[(0..criteria.len()).collect()], limits)? })
     }
 
-    /// The next trial, or the end, as of [`Search::next`].
+    /// The next trial, or the end, as [`Search::next`].
     pub fn next(&self) -> Step {
         self.search.next()
     }

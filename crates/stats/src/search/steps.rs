@@ -14,18 +14,19 @@ use crate::search::fit::CONFIDENCE;
 use crate::search::goal::{Criterion, SHORTEST};
 use crate::search::ladder::Ladder;
 
-/// A trial takes at most this share of the budget, so that the search may find anything.
+/// A trial takes at most this share of the budget, so that the search has enough trials for a result.
 const LONGEST: f64 = 0.1;
-/// The probability of deciding wrongly about the highest load once the time is over: what the decisions after each trial leave of 5 %.
+/// The probability of deciding wrongly about the highest load once the time is over: the part of 5 % that the decisions after each trial
+/// leave.
 const LAST_ERROR: f64 = 1.0 - CONFIDENCE - ERROR;
-/// Most of the time before trials count, as a share of that in which they do, unless the least warm-up is longer.
+/// Longest warm-up, as a share of the longest trial, unless [`Limits::warmup`] is longer.
 const WARMUP: f64 = 0.5;
-/// Capacities for which [`Search::expected_duration`] plays the search through, down from the start by this factor each.
+/// Capacities for which [`Search::expected_duration`] simulates the search, as shares of the start.
 const CAPACITIES: [f64; 3] = [0.98, 0.9, 0.75];
-/// Windows of a trial that it plays.
+/// Windows of a simulated trial.
 const WINDOWS: f64 = 100.0;
-/// Expected change of the logarithm of the odds of a late request with the logarithm of the load. Its value is that of the p99 of M/D/1
-/// with 78 % of its capacity.
+/// Expected change of the logarithm of the odds of a late request with the logarithm of the load. This is the value for the p99 of an M/D/1
+/// queue at 78 % of its capacity.
 const EXPECTED_SLOPE: f64 = 16.0;
 
 /// Range of loads and time limits of a search.
@@ -77,7 +78,7 @@ pub enum SearchError {
         /// The highest load.
         max: f64,
     },
-    /// Not even the first trial fits in.
+    /// The budget is too short even for the first trial.
     #[error("the budget of {budget:?} is shorter than one trial, {trial:?}")]
     Budget {
         /// The budget.
@@ -92,9 +93,9 @@ pub enum SearchError {
 pub struct Planned {
     /// The load to offer.
     pub load: f64,
-    /// Time to offer it before the trial counts: until the queue has settled.
+    /// How long to offer it before the trial counts: until the queue has settled.
     pub warmup: Duration,
-    /// For how long it counts.
+    /// How long it counts.
     pub duration: Duration,
     rung: u32,
 }
@@ -102,9 +103,9 @@ pub struct Planned {
 /// Measurement of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The time that it took, with everything around it. It counts towards the budget only.
+    /// The time that it took, including start and end. It counts towards the budget only.
     pub took: Duration,
-    /// The sample for each criterion; None if the generator was the limit, so that the trial tells nothing about the subject.
+    /// The sample for each criterion; None if the generator was the limit, so that the trial shows nothing about the subject.
     pub samples: Option<Vec<Sample>>,
 }
 
@@ -138,7 +139,7 @@ pub struct GoalResult {
     pub state: FindState,
     /// The load up to which the goal holds.
     pub lower: Option<f64>,
-    /// The load from which on it fails; with [`FindState::GeneratorLimited`], the lowest that the generator cannot produce.
+    /// The load from which it fails; with [`FindState::GeneratorLimited`], the lowest that the generator cannot produce.
     pub upper: Option<f64>,
     /// Load at which it most likely begins to fail.
     pub estimate: Option<f64>,
@@ -226,8 +227,8 @@ impl Search {
 
     /// The results of the goals, in their order, by the trials so far.
     ///
-    /// When the time is over, one decision is left for a goal that nothing is known about but trials at the highest load: all of them
-    /// together decide if it holds there, with the confidence of a result.
+    /// If the time is over and a goal was tried at the highest load only, there is one last decision: all of these trials together decide
+    /// if it holds there, with the confidence of a result.
     pub fn results(&self) -> Vec<GoalResult> {
         let known = self.known(ERROR);
         let is_over = self.step(&known) == Step::Done(Ending::OutOfTime);
@@ -246,13 +247,13 @@ impl Search {
     pub fn deciding_budget(&self) -> Option<Duration> {
         let load = self.ladder.load(self.lowest_choice(&self.known(ERROR))?);
         let recorded = self.criteria.iter().map(|criterion| shown_after(criterion, load)).max()?;
-        // A trial is as long as a part of the budget at most, and the last one records more than is needed.
+        // A trial takes at most a share of the budget, and the last one records more than is needed.
         let with_warmup = 1.0 + WARMUP.max(self.limits.warmup.as_secs_f64() / SHORTEST.as_secs_f64());
         let rest = (1.0 - LONGEST * with_warmup).max(LONGEST);
         Duration::try_from_secs_f64(recorded.saturating_add(SHORTEST).as_secs_f64() * with_warmup / rest).ok()
     }
 
-    /// Durations of a trial at a load and of its warm-up: as long as the criteria that need most.
+    /// Durations of a trial at a load and of its warm-up: the longest that any criterion needs.
     fn planned(&self, rung: u32) -> Planned {
         let Limits { width, budget, warmup, .. } = self.limits;
         let load = self.ladder.load(rung);
@@ -266,7 +267,7 @@ impl Search {
         Planned { load, warmup: whole(warmup), duration: whole(duration), rung }
     }
 
-    /// The knowledge about each criterion, whose loads are decided with this probability where it just holds.
+    /// The knowledge about each criterion. `error` is the probability of deciding wrongly about a load where the criterion just holds.
     fn known(&self, error: f64) -> Vec<KnownEnds> {
         let of = |(number, criterion): (usize, &Criterion)| {
             let evidence = (self.limits.width, error);
@@ -317,7 +318,7 @@ impl Search {
         } else {
             FindState::Unfinished
         };
-        // The limit of the generator bounds the search, and tells nothing about the subject.
+        // The limit of the generator bounds the search, and shows nothing about the subject.
         let upper = if state == FindState::GeneratorLimited { reach } else { ends.high };
         let fails_there =
             |ends: &Ends| ends.high.is_some_and(|high| upper.is_some_and(|upper| high <= upper));
@@ -333,7 +334,7 @@ impl Search {
         }
     }
 
-    /// About how long this search takes, from its beginning, if the highest load that meets the goals is not far below the start.
+    /// The approximate duration of the whole search, if the highest load that meets the goals is not far below the start.
     pub fn expected_duration(&self) -> Duration {
         let played = |capacity: f64| {
             let mut search = Self { trials: Trials::new(), spent: Duration::ZERO, ..self.clone() };
@@ -357,7 +358,7 @@ fn shown_after(criterion: &Criterion, load: f64) -> Duration {
     Duration::try_from_secs_f64(requests / load).unwrap_or(Duration::MAX)
 }
 
-/// A usual sample of a subject with this capacity: late requests come in groups of the size that is expected before it is known.
+/// A typical sample of a subject with this capacity: late requests come in groups of the size that is assumed before it is known.
 fn expected(criterion: &Criterion, planned: &Planned, capacity: f64, random: &mut SmallRng) -> Sample {
     let requests = planned.load * planned.duration.as_secs_f64();
     let part = match *criterion {
@@ -376,11 +377,11 @@ fn expected(criterion: &Criterion, planned: &Planned, capacity: f64, random: &mu
     Sample::Share { all: Share::sum(&windows), windows }
 }
 
-/// A number of events with this mean: those of a Poisson process.
+/// Draws a number of events from the Poisson distribution with this mean.
 fn drawn(mean: f64, random: &mut SmallRng) -> f64 {
     let mut gap = || -(1.0 - random.random::<f64>()).ln();
     let (mut at, mut count) = (gap(), 0.0);
-    // Beyond some number, chance does not matter.
+    // With a large mean, chance does not matter.
     if mean > 1_000.0 {
         return mean;
     }

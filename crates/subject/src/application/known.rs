@@ -13,6 +13,6 @@ pub struct Known {
     pub(super) arguments: &'static [&'static str],
     /// Flags that functions of the catalogue may add, without dashes.
     pub(super) flags: &'static [&'static str],
-    /// Source of the program.
+    /// Advice for a missing program: where to get it.
     pub(super) remedy: &'static str,
 }

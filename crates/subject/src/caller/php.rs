@@ -1,4 +1,4 @@
-//! `apps/php`: one PHP process with curl per connection, which keep no state between calls.
+//! `apps/php`: one PHP process with curl per connection, without state between calls.
 
 use super::known::Known;
 

@@ -72,8 +72,8 @@ pub struct ProxyPlan {
     pub downstream: Option<TlsSettings>,
     /// Upstream TLS; plaintext if not given.
     pub upstream: Option<TlsSettings>,
-    /// The files that Envoy loads its listener and its clusters from, and reloads when they are replaced; both are in
-    /// the bootstrap if not given.
+    /// The files from which Envoy loads its listener and its clusters, and reloads them when they are replaced. If not given, both are in
+    /// the bootstrap.
     pub watched: Option<WatchedFiles>,
 }
 
@@ -92,7 +92,7 @@ impl ProxyPlan {
         }
     }
 
-    /// The plain proxy that is left when the function is removed: with one origin, as every plain proxy has.
+    /// The plain proxy that remains when the function is removed, with one origin like every plain proxy.
     #[must_use]
     pub fn without_function(&self) -> Self {
         let origins = self.origins.first().copied().into_iter().collect();
@@ -197,8 +197,7 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
     let listener = merging.extend("listener", listener, &fragment.listener)?;
     let more = repeated(&fragment.listeners).into_iter().map(Value::Object);
     let listeners: Vec<Value> = std::iter::once(listener).chain(more).collect();
-    // With the default of 1,024, requests and spans would be dropped unnoticed if a companion is slow, which would make
-    // the function look cheap.
+    // With the default of 1,024, requests and spans would be dropped silently if a companion is slow, and the function would look cheap.
     let unlimited = json!({"circuit_breakers": breakers_that_never_open()});
     let mut clusters = vec![cluster];
     for cluster in repeated(&fragment.clusters) {
@@ -224,12 +223,12 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
     Ok(Parts { bootstrap, listeners, clusters })
 }
 
-/// The filters of a fragment, and the one that comes last.
+/// The filters of a fragment, followed by `last`.
 fn followed_by(filters: &[Map<String, Value>], last: Value) -> Vec<Value> {
     filters.iter().cloned().map(Value::Object).chain([last]).collect()
 }
 
-/// The access loggers of a fragment, if it has some.
+/// The access loggers of a fragment, if it has any.
 fn access_log(fragment: &Fragment) -> Option<&[Map<String, Value>]> {
     Some(fragment.access_log.as_slice()).filter(|loggers| !loggers.is_empty())
 }
@@ -304,7 +303,7 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Value {
     stated(json!({
         "name": ORIGIN,
         "type": "STATIC",
-        // Envoy's default. With 10,000 connections an event loop may need a second to notice that one is established.
+        // Envoy's default. With 10,000 connections, an event loop may take a second to notice an established one.
         "connect_timeout": "5s",
         "circuit_breakers": breakers_that_never_open(),
         "load_assignment": {"cluster_name": ORIGIN, "endpoints": endpoints},
@@ -313,7 +312,7 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Value {
     }))
 }
 
-/// The options of HTTP to the origin. Envoy takes one protocol, and demands that it is stated beside all other options.
+/// The HTTP options for the origin. Envoy accepts exactly one protocol, and requires it whenever other options are set.
 fn http_options(plan: &ProxyPlan) -> Option<Value> {
     let fragment = plan.fragment.as_ref();
     if fragment.is_some_and(|fragment| fragment.protocol_to_origin().is_some()) {

@@ -13,8 +13,8 @@ pub struct Envoys {
 }
 
 impl Envoys {
-    /// The usual Envoy, and those that single proxies choose by these names, fetched or not as the usual one: see [`Envoy::find`]. `note` is
-    /// called before everything that takes time.
+    /// The usual Envoy, and those that single proxies choose by these names. All may be fetched if the usual one may: see [`Envoy::find`].
+    /// `note` is called before every slow step.
     ///
     /// # Errors
     /// When one of them is not available, and when `stop` is set while one is fetched.
@@ -37,7 +37,7 @@ impl Envoys {
         Self { usual, chosen: BTreeMap::new() }
     }
 
-    /// The Envoy of proxies that choose none.
+    /// The Envoy of proxies without a choice of their own.
     pub fn usual(&self) -> &Envoy {
         &self.usual
     }

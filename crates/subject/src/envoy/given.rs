@@ -1,4 +1,4 @@
-//! A configuration of the user: its files, and the files of the lab that stand for them.
+//! A user's configuration: its files, and the files of the lab that replace them.
 //!
 //! `hoptax_bootstrap` adapts the configuration; this module reads the user's files, and writes those of the lab.
 
@@ -19,11 +19,11 @@ use crate::lab::Certificates;
 #[derive(Clone, Debug)]
 pub struct Given {
     configuration: Configuration,
-    /// The folder of its file, in which files that it names are looked for.
+    /// The folder of its file, where the files that it names are looked up.
     folder: PathBuf,
     /// Its file, and those that it names for listeners, clusters, routes, endpoints and secrets.
     sources: BTreeSet<PathBuf>,
-    /// True if it may neither name files of this machine nor bring code.
+    /// True if it may neither name files of this machine nor contain code.
     is_alone: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Given {
 const ALONE: &str = "a configuration that is sent here is a text alone, and files of this machine are not read for it: write the content \
      into it (`inline_string`), send a `/config_dump`, or price it with `hoptax price FILE` on the machine itself";
 
-/// Most certificates that are made for a configuration that was read alone. Each is a key of its own, which takes processor time.
+/// Maximum number of certificates for a configuration that was read alone. Each needs its own key, which takes processor time.
 const MOST_IDENTITIES: usize = 100;
 
 /// Reason why a configuration cannot be read.
@@ -70,12 +70,12 @@ impl Given {
         Ok(Self { configuration, folder, sources: sources.into_inner(), is_alone: false })
     }
 
-    /// Reads a configuration of somebody who may not read files of this machine or run programs on it. No file but its own is opened, here
-    /// or later.
+    /// Reads a configuration from a user who may not read files of this machine or run programs on it. No other file is opened, here or
+    /// later.
     ///
     /// # Errors
-    /// When its file cannot be read, and all problems with its content; among them files that it names, unless they are texts beside it
-    /// in the same file. [`Self::adapt`] finds the others, and code that it brings.
+    /// When its file cannot be read, and all problems with its content. These include files that it names, unless their texts are in the
+    /// same file. [`Self::adapt`] finds the other problems, and code in the configuration.
     pub fn read_alone(path: &Path) -> Result<Self, GivenError> {
         let (text, name) = (text_of(path)?, path.display().to_string());
         let named = RefCell::new(BTreeSet::new());
@@ -93,17 +93,17 @@ impl Given {
         Ok(Self { configuration: configuration?, folder: folder_of(path), sources, is_alone: true })
     }
 
-    /// The folder of its file, at which paths in it begin.
+    /// The folder of its file, to which its paths are relative.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the document that encloses it, and its place in there; none if it is a file of its own.
+    /// Describes the document that contains it, and its place there; none if it is the whole file.
     pub fn described(&self) -> Option<&str> {
         self.configuration.described()
     }
 
-    /// The content of a file that it names: a text beside it in the same file, or a file of its own. None if there is neither.
+    /// The content of a file that it names: a text in the same file as the configuration, or a separate file. None if there is neither.
     fn content(&self, named: &str) -> io::Result<Option<Vec<u8>>> {
         match (self.configuration.beside(named), locate(&self.folder, named)) {
             (Some(text), _) => Ok(Some(text.as_bytes().to_vec())),
@@ -129,7 +129,7 @@ impl Given {
     /// Adapts it to a lab.
     ///
     /// # Errors
-    /// All nodes that can be neither replaced nor removed; of one that was read alone, also those that name a file or bring code.
+    /// All nodes that can be neither replaced nor removed; if it was read alone, also nodes that name a file or contain code.
     pub fn adapt(&self, lab: &Lab) -> Result<Adapted, Problems> {
         if self.is_alone {
             return self.adapt_alone(lab);
@@ -147,7 +147,7 @@ impl Given {
             }
             text.map(|text| text.as_bytes().to_vec())
         });
-        // The contents of certificates and keys are asked for, and those of other files are copied.
+        // The adaptation asks for the contents of certificates and keys. Other files are copied.
         let asked = asked.into_inner();
         if !asked.is_empty() {
             let place = self.configuration.place("");
@@ -196,7 +196,7 @@ impl Given {
         if problems.is_empty() { Ok(()) } else { Err(Problems::new(problems)) }
     }
 
-    /// Writes the files that it needs once adapted: certificates, copies of the user's files, and folders.
+    /// Writes the files that the adapted configuration needs: certificates, copies of the user's files, and folders.
     ///
     /// # Errors
     /// When a certificate cannot be made, a file cannot be written, or files to copy do not exist.
@@ -225,7 +225,7 @@ impl Given {
     }
 }
 
-/// The files that a configuration which was read alone names, as problems.
+/// Problems for the files that a configuration names although it was read alone.
 fn not_alone(named: impl Iterator<Item = (Place, String)>) -> Problems {
     let problem = |(place, file): (Place, String)| Problem {
         place,
@@ -240,7 +240,7 @@ pub enum FilesError {
     /// A certificate cannot be made.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// A file cannot be written, or one of the user cannot be read.
+    /// A file cannot be written, or a user's file cannot be read.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
         /// The path.
@@ -259,7 +259,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
     written.map_err(|source| FilesError::File { path: path.to_owned(), source })
 }
 
-/// Reads the configurations of a file as far as they can be read: all that objects in it hold, unless the path names one.
+/// Reads the configurations of a file as far as possible: all configurations in it, unless the path names one.
 ///
 /// # Errors
 /// When the file cannot be read, and all problems that make Envoy refuse its content.
@@ -275,7 +275,7 @@ pub fn read_partly(path: &Path) -> Result<Vec<Partly>, GivenError> {
         Ok(one) => return Ok(vec![one]),
         Err(error) => error,
     };
-    // It may hold several.
+    // The file may contain several configurations.
     let names = if choice.is_none() { hoptax_bootstrap::choices(&name, &text) } else { Vec::new() };
     if names.is_empty() { Err(error) } else { names.iter().map(|name| read(Some(name))).collect() }
 }
@@ -296,14 +296,14 @@ fn load(folder: &Path, named: &str) -> Result<(PathBuf, Loaded), String> {
     Ok((path, Loaded { name, text }))
 }
 
-/// The file of a path, and the name of a configuration in it that follows `#`. A file whose name has a `#` is a file.
+/// The file of a path, and the name of a configuration in it after `#`. If a file with the whole name exists, `#` is part of its name.
 pub fn chosen(path: &Path) -> (&Path, Option<&str>) {
     let parts = path.to_str().filter(|_| !path.exists()).and_then(|text| text.split_once('#'));
     parts.map_or((path, None), |(file, choice)| (Path::new(file), Some(choice)))
 }
 
-/// A configuration is often read on another machine than its own: a file that is not where it says may be beside it, by the
-/// same path or by its name.
+/// Finds a file that a configuration names. The configuration may come from another machine, so a missing file is also looked up in
+/// `folder`, by the same path or by its name.
 fn locate(folder: &Path, named: &str) -> Option<PathBuf> {
     let path = Path::new(named);
     let candidates = [

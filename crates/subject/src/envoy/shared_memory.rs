@@ -1,9 +1,9 @@
-//! The shared memory of Envoys that replace each other by hot restart: the base id that its name follows from, and the mark of a start
-//! in it.
+//! The shared memory of Envoys that replace each other by hot restart: the base id that determines its name, and the mark that a starting
+//! Envoy sets in it.
 //!
-//! An Envoy that starts marks the memory, and removes the mark once it serves and has told its predecessor to drain. One that finds the
-//! mark exits with `previous envoy process is still initializing`. If an Envoy is killed while it starts, the mark stays, and no other can
-//! follow ([issue 33446](https://github.com/envoyproxy/envoy/issues/33446)) until it is removed here.
+//! An Envoy that starts marks the memory, and removes the mark once it serves and has told its predecessor to drain. An Envoy that finds
+//! the mark exits with `previous envoy process is still initializing`. If an Envoy is killed while it starts, the mark stays, and no other
+//! Envoy can start ([issue 33446](https://github.com/envoyproxy/envoy/issues/33446)) until it is removed here.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 /// Factor between a base id and the number in the name of its memory.
 const MEMORY_PER_BASE_ID: u64 = 10;
-/// Number of base ids of which one is chosen. The numbers of their memories fit into 32 bits, as Envoy demands.
+/// Number of base ids to choose from. The numbers in the names of their memories fit into 32 bits, as Envoy requires.
 const BASE_IDS: u64 = 400_000_000;
-/// The version of the memory that is known here, the same since Envoy 1.8 (`HOT_RESTART_VERSION` in `hot_restart_impl.h`). In this version
-/// it is: its size, its version, two locks, and the mark in the last eight bytes.
+/// The supported version of the memory layout, unchanged since Envoy 1.8 (`HOT_RESTART_VERSION` in `hot_restart_impl.h`). The layout is:
+/// size, version, two locks, and the mark in the last eight bytes.
 const VERSION: u64 = 11;
-/// The least and the largest size of it, bytes. The size of a lock differs between architectures.
+/// The smallest and the largest size of the memory, bytes. The size of a lock differs between architectures.
 const SIZES: std::ops::RangeInclusive<u64> = 32..=4096;
-/// The mark of an Envoy that starts.
+/// The mark of a starting Envoy.
 const STARTING: u64 = 1;
 
 /// Base id that Envoys which replace each other share (`--base-id`).
@@ -28,19 +28,19 @@ const STARTING: u64 = 1;
 pub struct BaseId(u32);
 
 impl BaseId {
-    /// One that no Envoy of this machine has. Envoy could choose it (`--use-dynamic-base-id`), but a kill before it has written its choice
-    /// would leave memory that nobody can find.
+    /// A base id that no Envoy on this machine uses. Envoy could choose one itself (`--use-dynamic-base-id`), but if it were killed before
+    /// it has written its choice, its memory could not be found.
     pub fn unused() -> Self {
-        // A new state has new keys, so its hashes are random numbers.
+        // A new state has random keys, so its hashes are random numbers.
         let random = RandomState::new();
         let ids = (0_u32..).map(|attempt| Self((random.hash_one(attempt) % BASE_IDS) as u32));
         ids.into_iter().find(|id| !id.memory().exists()).unwrap_or(Self(0))
     }
 
-    /// The one that a file states.
+    /// The base id in a file.
     ///
     /// # Errors
-    /// When the file cannot be read, or states no number.
+    /// When the file cannot be read, or does not contain a number.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let text = fs::read_to_string(path)?;
         text.trim().parse().map(Self).map_err(|_| {
@@ -53,16 +53,16 @@ impl BaseId {
         self.0
     }
 
-    /// The memory.
+    /// The path of the memory.
     pub fn memory(self) -> PathBuf {
         PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", u64::from(self.0) * MEMORY_PER_BASE_ID))
     }
 
-    /// Removes the mark of a start that failed, so that another Envoy can start; true if there was one. None of the Envoys may be
-    /// starting.
+    /// Removes the mark of a failed start, so that another Envoy can start. Returns true if there was a mark. No Envoy with this base id
+    /// may be starting.
     ///
     /// # Errors
-    /// When the memory cannot be opened, or has a form that is not known here; it is then unchanged.
+    /// When the memory cannot be opened, or has an unknown layout; it is then unchanged.
     pub fn remove_mark(self) -> io::Result<bool> {
         remove_mark_of(&self.memory())
     }
@@ -95,7 +95,7 @@ fn remove_mark_of(memory: &Path) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// A memory of this size, version and mark, as on x86-64 if its size is 104.
+    /// A memory with this size, version and mark. A size of 104 is that of x86-64.
     fn memory(folder: &Path, size: u64, version: u64, mark: u64) -> PathBuf {
         let path = folder.join("memory");
         let mut bytes = vec![0; 104];

@@ -1,4 +1,4 @@
-//! Caddy. It opens its port with `SO_REUSEPORT`. Of its threads, one executes Go code at a time.
+//! Caddy. It opens its port with `SO_REUSEPORT`. One of its threads executes Go code at a time.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ pub(super) static CADDY: Front = Front {
     threads: 1,
     config,
     arguments: |_, config| vec!["run".into(), "--config".into(), config.into()],
-    // It writes the last configuration and an instance id into folders of the user otherwise.
+    // Otherwise it writes the last configuration and an instance id into the user's folders.
     environment: |folder| {
         vec![
             ("GOMAXPROCS", "1".into()),
@@ -32,7 +32,7 @@ fn config(listen: SocketAddr, servers: &[SocketAddr]) -> String {
     let proxy = json!({
         "handler": "reverse_proxy",
         "upstreams": servers.iter().map(|server| json!({"dial": server.to_string()})).collect::<Vec<_>>(),
-        // It chooses at random otherwise.
+        // The default is a random choice.
         "load_balancing": {"selection_policy": {"policy": "round_robin"}},
         "transport": {"protocol": "http", "compression": false, "versions": ["1.1"], "keep_alive": keep_alive},
     });

@@ -1,5 +1,4 @@
-//! HAProxy as a balancer of TCP connections (layer 4): it sees no requests, and a connection stays with the server that it was
-//! given to.
+//! HAProxy as a balancer of TCP connections (layer 4): it sees no requests, and a connection stays with its server.
 
 use std::net::SocketAddr;
 
@@ -12,7 +11,7 @@ pub(super) static HAPROXY_TCP: Front = Front {
     title: "HAProxy in TCP mode, least connections",
     package: PROGRAM,
     version: VERSION,
-    // It passes bytes on, and does not read them.
+    // It forwards bytes without parsing them.
     protocols: &["http1", "http2", "grpc", "websocket", "tcp"],
     takes_tls: false,
     threads: 1,
@@ -21,7 +20,7 @@ pub(super) static HAPROXY_TCP: Front = Front {
     environment: no_environment,
 };
 
-/// A server that refuses a connection gets no more until it accepts one, and the connection goes to another server.
+/// If a server refuses a connection, the connection goes to another server, and the first one gets no more until it accepts one.
 const SERVERS: &str =
     "  balance leastconn\n  option redispatch 1\n  default-server check inter 100ms fall 1 rise 1\n";
 

@@ -1,4 +1,5 @@
-//! nginx. It keeps idle connections for a day, because those of an arm are idle while other arms are measured. Its port can be shared with `reuseport`, and it takes relative paths from the folder that it is started with.
+//! nginx. It keeps idle connections for a day, because those of an arm are idle while other arms are measured. `reuseport` makes its port
+//! shareable. Its relative paths start at the folder that it is started with.
 
 use std::net::SocketAddr;
 

@@ -17,7 +17,7 @@ use crate::program::in_search_path;
 /// Time limit for a proxy to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval of polling for that.
+/// Interval of polling for it.
 const POLL: Duration = Duration::from_millis(4);
 
 /// A proxy that is not Envoy.
@@ -36,10 +36,9 @@ pub struct Front {
     pub protocols: &'static [&'static str],
     /// True if its connections can have TLS.
     pub takes_tls: bool,
-    /// Number of threads that it works with.
+    /// Number of its worker threads.
     pub threads: u32,
-    /// Its configuration, between an address and the servers behind it. It names no path, since a folder may have any characters
-    /// in its name.
+    /// Its configuration for an address and the servers behind it. It contains no path, since the name of a folder may have any characters.
     pub(super) config: fn(listen: SocketAddr, servers: &[SocketAddr]) -> String,
     /// Its arguments, given its folder and its configuration.
     pub(super) arguments: fn(folder: &Path, config: &Path) -> Vec<OsString>,

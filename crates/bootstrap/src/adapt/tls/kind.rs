@@ -1,4 +1,4 @@
-//! The kind of key in a certificate of the user.
+//! The kind of key in a user's certificate.
 
 use hoptax_certs::KeyKind;
 use serde_json::Value;

@@ -2,7 +2,7 @@ use super::*;
 use crate::fixture::{adapted, passed_parts, request_of};
 use crate::request::{StatedRequest, stated};
 
-/// A listener with a filter, a match and an action of a route, and more of the connection manager.
+/// A listener with a filter, the match and the action of a route, and further settings of the connection manager.
 fn listener(filter: &str, matching: &str, action: &str, more: &str) -> Adapted {
     adapted(&format!(
         "static_resources:
@@ -74,7 +74,7 @@ fn what_no_request_has_by_itself_is_said() {
     assert_eq!(hint(&with_actions("{remote_address: {}}")), "any request to its route");
 }
 
-/// True if nothing of the request meets the conditions of the first part.
+/// True if the request does not meet the conditions of the first part.
 fn is_unmet(adapted: &Adapted) -> bool {
     passed_parts(adapted)[0].is_unmet
 }
@@ -94,7 +94,7 @@ fn a_request_has_another_method_where_a_condition_excludes_one() {
         "{}",
         hint(&excluded)
     );
-    // One that does not hold suffices.
+    // It is enough that one of them does not hold.
     let host = "{name: ':authority', string_match: {exact: hoptax.test}}";
     let several =
         not(&format!("{host}, {{name: ':method', string_match: {{safe_regex: {{regex: 'GET|POST'}}}}}}"));

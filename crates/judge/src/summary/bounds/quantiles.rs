@@ -1,4 +1,4 @@
-//! Bounds of quantiles of response time: with few responses, with requests that have none, and with a generator that was late.
+//! Bounds of quantiles of response time in spite of few responses, requests without a response, and a late generator.
 
 use hoptax_result::{Book, CostMeasure, CountedTime, Interval, ResponseCost};
 use hoptax_stats::{Ends, lateness, quantile_ends};
@@ -7,7 +7,7 @@ use hoptax_stats::{Ends, lateness, quantile_ends};
 pub(super) struct Quantile {
     pub(super) measure: CostMeasure,
     p: f64,
-    /// Its level, if stated.
+    /// Its level in a result, if stated.
     pub(super) level: fn(&ResponseCost) -> Option<Interval>,
 }
 
@@ -25,7 +25,7 @@ pub(super) const QUIET_P99: Quantile =
 /// Response times of an arm under a load, with the disturbances of their quantiles. Times are by round.
 pub(super) struct Side<'a> {
     pub(super) responses: Vec<&'a [CountedTime]>,
-    /// Own lags of the generator.
+    /// Send lags of the generator itself.
     pub(super) lags: Vec<&'a [CountedTime]>,
     /// Share of the planned requests without a response time.
     pub(super) missing: f64,
@@ -39,7 +39,7 @@ fn informative(ends: Ends, least: f64) -> Ends {
     Ends { low, high: ends.high }
 }
 
-/// The share of the planned requests that were not sent in time, or not answered. A failure has an answer.
+/// The share of the planned requests that were not sent in time, or not answered. A failed request counts as answered.
 pub(super) fn missing_share(book: &Book) -> f64 {
     let missing = book.planned.saturating_sub(book.answered.saturating_add(book.failed));
     missing as f64 / book.planned.max(1) as f64
@@ -54,8 +54,8 @@ impl Side<'_> {
         informative(Ends { low: ends.low.map(|low| (low - late_us).max(0.0)), high: ends.high }, 0.0)
     }
 
-    /// Returns bounds, in us, of the difference of that quantile from the one of another arm. `stated` is the difference with its interval,
-    /// if it has one: it is narrower than the difference of two levels, since it is taken within rounds.
+    /// Returns bounds, in us, of the difference between that quantile and that of another arm. `stated` is the difference with its
+    /// interval, if it has one: this interval is narrower than the difference of two levels, since it is computed within rounds.
     pub(super) fn cost(
         &self,
         other: &Self,
@@ -65,7 +65,7 @@ impl Side<'_> {
     ) -> Ends {
         let [own, others] = [self, other].map(|side| side.level(quantile, confidence));
         let less = |one: Option<f64>, two: Option<f64>| Some(one? - two?);
-        // No response time is negative: without a bound from below, that of the arm is at least 0.
+        // No response time is negative, so without a lower bound the level of the arm is at least 0.
         let own_low = own.low.unwrap_or(0.0);
         let of_levels =
             Ends { low: others.high.map(|high| own_low - high), high: less(own.high, others.low) };
@@ -86,7 +86,7 @@ impl Side<'_> {
         Some(Ends { low: Some(stated.low), high: Some(stated.high) })
     }
 
-    /// Ends from order statistics. Requests without a response time may be the fastest or the slowest of all.
+    /// Ends from order statistics. Requests without a response time could have been the fastest or the slowest of all.
     fn ends(&self, p: f64, confidence: f64) -> Ends {
         let answered = 1.0 - self.missing;
         let low = quantile_ends(&self.responses, (p - self.missing) / answered, confidence).low;
@@ -94,7 +94,7 @@ impl Side<'_> {
         Ends { low: low.map(|ns| ns / 1e3), high: high.map(|ns| ns / 1e3) }
     }
 
-    /// Returns the time by which the quantile may be lower without the lag of the generator, us.
+    /// Returns how much lower the quantile might be without the lag of the generator, us.
     fn late_us(&self, p: f64, confidence: f64) -> f64 {
         lateness(&self.responses, &self.lags, p, confidence).unwrap_or(0.0) / 1e3
     }

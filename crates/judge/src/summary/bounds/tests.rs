@@ -41,7 +41,7 @@ mod of_quantiles {
 
     use super::super::quantiles::{QUANTILES, Side, missing_share};
 
-    /// Times of eight rounds of a thousand requests each, from `from_us` on at distances of 0.1 us.
+    /// Times of eight rounds of a thousand requests each, from `from_us` upwards in steps of 0.1 us.
     fn times(from_us: u64) -> Vec<Vec<CountedTime>> {
         vec![(0..1000).map(|index| CountedTime::new(from_us * 1_000 + 100 * index, 1)).collect(); 8]
     }
@@ -65,7 +65,7 @@ mod of_quantiles {
         let mut late = side(&times, &lags);
         late.stated = Some(Interval { estimate: 150.0, low: 149.0, high: 151.0 });
         let ends = late.level(&QUANTILES[0], 0.95);
-        // Twice its lag, and a part of the responses.
+        // Twice the lag of the generator, and a share of the responses.
         assert!((80.0..=89.0).contains(&ends.low.unwrap()) && ends.high == Some(151.0), "{ends:?}");
         let cost =
             late.cost(&late, Some(Interval { estimate: 0.0, low: -1.0, high: 1.0 }), &QUANTILES[0], 0.95);
@@ -88,12 +88,12 @@ mod of_quantiles {
 
     #[test]
     fn that_no_response_time_is_negative_is_no_bound() {
-        // So few responses that p99 has no upper end, and a generator that was later than all of them.
+        // So few responses that p99 has no upper end, and a generator whose lag exceeds all response times.
         let [few, lags] = [100_000, 900_000].map(|ns| vec![vec![CountedTime::new(ns, 100)]; 2]);
         let late = side(&few, &lags);
         let (level, cost) = (late.level(&QUANTILES[2], 0.95), late.cost(&late, None, &QUANTILES[2], 0.95));
         assert_eq!([level.low, level.high, cost.low, cost.high], [None; 4]);
-        // Compared with an arm that has an upper end, it is only known not to be faster than at once.
+        // Compared with an arm that has an upper end, it is only known that no response time is negative.
         let (times, punctual) = (times(100), vec![vec![CountedTime::new(0, 1000)]; 8]);
         let cost = late.cost(&side(&times, &punctual), None, &QUANTILES[2], 0.95);
         assert_eq!([cost.low, cost.high], [None; 2]);

@@ -13,7 +13,7 @@ loads:
   - {name: slow, loop: open, rate: 1000, blocks: 4, only: [lua, rbac, jwt]}
   - {name: saturation, loop: closed, blocks: 2}
 ";
-/// CPU time per request under the first load, us, and what the second adds for all arms.
+/// CPU time per request under the first load, us, and the CPU time that the second load adds for all arms.
 const FAST_US: f64 = 46.0;
 const SLOWER_US: f64 = 10.0;
 /// The cost of `lua`, us.

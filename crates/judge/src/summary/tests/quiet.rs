@@ -18,7 +18,7 @@ const ROUNDS: u32 = 5;
 const RESPONSES: u64 = 1_000;
 /// The limit of the rule, as a share.
 const LIMIT: f64 = 0.01;
-/// Kind of a slice: true if somebody waited in it, and by how much its slowest responses are slower, us.
+/// Kind of a slice: whether the generator or the proxy waited in it, and by how much its slowest responses are slower, us.
 type Kind = (bool, u64);
 
 /// A study of slices of these kinds, by arm, round and block. The slowest twentieth of the responses of `lua` take 30 us more.
@@ -71,14 +71,14 @@ fn load<'r>(result: &'r StudyResult, arm: &str) -> &'r ArmLoad {
     &result.arm(arm).unwrap().loads[0]
 }
 
-/// Half-widths and values are at the resolution of histograms.
+/// Compares at the resolution of histograms.
 fn near(one: f64, other: f64) -> bool {
     (one - other).abs() < 0.5
 }
 
 #[test]
 fn stalls_that_waits_mark_are_in_p99_and_not_in_quiet_p99() {
-    // Every fourth slice of all arms, which holds a stall of 5 ms.
+    // Every fourth slice of all arms has a stall of 5 ms.
     let result = study(|_, _, block| if block % 4 == 0 { (true, 5_000) } else { (false, 0) });
     let lua = load(&result, "lua");
     assert_eq!(lua.quiet_share, Some(0.75));
@@ -92,7 +92,7 @@ fn stalls_that_waits_mark_are_in_p99_and_not_in_quiet_p99() {
 /// A rule that selects by response times keeps none of the slow ones, or leaves out some of the fast ones.
 #[test]
 fn slices_are_chosen_by_waits_and_not_by_response_times() {
-    // Slow slices in which nobody waited, and fast ones in which somebody did.
+    // Slow slices in which nothing waited, and fast slices in which generator or proxy waited.
     let result = study(|_, _, block| match block {
         0 | 1 => (true, 0),
         2 | 3 => (false, 5_000),
@@ -102,7 +102,7 @@ fn slices_are_chosen_by_waits_and_not_by_response_times() {
         let load = load(&result, arm);
         assert_eq!(load.quiet_share, Some(0.75), "{arm}");
         let quiet_p99 = load.response_us.quiet_p99.unwrap();
-        // Interpolated between 0.2 ms and 5.2 ms, since no response takes a time between these.
+        // Interpolated between 0.2 ms and 5.2 ms, since no response time lies between these.
         assert!(quiet_p99.estimate > 1_000.0, "{arm}: {quiet_p99:?}");
     }
     // The same waits with other response times choose the same slices.

@@ -57,7 +57,7 @@ fn calls_of_services_without_a_proxy_count_and_rare_ones_count_as_one() {
   - {name: stock, proxy: false}
 ",
     ));
-    // The request itself, one call to the cart that may be made, one to the stock, and four of every second request.
+    // The request itself, one possible call to the cart, one call to the stock, and four calls of every second request.
     assert!((calls(&graph) - (1.0 + 1.0 + 1.0 + 0.5 * 4.0)).abs() < 1e-9, "{}", calls(&graph));
 }
 

@@ -1,7 +1,7 @@
 //! Reads a topology of isotope, Istio's generator of mock services.
 //!
-//! Source: the YAML that `isotope` of <https://github.com/istio/tools> reads. Every service is behind a sidecar, which its own calls
-//! pass too. isotope's README and its program differ in some keys; both are read.
+//! Source: the YAML that `isotope` of <https://github.com/istio/tools> reads. Every service has a sidecar, which its own calls pass too.
+//! Some keys differ between isotope's README and its program; both are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::size::graph::{CallSection, CallStep, GraphFile, OutboundSection, Serv
 
 /// The share of requests that a service answers with an error.
 const ERROR_RATE: &str = "errorRate";
-/// Keys of services and defaults that a graph has nothing for.
+/// Keys of services and defaults that have no equivalent in a graph.
 const LEFT_OUT: [&str; 7] =
     [ERROR_RATE, "namespace", "cluster", "labels", "numRbacPolicies", "memoryUsage", "computeUsage"];
 
@@ -28,8 +28,8 @@ pub fn is_topology(text: &str) -> bool {
     field(&root, "entry").is_none() && (is_of_kind || services.iter().any(is_of_isotope))
 }
 
-/// Reads a topology. `name` is the file name in problems, and names the graph. `entry` is the service that requests from outside arrive
-/// at; without it, that is the one that says so, or else the only one that none calls.
+/// Reads a topology. `name` is the file name in problems, and names the graph. `entry` is the service that requests from outside arrive at.
+/// By default, it is the service that is marked as the entry, or else the only service that no other calls.
 ///
 /// # Errors
 /// All problems of the file.
@@ -55,9 +55,9 @@ struct Reading<'a> {
     request_bytes: BTreeMap<&'a str, Vec<SizeOfCalls>>,
     /// The entry, if the topology does not state it.
     assumed_entry: Option<String>,
-    /// Lines of sleeps at the same time as calls.
+    /// Lines of sleeps that are concurrent with calls.
     beside_calls: Vec<u64>,
-    /// True if a service has no size of responses.
+    /// True if some service states no size of responses.
     states_no_size: bool,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Reading<'a> {
         defaults
     }
 
-    /// A key that a graph has nothing for, or that is unknown.
+    /// A key without an equivalent in a graph, or an unknown key.
     fn other(&mut self, key: &str, value: &Placed, of: &str) {
         if key == ERROR_RATE {
             let share = number(value).filter(|share| (0.0..=1.0).contains(share));
@@ -368,7 +368,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A call that leads back to a service that is on its way.
+    /// Reports a call that leads back to a service that is already on the call path.
     fn cycle(&mut self, listed: &[Placed], defaults: &Defaults<'_>, services: &[ServiceSection]) {
         let Some(cycle) = cycle(services) else { return };
         let (Some(first), Some(last)) = (cycle.first(), cycle.last()) else { return };
@@ -428,10 +428,10 @@ fn calls(script: &Placed) -> impl Iterator<Item = (&Placed, &str)> {
     })
 }
 
-/// The size of the requests of some calls.
+/// The size of the requests of calls.
 struct SizeOfCalls {
     bytes: u64,
-    /// The number of calls that have it, for each request to the caller.
+    /// The number of calls of this size, for each request to the caller.
     calls: f64,
 }
 
@@ -442,7 +442,7 @@ fn mean(sizes: &[SizeOfCalls]) -> Option<u64> {
     (calls > 0.0).then(|| (bytes / calls).round() as u64)
 }
 
-/// The names of the services that requests to `entry` reach.
+/// The names of the services that requests to `entry` can reach.
 pub(super) fn reached(services: &[ServiceSection], entry: &str) -> Vec<String> {
     let mut reached = vec![entry.to_owned()];
     let mut next = 0;

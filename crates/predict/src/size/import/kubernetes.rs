@@ -1,12 +1,11 @@
-//! Reads manifests of Kubernetes: workloads become services, and those that a mesh injects a sidecar into have a proxy.
+//! Reads manifests of Kubernetes: workloads become services, and workloads with an injected sidecar have a proxy.
 //!
-//! Manifests do not state who calls whom. A call is assumed where an environment variable or an argument of a container names a
+//! Manifests do not state which service calls which. A call is assumed where an environment variable or an argument of a container names a
 //! Service with a port, a scheme or its namespace (`cart:7070`, `http://cart`, `cart.shop.svc`).
 //!
-//! Sources of the labels and annotations: the documentation of Istio ("Installing the Sidecar"), Linkerd ("Automatic Proxy
-//! Injection"), Consul ("Annotations and labels") and Kuma ("Data plane proxy on Kubernetes"); and of the values that documentation
-//! leaves out, the sources of the injectors of Istio (`injectRequired`), Linkerd (`ProxyInjectIngress`) and Kuma
-//! (`GetBooleanWithDefault`).
+//! Sources of the labels and annotations: the documentation of Istio ("Installing the Sidecar"), Linkerd ("Automatic Proxy Injection"),
+//! Consul ("Annotations and labels") and Kuma ("Data plane proxy on Kubernetes"). Values that the documentation leaves out are from the
+//! source code of the injectors of Istio (`injectRequired`), Linkerd (`ProxyInjectIngress`) and Kuma (`GetBooleanWithDefault`).
 
 mod calls;
 
@@ -23,8 +22,8 @@ use crate::size::graph::{CallSection, CallStep, GraphFile, OutboundSection, Serv
 /// Kinds of workloads.
 const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
-/// Labels and annotations of a pod or its namespace that decide about injection: the key, and the values that ask for it, in any case of
-/// letters as with Istio.
+/// Labels and annotations of a pod or its namespace that control injection: the key, and the values that enable it. Case does not matter,
+/// as in Istio.
 const INJECTION: [(&str, &[&str]); 5] = [
     ("sidecar.istio.io/inject", &["true", "yes", "y", "on"]),
     ("istio-injection", &["enabled"]),
@@ -33,7 +32,7 @@ const INJECTION: [(&str, &[&str]); 5] = [
     ("kuma.io/sidecar-injection", &["enabled", "true", "yes"]),
 ];
 
-/// A label that asks for injection, whatever its value.
+/// A label that enables injection, whatever its value.
 const REVISION: &str = "istio.io/rev";
 
 /// Reasons why there is no graph: the problems of all files.
@@ -47,14 +46,14 @@ impl fmt::Display for NoGraph {
     }
 }
 
-/// A workload, with the facts that the manifests state about it.
+/// A workload, as far as the manifests describe it.
 #[derive(Clone, Debug, Default)]
 struct Workload {
     name: String,
     namespace: String,
     replicas: u32,
     labels: BTreeMap<String, String>,
-    /// Injection of a sidecar as its own labels and annotations state it; none if they do not.
+    /// True if its own labels and annotations enable injection, false if they disable it; none if they do neither.
     is_injected: Option<bool>,
     /// Environment variables and arguments: names, and values.
     texts: Vec<String>,
@@ -75,7 +74,7 @@ struct Target {
 struct Reading {
     workloads: Vec<Workload>,
     targets: Vec<Target>,
-    /// Namespaces, with true for those that ask for injection.
+    /// Injection by namespace, as its labels and annotations state it.
     namespaces: BTreeMap<String, Option<bool>>,
     /// Numbers of other objects by kind.
     others: BTreeMap<String, usize>,
@@ -91,8 +90,8 @@ pub struct ManifestFile {
     pub text: String,
 }
 
-/// Reads manifests. `name` names the graph, and `entry` the workload that requests from outside arrive at; without it, that is the
-/// only one behind a Service of the type `LoadBalancer` or `NodePort`, or else the only one that none calls.
+/// Reads manifests. `name` names the graph, and `entry` the workload that requests from outside arrive at. By default, it is the only
+/// workload behind a Service of the type `LoadBalancer` or `NodePort`, or else the only workload that no other calls.
 ///
 /// # Errors
 /// All problems of all files; or that no workload, or no entry, was found.
@@ -121,16 +120,16 @@ impl Reading {
         self.problems.push(problem_at(node, message));
     }
 
-    /// Reads an object, which is of the kind `of_list` if it states none.
+    /// Reads an object. Its kind is `of_list` if it states none.
     fn object(&mut self, node: &Placed, of_list: Option<&str>) {
         let Some(kind) = field(node, "kind").and_then(string).or(of_list) else {
-            // Two separators in a row leave an empty document.
+            // Two document separators in a row leave an empty document.
             if entries(node).next().is_some() {
                 self.problem(node, "an object has a `kind`".to_owned());
             }
             return;
         };
-        // The API itself gives lists of one kind, whose items do not state it.
+        // The Kubernetes API returns lists of one kind, whose items do not state the kind.
         if let (Some(of_items), Some(listed)) = (kind.strip_suffix("List"), field(node, "items")) {
             let of_items = Some(of_items).filter(|kind| !kind.is_empty());
             for item in items(listed) {
@@ -157,7 +156,7 @@ impl Reading {
             self.problem(node, "an object has a name: `metadata: {name: ...}`".to_owned());
             return None;
         };
-        // A name of Kubernetes has no such signs.
+        // Names in Kubernetes cannot contain these characters.
         let of_template = stated.and_then(|stated| {
             templated(&stated.value.to_value(), stated.referenced.line(), stated.referenced.column())
         });
@@ -311,7 +310,7 @@ impl Reading {
         }
     }
 
-    /// Returns sentences about assumptions, and about settings that were left out.
+    /// Sentences about assumptions, and about settings that were left out.
     fn notes(&self, services: &[ServiceSection]) -> Vec<String> {
         let mut notes = vec![
             "Calls are those that environment variables and arguments name, once for each request, one after another: correct them."
@@ -349,7 +348,7 @@ impl Reading {
     }
 }
 
-/// Reads from labels and annotations if a sidecar is injected; none if they do not state it.
+/// Reads injection from labels and annotations: true if enabled, false if disabled; none if they do not state it.
 fn injection(metadata: Option<&Placed>) -> Option<bool> {
     let metadata = metadata?;
     let all = ["labels", "annotations"].into_iter().filter_map(|key| field(metadata, key));
@@ -361,7 +360,7 @@ fn injection(metadata: Option<&Placed>) -> Option<bool> {
     stated.reduce(|one, other| one || other).or_else(|| all.contains_key(REVISION).then_some(true))
 }
 
-/// The entries of a mapping as texts; scalars that are no strings are written as in JSON.
+/// The entries of a mapping as texts; scalars other than strings are written as in JSON.
 fn texts(node: &Placed) -> BTreeMap<String, String> {
     let text = |node: &Placed| string(node).map_or_else(|| node.value.to_value().to_string(), str::to_owned);
     entries(node).map(|(key, value)| (key.to_owned(), text(value))).collect()

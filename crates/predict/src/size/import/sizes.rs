@@ -1,12 +1,12 @@
-//! Sizes and durations as programs written in Go read them.
+//! Parses sizes and durations in the formats of Go programs.
 
 /// Units of bytes by their first letter, in powers of 1,024.
 const UNITS: &str = "kmgtp";
-/// The largest size that is read: up to here, a number with decimals is exact, and no body is larger.
+/// The largest size that is accepted: a floating-point number is exact up to here, and no body is larger.
 const MOST_BYTES: f64 = (1_u64 << 53) as f64;
 /// The longest duration of Go, ns.
 const MOST_NS: f64 = i64::MAX as f64;
-/// Reason why a text is no size or duration.
+/// Reason why a text is not a size or duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It has another form.
@@ -50,7 +50,7 @@ pub(super) fn micros(text: &str) -> Result<f64, Fault> {
     if us * 1e3 < MOST_NS { Ok(us) } else { Err(Fault::TooLarge) }
 }
 
-/// A share such as `0.1%`, as a number from 0 to 1; none if it is another.
+/// A share such as `0.1%`, as a number from 0 to 1; none if it is out of range.
 pub(super) fn share(text: &str) -> Option<f64> {
     let percent = text.strip_suffix('%')?.parse::<f64>().ok()?;
     Some(percent / 100.0).filter(|share| (0.0..=1.0).contains(share))

@@ -62,7 +62,7 @@ fn what_a_server_that_already_ran_does_between_slices_is_in_no_slice() {
             meter.keep_late(&running, &later).unwrap();
             let is_external = planned.arm.external.is_some();
             let slice = &meter.record.slices[place];
-            // A thread of another test may have ended in between: its use is unknown.
+            // A thread of another test may have ended in between, so its use is unknown.
             let is_kept = !slice.late_hops_cpu_ns.is_empty() || slice.is_incomplete;
             assert_eq!(is_kept, !is_external, "{}", planned.arm.id);
         }

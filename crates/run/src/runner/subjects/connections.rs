@@ -24,7 +24,7 @@ use super::super::{ArmError, RunError, external};
 use super::Started;
 use crate::provenance::arm_hash;
 
-/// Inputs from a round that the generator needs to connect to the copies of its arms.
+/// The parts of a round that the generator needs to connect to the copies of its arms.
 pub(super) struct Connecting<'a, 'p> {
     /// The plan of the round.
     pub(super) plan: &'p Plan,
@@ -39,8 +39,8 @@ pub(super) struct Connecting<'a, 'p> {
 }
 
 impl<'p> Connecting<'_, 'p> {
-    /// Connects the generator to all copies of all arms. `answers` gets the first answers of arms, if it has none;
-    /// see [`answer::is_tried`].
+    /// Connects the generator to all copies of all arms. `answers` receives the first answers of arms that it lacks; see
+    /// [`answer::is_tried`].
     pub(super) fn connect_all(
         &self,
         copies: Vec<Started<'p>>,
@@ -71,8 +71,8 @@ impl<'p> Connecting<'_, 'p> {
         Ok(all)
     }
 
-    /// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none. `answer` is what
-    /// the arm answered first, if it was tried.
+    /// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none. `answer` is the first
+    /// answer of the arm, if it was tried.
     fn subject(
         &self,
         copy: Started<'_>,
@@ -106,7 +106,7 @@ impl<'p> Connecting<'_, 'p> {
         })
     }
 
-    /// Opens the connections to an arm at `address` under each load, but for those that are opened for each slice.
+    /// Opens the connections to an arm at `address` under each load, except those that are opened for each slice.
     fn connect(
         &self,
         arm: &Arm,
@@ -142,7 +142,7 @@ impl<'p> Connecting<'_, 'p> {
 
 /// The connections to a copy of an arm.
 struct Connected {
-    /// Under each load; none where the arm takes no part.
+    /// The connections under each load; none where the arm takes no part.
     connections: Vec<Option<Connections>>,
     /// Target of callers other than hoptax.
     target: Option<CallerTarget>,

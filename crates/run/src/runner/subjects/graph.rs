@@ -1,5 +1,5 @@
-//! The processes of a service graph: for each arm its services, those that are called first, with their proxies or without any, and
-//! the process that functions call.
+//! The processes of a service graph: the services of each arm, with or without proxies, and the process that functions call. A service
+//! starts after the services that it calls.
 
 mod proxy;
 
@@ -76,7 +76,7 @@ impl Subjects<'_> {
             let mut reserved = Vec::new();
             let mut calls = addresses.clone();
             if planned.is_some_and(|proxy| proxy.outbound.is_some()) {
-                // The service calls its proxy, which needs the address of the service: so the ports come before both.
+                // The service calls its proxy, and the proxy needs the address of the service, so ports are chosen before either starts.
                 for (called, name) in service.called() {
                     let port = ReservedPort::bind(SocketAddr::new(LOOPBACK, 0))?;
                     let to = calls.insert(called, port.address());
@@ -116,8 +116,8 @@ fn folder(setting: &Setting<'_>, service: &PlannedService) -> PathBuf {
     setting.directory.join("proxies").join(folder_name(&service.name))
 }
 
-/// The specification of the proxy of a service, with its configuration and files written. It sends requests to the address of the
-/// service, and its calls to where they lead.
+/// The specification of the proxy of a service, with its configuration and files written. It sends requests to the address of the service,
+/// and the calls of the service to their destinations.
 fn spec(
     service: &PlannedService,
     proxy: &PlannedProxy,
@@ -128,7 +128,7 @@ fn spec(
 ) -> Result<ProxySpec, ArmError> {
     fs::create_dir_all(context.directory).map_err(of_file(context.directory))?;
     let (source, needed) = configuration(proxy, address, outbound, context)?;
-    // Files of a generated configuration are written with it.
+    // Files of a generated configuration are written together with it.
     for (path, bytes) in needed.iter().filter(|_| matches!(source, Source::Given { .. })) {
         let write = || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
         write().map_err(of_file(path))?;
@@ -198,7 +198,7 @@ fn processors_of(graph: &ServiceGraph, index: usize, placement: &Placement) -> V
     placement.proxy.iter().skip(before as usize).take(own as usize).copied().collect()
 }
 
-/// A name as that of a folder: services may have names with any character.
+/// The name of a service as the name of a folder: names of services may have any character.
 fn folder_name(service: &str) -> String {
     let is_safe =
         |place: usize, c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || (c == '.' && place > 0);

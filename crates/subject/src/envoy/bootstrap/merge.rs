@@ -28,7 +28,7 @@ pub enum MergeError {
     NothingReplaced(String),
 }
 
-/// The merge of one fragment: the fields that it may override, and those that it has overridden.
+/// The merge of one fragment: the fields that it may override, and those that it has overridden so far.
 pub(super) struct Merge<'a> {
     replaces: &'a [String],
     replaced: BTreeSet<&'a str>,
@@ -108,7 +108,7 @@ fn only_map(value: &Value) -> Option<&Map<String, Value>> {
     }
 }
 
-/// The same, to change it.
+/// Like [`only_map`], mutable.
 fn only_map_mut(value: &mut Value) -> Option<&mut Value> {
     match value.as_array_mut()?.as_mut_slice() {
         [only @ Value::Object(_)] => Some(only),

@@ -1,10 +1,10 @@
-//! The messages of Envoy's configuration that a plain proxy needs, with the fields that are set alone.
+//! The messages of Envoy's configuration that a plain proxy needs, with only the fields that are set.
 
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-/// A message without its fields that are null, which are not set.
+/// A message without its null fields, which count as not set.
 pub(super) fn stated(mut message: Value) -> Value {
     if let Some(fields) = message.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
@@ -17,7 +17,7 @@ pub(super) fn address(address: SocketAddr) -> Value {
     json!({"socket_address": {"address": address.ip().to_string(), "port_value": address.port()}})
 }
 
-/// Watchdogs, which check at half the interval of `miss_timeout`.
+/// Watchdogs that check rarely: at half the interval of `miss_timeout`.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/config/bootstrap/v3/bootstrap.proto#config-bootstrap-v3-watchdogs>
 pub(super) fn slow_watchdogs() -> Value {

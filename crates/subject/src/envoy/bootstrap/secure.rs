@@ -1,4 +1,4 @@
-//! TLS between proxies, one-way or mutual, set up as in a mesh: its own authority, SPIFFE names, and verification of every
+//! TLS between proxies, one-way or mutual, set up as in a mesh: a private certificate authority, SPIFFE names, and verification of every
 //! certificate that a side presents.
 
 use std::path::Path;
@@ -58,7 +58,7 @@ pub(super) fn upstream(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup)
     socket("tls", "tls.v3.UpstreamTlsContext", upstream_context(tls, codec, group))
 }
 
-/// The transport socket of a listener that accepts QUIC only. Envoy negotiates HTTP/3, so no protocol of TCP is stated.
+/// The transport socket of a listener that accepts QUIC only. Envoy negotiates HTTP/3, so no ALPN protocol is set.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/quic/v3/quic_transport.proto>
 pub(super) fn quic_downstream(tls: &TlsSettings, group: KeyExchangeGroup) -> Value {

@@ -112,7 +112,7 @@ fn both_sides_of_tls_state_their_version_and_their_group() {
     }
 }
 
-/// Envoy would reject session resumption together with it, and a certificate from files would take precedence.
+/// Envoy would reject session resumption together with on-demand certificates, and a certificate from files would take precedence.
 #[test]
 fn a_certificate_that_is_fetched_on_demand_is_not_read_from_a_file() {
     let context = |call: &str| {
@@ -149,7 +149,7 @@ fn a_fragment_overwrites_only_the_listed_paths() {
     assert!(error.contains("replaces `cluster.lb_policy`, but nothing"), "{error}");
 }
 
-/// Envoy refuses options of HTTP without a protocol, and with two.
+/// Envoy rejects HTTP options without a protocol, and with two protocols.
 #[test]
 fn options_of_http_to_the_origin_have_one_protocol() {
     let protocols = |fragment: &Fragment, codec: Codec| -> Option<Vec<String>> {
@@ -200,7 +200,7 @@ fn the_whole_catalogue_fits_the_plain_proxy() {
         let fragment = function
             .render(&function.default_knobs(), &Context { directory: "/run/arm".as_ref(), companion: None })
             .unwrap();
-        // Some functions are performed by the application, by TLS settings, or by the number of workers.
+        // Some functions are in the application, in TLS settings, or in the number of workers.
         let is_elsewhere = function.fragment() == "{}" || function.secured != Secured::default();
         assert!(is_elsewhere || fragment != Fragment::default(), "{} changes nothing", function.id);
         let result = bootstrap(&plan(Some(fragment)));

@@ -7,9 +7,9 @@ use std::time::Duration;
 use hoptax_bootstrap::statistics::is_matched;
 use serde::Deserialize;
 
-/// Time limit for a response. A configuration of many megabytes has that much statistics.
+/// Time limit for a response. A configuration of many megabytes has equally large statistics.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The most bytes of a response: an Envoy with 10,000 clusters has 60 MB of statistics.
+/// Maximum size of a response: an Envoy with 10,000 clusters has 60 MB of statistics.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The statistics of a proxy at one moment. A histogram counts as one, since the number of its values is not reported.
@@ -25,7 +25,7 @@ impl Statistics {
         Self(text.lines().filter_map(of).collect())
     }
 
-    /// The sum of those whose names match a pattern, in which `*` is a wildcard.
+    /// The sum of the statistics whose names match a pattern, in which `*` is a wildcard.
     pub(super) fn sum(&self, pattern: &str) -> u64 {
         self.0.iter().filter(|(name, _)| is_matched(name, pattern)).map(|(_, value)| value).sum()
     }
@@ -113,7 +113,7 @@ pub(super) fn listener_when_live(admin: SocketAddr, listener: &str) -> Result<So
     listeners(admin)?.remove(listener).ok_or_else(|| format!("its listener `{listener}` has no port yet"))
 }
 
-/// The addresses of its listeners by name; those without a port yet are missing.
+/// The addresses of its listeners by name, without listeners that have no port yet.
 pub(super) fn listeners(admin: SocketAddr) -> Result<BTreeMap<String, SocketAddr>, String> {
     listeners_in(&get(admin, "/listeners?format=json")?)
 }
@@ -133,7 +133,7 @@ pub(super) fn statistics(admin: SocketAddr) -> Result<Statistics, String> {
     Ok(Statistics::parse(&get(admin, "/stats?usedonly")?))
 }
 
-/// The statistics whose names match a pattern, in which `*` is a wildcard, also those that were never used.
+/// The statistics whose names match a pattern, in which `*` is a wildcard, including those that were never used.
 pub(super) fn matching(admin: SocketAddr, pattern: &str) -> Result<BTreeMap<String, u64>, String> {
     // The interface takes a regular expression, which may match more.
     let text = get(admin, &format!("/stats?filter={}", pattern.replace('*', ".*")))?;
@@ -158,7 +158,7 @@ fn requests_in(clusters: &str, addresses: &[SocketAddr]) -> Result<Option<u64>, 
     Ok(requests.reduce(|sum: u64, one: u64| sum.saturating_add(one)))
 }
 
-/// The answer to a request.
+/// The response to a GET request.
 ///
 /// # Errors
 /// When the admin interface does not respond within five seconds.
@@ -166,7 +166,7 @@ pub fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     text(agent().get(format!("http://{admin}{path}")).call())
 }
 
-/// Asks it to do something.
+/// The response to a POST request.
 ///
 /// # Errors
 /// As [`get`].
@@ -180,7 +180,7 @@ fn agent() -> ureq::Agent {
         .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
         .max_redirects(0)
-        // It is on this machine, whatever proxy the environment names for others.
+        // The interface is on this machine, so proxies in the environment do not apply.
         .proxy(None)
         .build()
         .into()
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn no_request_goes_through_a_proxy_that_the_environment_names() {
         let proxy = NamedProxy::new();
-        // In a process of its own, as the environment of this one is that of concurrent tests.
+        // Runs in another process, because concurrent tests share the environment of this one.
         let mut own = Command::new(std::env::current_exe().unwrap());
         own.args(["envoy::process::admin::tests::a_request_to_this_machine", "--exact", "--ignored"]);
         proxy.set(&mut own);

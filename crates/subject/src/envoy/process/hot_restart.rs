@@ -1,11 +1,12 @@
-//! Restarts of an Envoy. In a hot restart, a successor takes over its sockets, and it finishes its requests and ends. In a cold one,
-//! it ends before it is started again.
+//! Restarts of an Envoy. In a hot restart, a successor takes over its sockets, and the old process finishes its requests and ends. In a
+//! cold restart, it ends before it is started again.
 //!
-//! The generations share a region of memory in `/dev/shm`, which Envoy does not remove when it ends. Its name follows from their
-//! base id, which is in the folder of the proxy before Envoy starts, so the remains of a killed run can always be found.
+//! The generations share a region of memory in `/dev/shm`, which Envoy does not remove when it ends. The name of the region is derived from
+//! their base id. The base id is written to the folder of the proxy before Envoy starts, so the remains of a killed run can always be
+//! found.
 //!
-//! A successor asks its predecessor to close its admin interface before it sets up listeners. The predecessor then ends its own
-//! predecessor at once, even if that has requests in flight.
+//! Before a successor sets up listeners, it asks its predecessor to close its admin interface. The predecessor then ends its own
+//! predecessor at once, even with requests in flight.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,11 +24,11 @@ use crate::envoy::shared_memory::BaseId;
 pub const BASE_ID: &str = "base-id";
 /// Time for which an Envoy asks its callers to reconnect after a successor has taken over.
 const DRAIN_S: u32 = 2;
-/// Time after which it ends.
+/// Time after which the old Envoy ends.
 pub const PARENT_SHUTDOWN: Duration = Duration::from_secs(3);
 
 impl ProxySpec {
-    /// The flags of its generation; those that disable hot restart if it has none.
+    /// The flags for its generation, or the flag that disables hot restart if it has no generation.
     ///
     /// # Errors
     /// When the base id of a first generation cannot be written.
@@ -47,7 +48,7 @@ impl ProxySpec {
         Ok(flags.into_iter().flat_map(|(flag, value)| [flag.into(), value.to_string().into()]).collect())
     }
 
-    /// Chooses a base id that no Envoy of this machine has, and writes it into the folder.
+    /// Chooses a base id that no other Envoy on this machine uses, and writes it into the folder.
     fn choose_base_id(&self) -> Result<u32, ProxyError> {
         let base_id = BaseId::unused().number();
         let path = self.directory.join(BASE_ID);
@@ -75,7 +76,7 @@ impl ProxySpec {
     /// When it cannot be started again, or does not become live.
     pub fn restart_cold(&self, live: Proxy) -> Result<Proxy, ProxyError> {
         let again = self.at_address_of(&live);
-        // Nobody else gets the port meanwhile. It cannot be reserved if the proxy opened it without `SO_REUSEPORT`.
+        // Keeps other processes off the port meanwhile. It cannot be reserved if the proxy opened it without `SO_REUSEPORT`.
         let _port = ReservedPort::bind(live.address).ok();
         live.end()?;
         if let Some(path) = shared_memory(&self.directory) {

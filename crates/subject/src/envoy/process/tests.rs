@@ -19,7 +19,7 @@ pub(super) fn scripted(folder: &Path, script: &str) -> ProxySpec {
     }
 }
 
-/// Without the option Envoy decides by the machine and the control group.
+/// Without the option, the number of workers depends on the machine and the control group.
 #[test]
 fn every_run_of_envoy_sets_the_number_of_workers() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Envoy's own validation of a configuration: its refusal with the reason, or none.
+//! Envoy's own validation of a configuration, with its reason if it rejects the configuration.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,7 +12,7 @@ use hoptax_host::command::{self, CommandError};
 use super::{LOG_LINES, ProxyError, ProxySpec, START_TIMEOUT, Source};
 use crate::envoy::release::Envoy;
 
-/// The beginning of a reason that concerns a constraint of a message.
+/// The prefix of a reason about a violated constraint of a message.
 const CONSTRAINT: &str = "Proto constraint validation failed";
 /// Time limit, the same as for Envoy to become live.
 const TIMEOUT: Duration = START_TIMEOUT;
@@ -26,7 +26,7 @@ pub fn validate_file(envoy: &Envoy, config: &Path, stop: &AtomicBool) -> Result<
     validate(envoy, arguments, config, TIMEOUT, stop, reason_of)
 }
 
-/// Runs Envoy's validation with these arguments, of which the configuration is one, and with the reason in its output.
+/// Runs Envoy's validation with these arguments, which name the configuration and make Envoy print its reason.
 fn validate(
     envoy: &Envoy,
     arguments: impl IntoIterator<Item = OsString>,
@@ -56,7 +56,7 @@ impl ProxySpec {
     }
 
     fn validate_within(&self, timeout: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
-        // Deprecated fields of a given configuration are errors in the log, and would come before the reason.
+        // The log lists deprecated fields of a given configuration as errors, which would come before the reason.
         let level = if self.source.plan().is_some() { "error" } else { "critical" };
         let level = ["--log-level".into(), level.into()];
         let arguments = level.into_iter().chain(self.common_arguments());
@@ -66,8 +66,8 @@ impl ProxySpec {
         })
     }
 
-    /// Returns the reason why a proxy that was started so ended before it was live: the refusal of Envoy's validation, if there is one,
-    /// or else `error`. The log has the same reason among others.
+    /// Explains why a proxy with this specification ended before it was live: returns the rejection by Envoy's validation if there is one,
+    /// or else `error`. The log contains the same reason among other lines.
     pub fn explained(&self, error: ProxyError, stop: &AtomicBool) -> ProxyError {
         if !matches!(error, ProxyError::Ended { .. }) {
             return error;
@@ -79,8 +79,8 @@ impl ProxySpec {
     }
 }
 
-/// The first lines of the reason in the output of Envoy's validation. The message that was refused comes after it, or before
-/// it if the message violates a constraint, and may be long.
+/// The first lines of the reason in the output of Envoy's validation. The rejected message, which may be long, comes after the reason, or
+/// before it if the message violates a constraint.
 fn reason_of(output: &str) -> String {
     let start = output.rfind(CONSTRAINT).unwrap_or(0);
     output.get(start..).unwrap_or(output).lines().take(LOG_LINES).collect::<Vec<_>>().join("\n")

@@ -15,7 +15,7 @@ pub(super) enum Watched {
 }
 
 impl Watched {
-    /// The prefix of Envoy's statistics of its updates.
+    /// The prefix of Envoy's statistics about updates of this file.
     fn statistic(self) -> &'static str {
         match self {
             Self::Listeners => "listener_manager.lds",
@@ -25,8 +25,7 @@ impl Watched {
 }
 
 impl ProxySpec {
-    /// Writes files that Envoy reloads, if the plan has them. Each is replaced atomically, as Envoy reloads a file when
-    /// it is replaced.
+    /// Writes the files that Envoy reloads, if the plan has them. Each is replaced atomically, because the replacement triggers the reload.
     pub(super) fn write_watched(
         &self,
         plan: &ProxyPlan,
@@ -50,9 +49,9 @@ impl ProxySpec {
         Ok(())
     }
 
-    /// Removes the function from a proxy with watched files, and waits until Envoy has reloaded: first the listener, so
-    /// that nothing refers to the clusters of the function any more, then the clusters. Connections opened before keep
-    /// the function. Settings that Envoy reads only when it starts stay: see `Function::obstacle_to_unloading`.
+    /// Removes the function from a proxy with watched files, and waits until Envoy has reloaded: first the listener, so that nothing refers
+    /// to the function's clusters any more, then the clusters. Existing connections keep the function. Settings that Envoy reads only at
+    /// start remain: see `Function::obstacle_to_unloading`.
     ///
     /// # Errors
     /// When a file cannot be written, or Envoy does not accept it.

@@ -1,4 +1,4 @@
-//! Copies what comes from strangers: up to a limit, and until somebody asks to stop.
+//! Copies untrusted data, up to a size limit and until a stop is requested.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,10 @@ pub(super) enum CopyError {
     Interrupted,
 }
 
-/// Copies all of `from`, which has at most `most_bytes`.
+/// Copies all of `from`, which may have at most `most_bytes`.
 ///
 /// # Errors
-/// When it has more, when it cannot be read or written, and when `stop` is set.
+/// When `from` has more bytes, when reading or writing fails, and when `stop` is set.
 pub(super) fn copy(
     from: &mut dyn Read,
     to: &mut dyn Write,
@@ -33,7 +33,7 @@ pub(super) fn copy(
     let mut left = most_bytes;
     loop {
         let read = from.read(&mut piece);
-        // An error after a signal is a consequence of it.
+        // An error after a signal is a consequence of the signal.
         if stop.load(Ordering::Relaxed) {
             return Err(CopyError::Interrupted);
         }
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn faults_of_the_source_are_told_from_those_of_the_copy() {
         assert!(matches!(copied(&mut Broken(false), 9), Err(CopyError::Read(_))));
-        // The device on which no space is left.
+        // A device without free space.
         let mut full = File::options().write(true).open("/dev/full").unwrap();
         let failed = copy(&mut &b"x"[..], &mut full, 9, &AtomicBool::new(false));
         match failed {

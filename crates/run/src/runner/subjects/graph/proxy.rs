@@ -1,5 +1,5 @@
-//! The Envoy configuration of a service's proxy: a plain proxy with functions for requests to the service, and if its calls pass the
-//! proxy too, a listener for each service that it calls.
+//! The Envoy configuration of a service's proxy: a plain proxy with functions for requests to the service. If the calls of the service pass
+//! the proxy too, it has a listener for each service that is called.
 //!
 //! Each side is generated like the only proxy of a study, so that the results of a study apply to it. Then the listeners and clusters
 //! of all sides are put into one process.
@@ -22,7 +22,7 @@ pub(super) struct Outbound {
     pub(super) name: String,
     /// Address at which the proxy listens for these calls.
     pub(super) listen: SocketAddr,
-    /// Address that it sends them to.
+    /// Address that the proxy sends them to.
     pub(super) to: SocketAddr,
 }
 
@@ -67,7 +67,7 @@ fn files(plan: &ProxyPlan) -> Vec<(PathBuf, &'static [u8])> {
     plan.fragment.iter().flat_map(|fragment| fragment.files.clone()).collect()
 }
 
-/// Gives the listener of the requests and the cluster behind it a name of their own.
+/// Gives the listener for requests and the cluster behind it their own names.
 fn rename(side: &mut Value, service: &str) {
     let name = format!("{}{service}", PlannedProxy::OUTBOUND);
     if let Some(listener) = side.pointer_mut("/static_resources/listeners/0") {
@@ -85,8 +85,8 @@ fn rename(side: &mut Value, service: &str) {
     }
 }
 
-/// Replaces the name of the cluster of origins in a listener. `is_list` tells that the value is within a list of weighted clusters, each
-/// of which has it as its `name`.
+/// Replaces the name of the cluster of origins in a listener. `is_list` is true within a list of weighted clusters, each of which has that
+/// name as its `name`.
 fn rename_cluster(value: &mut Value, new: &str, is_list: bool) {
     match value {
         Value::Object(fields) => {
@@ -104,7 +104,7 @@ fn rename_cluster(value: &mut Value, new: &str, is_list: bool) {
     }
 }
 
-/// Adds one side to the others. Members of a list with a name are the same on both sides, or only on one.
+/// Adds one side to the others. A list member with a name is the same on both sides, or exists on one side only.
 fn merge(all: &mut Value, side: Value, place: &str) -> Result<(), ArmError> {
     match (all, side) {
         (Value::Object(all), Value::Object(side)) => {
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(names(&bootstrap, "listeners"), ["ingress", "outbound-one", "outbound-other"]);
         let clusters = names(&bootstrap, "clusters");
         assert_eq!(clusters[..2], ["origin", "outbound-one"]);
-        // The service that the function calls is one cluster for all.
+        // The service that the function calls has a single cluster.
         assert_eq!(clusters.len(), 4, "{clusters:?}");
         for (number, name, port) in
             [(0, "origin", 1_000), (1, "outbound-one", 2_001), (2, "outbound-other", 3_001)]

@@ -18,7 +18,7 @@ pub(super) fn proxy_with(inbound: &str, outbound: &str) -> PlannedProxy {
     PlannedProxy { workers: 1, inbound, outbound, per_request: 1.0 }
 }
 
-/// A service behind a proxy with so many workers; none for no proxy.
+/// A service behind a proxy with this many workers; without a proxy if none.
 fn service(name: &str, workers: Option<u32>) -> PlannedService {
     PlannedService {
         name: name.to_owned(),

@@ -1,8 +1,8 @@
-//! Addresses of an index and on its page, which may be relative to it and have secrets.
+//! Addresses of an index, and addresses on its page, which may be relative to it and contain secrets.
 
 use ureq::http::Uri;
 
-/// The whole address that a reference on a page stands for (RFC 3986, section 5.2); none for one that is not of HTTP.
+/// Resolves a reference on a page to an absolute address (RFC 3986, section 5.2); none if it is not an HTTP address.
 pub(super) fn resolved(page: &Uri, reference: &str) -> Option<String> {
     if let Some(scheme) = scheme(reference) {
         let is_http = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");
@@ -16,14 +16,14 @@ pub(super) fn resolved(page: &Uri, reference: &str) -> Option<String> {
     let path = if path.starts_with('/') {
         path.to_owned()
     } else {
-        // In place of the last part of the page's path.
+        // Replaces the last segment of the page's path.
         let (folder, _) = page.path().rsplit_once('/')?;
         format!("{folder}/{path}")
     };
     Some(format!("{scheme}://{}{}{query}", page.authority()?, without_dots(&path)))
 }
 
-/// Splits an address into one without a user and its user, if it has one.
+/// Splits an address into the address without user information, and the user information, if any.
 pub(super) fn without_user(address: &str) -> (String, Option<&str>) {
     let whole = || (address.to_owned(), None);
     let Some((scheme, rest)) = address.split_once("//") else { return whole() };
@@ -32,7 +32,7 @@ pub(super) fn without_user(address: &str) -> (String, Option<&str>) {
     (format!("{scheme}//{host}{path}"), Some(user))
 }
 
-/// The part of an address that is shown: its user is a secret, and its query may be one.
+/// The part of an address that may be shown: its user information is secret, and its query may be.
 pub(super) fn shown(address: &str) -> String {
     let (mut address, _) = without_user(address);
     address.truncate(address.find(['?', '#']).unwrap_or(address.len()));
@@ -47,7 +47,7 @@ fn scheme(reference: &str) -> Option<&str> {
     is_one.then_some(scheme)
 }
 
-/// A path that begins with `/`, without the parts `.` and `..`.
+/// A path that begins with `/`, with the segments `.` and `..` resolved.
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut parts = path.split('/').skip(1).peekable();
@@ -61,7 +61,7 @@ fn without_dots(path: &str) -> String {
             part => kept.push(part),
         }
         if is_last && [".", ".."].contains(&part) {
-            // It names a folder.
+            // The path names a folder.
             kept.push("");
         }
     }
@@ -113,7 +113,7 @@ mod tests {
             assert_eq!(shown(address), "https://a.test/b.whl", "{address}");
         }
         assert_eq!(shown("//me:secret@a.test/b"), "//a.test/b");
-        // An `@` behind the host is a part of the path.
+        // An `@` after the host is part of the path.
         assert_eq!(shown("https://a.test/feed@view/simple"), "https://a.test/feed@view/simple");
     }
 
@@ -123,7 +123,7 @@ mod tests {
         for reference in ["file:///etc/passwd", "ftp://a.test/x", "javascript:x", "data:,x"] {
             assert_eq!(resolved(&page, reference), None, "{reference}");
         }
-        // A colon after a slash is a part of the path.
+        // A colon after a slash is part of the path.
         assert_eq!(resolved(&page, "x/y:z").as_deref(), Some("https://a.test/x/y:z"));
     }
 }

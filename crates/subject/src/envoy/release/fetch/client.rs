@@ -1,4 +1,4 @@
-//! Requests to a package index, and what their failures mean.
+//! Requests to a package index, and explanations of their failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::settings::Source;
 
 /// Time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time in which a server that answers says something. A whole wheel may take any time.
+/// Longest silence of a server that is responding. The download of a whole wheel has no time limit.
 const SILENCE_TIMEOUT: Duration = Duration::from_mins(1);
 
 const NETWORK: &str =
@@ -34,7 +34,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client that trusts whom the user trusts.
+    /// A client with the certificate authorities that the user trusts.
     ///
     /// # Errors
     /// When the certificate authorities that the user names cannot be read.
@@ -46,7 +46,7 @@ impl Client {
         let agent = Agent::config_builder()
             .tls_config(tls)
             .proxy(source.proxy.clone())
-            // An index that is read by TLS leads nowhere without.
+            // An index over HTTPS must not redirect to plain HTTP.
             .https_only(source.is_of_https())
             .http_status_as_error(false)
             .redirect_auth_headers(RedirectAuthHeaders::SameHost)
@@ -62,7 +62,7 @@ impl Client {
     /// The response to a request that succeeds.
     ///
     /// # Errors
-    /// When it does not.
+    /// When the request fails.
     pub(super) fn get(&self, address: &str, accept: &str) -> Result<Response<Body>, FetchError> {
         let request = self.agent.get(address).header("Accept", accept);
         let request = match self.source.credentials_for(address) {
@@ -74,7 +74,7 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
-        // It may be another one, after redirects.
+        // The address may differ from the requested one after redirects.
         let (address, cause) = (shown(&response.get_uri().to_string()), format!("it answers {status}"));
         Err(FetchError::Request { address, cause, advice: advice(status) })
     }
@@ -105,7 +105,7 @@ fn authorities(source: &Source) -> Result<Vec<Certificate<'static>>, FetchError>
     Ok(read.certs.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect())
 }
 
-/// The cause of a failure in words, and what to do.
+/// The cause of a failure in words, and a remedy.
 fn explained(error: &ureq::Error) -> (String, &'static str) {
     match error {
         ureq::Error::HostNotFound => (
@@ -121,7 +121,7 @@ fn explained(error: &ureq::Error) -> (String, &'static str) {
         }
         ureq::Error::Io(error) => (error.to_string(), NETWORK),
         ureq::Error::ConnectProxyFailed(reason) => (reason.clone(), PROXY),
-        // An address has secrets, and so has what comes behind a colon in the words of the other.
+        // This error contains an address, which may have secrets, and so may the text after the first colon of a protocol error.
         ureq::Error::BadUri(_) => ("it leads to an address that is none".to_owned(), INDEX),
         ureq::Error::Protocol(error) => {
             (error.to_string().split(':').next().unwrap_or_default().to_owned(), INDEX)

