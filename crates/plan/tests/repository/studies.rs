@@ -100,6 +100,17 @@ fn plans_of_the_bundled_studies_are_unchanged() {
 }
 
 #[test]
+fn no_study_takes_cpu_time_from_saturated_proxies() {
+    // Over a link, its delay limits a closed loop before the proxies do.
+    for (name, plan) in plans().iter().filter(|(_, plan)| plan.link.is_none()) {
+        for arm in plan.arms.iter().filter(|arm| arm.has_proxy()) {
+            let load = plan.cpu_load_of(arm).unwrap();
+            assert!(load.open.is_some(), "{name}: `{}` has its CPU time from `{}`", arm.id, load.name);
+        }
+    }
+}
+
+#[test]
 fn every_function_of_the_catalogue_is_measured_by_a_study() {
     let catalogue = Catalogue::load().unwrap();
     let arms = plans().iter().flat_map(|(_, plan)| &plan.arms);

@@ -88,7 +88,7 @@ const PLAIN: &str = "baseline";
 /// Maximum number of arms in the line about a study that is still running.
 const SO_FAR: usize = 5;
 
-/// The costs so far of a running study, on one line; none without costs in CPU time.
+/// The costs so far of a study that still measures, on one line, and the load that they belong to; none without costs in CPU time.
 pub fn so_far(result: &StudyResult) -> Option<String> {
     let rows = rows(result);
     let cost = |row: &Row<'_>| {
@@ -99,7 +99,7 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
             .cpu_us_per_request
             .as_ref()
             .map(|us| format!("{} us", crate::numbers::difference(us)));
-        share.or(us).map(|cost| format!("{} {cost}", row.arm.id))
+        share.or(us).map(|cost| format!("{} {cost}", row.marked()))
     };
     let costs: Vec<String> = rows
         .iter()
@@ -109,8 +109,10 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
     let more = costs.len().saturating_sub(SO_FAR);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let rounds = counted(result.plan.rounds_completed.into(), "round");
+    let load = result.plan.cpu_load().map_or_else(String::new, |load| format!(" {}", at_load(load)));
     let shown: Vec<String> = costs.into_iter().take(SO_FAR).collect();
-    (!shown.is_empty()).then(|| format!("CPU time that arms add, after {rounds}: {}{more}", shown.join(", ")))
+    let shown = (!shown.is_empty()).then(|| shown.join(", "))?;
+    Some(format!("CPU time that arms add{load}, after {rounds}: {shown}{more}"))
 }
 
 /// The table of costs of a running study; none without a cost, and for a timeline, which compares no arms.
@@ -369,9 +371,26 @@ fn own_loads(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     result.plan.loads.iter().filter(is_marked).map(sentence).collect()
 }
 
-/// The columns that the table lacks because no arm has a number in them, and the loosened thresholds.
+/// States that no load of the study has proxies in use at one rate, so that CPU time is that of saturated ones; none without CPU time.
+/// Over a link, its delay limits a closed loop before the proxies do.
+fn saturated(result: &StudyResult, rows: &[Row<'_>]) -> Option<String> {
+    let is_saturated = |load: &&LoadSpec| load.loop_ == Loop::Closed && result.plan.link.is_none();
+    let closed = result.plan.cpu_load().filter(is_saturated)?;
+    let of_cpu = [CostMeasure::CpuShare, CostMeasure::CpuUs];
+    let has_cpu = of_cpu.iter().any(|measure| rows.iter().any(|row| row.cost(*measure).is_stated()));
+    has_cpu.then(|| {
+        format!(
+            "CPU time is that of saturated proxies (`{}`), which hides a part of most costs: add a load `{{name: in-use, loop: open}}` \
+             for costs in use",
+            closed.name
+        )
+    })
+}
+
+/// The columns that the table lacks because no arm has a number in them, loosened thresholds, and how loads limit the numbers.
 fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut notes = words::loosened(&result.loosened);
+    notes.extend(saturated(result, rows));
     notes.extend(own_loads(result, rows));
     if has_quiet(rows) {
         notes.extend(words::quiet(result));

@@ -1,4 +1,4 @@
-use hoptax_result::{BoundOf, Loosened};
+use hoptax_result::{BoundOf, LinkPlan, Loosened};
 
 use super::*;
 use crate::{Style, fixture};
@@ -129,6 +129,26 @@ fn numbers_of_two_loads_state_both() {
 }
 
 #[test]
+fn a_study_without_a_load_in_use_says_that_its_costs_are_those_of_saturated_proxies() {
+    let note = |result: &StudyResult| {
+        study(result).notes.into_iter().find(|note| note.starts_with("CPU time is that of saturated proxies"))
+    };
+    let mut result = fixture::study();
+    assert_eq!(note(&result), None);
+    result.plan.loads.retain(|load| load.loop_ == Loop::Closed);
+    let said = note(&result).unwrap();
+    assert!(said.contains("(`saturation`)") && said.contains("`{name: in-use, loop: open}`"), "{said}");
+    let mut over_a_link = result.clone();
+    over_a_link.plan.link =
+        Some(LinkPlan { delay_us: 17_500.0, jitter_us: 0.0, rate_bits_per_second: None, loss_share: 0.0 });
+    assert_eq!(note(&over_a_link), None);
+    for arm in &mut result.arms {
+        (arm.cost.cpu_us_per_request, arm.cost.cpu_share) = (None, None);
+    }
+    assert_eq!(note(&result), None, "no cost in CPU time is printed");
+}
+
+#[test]
 fn a_cost_that_some_arms_lack_keeps_its_column() {
     let mut result = fixture::study();
     let count = result.arms.len();
@@ -153,10 +173,15 @@ fn a_study_that_still_measures_has_a_line_with_its_most_expensive_arms() {
     result.plan.rounds_completed = 3;
     let line = so_far(&result).unwrap();
     assert!(
-        line.starts_with("CPU time that arms add, after 3 rounds: compress/gzip +133.3 ±2.1 %, jwt "),
+        line.starts_with(
+            "CPU time that arms add at 4,000 requests/s, uniform arrivals, after 3 rounds: compress/gzip +133.3 ±2.1 %, jwt "
+        ),
         "{line}"
     );
     assert!(line.ends_with(" more") && !line.contains("same"), "{line}");
+    result.plan.loads.retain(|load| load.loop_ == Loop::Closed);
+    let line = so_far(&result).unwrap();
+    assert!(line.starts_with("CPU time that arms add at saturation, after 3 rounds: "), "{line}");
     assert_eq!(so_far(&fixture::void()), None);
 }
 
