@@ -147,13 +147,13 @@ struct Leaving {
     process: Process,
     /// Time by which it must have ended.
     until: Moment,
-    told: Told,
+    sent: SentSignal,
 }
 
-/// Signal that a process was sent.
+/// The last signal that a process was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
-    Nothing,
+enum SentSignal {
+    None,
     Terminate,
     Kill,
 }
@@ -177,7 +177,7 @@ impl Wanted {
 /// The end of everything.
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
-    told: Told,
+    sent: SentSignal,
     /// Time of the next signal.
     until: Moment,
 }
@@ -255,7 +255,7 @@ impl Machine {
             Event::Ended(number) => self.ended(now, number, &mut actions),
             Event::Stop => self.stop(now, &mut actions),
             Event::Unconnected => {
-                if let Some(stopping) = self.stopping.as_mut().filter(|one| one.told == Told::Nothing) {
+                if let Some(stopping) = self.stopping.as_mut().filter(|one| one.sent == SentSignal::None) {
                     stopping.until = now;
                 }
             }
@@ -285,7 +285,7 @@ impl Machine {
         self.starting = None;
         if let Some(process) = self.serving.take() {
             let until = now + started.process.configuration.shutdown + GRACE;
-            self.leaving.push(Leaving { process, until, told: Told::Nothing });
+            self.leaving.push(Leaving { process, until, sent: SentSignal::None });
         }
         self.serving = Some(started.process);
         self.good = Some(started.process.configuration);
@@ -344,7 +344,7 @@ impl Machine {
 
     fn stop(&mut self, now: Moment, actions: &mut Vec<Action>) {
         match &mut self.stopping {
-            Some(stopping) if stopping.told == Told::Nothing => stopping.until = now,
+            Some(stopping) if stopping.sent == SentSignal::None => stopping.until = now,
             Some(_) => {}
             None => {
                 if let Some(starting) = &self.starting {
@@ -355,7 +355,7 @@ impl Machine {
                     serving.configuration.drain
                 });
                 let until = now + drain.unwrap_or_default();
-                self.stopping = Some(Stopping { told: Told::Nothing, until });
+                self.stopping = Some(Stopping { sent: SentSignal::None, until });
             }
         }
     }
@@ -368,17 +368,17 @@ impl Machine {
         }
         let is_unserved = self.serving.is_none();
         let Some(stopping) = &mut self.stopping else { return };
-        if now < stopping.until && !(is_unserved && stopping.told == Told::Nothing) {
+        if now < stopping.until && !(is_unserved && stopping.sent == SentSignal::None) {
             return;
         }
         stopping.until = now + GRACE;
-        match stopping.told {
-            Told::Nothing => {
-                stopping.told = Told::Terminate;
+        match stopping.sent {
+            SentSignal::None => {
+                stopping.sent = SentSignal::Terminate;
                 actions.extend(numbers.into_iter().map(Action::Terminate));
             }
-            Told::Terminate | Told::Kill => {
-                stopping.told = Told::Kill;
+            SentSignal::Terminate | SentSignal::Kill => {
+                stopping.sent = SentSignal::Kill;
                 actions.extend(numbers.into_iter().map(Action::Kill));
             }
         }
@@ -396,11 +396,11 @@ impl Machine {
             actions.push(Action::Prepare);
         }
         for leaving in &mut self.leaving {
-            if now >= leaving.until && leaving.told < Told::Kill {
+            if now >= leaving.until && leaving.sent < SentSignal::Kill {
                 let number = leaving.process.number;
-                let is_first = leaving.told == Told::Nothing;
+                let is_first = leaving.sent == SentSignal::None;
                 leaving.until = now + GRACE;
-                leaving.told = if is_first { Told::Terminate } else { Told::Kill };
+                leaving.sent = if is_first { SentSignal::Terminate } else { SentSignal::Kill };
                 actions.push(if is_first { Action::Terminate(number) } else { Action::Kill(number) });
             }
         }
