@@ -89,15 +89,15 @@ pub(crate) enum Action {
     Terminate(u64),
     /// Send SIGKILL to a process.
     Kill(u64),
-    /// Write an event to the log.
-    Say(News),
+    /// Write an event to the log and the status.
+    Report(LifecycleEvent),
     /// End the supervisor. No process is left.
     Exit(End),
 }
 
 /// Event for the log and the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum LifecycleEvent {
     /// A configuration waits until the process before has ended.
     Waits(Configuration),
     /// A process serves.
@@ -289,12 +289,12 @@ impl Machine {
         }
         self.serving = Some(started.process);
         self.good = Some(started.process.configuration);
-        actions.push(Action::Say(News::Serves(started.process)));
+        actions.push(Action::Report(LifecycleEvent::Serves(started.process)));
     }
 
     fn ended(&mut self, now: Moment, number: u64, actions: &mut Vec<Action>) {
         if let Some(at) = self.leaving.iter().position(|leaving| leaving.process.number == number) {
-            actions.push(Action::Say(News::Gone(self.leaving.remove(at).process)));
+            actions.push(Action::Report(LifecycleEvent::Gone(self.leaving.remove(at).process)));
         } else if let Some(process) = self.serving.take_if(|process| process.number == number) {
             if self.stopping.is_none() {
                 self.lost(now, process, actions);
@@ -314,7 +314,7 @@ impl Machine {
         // The first time without a delay.
         self.after_loss = self.losses.checked_sub(1).map_or(now, |before| now + delay(before));
         self.losses += 1;
-        actions.push(Action::Say(News::Lost { process, again: self.after_loss }));
+        actions.push(Action::Report(LifecycleEvent::Lost { process, again: self.after_loss }));
     }
 
     fn not_started(&mut self, now: Moment, failed: Starting, actions: &mut Vec<Action>) {
@@ -323,7 +323,7 @@ impl Machine {
             actions.push(Action::RemoveMark(process.base));
         }
         let Some(good) = self.good else {
-            actions.push(Action::Say(News::NotStarted { process, again: None }));
+            actions.push(Action::Report(LifecycleEvent::NotStarted { process, again: None }));
             self.exit(End::NotStarted, actions);
             return;
         };
@@ -339,7 +339,7 @@ impl Machine {
             self.after_loss = self.after_loss.max(again);
         }
         let again = (!is_given_up).then_some(again);
-        actions.push(Action::Say(News::NotStarted { process, again }));
+        actions.push(Action::Report(LifecycleEvent::NotStarted { process, again }));
     }
 
     fn stop(&mut self, now: Moment, actions: &mut Vec<Action>) {
@@ -424,7 +424,7 @@ impl Machine {
                 if self.leaving.iter().any(|leaving| leaving.process.base == serving.base) {
                     if !wanted.is_said {
                         wanted.is_said = true;
-                        actions.push(Action::Say(News::Waits(wanted.configuration)));
+                        actions.push(Action::Report(LifecycleEvent::Waits(wanted.configuration)));
                     }
                     return;
                 }

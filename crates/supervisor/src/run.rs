@@ -20,7 +20,7 @@ use hoptax_subject::envoy::shared_memory::BaseId;
 use crate::endpoint;
 use crate::folder::{self, Folder};
 use crate::launch::{Common, Running, connections, drain, observe, workers};
-use crate::machine::{Action, Configuration, End, Event, Machine, Moment, News, Process};
+use crate::machine::{Action, Configuration, End, Event, LifecycleEvent, Machine, Moment, Process};
 use crate::observed::Observed;
 use crate::prepare::{Files, Prepared, prepare};
 use crate::report::Reporter;
@@ -374,7 +374,7 @@ impl<'a> Supervisor<'a> {
                     running.service.kill();
                 }
             }
-            Action::Say(news) => self.say(news),
+            Action::Report(event) => self.report(event),
             Action::Exit(end) => self.end = Some(end),
         }
         None
@@ -421,16 +421,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn say(&mut self, news: News) {
-        match news {
-            News::Waits(_) => {
+    fn report(&mut self, event: LifecycleEvent) {
+        match event {
+            LifecycleEvent::Waits(_) => {
                 let reason = "until the process before the last has ended: Envoy would cut off its requests"
                     .to_owned();
                 self.reporter.log(&format!("the file is accepted, and waits {reason}"));
                 self.reporter.waits(&reason);
             }
-            News::Serves(process) => self.serves(process),
-            News::NotStarted { process, again } => {
+            LifecycleEvent::Serves(process) => self.serves(process),
+            LifecycleEvent::NotStarted { process, again } => {
                 self.reporter.change(|status| status.counts.not_started += 1);
                 let is_last = self.accepted == Some(process.configuration.number);
                 let next = match again {
@@ -448,7 +448,7 @@ impl<'a> Supervisor<'a> {
                     }
                 }
             }
-            News::Lost { again, .. } => {
+            LifecycleEvent::Lost { again, .. } => {
                 let next = self.reporter.time(again);
                 self.reporter.log(&format!(
                     "the Envoy that served is lost, the next one starts at {next}: {}",
@@ -462,7 +462,7 @@ impl<'a> Supervisor<'a> {
                     }
                 });
             }
-            News::Gone(process) => self.reporter.log(&format!("epoch {} has ended", process.epoch)),
+            LifecycleEvent::Gone(process) => self.reporter.log(&format!("epoch {} has ended", process.epoch)),
         }
     }
 
