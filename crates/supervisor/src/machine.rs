@@ -160,17 +160,17 @@ enum SentSignal {
 
 /// A configuration that is to be started.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct PendingStart {
     configuration: Configuration,
     failures: u32,
     not_before: Moment,
     /// True if the log has the line that it waits.
-    is_said: bool,
+    is_reported: bool,
 }
 
-impl Wanted {
+impl PendingStart {
     fn new(configuration: Configuration) -> Self {
-        Self { configuration, failures: 0, not_before: Moment::ZERO, is_said: false }
+        Self { configuration, failures: 0, not_before: Moment::ZERO, is_reported: false }
     }
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct Machine {
     serving: Option<Process>,
     starting: Option<Starting>,
     leaving: Vec<Leaving>,
-    wanted: Option<Wanted>,
+    pending: Option<PendingStart>,
     /// The last configuration that served.
     good: Option<Configuration>,
     is_asked: bool,
@@ -222,9 +222,9 @@ impl Machine {
 
     /// The numbers of the configurations that a process was started with, or may be.
     pub(crate) fn needed(&self) -> impl Iterator<Item = u64> {
-        let wanted = self.wanted.map(|wanted| wanted.configuration);
+        let pending = self.pending.map(|pending| pending.configuration);
         let of_processes = self.alive().map(|process| process.configuration);
-        of_processes.chain(wanted).chain(self.good).map(|configuration| configuration.number)
+        of_processes.chain(pending).chain(self.good).map(|configuration| configuration.number)
     }
 
     /// Returns true if the supervisor is stopping.
@@ -242,7 +242,7 @@ impl Machine {
             Event::Asked => self.is_asked = true,
             Event::Accepted(configuration) => {
                 self.is_preparing = false;
-                self.wanted = Some(Wanted::new(configuration));
+                self.pending = Some(PendingStart::new(configuration));
             }
             Event::Refused => {
                 self.is_preparing = false;
@@ -262,9 +262,9 @@ impl Machine {
             Event::Tick => {}
         }
         if self.stopping.is_some() {
-            self.go_on_stopping(now, &mut actions);
+            self.advance_stop(now, &mut actions);
         } else if !self.is_over {
-            self.go_on(now, &mut actions);
+            self.advance(now, &mut actions);
         }
         actions
     }
@@ -332,8 +332,12 @@ impl Machine {
         let is_given_up =
             failures >= MOST_FAILURES && (self.serving.is_some() || good != process.configuration);
         // A later file is tried next, in any case.
-        if self.wanted.is_none() && !is_given_up {
-            self.wanted = Some(Wanted { failures, not_before: again, ..Wanted::new(process.configuration) });
+        if self.pending.is_none() && !is_given_up {
+            self.pending = Some(PendingStart {
+                failures,
+                not_before: again,
+                ..PendingStart::new(process.configuration)
+            });
         }
         if self.serving.is_none() {
             self.after_loss = self.after_loss.max(again);
@@ -360,7 +364,7 @@ impl Machine {
         }
     }
 
-    fn go_on_stopping(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn advance_stop(&mut self, now: Moment, actions: &mut Vec<Action>) {
         let numbers: Vec<u64> = self.alive().map(|process| process.number).collect();
         if numbers.is_empty() {
             self.exit(End::Stopped, actions);
@@ -389,7 +393,7 @@ impl Machine {
         self.serving.into_iter().chain(self.starting()).chain(self.leaving())
     }
 
-    fn go_on(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn advance(&mut self, now: Moment, actions: &mut Vec<Action>) {
         if self.is_asked && !self.is_preparing {
             self.is_asked = false;
             self.is_preparing = true;
@@ -411,20 +415,20 @@ impl Machine {
             }
             return;
         }
-        if self.serving.is_none() && self.wanted.is_none() {
-            self.wanted = self.good.map(Wanted::new);
+        if self.serving.is_none() && self.pending.is_none() {
+            self.pending = self.good.map(PendingStart::new);
         }
-        self.start_wanted(now, actions);
+        self.start_pending(now, actions);
     }
 
-    fn start_wanted(&mut self, now: Moment, actions: &mut Vec<Action>) {
-        let Some(wanted) = &mut self.wanted else { return };
+    fn start_pending(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        let Some(pending) = &mut self.pending else { return };
         let (base, epoch) = match self.serving {
             Some(serving) => {
                 if self.leaving.iter().any(|leaving| leaving.process.base == serving.base) {
-                    if !wanted.is_said {
-                        wanted.is_said = true;
-                        actions.push(Action::Report(LifecycleEvent::Waits(wanted.configuration)));
+                    if !pending.is_reported {
+                        pending.is_reported = true;
+                        actions.push(Action::Report(LifecycleEvent::Waits(pending.configuration)));
                     }
                     return;
                 }
@@ -433,14 +437,14 @@ impl Machine {
             None if now < self.after_loss => return,
             None => (self.bases + 1, 0),
         };
-        if now < wanted.not_before {
+        if now < pending.not_before {
             return;
         }
         self.processes += 1;
         self.bases = self.bases.max(base);
-        let process = Process { number: self.processes, base, epoch, configuration: wanted.configuration };
-        self.starting = Some(Starting { process, since: now, failures: wanted.failures, is_killed: false });
-        self.wanted = None;
+        let process = Process { number: self.processes, base, epoch, configuration: pending.configuration };
+        self.starting = Some(Starting { process, since: now, failures: pending.failures, is_killed: false });
+        self.pending = None;
         actions.push(Action::Start(process));
     }
 }

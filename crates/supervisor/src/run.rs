@@ -102,8 +102,8 @@ pub fn run(
     endpoint::serve(listener, reporter.shown())
         .map_err(|error| environment("cannot start a thread", &error))?;
     let mut supervisor = Supervisor::new(options, reporter, on_line, folder, address);
-    supervisor.tell(Event::Asked);
-    let end = supervisor.go_on(requests);
+    supervisor.dispatch(Event::Asked);
+    let end = supervisor.run(requests);
     supervisor.stop.store(true, Ordering::Relaxed);
     match end {
         End::Stopped => Ok(()),
@@ -190,33 +190,33 @@ impl<'a> Supervisor<'a> {
         self.began.elapsed()
     }
 
-    /// Goes on until the end.
-    fn go_on(&mut self, requests: &Receiver<Request>) -> End {
+    /// Runs until the end.
+    fn run(&mut self, requests: &Receiver<Request>) -> End {
         loop {
             if let Some(end) = self.end {
                 return end;
             }
             if let Ok(message) = self.messages.recv_timeout(TICK) {
-                self.take(message);
+                self.handle_message(message);
             }
             while let Ok(request) = requests.try_recv() {
-                self.answer(request);
+                self.handle_request(request);
             }
             self.look();
-            self.tell(Event::Tick);
+            self.dispatch(Event::Tick);
         }
     }
 
-    fn answer(&mut self, request: Request) {
+    fn handle_request(&mut self, request: Request) {
         match request {
             Request::Restart => {
                 self.is_forced = true;
-                self.tell(Event::Asked);
+                self.dispatch(Event::Asked);
             }
             Request::Stop => {
                 self.stop.store(true, Ordering::Relaxed);
                 self.reporter.stopping();
-                self.tell(Event::Stop);
+                self.dispatch(Event::Stop);
             }
         }
     }
@@ -232,7 +232,7 @@ impl<'a> Supervisor<'a> {
             self.why = format!("process {} ended ({status}){last}", running.service.id());
             let base = running.process.base;
             self.running.remove(&number);
-            self.tell(Event::Ended(number));
+            self.dispatch(Event::Ended(number));
             if !self.running.values().any(|running| running.process.base == base) {
                 self.folder.forget(base);
             }
@@ -241,7 +241,7 @@ impl<'a> Supervisor<'a> {
             self.looked = now;
             if self.watch.is_changed() {
                 self.reporter.log("the file has changed");
-                self.tell(Event::Asked);
+                self.dispatch(Event::Asked);
             }
         }
         if now.saturating_sub(self.counted) >= COUNTED_EVERY {
@@ -267,10 +267,10 @@ impl<'a> Supervisor<'a> {
         self.is_asking = thread::Builder::new().name("ask".to_owned()).spawn(ask).is_ok();
     }
 
-    fn take(&mut self, message: Message) {
+    fn handle_message(&mut self, message: Message) {
         match message {
             Message::Prepared(number, Ok(prepared)) => self.accept(number, *prepared),
-            Message::Prepared(_, Err(_)) if self.machine.is_stopping() => self.tell(Event::Refused),
+            Message::Prepared(_, Err(_)) if self.machine.is_stopping() => self.dispatch(Event::Refused),
             Message::Prepared(_, Err(why)) => {
                 self.is_forced = false;
                 let why = without_secrets(&why);
@@ -279,9 +279,9 @@ impl<'a> Supervisor<'a> {
                 }
                 self.reporter.refused(&why);
                 self.why = why;
-                self.tell(Event::Refused);
+                self.dispatch(Event::Refused);
             }
-            Message::Live(number) => self.tell(Event::Live(number)),
+            Message::Live(number) => self.dispatch(Event::Live(number)),
             Message::Observed(number, Ok(observed)) => {
                 self.is_asking = false;
                 self.upstreams.take(self.now(), number, observed);
@@ -294,7 +294,7 @@ impl<'a> Supervisor<'a> {
             Message::Connections(count) => {
                 self.is_asking = false;
                 if count == Ok(0) {
-                    self.tell(Event::Unconnected);
+                    self.dispatch(Event::Unconnected);
                 }
             }
         }
@@ -307,7 +307,7 @@ impl<'a> Supervisor<'a> {
             self.reporter.log("the configuration is as it was");
             let serving = self.machine.serving().map(|one| one.configuration.number);
             self.reporter.unchanged(serving == self.accepted);
-            self.tell(Event::Unchanged);
+            self.dispatch(Event::Unchanged);
             return;
         }
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
@@ -320,11 +320,11 @@ impl<'a> Supervisor<'a> {
         if let Some(address) = self.address.take() {
             self.reporter.log(&format!("the status is at http://{address}/"));
         }
-        self.tell(Event::Accepted(configuration));
+        self.dispatch(Event::Accepted(configuration));
     }
 
     /// Passes an event to the machine, and performs its actions.
-    fn tell(&mut self, event: Event) {
+    fn dispatch(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             for action in self.machine.step(self.now(), event) {
@@ -408,8 +408,8 @@ impl<'a> Supervisor<'a> {
             None => Err(std::io::ErrorKind::NotFound.into()),
         };
         let sender = self.sender.clone();
-        let tell = move || drop(sender.send(Message::Live(process.number)));
-        match started.and_then(|running| running.when_live(tell).map(|()| running)) {
+        let send_live = move || drop(sender.send(Message::Live(process.number)));
+        match started.and_then(|running| running.on_live(send_live).map(|()| running)) {
             Ok(running) => {
                 self.running.insert(process.number, running);
                 None

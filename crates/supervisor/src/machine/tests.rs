@@ -271,7 +271,7 @@ impl World {
             is_stopped: false,
             end: None,
         };
-        world.tell(Event::Asked);
+        world.dispatch(Event::Asked);
         world
     }
 
@@ -280,7 +280,7 @@ impl World {
     }
 
     /// Passes an event to the machine, and performs its actions.
-    fn tell(&mut self, event: Event) {
+    fn dispatch(&mut self, event: Event) {
         for action in self.machine.step(self.now, event) {
             assert!(self.end.is_none(), "{action:?} after the end");
             self.act(action);
@@ -352,9 +352,9 @@ impl World {
             if is_accepted {
                 self.accepted.push(version);
                 self.kept.insert(self.accepted.len() as u64);
-                self.tell(Event::Accepted(configuration(self.accepted.len() as u64)));
+                self.dispatch(Event::Accepted(configuration(self.accepted.len() as u64)));
             } else {
-                self.tell(Event::Refused);
+                self.dispatch(Event::Refused);
             }
         }
         let numbers: Vec<u64> = self.alive.keys().copied().collect();
@@ -362,7 +362,7 @@ impl World {
             let Some(one) = self.alive.get(&number).copied() else { continue };
             if one.ends.is_some_and(|at| at <= self.now) {
                 self.alive.remove(&number);
-                self.tell(Event::Ended(number));
+                self.dispatch(Event::Ended(number));
             } else if one.state == State::Starting && one.lives.is_some_and(|at| at <= self.now) {
                 for before in self.alive.values_mut().filter(|before| before.state == State::Serving) {
                     before.state = State::Draining;
@@ -371,10 +371,10 @@ impl World {
                 if let Some(one) = self.alive.get_mut(&number) {
                     one.state = State::Serving;
                 }
-                self.tell(Event::Live(number));
+                self.dispatch(Event::Live(number));
             }
         }
-        self.tell(Event::Tick);
+        self.dispatch(Event::Tick);
     }
 }
 
@@ -414,18 +414,18 @@ proptest! {
                 Step::Wait(ticks) => (0..ticks).for_each(|_| world.tick(sticks)),
                 Step::Change(is_accepted) => {
                     world.file = (world.file.0 + 1, is_accepted);
-                    world.tell(Event::Asked);
+                    world.dispatch(Event::Asked);
                 }
                 Step::Lose => {
                     if let Some(serving) = world.serving() {
                         world.alive.remove(&serving.process.number);
-                        world.tell(Event::Ended(serving.process.number));
+                        world.dispatch(Event::Ended(serving.process.number));
                     }
                 }
                 Step::Stick => sticks = !sticks,
                 Step::Stop => {
                     world.is_stopped = true;
-                    world.tell(Event::Stop);
+                    world.dispatch(Event::Stop);
                 }
             }
         }
