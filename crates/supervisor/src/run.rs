@@ -99,7 +99,7 @@ pub fn run(
         .map_err(|error| environment("cannot create a temporary folder", &error))?;
     let began = SystemTime::now();
     let reporter = Reporter::new(&options.listeners.display().to_string(), began, log);
-    endpoint::serve(listener, reporter.shown())
+    endpoint::serve(listener, reporter.status())
         .map_err(|error| environment("cannot start a thread", &error))?;
     let mut supervisor = Supervisor::new(options, reporter, on_line, folder, address);
     supervisor.dispatch(Event::Asked);
