@@ -25,8 +25,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::message::ShownToken;
 use crate::planned::{PlannedShare, SentLoad};
-use ledger::{Ledger, News, Standing};
-use line::{Input, Order, Told};
+use ledger::{Ledger, LedgerEvent, Standing};
+use line::{AgentEvent, Input, Order};
 use merged::Common;
 use seconds::Seconds;
 
@@ -100,11 +100,11 @@ pub fn now_unix_s() -> f64 {
 pub fn send(
     asked: Asked<'_>,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Notice<'_>),
+    notify: &mut dyn FnMut(Notice<'_>),
 ) -> Result<Gathered, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let runtime = runtime.map_err(Failure::environment)?;
-    let sent = runtime.block_on(run(asked, interrupt, tell));
+    let sent = runtime.block_on(run(asked, interrupt, notify));
     // A lookup of a name may wait for longer than anybody who ends a load.
     runtime.shutdown_background();
     sent
@@ -119,7 +119,7 @@ pub fn send(
 pub async fn run(
     asked: Asked<'_>,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Notice<'_>),
+    notify: &mut dyn FnMut(Notice<'_>),
 ) -> Result<Gathered, Failure> {
     let Asked { sending, agents, news, advice, token, least, is_watched } = asked;
     let least = least.max(1);
@@ -128,7 +128,7 @@ pub async fn run(
     planned.check_agents(least)?;
     let lengths = sending.schedule.lengths()?;
     let token = token.map(|token| ShownToken(token.secret().to_owned()));
-    let mut control = Control::begin(agents, token.as_ref(), (news, advice), interrupt, tell);
+    let mut control = Control::begin(agents, token.as_ref(), (news, advice), interrupt, notify);
     let started = control.start(&planned, lengths, least, is_watched).await;
     let common = match started {
         Ok(common) => common,
@@ -164,12 +164,12 @@ fn check_names(agents: &[Called], least: usize) -> Result<(), Failure> {
 struct Control<'a> {
     ledger: Ledger,
     orders: Vec<UnboundedSender<Input>>,
-    heard: UnboundedReceiver<(usize, Told)>,
+    events: UnboundedReceiver<(usize, AgentEvent)>,
     lines: Vec<JoinHandle<()>>,
     news: Option<mpsc::Receiver<String>>,
     advice: &'static str,
     interrupt: &'a Interrupt,
-    tell: &'a mut dyn FnMut(Notice<'_>),
+    notify: &'a mut dyn FnMut(Notice<'_>),
 }
 
 impl<'a> Control<'a> {
@@ -178,19 +178,19 @@ impl<'a> Control<'a> {
         token: Option<&ShownToken>,
         (news, advice): (Option<mpsc::Receiver<String>>, &'static str),
         interrupt: &'a Interrupt,
-        tell: &'a mut dyn FnMut(Notice<'_>),
+        notify: &'a mut dyn FnMut(Notice<'_>),
     ) -> Self {
-        let (told, heard) = unbounded_channel();
+        let (event_sender, events) = unbounded_channel();
         let ledger = Ledger::new(agents.iter().map(|agent| agent.name.clone()));
         let (mut orders, mut lines) = (Vec::new(), Vec::new());
         for (number, agent) in agents.into_iter().enumerate() {
             let (sender, inbox) = unbounded_channel();
             orders.push(sender.clone());
-            let (told, token) = (told.clone(), token.cloned());
-            let line = speak::speak(number, agent.stream, token, (sender, inbox), told);
+            let (event_sender, token) = (event_sender.clone(), token.cloned());
+            let line = speak::speak(number, agent.stream, token, (sender, inbox), event_sender);
             lines.push(tokio::spawn(line));
         }
-        Self { ledger, orders, heard, lines, news, advice, interrupt, tell }
+        Self { ledger, orders, events, lines, news, advice, interrupt, notify }
     }
 
     /// Waits for the agents, plans, and starts those that came.
@@ -208,7 +208,7 @@ impl<'a> Control<'a> {
         }
         for entry in &self.ledger.entries {
             if let Standing::Ended(outcome, reason) = &entry.standing {
-                (self.tell)(Notice::Problem(&outcome.sentence(&entry.name, reason)));
+                (self.notify)(Notice::Problem(&outcome.sentence(&entry.name, reason)));
             }
         }
         planned.check_agents(came.len())?;
@@ -251,7 +251,7 @@ impl<'a> Control<'a> {
                 grouped(ledger::start_error_us(&self.ledger.entries, at_ns), 0)
             ),
         };
-        (self.tell)(Notice::Note(&note));
+        (self.notify)(Notice::Note(&note));
         let from_unix_s = since_1970(at_ns).saturating_add(warmup).as_secs_f64();
         Ok(Common { rate: planned.rate(), of, start_ns: at_ns, from_unix_s })
     }
@@ -273,7 +273,7 @@ impl<'a> Control<'a> {
 
     /// Says goodbye to all. Others may know why an agent did not come.
     async fn end(&mut self) {
-        self.tell_news();
+        self.notify_problems();
         let until_ns = after(now_ns(), &[GOODBYE_TIME]);
         for number in 0..self.orders.len() {
             self.order(number, Order::Stop { until_ns });
@@ -302,25 +302,25 @@ impl<'a> Control<'a> {
 
     /// Hears what agents say, for a short time.
     async fn hear(&mut self) {
-        self.tell_news();
-        let Ok(heard) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
-        let all = match heard {
-            Some((number, told)) => self.ledger.take(number, told),
+        self.notify_problems();
+        let Ok(event) = timeout(LOOK_EVERY, self.events.recv()).await else { return };
+        let all = match event {
+            Some((number, event)) => self.ledger.apply(number, event),
             // Every line tells its end.
             None => self.ledger.give_up("its line broke, which is a bug in hoptax"),
         };
-        for news in all {
-            match news {
-                News::Problem(problem) => (self.tell)(Notice::Problem(&problem)),
-                News::Live(line) => (self.tell)(Notice::Live(&line)),
+        for event in all {
+            match event {
+                LedgerEvent::Problem(problem) => (self.notify)(Notice::Problem(&problem)),
+                LedgerEvent::Live(line) => (self.notify)(Notice::Live(&line)),
             }
         }
     }
 
-    /// Tells what others know of the agents.
-    fn tell_news(&mut self) {
+    /// Notifies of problems that others know of the agents.
+    fn notify_problems(&mut self) {
         for problem in self.news.iter().flat_map(mpsc::Receiver::try_iter) {
-            (self.tell)(Notice::Problem(&problem));
+            (self.notify)(Notice::Problem(&problem));
         }
     }
 

@@ -50,11 +50,11 @@ pub(crate) async fn write(
 }
 
 /// Reads a message of at most so many bytes; None at the end of the stream. It is not to be cancelled: what was read of a frame would be
-/// lost. `heard` is called for every piece of it, because a long message over a slow way is a sign of life, too.
+/// lost. `on_activity` is called for every piece of it, because a long message over a slow way is a sign of life, too.
 pub(crate) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most_bytes: usize,
-    mut heard: impl FnMut(),
+    mut on_activity: impl FnMut(),
 ) -> Result<Option<T>, FrameError> {
     let mut head = [0; 4];
     let mut filled = 0;
@@ -75,7 +75,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
         if body.read_buf(&mut bytes).await? == 0 {
             return Err(ended());
         }
-        heard();
+        on_activity();
     }
     // As text: serde would make the code that reads results a second time for bytes.
     let text = str::from_utf8(&bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;

@@ -32,7 +32,7 @@ pub(crate) enum Input {
         at_ns: u64,
     },
     /// A message is coming.
-    Heard,
+    Activity,
     /// The controller decides something.
     Order(Order),
     /// Some time has passed.
@@ -72,15 +72,15 @@ pub(crate) enum Order {
 pub(crate) enum Output {
     /// Say something to the agent.
     Send(FromController),
-    /// Tell the controller.
-    Tell(Told),
+    /// Notify the controller.
+    Notify(AgentEvent),
     /// Close the connection.
     Close,
 }
 
-/// News of an agent.
+/// An event of an agent.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum AgentEvent {
     /// It came. With the best offset of its clock.
     Greeted(Offset),
     /// Its connections are open. With the best offset of its clock.
@@ -144,7 +144,7 @@ impl Line {
                 self.heard_ns = now_ns;
                 self.hear(message, at_ns, now_ns)
             }
-            Input::Heard => {
+            Input::Activity => {
                 self.heard_ns = now_ns;
                 Vec::new()
             }
@@ -153,7 +153,7 @@ impl Line {
             Input::Lost(reason) => {
                 let mut outputs = self.end(AgentOutcome::Died, reason);
                 // Nobody hears more.
-                outputs.retain(|output| matches!(output, Output::Tell(_)));
+                outputs.retain(|output| matches!(output, Output::Notify(_)));
                 outputs.push(Output::Close);
                 outputs
             }
@@ -181,7 +181,7 @@ impl Line {
                 vec![self.ask(now_ns)]
             }
             FromAgent::Second(second) if matches!(self.state, State::Sending) => {
-                vec![Output::Tell(Told::Second(second))]
+                vec![Output::Notify(AgentEvent::Second(second))]
             }
             FromAgent::Report(result) if matches!(self.state, State::Sending) => {
                 self.state = State::Reporting { result, left: EXCHANGES_AFTER };
@@ -214,13 +214,13 @@ impl Line {
                     let reason = "its clock runs backwards, or its answers are made up".to_owned();
                     return self.end(AgentOutcome::Failed, reason);
                 };
-                let (state, told) = if is_ready {
-                    (State::Ready, Told::Ready(before))
+                let (state, event) = if is_ready {
+                    (State::Ready, AgentEvent::Ready(before))
                 } else {
-                    (State::Idle, Told::Greeted(before))
+                    (State::Idle, AgentEvent::Greeted(before))
                 };
                 (self.state, self.until_ns) = (state, None);
-                vec![Output::Tell(told)]
+                vec![Output::Notify(event)]
             }
             State::Idle | State::Preparing => {
                 self.before = better(self.before);
@@ -228,7 +228,7 @@ impl Line {
             }
             State::Ready => {
                 self.before = better(self.before);
-                self.before.map(|before| Output::Tell(Told::Compared(before))).into_iter().collect()
+                self.before.map(|before| Output::Notify(AgentEvent::Compared(before))).into_iter().collect()
             }
             State::Reporting { left, .. } => {
                 self.after = better(self.after);
@@ -239,7 +239,7 @@ impl Line {
                 self.until_ns = None;
                 match std::mem::replace(&mut self.state, State::Ended) {
                     State::Reporting { result, .. } => {
-                        vec![Output::Tell(Told::Reported(result, self.after))]
+                        vec![Output::Notify(AgentEvent::Reported(result, self.after))]
                     }
                     _ => Vec::new(),
                 }
@@ -324,13 +324,13 @@ impl Line {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => Vec::new(),
             // All of the load is there; the clock at the end is not.
-            State::Reporting { result, .. } => vec![Output::Tell(Told::Reported(result, self.after))],
+            State::Reporting { result, .. } => vec![Output::Notify(AgentEvent::Reported(result, self.after))],
             // Whoever answered no greeting needs no goodbye.
-            State::Greeting => vec![Output::Tell(Told::Ended(outcome, reason)), Output::Close],
+            State::Greeting => vec![Output::Notify(AgentEvent::Ended(outcome, reason)), Output::Close],
             _ if has_load => {
-                vec![Output::Tell(Told::Ended(outcome, reason)), Output::Send(FromController::Stop)]
+                vec![Output::Notify(AgentEvent::Ended(outcome, reason)), Output::Send(FromController::Stop)]
             }
-            _ => vec![Output::Tell(Told::Ended(outcome, reason))],
+            _ => vec![Output::Notify(AgentEvent::Ended(outcome, reason))],
         }
     }
 }
