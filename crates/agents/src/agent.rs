@@ -144,7 +144,7 @@ impl Agent {
 /// The end of the agent after that of a conversation; None if it waits for another controller.
 fn after(end: End) -> Option<Result<(), Failure>> {
     match end {
-        End::Served | End::Stranger => None,
+        End::Served | End::HandshakeFailed => None,
         End::Gone(reason) => Some(Err(Failure::environment(format!("the controller is gone: {reason}")))),
         End::Deadline => Some(Err(Failure::environment(
             "the agent's time was over while it served a controller: start it with a longer --deadline",

@@ -266,7 +266,7 @@ impl<'a> Control<'a> {
             }
             // Once more: a line gives up an agent that does not report by then.
             while !has_ended(&self.ledger) {
-                self.hear().await;
+                self.handle_events().await;
             }
         }
     }
@@ -288,20 +288,20 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Hears agents until something is true of them.
+    /// Handles events of agents until something is true of them.
     ///
     /// # Errors
     /// When it is interrupted.
     async fn wait(&mut self, is_done: impl Fn(&Ledger) -> bool) -> Result<(), Failure> {
         while !is_done(&self.ledger) {
             self.interrupt.check()?;
-            self.hear().await;
+            self.handle_events().await;
         }
         Ok(())
     }
 
-    /// Hears what agents say, for a short time.
-    async fn hear(&mut self) {
+    /// Handles the next event of an agent, if one comes in a short time.
+    async fn handle_events(&mut self) {
         self.notify_problems();
         let Ok(event) = timeout(LOOK_EVERY, self.events.recv()).await else { return };
         let all = match event {

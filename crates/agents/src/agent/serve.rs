@@ -29,7 +29,7 @@ const STOP_TIME: Duration = Duration::from_secs(30);
 
 /// Sends a share of a load: the engine, or a simulation of it.
 pub trait Generator: Send + Sync + 'static {
-    /// Begins to prepare a share, and returns at once. It tells `events` that it is [`FromAgent::Ready`], of every second after its start,
+    /// Begins to prepare a share, and returns at once. It sends `events` [`FromAgent::Ready`], every second after its start,
     /// and in the end its report or why it has none.
     fn begin(&self, share: PlannedShare, orders: Orders, events: Events);
 }
@@ -48,13 +48,13 @@ pub struct Orders {
 pub struct Events(mpsc::Sender<Input>);
 
 impl Events {
-    /// Tells an event from a thread outside of the runtime. False if nobody listens any more.
-    pub fn tell_blocking(&self, event: FromAgent) -> bool {
+    /// Sends an event from a thread outside of the runtime. False if nobody listens any more.
+    pub fn blocking_send(&self, event: FromAgent) -> bool {
         self.0.blocking_send(Input::Load(event)).is_ok()
     }
 
-    /// Tells an event. False if nobody listens any more.
-    pub async fn tell(&self, event: FromAgent) -> bool {
+    /// Sends an event. False if nobody listens any more.
+    pub async fn send(&self, event: FromAgent) -> bool {
         self.0.send(Input::Load(event)).await.is_ok()
     }
 }

@@ -142,13 +142,13 @@ impl Line {
         match input {
             Input::Frame { message, at_ns } => {
                 self.heard_ns = now_ns;
-                self.hear(message, at_ns, now_ns)
+                self.on_message(message, at_ns, now_ns)
             }
             Input::Activity => {
                 self.heard_ns = now_ns;
                 Vec::new()
             }
-            Input::Order(order) => self.obey(order),
+            Input::Order(order) => self.on_order(order),
             Input::Tick => self.tick(now_ns),
             Input::Lost(reason) => {
                 let mut outputs = self.end(AgentOutcome::Died, reason);
@@ -160,14 +160,14 @@ impl Line {
         }
     }
 
-    fn hear(&mut self, message: FromAgent, at_ns: u64, now_ns: u64) -> Vec<Output> {
+    fn on_message(&mut self, message: FromAgent, at_ns: u64, now_ns: u64) -> Vec<Output> {
         match message {
             FromAgent::Clock { sent_ns, received_ns, replied_ns } => {
                 let exchange = Exchange { sent_ns, received_ns, replied_ns, returned_ns: at_ns };
                 self.compare(exchange.offset(), now_ns)
             }
             FromAgent::Hello { version, program } if matches!(self.state, State::Greeting) => {
-                if let Some(reason) = stranger(version, &program) {
+                if let Some(reason) = version_mismatch(version, &program) {
                     return self.end(AgentOutcome::Failed, reason);
                 }
                 self.state = State::Comparing { left: EXCHANGES_BEFORE, is_ready: false };
@@ -248,7 +248,7 @@ impl Line {
         }
     }
 
-    fn obey(&mut self, order: Order) -> Vec<Output> {
+    fn on_order(&mut self, order: Order) -> Vec<Output> {
         match order {
             Order::Plan { share, until_ns } if matches!(self.state, State::Idle) => {
                 (self.state, self.until_ns) = (State::Preparing, Some(until_ns));
@@ -336,7 +336,7 @@ impl Line {
 }
 
 /// Reason why an agent cannot work with this controller.
-fn stranger(version: u32, program: &Program) -> Option<String> {
+fn version_mismatch(version: u32, program: &Program) -> Option<String> {
     let own = Program::this();
     (version != VERSION || program.version != own.version).then(|| {
         format!(

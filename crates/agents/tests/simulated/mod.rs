@@ -153,13 +153,13 @@ impl Generator for Known {
         tokio::spawn(async move {
             if load.fails == Some(number) {
                 let reason = "cannot connect to 127.0.0.1:1".to_owned();
-                events.tell(FromAgent::Failed { reason }).await;
+                events.send(FromAgent::Failed { reason }).await;
                 return;
             }
-            events.tell(FromAgent::Ready).await;
+            events.send(FromAgent::Ready).await;
             let Ok(_) = orders.start.await else {
                 // Whoever serves waits for the end of a load that was stopped.
-                events.tell(FromAgent::Failed { reason: "it was stopped".to_owned() }).await;
+                events.send(FromAgent::Failed { reason: "it was stopped".to_owned() }).await;
                 return;
             };
             let begun = Instant::now();
@@ -176,9 +176,9 @@ impl Generator for Known {
                     killed.get().unwrap().abort();
                     return;
                 }
-                events.tell(FromAgent::Second(Box::new(of_second.clone()))).await;
+                events.send(FromAgent::Second(Box::new(of_second.clone()))).await;
             }
-            events.tell(FromAgent::Report(Box::new(told.1.clone()))).await;
+            events.send(FromAgent::Report(Box::new(told.1.clone()))).await;
         });
     }
 }
