@@ -3,11 +3,11 @@
 //! Nothing is sent unless all agents that have a share are ready. An agent that is lost after the start ends nothing: the others send their
 //! shares, which are as exact as they would have been, and the result states the one that is missing.
 
+mod driver;
 mod ledger;
 mod line;
 mod merged;
 mod seconds;
-mod speak;
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -30,8 +30,8 @@ use line::{AgentEvent, Input, Order};
 use merged::Common;
 use seconds::Seconds;
 
-pub use merged::Gathered;
-pub use speak::{Connecting, Stream, by_address};
+pub use driver::{Connecting, Stream, by_address};
+pub use merged::MergedLoad;
 
 /// The time in which connections have to be open, beside the time limit of a request and the ramp-up.
 const PREPARATION: Duration = Duration::from_secs(15);
@@ -46,11 +46,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A load of agents, as it is asked for.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct LoadRequest<'a> {
     /// The load, its checks and its conditions. Its files have to be none.
     pub sending: &'a Sending<'a>,
     /// The agents.
-    pub agents: Vec<Called>,
+    pub agents: Vec<RemoteAgent>,
     /// Problems of agents that others know of, such as the cluster that they run in: they are told as they come. None if nobody else does.
     pub news: Option<mpsc::Receiver<String>>,
     /// The next step if an agent does not come, as the end of a sentence.
@@ -64,16 +64,16 @@ pub struct Asked<'a> {
 }
 
 /// An agent that is called.
-pub struct Called {
+pub struct RemoteAgent {
     /// Its name in messages and in the result: its address, or that of its pod.
     pub name: String,
     /// The stream to it.
     pub stream: Connecting,
 }
 
-impl std::fmt::Debug for Called {
+impl std::fmt::Debug for RemoteAgent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Called").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("RemoteAgent").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -98,13 +98,13 @@ pub fn now_unix_s() -> f64 {
 /// # Errors
 /// As [`run`], and when the system refuses a runtime.
 pub fn send(
-    asked: Asked<'_>,
+    request: LoadRequest<'_>,
     interrupt: &Interrupt,
     notify: &mut dyn FnMut(Notice<'_>),
-) -> Result<Gathered, Failure> {
+) -> Result<MergedLoad, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let runtime = runtime.map_err(Failure::environment)?;
-    let sent = runtime.block_on(run(asked, interrupt, notify));
+    let sent = runtime.block_on(run(request, interrupt, notify));
     // A lookup of a name may wait for longer than anybody who ends a load.
     runtime.shutdown_background();
     sent
@@ -117,11 +117,11 @@ pub fn send(
 /// prepare its share, in which case nothing is sent; when none reports, or the rest cannot be merged; and when it is interrupted before the
 /// start.
 pub async fn run(
-    asked: Asked<'_>,
+    request: LoadRequest<'_>,
     interrupt: &Interrupt,
     notify: &mut dyn FnMut(Notice<'_>),
-) -> Result<Gathered, Failure> {
-    let Asked { sending, agents, news, advice, token, least, is_watched } = asked;
+) -> Result<MergedLoad, Failure> {
+    let LoadRequest { sending, agents, news, advice, token, least, is_watched } = request;
     let least = least.max(1);
     check_names(&agents, least)?;
     let planned = SentLoad::from_sending(sending)?;
@@ -139,11 +139,11 @@ pub async fn run(
     };
     control.collect(planned.timeout()).await;
     control.end().await;
-    merged::gathered(control.ledger.entries, common, sending)
+    merged::merged_load(control.ledger.entries, common, sending)
 }
 
 /// Refuses agents of which two are the same, since each sends one share, or of which there are fewer than have to come.
-fn check_names(agents: &[Called], least: usize) -> Result<(), Failure> {
+fn check_names(agents: &[RemoteAgent], least: usize) -> Result<(), Failure> {
     let mut known = BTreeSet::new();
     if let Some(twice) = agents.iter().find(|agent| !known.insert(agent.name.as_str())) {
         return Err(Failure::bad_input(format!(
@@ -174,7 +174,7 @@ struct Control<'a> {
 
 impl<'a> Control<'a> {
     fn begin(
-        agents: Vec<Called>,
+        agents: Vec<RemoteAgent>,
         token: Option<&ShownToken>,
         (news, advice): (Option<mpsc::Receiver<String>>, &'static str),
         interrupt: &'a Interrupt,
@@ -187,7 +187,7 @@ impl<'a> Control<'a> {
             let (sender, inbox) = unbounded_channel();
             orders.push(sender.clone());
             let (event_sender, token) = (event_sender.clone(), token.cloned());
-            let line = speak::speak(number, agent.stream, token, (sender, inbox), event_sender);
+            let line = driver::drive(number, agent.stream, token, (sender, inbox), event_sender);
             lines.push(tokio::spawn(line));
         }
         Self { ledger, orders, events, lines, news, advice, interrupt, notify }

@@ -4,7 +4,7 @@
 //! one plan, starts all at one instant, and merges what they report. A share is every `n`-th request of the one schedule
 //! ([`hoptax_load::Share`]); a result is that of `hoptax load`, with the agents beside it. The stream between the two is of any kind: a
 //! connection, or a port that Kubernetes forwards. Decisions of both sides are functions of values; I/O is in `agent`, `agent::serve`,
-//! `agent::engine`, `controller` and `controller::speak`.
+//! `agent::engine`, `controller` and `controller::driver`.
 //!
 //! A [`reader`] listens on a node of a cluster, and reads CPU times of containers for whoever measures a mesh.
 

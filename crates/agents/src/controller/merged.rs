@@ -14,7 +14,7 @@ use super::ledger::{Entry, Known, Standing, start_error_us};
 
 /// A load that agents sent.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct MergedLoad {
     /// Its result, judged.
     pub result: LoadResult,
     /// True if all conditions of `--fail-on` are known and passed.
@@ -38,11 +38,11 @@ pub(super) struct Common {
 ///
 /// # Errors
 /// When no part is left, and when parts cannot be added.
-pub(super) fn gathered(
+pub(super) fn merged_load(
     entries: Vec<Entry>,
     common: Common,
     sending: &Sending<'_>,
-) -> Result<Gathered, Failure> {
+) -> Result<MergedLoad, Failure> {
     let start_error_us = start_error_us(&entries, common.start_ns);
     let (mut agents, mut runs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries {
@@ -101,7 +101,7 @@ pub(super) fn gathered(
     result.agents = Some(Agents { start_error_us, all: agents });
     judge_merged_by(&mut result, &sending.limits);
     let all_pass = fail_on::judge(&mut result, sending.fail_on);
-    Ok(Gathered { result, all_pass })
+    Ok(MergedLoad { result, all_pass })
 }
 
 /// Adds the parts. A part that cannot be read by itself is left out with the reason, and returned beside the result: one agent costs nobody
@@ -262,7 +262,7 @@ mod tests {
         let sending = Sending { schedule, ..Sending::default() };
         let common =
             Common { rate: Some(500.0), of: AGENTS, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
-        gathered(ledger.entries, common, &sending).unwrap().result
+        merged_load(ledger.entries, common, &sending).unwrap().result
     }
 
     proptest! {
@@ -320,7 +320,7 @@ mod tests {
             (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
         }
         let common = Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
-        gathered(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
+        merged_load(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
             let common =
                 Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
             let sending = Sending { limits, ..Sending::default() };
-            let result = gathered(ledger.entries, common, &sending).unwrap().result;
+            let result = merged_load(ledger.entries, common, &sending).unwrap().result;
             result.findings.iter().any(|finding| finding.id == "agents-start")
         };
         // The error is 10 us, and the p99 about 1,100 us.
@@ -384,7 +384,7 @@ mod tests {
         ledger.entries[0].index = Some(0);
         ledger.apply(0, AgentEvent::Ended(AgentOutcome::Silent, "it said nothing for 5 s".to_owned()));
         let common = Common { rate: None, of: 1, start_ns: START_NS, from_unix_s: 0.0 };
-        let why = gathered(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
+        let why = merged_load(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
         assert!(why.contains("no agent reported") && why.contains("`a`: it said nothing for 5 s"), "{why}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hoptax_agents::controller::{self, Asked, Called, Notice, Stream};
+use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent, Stream};
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::Coming;
 use hoptax_load::Pace;
@@ -157,11 +157,11 @@ fn sent(
         max_error_share: Some(1.0),
         ..Sending::default()
     };
-    let called = |Coming { name, stream }| Called {
+    let called = |Coming { name, stream }| RemoteAgent {
         name,
         stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
     };
-    let asked = Asked {
+    let request = LoadRequest {
         sending: &sending,
         agents: arm.running.coming().into_iter().map(called).collect(),
         news: None,
@@ -170,7 +170,7 @@ fn sent(
         least: 1,
         is_watched: false,
     };
-    let gathered = controller::send(asked, interrupt, &mut |notice| {
+    let gathered = controller::send(request, interrupt, &mut |notice| {
         if let Notice::Problem(text) = notice {
             on_problem(text);
         }

@@ -154,7 +154,7 @@ fn send(
     least: usize,
     outputs: Outputs<'_>,
 ) -> Result<Code, Failure> {
-    use hoptax_agents::controller::{Asked, Called, Stream};
+    use hoptax_agents::controller::{LoadRequest, RemoteAgent, Stream};
     use hoptax_cluster::job::pods::State;
     use hoptax_cluster::{Coming, start_agents};
     use hoptax_result::Agents;
@@ -172,11 +172,11 @@ fn send(
     let mut running = start_agents(job, context, token.secret()).map_err(of_cluster)?;
     print::note(&format!("{of}, which is removed at the end"));
     let progress = LoadProgress::of_agents();
-    let called = |Coming { name, stream }| Called {
+    let called = |Coming { name, stream }| RemoteAgent {
         name,
         stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
     };
-    let asked = Asked {
+    let request = LoadRequest {
         sending,
         agents: running.coming().into_iter().map(called).collect(),
         news: running.take_news(),
@@ -196,7 +196,7 @@ fn send(
             }
         }
     };
-    let sent = super::agents::gather(asked, progress, &interrupt, outputs, add);
+    let sent = super::agents::gather(request, progress, &interrupt, outputs, add);
     if let Err(refused) = running.end() {
         let text = format!(
             "{of}, which was not removed: its agents end at its deadline, and the cluster removes it then; {refused}"

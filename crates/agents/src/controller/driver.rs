@@ -1,4 +1,4 @@
-//! Speaks with one agent over a stream of any kind.
+//! Drives the line to one agent over a stream of any kind.
 
 use std::io;
 use std::pin::Pin;
@@ -56,8 +56,8 @@ pub fn by_address(address: String, within: Duration) -> Connecting {
     })
 }
 
-/// Speaks with agent `number` until the controller or the agent ends. All that is heard goes to `events`.
-pub(super) async fn speak(
+/// Drives the line to agent `number` until the controller or the agent ends. Its events go to `events`.
+pub(super) async fn drive(
     number: usize,
     connecting: Connecting,
     token: Option<ShownToken>,
