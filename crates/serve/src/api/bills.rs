@@ -83,8 +83,8 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
         Ok((dropped, turn))
     })
     .await?;
-    start::begin(&app, turn, Kind::Bill, name, move |of_job, interrupt| {
-        billing::priced(of_job, &dropped, interrupt)
+    start::begin(&app, turn, Kind::Bill, name, move |handle, interrupt| {
+        billing::priced(handle, &dropped, interrupt)
     })
 }
 

@@ -36,7 +36,7 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     let (addresses, turn) = start::admitted(&app, turn, find.load().target()).await?;
     let name = find.load().shown_target();
     let search = find.search(addresses);
-    start::begin(&app, turn, Kind::Find, name, move |of_job, interrupt| {
-        finding::found(of_job, &search, interrupt)
+    start::begin(&app, turn, Kind::Find, name, move |handle, interrupt| {
+        finding::found(handle, &search, interrupt)
     })
 }

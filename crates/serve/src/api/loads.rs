@@ -32,7 +32,7 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     let (addresses, turn) = start::admitted(&app, turn, load.target()).await?;
     let name = load.shown_target();
     let sending = load.sending(addresses);
-    start::begin(&app, turn, Kind::Load, name, move |of_job, interrupt| {
-        sending::sent(of_job, sending, interrupt)
+    start::begin(&app, turn, Kind::Load, name, move |handle, interrupt| {
+        sending::sent(handle, sending, interrupt)
     })
 }

@@ -20,7 +20,7 @@ use crate::job::{Job, Kind, Outcome};
 use crate::jobs::NotBegun;
 use crate::metrics::Refused;
 use crate::problem::Problem;
-use crate::working::{self, OfJob};
+use crate::working::{self, JobHandle};
 
 /// The time in which the body of a request has to come.
 const BODY_TIME: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ pub(super) fn begin(
     turn: Turn,
     kind: Kind,
     name: String,
-    work: impl FnOnce(&OfJob, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
+    work: impl FnOnce(&JobHandle, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
 ) -> Result<Begun, Problem> {
     let begun = app.jobs.begin(kind, name, now());
     drop(turn);

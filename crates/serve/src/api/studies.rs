@@ -67,7 +67,7 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     let turn = start::turn(&app, Kind::Study).await?;
     let study = wanted.bounded(all().await?).map_err(Problem::bad_input)?;
     let name = wanted.name().to_owned();
-    start::begin(&app, turn, Kind::Study, name, move |of_job, interrupt| {
-        studying::measured(of_job, &study, interrupt)
+    start::begin(&app, turn, Kind::Study, name, move |handle, interrupt| {
+        studying::measured(handle, &study, interrupt)
     })
 }
