@@ -13,8 +13,8 @@ use crate::again;
 use crate::labels::LabelChange;
 use crate::problem::Problem;
 
-/// Tells whoever started the server what happens to the store.
-pub type Tell = fn(Update<'_>);
+/// Called with updates for whoever started the server, of what happens to the store.
+pub type OnUpdate = fn(Update<'_>);
 
 /// The most runs of a list. A page of more would open slowly; the API has the others on further pages, and `hoptax runs list` has all.
 pub(crate) const MAX_RUNS: u32 = 500;
@@ -26,7 +26,7 @@ const SOURCE: &str = "hoptax serve";
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     store: PathBuf,
-    tell: Tell,
+    on_update: OnUpdate,
 }
 
 /// What the page of a run shows.
@@ -40,8 +40,8 @@ pub(crate) struct PageOfRun {
 }
 
 impl History {
-    pub(crate) fn new(store: PathBuf, tell: Tell) -> Self {
-        Self { store, tell }
+    pub(crate) fn new(store: PathBuf, on_update: OnUpdate) -> Self {
+        Self { store, on_update }
     }
 
     /// At most so many runs, the latest first, those before a run if one is named; and the number of all runs. None without a store.
@@ -169,8 +169,8 @@ impl History {
     }
 
     fn put<T>(&self, work: impl FnMut(&mut Store) -> Result<T, StoreError>) -> Result<T, Failure> {
-        store::with_existing_or_new(&self.store, work, &self.tell).map_err(|failure| {
-            self.tell_of(&failure);
+        store::with_existing_or_new(&self.store, work, &self.on_update).map_err(|failure| {
+            self.report(&failure);
             Failure::environment(
                 "the result is lost: the store cannot be written; the server's terminal says why",
             )
@@ -185,15 +185,15 @@ impl History {
         if !self.store.exists() {
             return Ok(T::default());
         }
-        store::with_existing(&self.store, work, &self.tell).map_err(|failure| {
-            self.tell_of(&failure);
+        store::with_existing(&self.store, work, &self.on_update).map_err(|failure| {
+            self.report(&failure);
             Problem::internal("the store cannot be read: the server's terminal says why")
         })
     }
 
-    /// Tells of a failure whoever started the server. It names files of this machine, which are no matter of clients.
-    fn tell_of(&self, failure: &Failure) {
-        (self.tell)(Update::Problem(&failure.to_string()));
+    /// Reports a failure to whoever started the server. It names files of this machine, which are no matter of clients.
+    fn report(&self, failure: &Failure) {
+        (self.on_update)(Update::Problem(&failure.to_string()));
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::time;
 use crate::app::App;
 use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
-use crate::history::{History, Tell};
+use crate::history::{History, OnUpdate};
 use crate::hosts::{AllowedHost, Hosts};
 use crate::jobs::{Jobs, MOST_LOADS_AT_ONCE};
 use crate::router;
@@ -59,7 +59,7 @@ pub struct Options {
     /// The store that the history is in.
     pub store: PathBuf,
     /// Tells what happens to the store.
-    pub tell: Tell,
+    pub on_update: OnUpdate,
 }
 
 impl Options {
@@ -89,7 +89,7 @@ impl Options {
     fn app(self) -> Arc<App> {
         let gate = Gate::new(Hosts::new(self.listen.ip(), self.hosts), self.token);
         let targets = AllowedTargets::new(self.targets, self.listen);
-        let history = History::new(self.store, self.tell);
+        let history = History::new(self.store, self.on_update);
         let loads = self.loads_at_once;
         // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs. Each of the
         // loads that run at once has its share.
@@ -204,7 +204,7 @@ mod tests {
             is_offline: true,
             loads_at_once: 1,
             store: "none".into(),
-            tell: |_| (),
+            on_update: |_| (),
         }
     }
 
