@@ -11,7 +11,7 @@ use crate::log::LogSink;
 use crate::lookups::AddressUpdates;
 use crate::schedule::Schedule;
 use crate::think::Think;
-use crate::untaken::Untaken;
+use crate::unclaimed::UnclaimedRequests;
 
 /// Interval between live samples, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
@@ -51,7 +51,7 @@ pub struct Run {
     /// Number of recorded requests after which the run ends; None for no limit. A worker that takes requests is expected to take so many.
     pub requests: Option<u64>,
     /// The requests that the workers of a closed loop take, so that all end at about the same time; None if this worker has its own.
-    pub untaken: Option<Untaken>,
+    pub unclaimed: Option<UnclaimedRequests>,
     /// The time that these take in a closed loop, shared by the workers of its trial.
     pub expected_length: ExpectedLength,
     /// Receives live samples.
@@ -79,7 +79,7 @@ impl Run {
             early_end: EarlyEnd::new(1),
             polls: false,
             requests: None,
-            untaken: None,
+            unclaimed: None,
             expected_length: ExpectedLength::default(),
             live: None,
             log: None,
@@ -91,7 +91,7 @@ impl Run {
 
     /// The requests that the worker may record before it takes more, if their number is limited.
     pub(crate) fn requests_at_first(&self) -> Option<u64> {
-        if self.untaken.is_some() { self.requests.map(Untaken::first_of) } else { self.requests }
+        if self.unclaimed.is_some() { self.requests.map(UnclaimedRequests::first_of) } else { self.requests }
     }
 }
 
