@@ -165,7 +165,7 @@ impl<'a> Current<'a> {
     }
 
     /// Records bytes that the server sent, against the protocol, on a connection without a request in flight.
-    pub(crate) fn record_unasked(&mut self, now_ns: u64, what: &str) {
+    pub(crate) fn record_unsolicited(&mut self, now_ns: u64, what: &str) {
         if now_ns >= self.run.record_from_ns {
             let what = format!("{what}, while no request was in flight");
             *self.recording(now_ns).deviations.entry(what).or_default() += 1;

@@ -146,7 +146,7 @@ impl From<Failure> for Cause {
 
 impl Cause {
     /// A response arrived for which no request is in flight.
-    pub(crate) const UNASKED: Self = Self { failure: Failure::Malformed, reason: Reason(1) };
+    pub(crate) const UNSOLICITED: Self = Self { failure: Failure::Malformed, reason: Reason(1) };
 
     /// Each connection that was opened for a request ended before it was ready, as often as a request is sent again.
     pub(crate) const NEVER_READY: Self = Self { failure: Failure::Unprocessed, reason: Reason(2) };
@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(texts.with(Failure::Closed, &text).reason, cause.reason);
         }
         assert_eq!(texts.text(Cause::from(Failure::Reset).reason), None);
-        assert_eq!(texts.text(Cause::UNASKED.reason), Some("a response that nobody asked for"));
+        assert_eq!(texts.text(Cause::UNSOLICITED.reason), Some("a response that nobody asked for"));
         let mut texts = ReasonTexts::default();
         let cause = texts.with(Failure::Tls, &"ä".repeat(200));
         assert_eq!(texts.text(cause.reason), Some("ä".repeat(100).as_str()));
