@@ -30,7 +30,7 @@ pub enum Procedure {
     /// Requests whose first tries fail, beside others.
     Retries(Retries),
     /// A request that opens no connection to a server.
-    Deaf {
+    FullBacklog {
         /// The longest time that it takes if the promise is kept, microseconds.
         waits_us: u64,
     },
@@ -99,7 +99,7 @@ impl Procedure {
     pub fn variant(&self) -> Variant {
         match self {
             Self::Crowd(_) | Self::Retries(_) => Variant::Patient,
-            Self::Deaf { .. } => Variant::Deaf,
+            Self::FullBacklog { .. } => Variant::FullBacklog,
             Self::Ejection { .. } => Variant::Doubled,
             _ => Variant::Usual,
         }
@@ -119,7 +119,7 @@ impl Procedure {
         match self {
             Self::Request { waits_us, .. }
             | Self::Idle { waits_us }
-            | Self::Deaf { waits_us }
+            | Self::FullBacklog { waits_us }
             | Self::Ejection { waits_us, .. } => *waits_us,
             _ => 0,
         }

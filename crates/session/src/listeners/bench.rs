@@ -50,7 +50,7 @@ pub(super) struct Bench<'a> {
     /// Reason why many requests cannot be in flight at a time, such as a limit of the machine; None if they can.
     pub(super) no_crowd: Option<String>,
     /// Reason why there is no address that accepts no connection; None if there is one.
-    pub(super) no_deaf: Option<String>,
+    pub(super) no_full_backlog: Option<String>,
     /// The number of the next mark.
     pub(super) marks: AtomicU64,
     /// Held by a trial that keeps the processors busy.
@@ -120,7 +120,7 @@ impl Bench<'_> {
         loop {
             let procedure = trial.procedure();
             let obstacle = match &procedure {
-                Procedure::Deaf { .. } => &self.no_deaf,
+                Procedure::FullBacklog { .. } => &self.no_full_backlog,
                 procedure if procedure.at_a_time() > 0 => &self.no_crowd,
                 _ => &None,
             };
@@ -152,7 +152,7 @@ impl Bench<'_> {
                 self.servers.set_wrong(&course.cluster, false);
                 seen
             }
-            Procedure::Stranger | Procedure::Deaf { .. } => {
+            Procedure::Stranger | Procedure::FullBacklog { .. } => {
                 let mut seen = Seen::default();
                 self.request(course, &Answer::Success, procedure, &mut seen);
                 seen

@@ -46,7 +46,7 @@ struct GivenUp(RangeInclusive<u64>);
 
 impl Trial for GivenUp {
     fn procedure(&self) -> Procedure {
-        Procedure::Deaf { waits_us: *self.0.end() }
+        Procedure::FullBacklog { waits_us: *self.0.end() }
     }
 
     fn judge(&self, course: &Course, seen: &Seen) -> Judged {
