@@ -15,7 +15,7 @@ pub enum Procedure {
     /// A request, while the server has a certificate with another name.
     WrongName,
     /// A request of a client without a certificate.
-    Stranger,
+    AnonymousClient,
     /// A request, and then none until the proxy ends its connection to the server.
     Idle {
         /// The longest time that it takes if the promise is kept, microseconds.

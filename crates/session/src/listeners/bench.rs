@@ -129,7 +129,7 @@ impl Bench<'_> {
             }
             let seen = self.seen(course, &procedure);
             let judged = judge(course, trial, &seen);
-            let may_differ = matches!(judged, Judged::Broken { is_excusable: true, .. } | Judged::Untried(_));
+            let may_differ = matches!(judged, Judged::Broken { is_retryable: true, .. } | Judged::Untried(_));
             if !may_differ || earlier.len() + 1 >= MOST_TRIALS || self.interrupt.is_requested() {
                 return (Outcome { judged, earlier }, !seen.arrivals.is_empty());
             }
@@ -152,7 +152,7 @@ impl Bench<'_> {
                 self.servers.set_wrong(&course.cluster, false);
                 seen
             }
-            Procedure::Stranger | Procedure::FullBacklog { .. } => {
+            Procedure::AnonymousClient | Procedure::FullBacklog { .. } => {
                 let mut seen = Seen::default();
                 self.request(course, &Answer::Success, procedure, &mut seen);
                 seen
@@ -251,7 +251,7 @@ impl Bench<'_> {
         let mark = self.mark(Some(&course.cluster), answer.clone());
         let limit = Duration::from_micros(procedure.waits_us()) + PATIENCE;
         let destination = self.destination(procedure.variant(), course).map(|one| match procedure {
-            Procedure::Stranger if course.is_tls => {
+            Procedure::AnonymousClient if course.is_tls => {
                 Destination { tls: Some(Arc::clone(&self.stranger)), ..one }
             }
             _ => one,
