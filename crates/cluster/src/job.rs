@@ -3,7 +3,7 @@
 //! The Job is the only object that a load makes by itself: the Secret with the token of its agents belongs to it, as its pods do, so whoever
 //! removes the Job removes all. A Job that nobody removes ends by its deadline, and the cluster removes it a minute later.
 
-mod dress;
+mod pod_patch;
 pub mod pods;
 mod readers;
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::name::Namespace;
 use crate::rights::rule_of_agents;
 
-pub use dress::Dress;
+pub use pod_patch::PodPatch;
 pub use readers::Readers;
 
 /// The time in which an agent has to come: a node may have to take its pod and to pull its image.
@@ -106,7 +106,7 @@ pub struct AgentJob {
     /// The pods that agents keep off, as far as targets are known.
     pub avoided: Vec<Avoided>,
     /// The additions to its pods.
-    pub dress: Dress,
+    pub patch: PodPatch,
 }
 
 /// A name that no other Job has.
@@ -120,7 +120,7 @@ impl AgentJob {
     pub fn manifest(&self) -> Value {
         let mut template =
             json!({"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()});
-        self.dress.put_on(&mut template);
+        self.patch.apply_to(&mut template);
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -213,7 +213,7 @@ impl AgentJob {
         let memory = format!("{}Mi", self.memory_mib);
         // Alike, so that the pod is guaranteed: with whole processors, nodes with a static policy give it processors of its own.
         let guaranteed = json!({"cpu": cpus(self.cpu_millis), "memory": memory});
-        let resources = if self.dress.shares_processors {
+        let resources = if self.patch.shares_processors {
             shared_resources(self.memory_mib)
         } else {
             json!({"requests": guaranteed, "limits": guaranteed})

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hoptax_cluster::Namespace;
 use hoptax_cluster::job::Pull;
 use hoptax_cluster::prometheus::Address;
-use hoptax_cluster::rights::Made;
+use hoptax_cluster::rights::GroupResource;
 use hoptax_result::CpuTimeSource;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -152,7 +152,7 @@ impl Plan {
     }
 
     /// The kinds of objects that its templates make, which need rights of their own.
-    pub fn made(&self) -> Vec<Made> {
+    pub fn made(&self) -> Vec<GroupResource> {
         self.arms.iter().flat_map(|arm| arm.template.made()).collect()
     }
 

@@ -50,7 +50,7 @@ pub struct Running {
 }
 
 /// The agent of an index, which is coming.
-pub struct Coming {
+pub struct PendingAgent {
     /// The name of the Job with the index, which is the host name of the pod.
     pub name: String,
     /// The stream to it, once it listens. It ends with the reason if it does not within [`ARRIVAL`].
@@ -79,9 +79,9 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-impl std::fmt::Debug for Coming {
+impl std::fmt::Debug for PendingAgent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Coming").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("PendingAgent").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -128,7 +128,7 @@ impl Running {
     }
 
     /// Its agents.
-    pub fn coming(&self) -> Vec<Coming> {
+    pub fn pending_agents(&self) -> Vec<PendingAgent> {
         let of = |index: usize| {
             let (shared, agents, handle) =
                 (Arc::clone(&self.shared), self.agents.clone(), self.handle.clone());
@@ -136,7 +136,7 @@ impl Running {
                 let came = handle.spawn(shared.come(agents, index)).await;
                 came.unwrap_or_else(|error| Err(io::Error::other(error.to_string())))
             };
-            Coming { name: format!("{}-{index}", self.shared.job.name), stream: Box::pin(stream) }
+            PendingAgent { name: format!("{}-{index}", self.shared.job.name), stream: Box::pin(stream) }
         };
         (0..self.shared.job.agents as usize).map(of).collect()
     }
@@ -175,12 +175,12 @@ impl Drop for Running {
 
 /// An object of which only the id is needed.
 #[derive(Deserialize)]
-struct Made {
-    metadata: MadeMetadata,
+struct Created {
+    metadata: CreatedMetadata,
 }
 
 #[derive(Deserialize)]
-struct MadeMetadata {
+struct CreatedMetadata {
     uid: String,
 }
 
@@ -204,7 +204,7 @@ impl Shared {
 
     async fn make_all(&self, token: &str) -> Result<String, Refused> {
         let Self { connection, job, .. } = self;
-        let made: Result<Made, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
+        let made: Result<Created, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
         let uid = match made {
             Ok(made) => made.metadata.uid,
             Err(failed) => return Err(self.refused(failed, "make a Job").await),

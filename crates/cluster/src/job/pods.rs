@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{AgentJob, CONTAINER};
 use crate::described::{Condition, ContainerState, Metadata, Pod, Status, WaitsFor, Why};
-use crate::said::short;
+use crate::excerpt::excerpt;
 
 /// The label, in older versions of Kubernetes the annotation, with the index of a pod.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -35,7 +35,7 @@ impl Why {
             let image = &job.image;
             let why = format!(
                 "cannot run image `{image}`, which is for another architecture than its node: {}",
-                short(message)
+                excerpt(message)
             );
             let next = "name an image for this architecture, or for several, with --agent-image".to_owned();
             return State::Lost(Trouble { kind: "architecture", why, next });
@@ -65,7 +65,7 @@ pub struct Event {
 impl Event {
     /// The reason why a pod was not created, in short; none if it says something else.
     pub fn not_created(&self) -> Option<String> {
-        (self.reason == "FailedCreate").then(|| short(&self.message))
+        (self.reason == "FailedCreate").then(|| excerpt(&self.message))
     }
 }
 
@@ -207,7 +207,7 @@ impl Pod {
         let target =
             |condition: &&Condition| condition.kind == "DisruptionTarget" && condition.status == "True";
         if let Some(Condition { reason, message, .. }) = self.status.conditions.iter().find(target) {
-            let why = format!("is being evicted ({reason}: {})", short(message));
+            let why = format!("is being evicted ({reason}: {})", excerpt(message));
             let next = "its share is missing: have the agents on nodes that stay".to_owned();
             return Some(Trouble { kind: "evicted", why, next });
         }

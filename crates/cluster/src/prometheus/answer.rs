@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hoptax_result::LimitPeriods;
 use serde::Deserialize;
 
-use crate::said::short;
+use crate::excerpt::excerpt;
 use crate::usage::{CPU_TIME, Container, OF_LIMITS, Reading};
 
 /// The newest values of containers.
@@ -130,7 +130,7 @@ fn answered(status: u16, body: &[u8]) -> Result<Vec<Series>, String> {
     };
     if answer.status != "success" {
         let Answer { error_type, error, .. } = answer;
-        return Err(format!("it answered with an error, {}: {}", short(&error_type), short(&error)));
+        return Err(format!("it answered with an error, {}: {}", excerpt(&error_type), excerpt(&error)));
     }
     let result = answer.data.and_then(|data| data.result);
     result.ok_or_else(|| "its answer has no result".to_owned())

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent, Stream};
 use hoptax_checks::thresholds::Limits;
-use hoptax_cluster::Coming;
+use hoptax_cluster::PendingAgent;
 use hoptax_load::Pace;
 use hoptax_result::LoadResult;
 use hoptax_session::awake::NeverHalt;
@@ -157,13 +157,13 @@ fn sent(
         max_error_share: Some(1.0),
         ..Sending::default()
     };
-    let called = |Coming { name, stream }| RemoteAgent {
+    let called = |PendingAgent { name, stream }| RemoteAgent {
         name,
         stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
     };
     let request = LoadRequest {
         sending: &sending,
-        agents: arm.running.coming().into_iter().map(called).collect(),
+        agents: arm.running.pending_agents().into_iter().map(called).collect(),
         news: None,
         advice: "see its pod",
         token: Some(arm.token.clone()),

@@ -1,6 +1,6 @@
 //! The objects that a template may have: those whose effect ends with the namespace of an arm.
 
-use hoptax_cluster::rights::Made;
+use hoptax_cluster::rights::GroupResource;
 use serde_json::{Value, json};
 
 use super::Template;
@@ -147,8 +147,8 @@ fn group(version: &str) -> &str {
 }
 
 /// The kind of an object, as a right to create it names it.
-pub(super) fn made(object: &Value) -> Made {
-    Made { group: group(word(object, "/apiVersion")).to_owned(), resource: plural(word(object, "/kind")) }
+pub(super) fn made(object: &Value) -> GroupResource {
+    GroupResource { group: group(word(object, "/apiVersion")).to_owned(), resource: plural(word(object, "/kind")) }
 }
 
 /// The name of a kind in paths, which nearly all are given by this rule. Without a cluster, there is no better source.
@@ -334,7 +334,7 @@ mod tests {
             ),
             ("consul.hashicorp.com/v1alpha1", "ServiceResolver", "consul.hashicorp.com", "serviceresolvers"),
         ] {
-            let expected = Made { group: group.to_owned(), resource: resource.to_owned() };
+            let expected = GroupResource { group: group.to_owned(), resource: resource.to_owned() };
             assert_eq!(made(&json!({"apiVersion": version, "kind": kind})), expected);
         }
     }
