@@ -18,7 +18,7 @@ pub(crate) enum Lines {
 
 impl Lines {
     /// The lines of a text that is valid JSON. None if all of it is one line, which would say nothing.
-    pub(crate) fn of_json(text: &str) -> Option<Self> {
+    pub(crate) fn from_json(text: &str) -> Option<Self> {
         text.trim().contains('\n').then(|| Self::Json(JsonLines::scan(text)))
     }
 
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn json(text: &str) -> Text<'_> {
-        Text(Lines::of_json(text).unwrap(), text)
+        Text(Lines::from_json(text).unwrap(), text)
     }
 
     fn yaml(text: &str) -> Text<'_> {
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn json_in_one_line_has_no_lines() {
-        assert!(Lines::of_json("{\"a\": 1}\n").is_none());
+        assert!(Lines::from_json("{\"a\": 1}\n").is_none());
     }
 
     proptest::proptest! {

@@ -24,9 +24,9 @@ use self::connection::{Connection, Failed, causes};
 use crate::admin::Admin;
 use crate::answer::dump_of;
 use crate::described::Pod;
+use crate::excerpt::excerpt;
 use crate::refused::Refused;
 use crate::rights::Request;
-use crate::excerpt::excerpt;
 use crate::{Dump, DumpSource};
 
 pub use self::agents::{PendingAgent, Removed, Running, remove_left, start_agents};

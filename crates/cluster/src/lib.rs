@@ -15,13 +15,13 @@ mod answer;
 #[cfg(feature = "client")]
 mod client;
 mod described;
+mod excerpt;
 pub mod job;
 mod name;
 mod pod;
 pub mod prometheus;
 mod refused;
 pub mod rights;
-mod excerpt;
 pub mod seen;
 pub mod service;
 pub mod usage;

@@ -348,8 +348,10 @@ mod tests {
 
     #[test]
     fn what_templates_make_is_granted_once_and_only_if_the_measurement_does_not_make_it_anyway() {
-        let of =
-            |group: &str, resource: &str| GroupResource { group: group.to_owned(), resource: resource.to_owned() };
+        let of = |group: &str, resource: &str| GroupResource {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+        };
         let made = [
             of("security.istio.io", "authorizationpolicies"),
             of("", "services"),

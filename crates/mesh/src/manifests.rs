@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_cluster::job::{
-    self, AgentJob, Avoided, PodPatch, MESH_LABELS, ORIGIN, Readers, container_security, document, new_name,
+    self, AgentJob, Avoided, MESH_LABELS, ORIGIN, PodPatch, Readers, container_security, document, new_name,
     pod_security, shared_resources,
 };
 use hoptax_cluster::rights::rule_of_mesh;

@@ -204,7 +204,8 @@ impl Shared {
 
     async fn make_all(&self, token: &str) -> Result<String, Refused> {
         let Self { connection, job, .. } = self;
-        let made: Result<Created, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
+        let made: Result<Created, Failed> =
+            connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
         let uid = match made {
             Ok(made) => made.metadata.uid,
             Err(failed) => return Err(self.refused(failed, "make a Job").await),

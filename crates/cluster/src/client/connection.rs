@@ -15,9 +15,9 @@ use tokio::time::timeout;
 
 use super::direct::is_direct;
 use super::{SILENCE, silent};
+use crate::excerpt::excerpt;
 use crate::refused::Refused;
 use crate::rights::Missing;
-use crate::excerpt::excerpt;
 
 /// The user that an API server takes a request without credentials for.
 const NOBODY: &str = "system:anonymous";

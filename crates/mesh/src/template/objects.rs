@@ -148,7 +148,10 @@ fn group(version: &str) -> &str {
 
 /// The kind of an object, as a right to create it names it.
 pub(super) fn made(object: &Value) -> GroupResource {
-    GroupResource { group: group(word(object, "/apiVersion")).to_owned(), resource: plural(word(object, "/kind")) }
+    GroupResource {
+        group: group(word(object, "/apiVersion")).to_owned(),
+        resource: plural(word(object, "/kind")),
+    }
 }
 
 /// The name of a kind in paths, which nearly all are given by this rule. Without a cluster, there is no better source.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hoptax_agents::SentLoad;
 use hoptax_cluster::Namespace;
-use hoptax_cluster::job::{ARRIVAL, AgentJob, PodPatch, PORT, Pull, new_name};
+use hoptax_cluster::job::{ARRIVAL, AgentJob, PORT, PodPatch, Pull, new_name};
 use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
 
