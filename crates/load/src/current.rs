@@ -77,7 +77,7 @@ impl<'a> Current<'a> {
     /// Accounts for the delays of this thread, if the recordings have response times without them.
     pub(crate) fn account_for_delays(&mut self, now_ns: u64) {
         if self.first.without_generator.is_some() {
-            self.generator_delay = Some(GeneratorDelay::new(ThreadAccount::of_this_thread().ok(), now_ns));
+            self.generator_delay = Some(GeneratorDelay::new(ThreadAccount::current().ok(), now_ns));
         }
     }
 

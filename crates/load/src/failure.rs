@@ -89,7 +89,7 @@ impl Failure {
     /// The failure of requests whose connection failed with `error`.
     pub(crate) fn from_error(error: &ConnectionError) -> Self {
         match error {
-            ConnectionError::Socket(error) => Self::of_socket(*error),
+            ConnectionError::Socket(error) => Self::from_errno(*error),
             ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Alert(_))) => {
                 Self::Tls
             }
@@ -106,7 +106,7 @@ impl Failure {
         }
     }
 
-    fn of_socket(error: Errno) -> Self {
+    fn from_errno(error: Errno) -> Self {
         match error {
             // The last two: a Unix socket with a full backlog, and no socket at that path.
             Errno::CONNREFUSED

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_slept_was_late_by_its_run_delay_alone() {
-        let account = ThreadAccount::of_this_thread().unwrap();
+        let account = ThreadAccount::current().unwrap();
         let mut generator_delay = GeneratorDelay::new(Some(account), 0);
         generator_delay.start(0, true);
         // It has been waiting for a second, in which its run delay cannot have grown by as much.

@@ -32,7 +32,7 @@ pub struct Settings {
 
 impl Settings {
     /// The given number of streams, with windows that do not delay responses below 16 MiB.
-    pub fn of_streams(streams: u32) -> Self {
+    pub fn with_streams(streams: u32) -> Self {
         Self { streams, stream_window_bytes: 16 << 20, connection_window_bytes: 64 << 20 }
     }
 }
