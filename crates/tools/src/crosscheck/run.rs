@@ -80,7 +80,7 @@ pub(crate) fn once(
             beside(options, tool, &url, stop, |ended| Ok(relay.run(ended)?))?
         }
     };
-    let Told { reported, cpu_ns, withheld_by } = match outcome {
+    let ToolOutcome { reported, cpu_ns, withheld_by } = match outcome {
         Ok(output) => output,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -109,8 +109,8 @@ pub(crate) fn once(
     Ok(Ok((run, withheld_by)))
 }
 
-/// What a tool told, and what it took.
-struct Told {
+/// The report of a tool, and what it took.
+struct ToolOutcome {
     reported: Reported,
     /// Its CPU time, nanoseconds.
     cpu_ns: u64,
@@ -118,8 +118,8 @@ struct Told {
     withheld_by: Vec<String>,
 }
 
-/// What a tool told, or the reason for its failure.
-type Outcome = Result<Told, String>;
+/// The report of a tool, or the reason for its failure.
+type Outcome = Result<ToolOutcome, String>;
 
 /// The outcome of a tool, and the exchanges that `serve` records meanwhile.
 fn beside(
@@ -198,7 +198,7 @@ fn call(
     Ok(match (tool.tool.read)(&output) {
         Ok(reported) => {
             let withheld_by = file.as_deref().filter(|_| is_own).map(withheld_by).unwrap_or_default();
-            Ok(Told { reported, cpu_ns, withheld_by })
+            Ok(ToolOutcome { reported, cpu_ns, withheld_by })
         }
         Err(reason) => Err(format!("{reason} ({status}); its output ends with:\n{}", child.last_lines(4))),
     })
