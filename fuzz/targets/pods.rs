@@ -2,7 +2,7 @@
 //! a user's name breaks no line of a rule.
 #![cfg_attr(feature = "run", no_main)]
 
-use hoptax_cluster::prometheus::{Address, samples};
+use hoptax_cluster::prometheus::{self, Address};
 use hoptax_cluster::rights::{Missing, Request, rule};
 use hoptax_cluster::usage::readings;
 use hoptax_cluster::{Pod, PodName, dump_of};
@@ -13,8 +13,8 @@ fuzz_target!(|input: (&str, &str)| {
     let _ = message.parse::<PodName>();
     let _ = dump_of(200, text.as_bytes().to_vec());
     assert!(readings(text).keys().all(|container| !container.pod.is_empty()));
-    if let Ok(found) = samples(200, text.as_bytes()) {
-        assert!(found.readings.values().all(|reading| reading.cpu_s.is_finite()));
+    if let Ok(found) = prometheus::readings(200, text.as_bytes()) {
+        assert!(found.values().all(|reading| reading.cpu_s.is_finite()));
     }
     if let Ok(address) = message.parse::<Address>() {
         assert_eq!(address.to_string().parse::<Address>(), Ok(address));

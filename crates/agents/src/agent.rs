@@ -23,25 +23,25 @@ pub use conversation::End;
 pub use engine::Engine;
 pub use serve::{Events, Generator, Orders, serve};
 
-/// The time between two looks at what ends the agent.
+/// Interval between checks for the end of the agent.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The time in which somebody who is refused has to hear it.
+/// Time limit for telling a client that it is refused.
 const REFUSAL_TIME: Duration = Duration::from_secs(5);
-/// The time for which whoever comes waits for the end of the conversation before: that controller may have said goodbye just now.
+/// Time for which a new connection waits for the end of the previous conversation: its controller may just have said goodbye.
 const ENDING_TIME: Duration = Duration::from_secs(2);
-/// The longest time of an agent.
+/// Maximum lifetime of an agent.
 const LONGEST_DEADLINE: Duration = Duration::from_hours(24 * 365);
 
-/// An agent, as it is asked for.
+/// Options of an agent.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The address that it listens on.
     pub listen: SocketAddr,
-    /// The token that a controller shows; none if everybody who reaches the agent may send load to its targets.
+    /// The token that a controller shows; None if anyone who reaches the agent may send load to its targets.
     pub token: Option<Token>,
     /// The targets that its loads may go to.
     pub targets: Vec<AllowedTarget>,
-    /// The time after which it ends, whatever it does.
+    /// The time after which it ends, even during a load.
     pub deadline: Duration,
 }
 
@@ -56,7 +56,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Listens, and answers nobody yet.
+    /// Starts to listen. Connections are not served yet.
     ///
     /// # Errors
     /// When the options are not safe, or the address cannot be listened on.
@@ -92,9 +92,9 @@ impl Agent {
     /// Serves controllers, one at a time, until the deadline or an interrupt. Its loads end with it.
     ///
     /// # Errors
-    /// When a controller is gone without a goodbye, when the deadline ends a load, and when the system refuses what serving needs.
+    /// When a controller disappears without a goodbye, when the deadline ends a load, and when a system call fails that serving needs.
     pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
-        // One thread serves: loads have threads of their own, which should have the other processors.
+        // One thread serves. Loads have their own threads, to which the other processors are left.
         let runtime =
             Builder::new_current_thread().enable_io().enable_time().build().map_err(Failure::environment)?;
         let served = runtime.block_on(self.serve_all(interrupt));
@@ -127,13 +127,13 @@ impl Agent {
                     tokio::spawn(refuse(stream));
                 }
                 Ok(Ok((stream, _))) => {
-                    // Without it, answers about the clock would wait for more.
+                    // Nagle's algorithm would delay answers about the clock.
                     let _ = stream.set_nodelay(true);
                     let (engine, token) = (Arc::clone(&engine), token.clone());
                     serving =
                         Some(tokio::spawn(async move { serve(stream, &*engine, token, ends_at).await }));
                 }
-                // No files are left, until another connection ends.
+                // No file descriptor is left until another connection ends.
                 Ok(Err(_)) => time::sleep(LOOK_EVERY).await,
                 Err(_) => {}
             }
@@ -141,7 +141,7 @@ impl Agent {
     }
 }
 
-/// The end of the agent after that of a conversation; None if it waits for another controller.
+/// The result of the agent after the end of a conversation; None if it waits for another controller.
 fn after(end: End) -> Option<Result<(), Failure>> {
     match end {
         End::Served | End::HandshakeFailed => None,
@@ -152,12 +152,12 @@ fn after(end: End) -> Option<Result<(), Failure>> {
     }
 }
 
-/// Tells somebody that another controller is served.
+/// Tells a client that the agent serves another controller.
 async fn refuse(mut stream: TcpStream) {
     let refusal = async {
-        // Its greeting first: what is unread when a connection is closed resets it, and the refusal would be lost.
+        // Read its greeting first: closing a connection with unread bytes resets it, and the refusal would be lost.
         let _ = frame::read::<FromController>(&mut stream, GREETING_BYTES, || ()).await;
-        // Whoever does not listen learns it from the end of the connection.
+        // A client that does not read the refusal sees the end of the connection.
         let _ = frame::write(&mut stream, &FromAgent::Busy).await;
     };
     let _ = time::timeout(REFUSAL_TIME, refusal).await;

@@ -1,18 +1,19 @@
 //! The offset of an agent's clock, from exchanges with it (RFC 5905, section 8; D. L. Mills, "Internet Time Synchronization: The Network
 //! Time Protocol", 1991).
 //!
-//! Both clocks are monotonic clocks of machines, which share no origin. A message takes an unknown time each way, which is not negative: so
-//! an exchange bounds the offset by half of the round trip without the time at the agent. Asymmetric ways shift it within that bound;
-//! nothing can tell by how much. The clocks do not run at quite the same rate either, so the bound of an exchange widens with its age, as the
-//! dispersion of RFC 5905 does. Of several exchanges, the one with the smallest bound by then is the best.
+//! Both clocks are monotonic, and their origins are unrelated. A message takes an unknown time each way, which is not negative. So an
+//! exchange bounds the error of the offset by half of the round trip without the time at the agent. Asymmetric network paths shift the
+//! offset within that bound, and the shift cannot be measured. The rates of the clocks differ slightly, too, so the bound of an exchange
+//! widens with its age, like the dispersion of RFC 5905. Of several exchanges, the one with the smallest bound at the time in question is
+//! the best.
 
-/// The most by which the rates of two clocks differ, parts per million: the frequency tolerance of an ordinary crystal is 50 ppm, and two
-/// may be off in opposite directions. RFC 5905 (appendix A.1.1) reckons with 15 ppm (`PHI`) for a clock that is disciplined, as the
-/// monotonic clock of Linux is where NTP runs. Crystals that nothing disciplines may be worse: in a survey of some 20,000 hosts, the median
-/// was 78 ppm, and a few had more than 500 (D. L. Mills, "Computer Network Time Synchronization", 2006).
+/// Maximum difference of the rates of two clocks, parts per million. The frequency tolerance of an ordinary crystal is 50 ppm, and two may
+/// be off in opposite directions. RFC 5905 (appendix A.1.1) assumes 15 ppm (`PHI`) for a disciplined clock, such as the monotonic clock of
+/// Linux where NTP runs. Undisciplined crystals may be worse: in a survey of some 20,000 hosts, the median was 78 ppm, and a few had more
+/// than 500 (D. L. Mills, "Computer Network Time Synchronization", 2006).
 const TOLERANCE_PPM: u64 = 100;
 
-/// Four times of an exchange, nanoseconds: the first and the last by the clock of the controller, the others by that of the agent.
+/// The four times of an exchange, nanoseconds: the first and the last on the clock of the controller, the others on that of the agent.
 #[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
@@ -30,43 +31,43 @@ pub(crate) struct Exchange {
 #[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offset {
-    /// The agent's clock less the controller's, nanoseconds.
+    /// The agent's clock minus the controller's, nanoseconds.
     pub(crate) offset_ns: i64,
-    /// The most by which that was wrong in the exchange, apart from drift, nanoseconds.
+    /// Maximum error of the offset at the exchange, without drift, nanoseconds.
     pub(crate) error_ns: u64,
-    /// The beginning of the exchange by the controller's clock, nanoseconds.
+    /// Start of the exchange on the controller's clock, nanoseconds.
     pub(crate) sent_ns: u64,
 }
 
 impl Exchange {
-    /// The offset; None if the times are in no order that clocks and messages allow.
+    /// The offset; None if no clocks and messages could have these times.
     pub(crate) fn offset(self) -> Option<Offset> {
         let stay_ns = self.replied_ns.checked_sub(self.received_ns)?;
         let [sent, received, replied, returned] =
             [self.sent_ns, self.received_ns, self.replied_ns, self.returned_ns].map(i128::from);
         let round_trip = (returned - sent) - i128::from(stay_ns);
-        // A clock that is fast states more than the time at the agent.
+        // A fast clock overstates the time at the agent.
         if round_trip < -i128::from(drift_ns(stay_ns)) {
             return None;
         }
         let offset_ns = i64::try_from(((received - sent) + (replied - returned)).div_euclid(2)).ok()?;
-        // Two nanoseconds more for those that divisions and readings of clocks drop.
+        // Plus two nanoseconds, for the rounding of divisions and of clock readings.
         let error_ns = u64::try_from((round_trip.max(0) + 1) / 2).ok()?.saturating_add(2);
         Some(Offset { offset_ns, error_ns, sent_ns: self.sent_ns })
     }
 }
 
 impl Offset {
-    /// The most by which the offset is wrong at a time of the controller's clock after the exchange, nanoseconds.
+    /// Maximum error of the offset at a time of the controller's clock after the exchange, nanoseconds.
     ///
-    /// An exchange states the offset of the middle of the time at the agent. Drift is counted from the beginning of the exchange, because that
-    /// also covers what drift does to the time at the agent: with the ways `a` and `b`, the time `s` at the agent and the drift `r` of each
-    /// nanosecond, half of the stated round trip is `(a + b - r s) / 2`, and the middle is `a + s / 2` after the beginning.
+    /// An exchange gives the offset in the middle of the time at the agent. Drift is counted from the start of the exchange, because that
+    /// also covers the drift during the time at the agent: with the one-way times `a` and `b`, the time `s` at the agent and the drift `r`
+    /// of each nanosecond, half of the stated round trip is `(a + b - r s) / 2`, and the middle is `a + s / 2` after the start.
     pub(crate) fn error_ns_at(self, at_ns: u64) -> u64 {
         self.error_ns.saturating_add(drift_ns(at_ns.saturating_sub(self.sent_ns)))
     }
 
-    /// The better of two. It stays the better one, because the errors of both grow alike.
+    /// The better of two offsets. It stays the better one, because both errors grow at the same rate.
     pub(crate) fn better(self, other: Option<Self>) -> Self {
         let is_better = |other: &Self| {
             let at_ns = self.sent_ns.max(other.sent_ns);
@@ -76,7 +77,7 @@ impl Offset {
     }
 }
 
-/// The most by which two clocks drift apart in a time, nanoseconds.
+/// Maximum drift between two clocks in a time, nanoseconds.
 fn drift_ns(time_ns: u64) -> u64 {
     time_ns.div_ceil(1_000_000 / TOLERANCE_PPM)
 }

@@ -1,7 +1,7 @@
 //! The controller: connects to agents, gives each its share of a load, starts all at one instant, collects, and merges.
 //!
-//! Nothing is sent unless all agents that have a share are ready. An agent that is lost after the start ends nothing: the others send their
-//! shares, which are as exact as they would have been, and the result states the one that is missing.
+//! The load starts only if all agents with a share are ready. The loss of an agent after the start ends nothing: the others send their
+//! shares, which are as exact as they would have been, and the result states which share is missing.
 
 mod driver;
 mod ledger;
@@ -33,37 +33,39 @@ use seconds::Seconds;
 pub use driver::{Connecting, Stream, by_address};
 pub use merged::MergedLoad;
 
-/// The time in which connections have to be open, beside the time limit of a request and the ramp-up.
+/// Time limit for opening connections, in addition to the request timeout and the ramp-up.
 const PREPARATION: Duration = Duration::from_secs(15);
-/// The notice of the start, beside the errors of clocks. Every agent has to hear of it in this time; one whose way is slower is too late.
+/// Notice of the start, in addition to the errors of clocks. Every agent must receive it within this time: an agent behind a slower network
+/// is too late.
 const NOTICE: Duration = Duration::from_millis(500);
-/// The time in which an agent reports, after its last response may have come.
+/// Time limit for the report of an agent, after its last response may have arrived.
 const REPORT_TIME: Duration = Duration::from_secs(10);
-/// The time in which a goodbye has to be said.
+/// Time limit for the goodbyes.
 const GOODBYE_TIME: Duration = Duration::from_secs(2);
-/// The time between two looks at an interrupt.
+/// Interval between checks for an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A load of agents, as it is asked for.
+/// A requested load of agents.
 #[derive(Debug)]
 pub struct LoadRequest<'a> {
-    /// The load, its checks and its conditions. Its files have to be none.
+    /// The load, its checks and its conditions. It must have no files.
     pub sending: &'a Sending<'a>,
     /// The agents.
     pub agents: Vec<RemoteAgent>,
-    /// Problems of agents that others know of, such as the cluster that they run in: they are told as they come. None if nobody else does.
+    /// Problems of agents that another source reports, such as the cluster that they run in. They are passed on as they arrive. None if
+    /// there is no such source.
     pub news: Option<mpsc::Receiver<String>>,
-    /// The next step if an agent does not come, as the end of a sentence.
+    /// The next step if an agent does not connect, as the end of a sentence.
     pub advice: &'static str,
     /// The token of the agents; none if they need none.
     pub token: Option<Token>,
-    /// The number of agents that have to come. The load is shared by those that do.
+    /// Minimum number of agents that must connect. All that do share the load.
     pub least: usize,
-    /// True if somebody watches: the histograms of every second are then added up.
+    /// True if the load is watched: the histograms of every second are then added up.
     pub is_watched: bool,
 }
 
-/// An agent that is called.
+/// An agent to connect to.
 pub struct RemoteAgent {
     /// Its name in messages and in the result: its address, or that of its pod.
     pub name: String,
@@ -77,26 +79,26 @@ impl std::fmt::Debug for RemoteAgent {
     }
 }
 
-/// Something that happens to a load of agents.
+/// An event of a load of agents.
 #[derive(Clone, Copy, Debug)]
 pub enum Notice<'a> {
     /// A fact that the user may want to know.
     Note(&'a str),
-    /// An agent is lost, or does not come.
+    /// An agent is lost, or does not connect.
     Problem(&'a str),
-    /// A second of all agents.
+    /// One second of all agents.
     Live(&'a LiveLine),
 }
 
-/// The time since 1970, seconds, by the clock of `recorded_from_unix_s` of a load that this process sends.
+/// The current time since 1970, seconds, on the clock of `recorded_from_unix_s` of a load that this process sends.
 pub fn now_unix_s() -> f64 {
     since_1970(now_ns()).as_secs_f64()
 }
 
-/// Sends a load, in a runtime of its own. See [`run`].
+/// Sends a load in a new runtime. See [`run`].
 ///
 /// # Errors
-/// As [`run`], and when the system refuses a runtime.
+/// As [`run`], and when the runtime cannot be created.
 pub fn send(
     request: LoadRequest<'_>,
     interrupt: &Interrupt,
@@ -105,7 +107,7 @@ pub fn send(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let runtime = runtime.map_err(Failure::environment)?;
     let sent = runtime.block_on(run(request, interrupt, notify));
-    // A lookup of a name may wait for longer than anybody who ends a load.
+    // Do not wait for a pending name lookup: it may take longer than a user who ends a load waits.
     runtime.shutdown_background();
     sent
 }
@@ -113,9 +115,9 @@ pub fn send(
 /// Sends a load: waits for the agents, plans, starts, collects and merges.
 ///
 /// # Errors
-/// When the load is none for agents; when an agent is named twice, or fewer are named than have to come; when too few come, or one cannot
-/// prepare its share, in which case nothing is sent; when none reports, or the rest cannot be merged; and when it is interrupted before the
-/// start.
+/// When agents cannot send the load; when an agent is named twice, or fewer are named than must connect; when too few connect, or one
+/// cannot prepare its share, in which case nothing is sent; when no agent reports, or the reports cannot be merged; and when it is
+/// interrupted before the start.
 pub async fn run(
     request: LoadRequest<'_>,
     interrupt: &Interrupt,
@@ -142,7 +144,7 @@ pub async fn run(
     merged::merged_load(control.ledger.entries, common, sending)
 }
 
-/// Refuses agents of which two are the same, since each sends one share, or of which there are fewer than have to come.
+/// Refuses duplicate agents, since each sends one share, and fewer agents than must connect.
 fn check_names(agents: &[RemoteAgent], least: usize) -> Result<(), Failure> {
     let mut known = BTreeSet::new();
     if let Some(twice) = agents.iter().find(|agent| !known.insert(agent.name.as_str())) {
@@ -193,7 +195,7 @@ impl<'a> Control<'a> {
         Self { ledger, orders, events, lines, news, advice, interrupt, notify }
     }
 
-    /// Waits for the agents, plans, and starts those that came.
+    /// Waits for the agents, plans, and starts those that connected.
     async fn start(
         &mut self,
         planned: &SentLoad,
@@ -264,14 +266,14 @@ impl<'a> Control<'a> {
             for number in self.numbers(|standing| matches!(standing, Standing::Sending)) {
                 self.order(number, Order::Stop { until_ns });
             }
-            // Once more: a line gives up an agent that does not report by then.
+            // Continue to wait: a line gives up an agent that does not report by then.
             while !has_ended(&self.ledger) {
                 self.handle_events().await;
             }
         }
     }
 
-    /// Says goodbye to all. Others may know why an agent did not come.
+    /// Says goodbye to all agents. Another source may know why an agent did not connect.
     async fn end(&mut self) {
         self.notify_problems();
         let until_ns = after(now_ns(), &[GOODBYE_TIME]);
@@ -288,7 +290,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Handles events of agents until something is true of them.
+    /// Handles events of agents until `is_done` is true.
     ///
     /// # Errors
     /// When it is interrupted.
@@ -300,13 +302,13 @@ impl<'a> Control<'a> {
         Ok(())
     }
 
-    /// Handles the next event of an agent, if one comes in a short time.
+    /// Handles the next event of an agent, if one arrives in a short time.
     async fn handle_events(&mut self) {
         self.notify_problems();
         let Ok(event) = timeout(LOOK_EVERY, self.events.recv()).await else { return };
         let all = match event {
             Some((number, event)) => self.ledger.apply(number, event),
-            // Every line tells its end.
+            // Every line reports its end.
             None => self.ledger.give_up("its line broke, which is a bug in hoptax"),
         };
         for event in all {
@@ -317,7 +319,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Notifies of problems that others know of the agents.
+    /// Passes on the problems that another source reports.
     fn notify_problems(&mut self) {
         for problem in self.news.iter().flat_map(mpsc::Receiver::try_iter) {
             (self.notify)(Notice::Problem(&problem));
@@ -326,7 +328,7 @@ impl<'a> Control<'a> {
 
     fn order(&self, number: usize, order: Order) {
         if let Some(orders) = self.orders.get(number) {
-            // A line that has ended has told why.
+            // A line that has ended has reported why.
             let _ = orders.send(Input::Order(order));
         }
     }
@@ -337,8 +339,8 @@ impl<'a> Control<'a> {
         entries.filter(|(_, entry)| is_in(&entry.standing)).map(|(number, _)| number).collect()
     }
 
-    /// The failure of a load that was not begun, with the agents that ended it: those that lost their share; if there are no shares yet,
-    /// all that did not come.
+    /// The failure of a load that was not started. It names the agents that caused it: those that lost their share or, if there are no
+    /// shares yet, all that did not connect.
     fn nothing_sent(&self) -> Failure {
         let has_shares = self.ledger.entries.iter().any(|entry| entry.index.is_some());
         let of = self.ledger.entries.iter().filter(|entry| entry.index.is_some() == has_shares);
@@ -357,7 +359,7 @@ impl<'a> Control<'a> {
     }
 }
 
-/// The time that is later than another by all of these, nanoseconds.
+/// The time `from_ns` plus all of these times, nanoseconds.
 fn after(from_ns: u64, times: &[Duration]) -> u64 {
     let times_ns = times.iter().map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     times_ns.fold(from_ns, u64::saturating_add)

@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The longest message, bytes. A report has some thirty histograms of a few kilobytes each, and a plan may have a body.
+/// Maximum size of a message, bytes. A report has some thirty histograms of a few kilobytes each, and a plan may have a body.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
-/// The longest first message of a controller, bytes: it may be a stranger's.
+/// Maximum size of the first message of a controller, bytes: it may come from anyone.
 pub(crate) const GREETING_BYTES: usize = 8 << 10;
-/// The bytes that a message gets before any of it is there: its length is a stranger's word.
+/// Bytes that are allocated for a message before any of it has arrived: its stated length cannot be trusted.
 const FIRST_BYTES: usize = 64 << 10;
 
 /// Reason why no message could be read or written.
@@ -24,7 +24,7 @@ pub(crate) enum FrameError {
         "a message of {0} bytes is longer than any: the other side is no hoptax, or its load is too large"
     )]
     TooLong(usize),
-    /// A message is not one of the protocol. What it has there may be a secret of a request.
+    /// A message does not follow the protocol. Its content is not shown, because it may be a secret of a request.
     #[error("a message is not one of this protocol, from byte {} on", .0.column())]
     Invalid(#[from] serde_json::Error),
 }
@@ -49,8 +49,8 @@ pub(crate) async fn write(
     Ok(to.flush().await?)
 }
 
-/// Reads a message of at most so many bytes; None at the end of the stream. It is not to be cancelled: what was read of a frame would be
-/// lost. `on_activity` is called for every piece of it, because a long message over a slow way is a sign of life, too.
+/// Reads a message of at most `most_bytes`; None at the end of the stream. Must not be cancelled: the part of a frame that was read would
+/// be lost. `on_activity` is called for every piece of it, because a long message over a slow network is a sign of life, too.
 pub(crate) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most_bytes: usize,
@@ -77,7 +77,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
         }
         on_activity();
     }
-    // As text: serde would make the code that reads results a second time for bytes.
+    // Parsed as text: for bytes, serde would generate the code that reads results a second time.
     let text = str::from_utf8(&bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
     Ok(Some(serde_json::from_str(text)?))
 }

@@ -1,8 +1,9 @@
 //! The messages between controller and agent.
 //!
-//! The controller connects, since it runs where its user is and the agents may be in a cluster. It greets, compares clocks, sends the plan,
-//! compares clocks again when the agent is ready, and when all are, it sends the instant of the start. The agent answers, tells of every second,
-//! and reports its result. The controller asks for the clock each second, too, which is also how each side knows that the other is there.
+//! The controller connects, because it runs on its user's machine and the agents may be in a cluster. It greets, compares clocks, sends the
+//! plan, compares clocks again when the agent is ready, and sends the time of the start when all agents are ready. The agent answers,
+//! reports every second, and sends its result. The controller also asks for the clock every second, so that each side knows that the other
+//! is alive.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::planned::PlannedShare;
 
-/// The version of this protocol. A side that hears another ends.
+/// The version of this protocol. A side that receives another version ends the conversation.
 pub const VERSION: u32 = 2;
 
 /// A message of the controller.
@@ -30,16 +31,16 @@ pub enum FromController {
     },
     /// Asks for the agent's clock.
     Clock {
-        /// When it was sent, by the controller's clock, nanoseconds.
+        /// Time of sending on the controller's clock, nanoseconds.
         sent_ns: u64,
     },
     /// The share of a load that the agent is to send.
     Plan(Box<PlannedShare>),
     /// The start.
     Start {
-        /// The instant by the controller's clock, nanoseconds. The warm-up begins.
+        /// Start of the warm-up on the controller's clock, nanoseconds.
         at_ns: u64,
-        /// The agent's clock less the controller's, nanoseconds.
+        /// The agent's clock minus the controller's, nanoseconds.
         offset_ns: i64,
     },
     /// Ends the load early; the agent reports what it has.
@@ -63,9 +64,9 @@ pub enum FromAgent {
     Clock {
         /// The time in the question.
         sent_ns: u64,
-        /// When the question came, by the agent's clock, nanoseconds.
+        /// Time at which the question arrived, on the agent's clock, nanoseconds.
         received_ns: u64,
-        /// When it was answered, by the agent's clock, nanoseconds.
+        /// Time at which it was answered, on the agent's clock, nanoseconds.
         replied_ns: u64,
     },
     /// All connections of its share are open.
@@ -74,7 +75,7 @@ pub enum FromAgent {
     Second(Box<Second>),
     /// The result of its share. No check has judged it.
     Report(Box<LoadResult>),
-    /// It will not send its share, or not to its end.
+    /// It cannot send its share, or not all of it.
     Failed {
         /// Why, and what to do.
         reason: String,
@@ -94,7 +95,7 @@ impl fmt::Debug for ShownToken {
     }
 }
 
-/// The counts and times of a second of an agent. All counts are of the record alone, as in intervals of `hoptax load --every`.
+/// The counts and times of a second of an agent. The warm-up does not count, as in intervals of `hoptax load --every`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Second {

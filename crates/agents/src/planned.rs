@@ -1,6 +1,6 @@
 //! The load that a controller sends to its agents: what a user states, without the files of the user's machine.
 //!
-//! Most parts have a text that users write and that is read back, so the text is sent.
+//! Most parts are sent in the text form in which users write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use hoptax_session::load::{
 use hoptax_session::tls::{ClientTls, Versions};
 use serde::{Deserialize, Serialize};
 
-/// The most workers of an agent, and streams of a connection: those of the command.
+/// Maximum numbers of workers of an agent and of streams of a connection, as for the command.
 const MAX_WORKERS: u32 = 1_024;
 const MAX_STREAMS: u32 = 4_096;
 
@@ -33,7 +33,7 @@ pub struct PlannedShare {
 }
 
 impl PlannedShare {
-    /// Refuses a share that no controller of this program sends: an agent does not rely on its controller.
+    /// Refuses a share that no controller of this program sends: an agent does not trust its controller.
     ///
     /// # Errors
     /// The first reason.
@@ -47,7 +47,7 @@ impl PlannedShare {
     /// The share.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the index or the number of agents is out of range.
     pub(crate) fn share(&self) -> Result<Share, String> {
         Share::new(self.index, self.of)
             .ok_or_else(|| format!("the plan has share {} of {}", self.index, self.of))
@@ -116,7 +116,7 @@ impl SentLoad {
     /// The load as agents get it.
     ///
     /// # Errors
-    /// When it has what agents do not have: files, processes or addresses of this machine; all of it.
+    /// When it needs what agents do not have: files, processes or addresses of this machine. The error lists all of them.
     pub fn from_sending(sending: &Sending<'_>) -> Result<Self, Failure> {
         let alone = of_this_machine(sending);
         if !alone.is_empty() {
@@ -125,8 +125,8 @@ impl SentLoad {
                 alone.join(", ")
             )));
         }
-        // All options are named, here or in `of_this_machine`, so that a new one of a load is sent or refused. Those that are `_` here are
-        // refused, but for the limits of checks and the loads beside it, which are the controller's.
+        // All options are named, here or in `of_this_machine`, so that a new option of a load is either sent or refused. The options that
+        // are `_` here are refused, except for the limits of checks and the loads beside it, which stay with the controller.
         let Sending {
             load,
             schedule,
@@ -226,10 +226,10 @@ impl SentLoad {
         check_shared(agents as u64, self.connections.into(), self.count, self.workers.into())
     }
 
-    /// Refuses numbers that no command states.
+    /// Refuses numbers that the command does not allow.
     ///
     /// # Errors
-    /// The first that is out of its bounds.
+    /// The first number that is out of bounds.
     fn check_bounds(&self) -> Result<(), String> {
         let is_share = |share: &f64| (0.0..=1.0).contains(share);
         let is_percentile = |percentile: &f64| *percentile > 0.0 && *percentile < 100.0;
@@ -249,10 +249,10 @@ impl SentLoad {
         }
     }
 
-    /// The load, which connects to these addresses alone.
+    /// The load, which connects only to these addresses.
     ///
     /// # Errors
-    /// When a text is none that the load knows.
+    /// When a text is invalid for the load.
     pub(crate) fn load(&self, addresses: Vec<StaticAddress>) -> Result<Load, String> {
         let requests = Requests {
             urls: self.urls.iter().cloned().map(GivenUrl::from).collect(),
@@ -296,7 +296,7 @@ impl SentLoad {
     /// Its schedule.
     ///
     /// # Errors
-    /// When a text is none that the schedule knows.
+    /// When a text is invalid for the schedule.
     pub(crate) fn schedule(&self) -> Result<Schedule, String> {
         Ok(Schedule {
             pace: self.rate.map(Pace::Constant),
@@ -339,7 +339,7 @@ impl PlannedBody {
     }
 }
 
-/// The options of a load that agents do not take, since they name something of this machine or have no sum over several.
+/// The options of a load that agents do not take, because they name something of this machine or cannot be added over several.
 fn of_this_machine(sending: &Sending<'_>) -> Vec<&'static str> {
     let Sending { load, schedule, files, .. } = sending;
     let Load { requests, servers, tls, account, .. } = load;

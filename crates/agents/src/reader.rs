@@ -1,8 +1,8 @@
 //! The reader: a program that listens in a pod, and reads CPU times of containers from the control groups of its node.
 //!
-//! Whoever reaches it names containers by their ids, and hears their counters, with the time of each reading by the clock of the node.
-//! It answers nothing else and changes nothing, so it has no token: it listens on loopback alone, which in a pod is for those who may forward
-//! its ports.
+//! A client names containers by their ids and gets their counters, with the time of each reading on the clock of the node. The reader
+//! answers nothing else and changes nothing, so it has no token. It listens only on loopback, which in a pod is reachable only for users
+//! who may forward its ports.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -23,15 +23,15 @@ use crate::frame::{self, MAX_BYTES};
 
 pub use hoptax_host::container_groups::{Counters, TICK_S};
 
-/// The version of this protocol. A reader that hears another refuses.
+/// The version of this protocol. A reader refuses another version.
 const VERSION: u32 = 2;
-/// The most containers of a question. A node has fewer of a measurement; for more, a stranger would have it read for long.
+/// Maximum number of containers of a question. A measurement has fewer on a node; with more, a stranger could keep the reader busy.
 const MOST_CONTAINERS: usize = 200;
-/// The longest question, bytes: that of so many containers, and more, so that one of too many has an answer.
+/// Maximum size of a question, bytes. It exceeds that of the maximum number of containers, so that a question with too many gets an answer.
 const QUESTION_BYTES: usize = 64 << 10;
-/// The time between two looks at an interrupt.
+/// Interval between checks for an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The longest time of an answer.
+/// Time limit for an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// A question to a reader, which is one message.
@@ -55,10 +55,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Listens for questions about the control groups below a folder, and answers nobody yet.
+    /// Starts to listen for questions about the control groups below a folder. Connections are not served yet.
     ///
     /// # Errors
-    /// When others than this machine can reach the address, it cannot be listened on, or the folder has no control groups.
+    /// When the address is reachable from other machines or cannot be listened on, or the folder has no control groups.
     pub fn bind(listen: SocketAddr, groups: &Path) -> Result<Self, Failure> {
         if !is_loopback(listen) {
             return Err(Failure::bad_input(format!(
@@ -83,7 +83,7 @@ impl Reader {
     /// Answers until an interrupt.
     ///
     /// # Errors
-    /// When the system refuses what that needs.
+    /// When a system call fails that answering needs.
     pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
         let runtime =
             Builder::new_current_thread().enable_io().enable_time().build().map_err(Failure::environment)?;
@@ -98,7 +98,7 @@ impl Reader {
         while !interrupt.is_requested() {
             match timeout(LOOK_EVERY, listener.accept()).await {
                 Ok(Ok((stream, _))) => {
-                    // Without it, answers would wait for more.
+                    // Nagle's algorithm would delay answers.
                     let _ = stream.set_nodelay(true);
                     let groups = Arc::clone(&groups);
                     let read = move |ids: &[ContainerId]| {
@@ -106,7 +106,7 @@ impl Reader {
                     };
                     tokio::spawn(serve(stream, read));
                 }
-                // No files are left, until another connection ends.
+                // No file descriptor is left until another connection ends.
                 Ok(Err(_)) => sleep(LOOK_EVERY).await,
                 Err(_) => {}
             }
@@ -115,7 +115,7 @@ impl Reader {
     }
 }
 
-/// Answers whoever is at the other end of a stream, until it ends, or says what is no question.
+/// Answers the client at the other end of a stream, until the stream ends or a message is not a question.
 async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     mut read: impl FnMut(&[ContainerId]) -> Vec<Option<Counters>>,
@@ -156,13 +156,13 @@ impl std::fmt::Debug for Line {
 }
 
 impl Line {
-    /// A reader at the other end of a stream.
+    /// A line to the reader at the other end of a stream.
     pub fn new(stream: impl Stream + 'static) -> Self {
         Self { stream: Box::new(stream) }
     }
 
-    /// The readings of containers by their ids, without those that have no control group on the node. It needs a runtime with a clock, and after
-    /// an error, the line is of no more use.
+    /// The readings of containers by their ids, without those that have no control group on the node. Needs a runtime with a timer. After
+    /// an error, the line is unusable.
     ///
     /// # Errors
     /// Why there is no answer.

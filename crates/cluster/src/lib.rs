@@ -5,7 +5,7 @@
 //!
 //! [`job`] has the manifests of agents, and reads the states of their pods; `client` makes their Job, forwards their ports, and removes it.
 //! For the cost of a mesh, [`seen`] reads its pods, [`usage`] the CPU time of their containers in the metrics of kubelets, and [`prometheus`]
-//! that in the answers of a Prometheus, which is the URL of one or a [`service`].
+//! that in the answers of a Prometheus, which is behind a [`service`] or at a URL.
 //!
 //! Only `client` knows the client of Kubernetes, and opens sockets. It is behind the feature `client`; without it, [`config_dump`] says
 //! how to get a program that has it.

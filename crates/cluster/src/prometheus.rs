@@ -15,12 +15,12 @@ use form_urlencoded::byte_serialize;
 use crate::name::Namespace;
 use crate::usage::{CPU_TIME, PERIODS, THROTTLED, THROTTLED_S};
 
-pub use self::answer::{Samples, has_series, samples};
+pub use self::answer::{has_series, readings};
 
 /// The time of which all that is stored is asked for. It is longer than the time between two values.
 const RANGE: &str = "2m";
-/// The containers of pods: without the sums of pods, which name none, and without what holds their namespaces.
-const OF_CONTAINERS: &str = "container!=\"\",container!=\"POD\",pod!=\"\"";
+/// The containers of pods: without the sums of pods, which name none, without what holds their namespaces, and without single processors.
+const OF_CONTAINERS: &str = "container!=\"\",container!=\"POD\",pod!=\"\",cpu=~\"total|\"";
 
 /// The address of a Prometheus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,9 +112,8 @@ pub fn any() -> String {
 pub fn of_namespaces<'a>(namespaces: impl IntoIterator<Item = &'a str>) -> String {
     // A template may state what is no name of a namespace; such a namespace has no containers.
     let named = namespaces.into_iter().filter(|name| name.parse::<Namespace>().is_ok());
-    let named: Vec<&str> = named.collect();
+    let namespaces = named.collect::<Vec<_>>().join("|");
     let metrics = [CPU_TIME, PERIODS, THROTTLED, THROTTLED_S].join("|");
-    let namespaces = named.join("|");
     format!("{{__name__=~\"{metrics}\",namespace=~\"{namespaces}\",{OF_CONTAINERS}}}[{RANGE}]")
 }
 
@@ -177,7 +176,8 @@ mod tests {
             query,
             "{__name__=~\"container_cpu_usage_seconds_total|container_cpu_cfs_periods_total|\
              container_cpu_cfs_throttled_periods_total|container_cpu_cfs_throttled_seconds_total\",\
-             namespace=~\"hoptax-mesh-1-istio|istio-system\",container!=\"\",container!=\"POD\",pod!=\"\"}[2m]"
+             namespace=~\"hoptax-mesh-1-istio|istio-system\",container!=\"\",container!=\"POD\",pod!=\"\",\
+             cpu=~\"total|\"}[2m]"
         );
         assert_eq!(
             path("/p", "{a=~\"b c|d\"}[2m]"),

@@ -43,19 +43,19 @@ pub struct Reading {
     pub limit_of_pod: Option<LimitPeriods>,
 }
 
-/// A line of metrics.
-struct Line {
-    container: Container,
-    group: String,
-    value: f64,
-    at_ms: i64,
+/// A value of a metric of a container.
+pub(crate) struct Line {
+    pub(crate) container: Container,
+    pub(crate) group: String,
+    pub(crate) value: f64,
+    pub(crate) at_us: i64,
 }
 
 /// Sets a number of the limit of a container.
 type Set = fn(&mut LimitPeriods, f64);
 
 /// The metrics of the limit of a container, each with the number that it sets.
-pub(crate) const OF_LIMITS: [(&str, Set); 3] = [
+const OF_LIMITS: [(&str, Set); 3] = [
     (PERIODS, |limit, value| limit.periods = value as u64),
     (THROTTLED, |limit, value| limit.throttled = value as u64),
     (THROTTLED_S, |limit, value| limit.throttled_s = value),
@@ -63,15 +63,24 @@ pub(crate) const OF_LIMITS: [(&str, Set); 3] = [
 
 /// The last reading of each container of a node. Lines without a time, of whole pods and of single processors are left out.
 pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
-    let lines_of = |metric: &'static str| metrics.lines().filter_map(move |text| line(text, metric));
-    let reading = |Line { container, group, value, at_ms }: Line| {
-        let at_us = at_ms.saturating_mul(1_000);
-        (container, Reading { group, at_us, cpu_s: value, limit: None, limit_of_pod: None })
-    };
-    let mut all: BTreeMap<Container, Reading> = lines_of(CPU_TIME).map(reading).collect();
+    newest(|metric| metrics.lines().filter_map(move |text| line(text, metric)))
+}
+
+/// The newest reading of each container by the values of each metric. Of several that count the same container, such as its control groups
+/// before and after a restart, the one with the newest value counts. The periods of a limit are those of the same reading.
+pub(crate) fn newest<I: Iterator<Item = Line>>(
+    lines_of: impl Fn(&'static str) -> I,
+) -> BTreeMap<Container, Reading> {
+    let mut all: BTreeMap<Container, Reading> = BTreeMap::new();
+    for Line { container, group, value, at_us } in lines_of(CPU_TIME) {
+        if all.get(&container).is_none_or(|before| before.at_us <= at_us) {
+            all.insert(container, Reading { group, at_us, cpu_s: value, ..Reading::default() });
+        }
+    }
     for (metric, set) in OF_LIMITS {
-        for Line { container, group, value, .. } in lines_of(metric) {
-            if let Some(reading) = all.get_mut(&container).filter(|reading| reading.group == group) {
+        for Line { container, group, value, at_us } in lines_of(metric) {
+            let reading = all.get_mut(&container);
+            if let Some(reading) = reading.filter(|one| one.group == group && one.at_us == at_us) {
                 set(reading.limit.get_or_insert_default(), value);
             }
         }
@@ -92,9 +101,9 @@ fn line(text: &str, metric: &str) -> Option<Line> {
         _ => {}
     })?;
     let mut words = after.split_ascii_whitespace();
-    let (value, at_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let (value, at_ms): (f64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     let is_whole = is_of_all_processors && !container.pod.is_empty() && !container.name.is_empty();
-    is_whole.then_some(Line { container, group, value, at_ms })
+    is_whole.then_some(Line { container, group, value, at_us: at_ms.saturating_mul(1_000) })
 }
 
 /// Calls `on_label` with each label of a line, from the first on, and returns what stands after them. None if they do not end.
@@ -145,7 +154,22 @@ container_cpu_usage_seconds_total{container="broken
     }
 
     #[test]
-    fn the_periods_of_a_limit_are_those_of_the_same_group() {
+    fn of_two_groups_of_a_container_the_newest_value_counts() {
+        let line = |id: &str, value: &str, at_ms: &str| {
+            format!(
+                "container_cpu_usage_seconds_total{{container=\"envoy\",id=\"{id}\",namespace=\"shop\",pod=\"cart\"}} {value} {at_ms}\n"
+            )
+        };
+        let (old, new) = (line("/old", "90", "1764440000123"), line("/new", "1", "1764440000124"));
+        for metrics in [format!("{old}{new}"), format!("{new}{old}")] {
+            let found: Vec<Reading> = readings(&metrics).into_values().collect();
+            let (group, at_us) = ("/new".to_owned(), 1_764_440_000_124_000);
+            assert_eq!(found, [Reading { group, at_us, cpu_s: 1.0, ..Reading::default() }]);
+        }
+    }
+
+    #[test]
+    fn the_periods_of_a_limit_are_those_of_the_same_reading() {
         let metrics = r#"container_cpu_cfs_periods_total{container="envoy",id="/b",namespace="shop",pod="cart"} 40 1764440000123
 container_cpu_cfs_periods_total{container="free",id="/other",namespace="shop",pod="cart"} 7 1764440000123
 container_cpu_cfs_throttled_periods_total{container="envoy",id="/a",namespace="shop",pod="cart"} 9 1764440000123
@@ -154,9 +178,12 @@ container_cpu_cfs_throttled_seconds_total{container="envoy",id="/b",namespace="s
 container_cpu_usage_seconds_total{container="envoy",cpu="total",id="/b",namespace="shop",pod="cart"} 1.5 1764440000123
 container_cpu_usage_seconds_total{container="free",cpu="total",id="/c",namespace="shop",pod="cart"} 2.5 1764440000123
 "#;
-        let limits: Vec<Option<LimitPeriods>> =
-            readings(metrics).into_values().map(|reading| reading.limit).collect();
+        let limits = |metrics: &str| -> Vec<Option<LimitPeriods>> {
+            readings(metrics).into_values().map(|reading| reading.limit).collect()
+        };
         let limit = LimitPeriods { periods: 40, throttled: 4, throttled_s: 0.25 };
-        assert_eq!(limits, [Some(limit), None]);
+        assert_eq!(limits(metrics), [Some(limit), None]);
+        let later = metrics.replace("1.5 1764440000123", "1.5 1764440000124");
+        assert_eq!(limits(&later), [None, None], "they are those of another time");
     }
 }

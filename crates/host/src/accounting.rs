@@ -76,8 +76,8 @@ impl ProcessUse {
         Some(TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() })
     }
 
-    /// The CPU time since an earlier reading of the threads that are in both, nanoseconds. It leaves out the threads that started or ended
-    /// between the readings.
+    /// The CPU time since an earlier reading of the threads in both readings, nanoseconds. Threads that started or ended in between are
+    /// left out.
     pub fn lasting_since_ns(&self, earlier: &Self) -> u64 {
         let lasting = self.threads.iter().filter_map(|(id, now)| Some((now, earlier.threads.get(id)?)));
         lasting.map(|(now, before)| (*now - *before).cpu_ns).sum()
@@ -122,7 +122,7 @@ pub fn process_use(process_id: u32) -> io::Result<ProcessUse> {
     Ok(ProcessUse { threads })
 }
 
-/// Reads the same of several processes, as if they were one. The threads of a process that has ended are missing, which
+/// Reads the use of several processes, as if they were one. The threads of a process that has ended are missing, which
 /// [`ProcessUse::since`] notices.
 pub fn joint_use(process_ids: &BTreeSet<u32>) -> ProcessUse {
     let mut all = ProcessUse::default();
@@ -132,7 +132,7 @@ pub fn joint_use(process_ids: &BTreeSet<u32>) -> ProcessUse {
     all
 }
 
-/// Reads the same of all descendants of a process, as if they were one.
+/// Reads the use of all descendants of a process, as if they were one.
 ///
 /// Where the kernel does not list children (`CONFIG_PROC_CHILDREN`), there are none.
 pub fn descendants_use(process_id: u32) -> ProcessUse {

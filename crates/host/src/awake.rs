@@ -1,14 +1,14 @@
 //! Keeps processors from halting during a measurement.
 //!
-//! A virtual processor without work *halts*, and the hypervisor deschedules it. A task that wakes there waits until the hypervisor
-//! has resumed the processor: 40 us and more on some hosts. There are two means against it:
+//! A virtual processor without work *halts*, and the hypervisor deschedules it. A task that wakes there waits until the hypervisor has
+//! resumed the processor: 40 us and more on some hosts. Two means prevent this:
 //!
 //! - A *latency request*: while a process holds `/dev/cpu_dma_latency` open with the value 0, idle processors poll in the kernel
 //!   (power management quality of service, `Documentation/power/pm_qos_interface.rst` of Linux). It changes neither scheduling nor
 //!   CPU accounts, and ends with the process. It needs root, and a driver for idle processors (`cpuidle`).
-//! - A *spinner*: threads that run whenever nothing else does ([`crate::spinner`]). Every user may start one, but on Linux 6.18, with
-//!   tasks grouped by session, tasks of other groups did not run for 15 s beside a spinner and a task that sleeps and wakes,
-//!   those of the kernel among them (`workqueue lockup` in its log). Processes that wait for the kernel then hang.
+//! - A *spinner*: threads that run whenever nothing else does ([`crate::spinner`]). Every user may start one. But on Linux 6.18, with
+//!   tasks grouped by session, tasks of other groups, including kernel tasks, did not run for 15 s beside a spinner and a task that
+//!   sleeps and wakes (`workqueue lockup` in the kernel's log). Processes that wait for the kernel then hang.
 //!
 //! On two virtual processors of an Intel Xeon, a wake-up by another task took 55 us at the median with halting and 3.4 us with the
 //! request.
@@ -77,7 +77,7 @@ impl Awake {
     }
 }
 
-/// Requests a wake-up latency of 0; none if this user may not, or if no driver would act on it.
+/// Requests a wake-up latency of 0; None if this user may not do so, or if no driver would act on it.
 fn request() -> Option<File> {
     let driver = fs::read_to_string(IDLE_DRIVER).ok()?;
     if ["", "none"].contains(&driver.trim()) {

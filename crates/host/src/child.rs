@@ -10,7 +10,7 @@
 //! `kill -9` of hoptax do descendants survive, since the kernel's signal goes to the child alone. Those that run as another user cannot
 //! be signalled, so they are not waited for; [`left_behind`] names them.
 //!
-//! The `unsafe` code is that between fork and exec.
+//! The `unsafe` code runs between fork and exec.
 
 mod bounds;
 mod orphans;
@@ -236,8 +236,8 @@ pub fn kill_all() {
     }
 }
 
-/// Waits for descendants that outlived their parents and have ended: the first process of a container inherits all of them, and those
-/// that nobody waits for stay in the table of processes. For a program that starts all its children by this module and those on it.
+/// Reaps descendants that outlived their parents and have ended. The first process of a container inherits all of them, and unreaped ones
+/// stay in the process table. Only for a program that starts all its children with this module and those built on it.
 pub fn reap_adopted() {
     // Held, so that no child has started that is not registered yet.
     let groups = groups();
@@ -249,7 +249,7 @@ pub fn last_lines(log: &Path, lines: usize) -> String {
     last_lines_since(log, 0, lines)
 }
 
-/// The same, without the first `start` bytes of the log.
+/// Like [`last_lines`], without the first `start` bytes of the log.
 fn last_lines_since(log: &Path, start: u64, lines: usize) -> String {
     const TAIL_BYTES: u64 = 16 * 1024;
     let read = || -> io::Result<String> {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Longest sleep of a wait before it notices that it is over.
+/// Maximum sleep between two checks for the end of a wait.
 const NAP: Duration = Duration::from_millis(20);
 
 /// `CLOCK_MONOTONIC`, nanoseconds. It never steps back and is the same for all processes of a machine.
@@ -15,8 +15,8 @@ pub fn now_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// The time since 1970 of a time by [`now_ns`]. The clock of the system is read once in a process, so that it shifts no time against another
-/// one if it is set meanwhile.
+/// Converts a time of [`now_ns`] to the time since 1970. The system clock is read once per process, so that setting it meanwhile does not
+/// shift times against each other.
 pub fn since_1970(at_ns: u64) -> Duration {
     static FIRST: LazyLock<(u64, Duration)> = LazyLock::new(|| {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -63,7 +63,7 @@ fn undisturbed_mean(costs_ns: &mut [u64]) -> f64 {
     kept.iter().sum::<u64>() as f64 / kept.len().max(1) as f64
 }
 
-/// Sleeps until `at_ns` as [`now_ns`] states times, or until the wait is over for another reason, such as an interrupt.
+/// Sleeps until `at_ns` on the clock of [`now_ns`], or until `is_over`, such as after an interrupt.
 pub fn sleep_until(at_ns: u64, is_over: impl Fn() -> bool) {
     while !is_over() {
         let left = Duration::from_nanos(at_ns.saturating_sub(now_ns()));

@@ -50,7 +50,7 @@ pub fn run(command: Command, timeout: Duration, stop: &AtomicBool) -> Result<Com
     run_with_limit(command, timeout, MAX_OUTPUT_BYTES, stop)
 }
 
-/// The same with another limit on the output, bytes.
+/// Like [`run`], with this limit on the output, bytes.
 ///
 /// # Errors
 /// As [`run`].

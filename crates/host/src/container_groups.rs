@@ -1,12 +1,12 @@
-//! CPU times of containers, from their control groups below a mounted tree of them, of both versions.
+//! CPU times of containers, read from control groups of version 1 or 2 below a mounted tree.
 //!
-//! The group of a container has the id of the container as its name, also with the runtime before it, and within a group of pods, whose
-//! name contains `kubepods`: `kubepods/burstable/podUID/ID` (driver `cgroupfs`),
-//! `kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/cri-containerd-ID.scope` (driver `systemd`). What stands above
-//! depends on the node, so the tree is searched for the name. An id has hexadecimal digits alone, so it leads nowhere else, and symbolic
-//! links are not followed.
+//! The group of a container is named after its id, with some runtimes also after the runtime. It is within a group of pods, whose name
+//! contains `kubepods`: `kubepods/burstable/podUID/ID` (driver `cgroupfs`),
+//! `kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/cri-containerd-ID.scope` (driver `systemd`). The levels above
+//! depend on the node, so the tree is searched for the name. An id consists of hexadecimal digits, so it cannot lead out of the tree, and
+//! symbolic links are not followed.
 //!
-//! A counter has all that ran up to the last switch of tasks or tick of the kernel: of a thread that runs while it is read, at most
+//! A counter includes all CPU time up to the last context switch or kernel tick: of a thread that runs during the reading, at most
 //! [`TICK_S`] is missing.
 //!
 //! Source: kernel documentation, admin-guide/cgroup-v2 (`cpu.stat`), admin-guide/cgroup-v1/cpuacct, scheduler/sched-bwc.
@@ -25,13 +25,13 @@ use crate::clock::now_ns;
 /// The longest time between two ticks of a kernel, seconds: `CONFIG_HZ` is 100 or more.
 pub const TICK_S: f64 = 0.01;
 
-/// Digits of an id, in all runtimes that Kubernetes has.
+/// Digits of an id, in all container runtimes of Kubernetes.
 const DIGITS: usize = 64;
 /// The names of runtimes before an id. CRI-O has a group `crio-conmon-ID` beside that of the container.
 const RUNTIMES: [&str; 3] = ["cri-containerd", "crio", "docker"];
-/// A part of the names of groups with those of all pods.
+/// Part of the name of a group that contains all pods.
 const OF_PODS: &str = "kubepods";
-/// The most levels of groups that are searched. A node has six; one that is a container itself has those of its own machine above.
+/// Maximum depth of the search. A node has six levels; a node that is itself a container has those of its own machine above.
 const LEVELS: u32 = 16;
 /// Names of the hierarchies of version 1 with CPU times, and with limits: some systems mount both as one.
 const CPU_TIMES: [&str; 3] = ["cpuacct", "cpu,cpuacct", "cpuacct,cpu"];
@@ -49,17 +49,17 @@ impl FromStr for ContainerId {
         if text.len() == DIGITS && text.bytes().all(is_digit) {
             Ok(Self(text.to_owned()))
         } else {
-            // It may be anything, and is not repeated.
+            // The text may be anything, so the message does not repeat it.
             Err(format!("an id of a container has {DIGITS} digits from 0 to f"))
         }
     }
 }
 
-/// A reading of the counters of a container, also as readers in a cluster answer it.
+/// A reading of the counters of a container, which readers in a cluster also send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
-    /// Its time by [`now_ns`].
+    /// The time of the reading, on the clock of [`now_ns`].
     pub at_ns: u64,
     /// CPU time since the start of the container, nanoseconds.
     pub cpu_ns: u64,
@@ -77,7 +77,7 @@ pub struct Groups {
     /// The folder with the periods of limits: the same in version 2.
     limits: PathBuf,
     version: Version,
-    /// Groups that were found, below these folders. The id of a container that ended does not come again.
+    /// Groups that were found, below these folders. The id of a container that has ended is never used again.
     found: HashMap<ContainerId, PathBuf>,
 }
 
@@ -88,7 +88,7 @@ enum Version {
 }
 
 impl Groups {
-    /// The groups below a folder, which is `/sys/fs/cgroup` or the same elsewhere.
+    /// The groups below a folder: `/sys/fs/cgroup`, or another place where control groups are mounted.
     ///
     /// # Errors
     /// When it has none with CPU times.
@@ -106,8 +106,8 @@ impl Groups {
         Ok(Self { cpu_times, limits, version: Version::One, found })
     }
 
-    /// Reads the counters of containers, in their order. None for one that has no group here: it has not begun, has ended, or is on another
-    /// node. For all those that were not found before, the tree is searched once.
+    /// Reads the counters of containers, in their order. None for one without a group here: it has not started, has ended, or is on another
+    /// node. One search of the tree looks for all containers that were not found before.
     pub fn read(&mut self, ids: &[ContainerId]) -> Vec<Option<Counters>> {
         let mut wanted: HashSet<&ContainerId> =
             ids.iter().filter(|id| !self.found.contains_key(*id)).collect();
@@ -148,7 +148,7 @@ impl Groups {
     }
 }
 
-/// Moves containers from those that are wanted to those that are found, each with its group among those of pods below a folder.
+/// Moves containers from `wanted` to `found`, each with its group, which must be within a group of pods.
 fn search<'a>(
     folder: &Path,
     is_of_pods: bool,
@@ -161,7 +161,7 @@ fn search<'a>(
         return;
     }
     let Ok(entries) = fs::read_dir(folder) else { return };
-    // The type is that of the entry, and not of what a link leads to.
+    // The type is that of the entry itself, not of the target of a link.
     let folders =
         entries.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     for entry in folders {

@@ -11,7 +11,8 @@ use std::path::Path;
 
 use crate::sockets::{folder, inode, of_namespace};
 
-/// The peers of the TCP connections of each epoll instance of a process that has any, in the order of their file descriptors.
+/// The peers of the TCP connections of each epoll instance of a process, in the order of the file descriptors of the instances. Instances
+/// without connections are left out.
 ///
 /// File descriptors that are closed meanwhile are left out.
 ///

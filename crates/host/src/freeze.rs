@@ -21,9 +21,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::process_state;
 
-/// Time after which a resumed idle Envoy has handled the timers that expired during the stop. Measured with Envoy 1.40.0, 100
-/// processes stopped for some 20 s each, on two virtual processors: they used 0.38 ms of CPU time in the first millisecond (median
-/// of 200; at most 0.50), some of them a part of that up to the fifth millisecond, and none from the fifth to the fiftieth.
+/// Time after which a resumed idle Envoy has handled the timers that expired during the stop. Measured with Envoy 1.40.0, 100 processes
+/// stopped for some 20 s each, on two virtual processors: they used 0.38 ms of CPU time in the first millisecond (median of 200; at most
+/// 0.50). Some used a part of this time up to the fifth millisecond, and none used any from the fifth to the fiftieth.
 pub const SETTLED_AFTER: Duration = Duration::from_millis(5);
 /// Timeout for the threads of a process to stop or resume. A thread in an uninterruptible system call, for example a disk read,
 /// stops only after the call. Once, in a study of firewall rules, a call took longer than five seconds.
@@ -204,7 +204,7 @@ enum State {
     Other,
 }
 
-/// The name of a thread, the letter of its state, and the kernel function in which it waits if the kernel tells.
+/// The name of a thread, the letter of its state, and the kernel function in which it waits if the kernel reports it.
 fn describe(process_id: u32, task: u32) -> String {
     let read =
         |name: &str| fs::read_to_string(format!("/proc/{process_id}/task/{task}/{name}")).unwrap_or_default();

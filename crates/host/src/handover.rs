@@ -21,8 +21,8 @@ const BATCHES: usize = 5;
 /// Replies of the partner in a reading: one to the wake-up, and those that are timed.
 const REPLIES: u32 = 1 + TRIPS * BATCHES as u32;
 
-/// Loads after which a thread that waits yields its processor: tens of microseconds, a hundred times as long as any transfer. The other
-/// thread then waits for a processor itself, on a busy machine perhaps for this one, and each would use up its time slice in vain.
+/// Loads after which a waiting thread yields its processor: tens of microseconds, a hundred times as long as any transfer. By then, the
+/// other thread itself waits for a processor, on a busy machine perhaps for this one, and both would waste their time slices.
 const MAX_SPINS: u32 = 1_000;
 
 /// The transferred cache line. The alignment covers a pair of lines, as processors prefetch the adjacent one.

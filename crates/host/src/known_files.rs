@@ -1,8 +1,9 @@
 //! Facts about large files, kept in the user's cache folder until the file changes.
 //!
-//! Every command that starts Envoy states its version and its hash, and the hash of hoptax itself: an Envoy is started for it, and 200 MB
-//! are read, of files that hardly ever change. A file is recognised as `git` recognises it: by its device, its inode, its size, and the
-//! times of the last change of its content and of its metadata. The kernel sets the latter, which a program can only set back with the clock.
+//! Every command that starts Envoy states its version, its hash, and the hash of hoptax itself. To find these, an Envoy is started and 200
+//! MB are read, although the files hardly ever change. A file is recognised as `git` recognises it: by its device, its inode, its size, and
+//! the times of the last change of its content and of its metadata. The kernel sets the latter time, and a program can only set it back by
+//! setting the clock back.
 
 use std::env;
 use std::fs;
@@ -12,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Size from which facts about a file are kept, bytes. Less is read in milliseconds, and scripts, whose output depends on other files, are
-/// smaller.
+/// Minimum size of a file whose facts are kept, bytes. A smaller one is read in milliseconds, and scripts, whose output depends on other
+/// files, are smaller.
 const LEAST_BYTES: u64 = 16 << 20;
-/// Time after a change in which another change may leave the times as they are: file systems count in ticks of up to two seconds.
+/// Time after a change in which another change may leave the times as they are: timestamps of file systems have ticks of up to two seconds.
 const UNSETTLED: Duration = Duration::from_secs(3);
 
 /// Number of facts that this process has written so far, so that two threads do not write the same file.
@@ -27,8 +28,8 @@ pub fn cache_folder() -> Option<PathBuf> {
     set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
 }
 
-/// The fact with this name about a file, which depends on nothing but its content: as it is kept, or as `find` finds it, and kept from
-/// then on. A fact that cannot be kept is found each time.
+/// The fact `name` about a file, which must depend only on the content of the file. Returns the kept fact, or the result of `find`, which
+/// is kept from then on. A fact that cannot be kept is found anew each time.
 ///
 /// # Errors
 /// When `find` fails.
@@ -70,7 +71,7 @@ fn identity(path: &Path, now: SystemTime) -> Option<String> {
     })
 }
 
-/// A number for a path. Two paths with the same number take each other's place: the identity tells whose fact it is.
+/// A number for a path. The facts of two paths with the same number replace each other: the identity shows whose fact is kept.
 fn hash_of(path: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
@@ -84,7 +85,7 @@ fn read(kept: &Path, identity: &str) -> Option<String> {
     (of == identity).then(|| fact.to_owned())
 }
 
-/// Writes a kept fact as a whole: others may read it. Failures are ignored, because it is only found once more then.
+/// Writes a fact atomically, because other processes may read it. Failures are ignored: the fact is then found once more.
 fn keep(folder: &Path, kept: &Path, text: &str) {
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let unfinished = folder.join(format!("unfinished-{}-{number}", std::process::id()));

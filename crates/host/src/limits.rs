@@ -7,8 +7,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Open files that callers do not count: standard streams, logs, the files that a measurement reads for a moment.
 const OTHER_FILES: u64 = 64;
 
-/// Raises the limit on open files for `files` of them, most of which are sockets: the soft limit to the hard limit and, with
-/// `CAP_SYS_RESOURCE`, the hard limit as far as needed.
+/// Raises the limit on open files so that `files` of them, most of which are sockets, can be open: the soft limit up to the hard limit and,
+/// with `CAP_SYS_RESOURCE`, the hard limit as far as needed.
 ///
 /// # Errors
 /// Returns the hard limit if it is too low and cannot be raised.
@@ -26,8 +26,8 @@ pub fn allow_files(files: u64) -> Result<(), u64> {
     Err(limit.maximum.unwrap_or(u64::MAX))
 }
 
-/// Raises the limit on open files for this number of sockets, or as far as it can be raised, and returns the number of them that it
-/// allows then, at most that number.
+/// Raises the limit on open files for `wanted` sockets, or as far as it can be raised. Returns the number of sockets that it then allows,
+/// at most `wanted`.
 pub fn most_connections(wanted: u64) -> u64 {
     if allow_files(wanted).is_ok() {
         return wanted;
@@ -38,8 +38,8 @@ pub fn most_connections(wanted: u64) -> u64 {
     limit.map_or(wanted, |limit| limit.saturating_sub(OTHER_FILES).min(wanted))
 }
 
-/// Limits the address space and the processor time of this process, and has it leave no core file: for work on input that may be
-/// damaged. An allocation above the limit of memory fails; above the limit of time, the kernel kills the process.
+/// Limits the address space and the CPU time of this process and disables its core file, for work on input that may be damaged. An
+/// allocation above the limit of memory fails; above the limit of time, the kernel kills the process.
 ///
 /// # Errors
 /// When the kernel refuses a limit.
@@ -51,7 +51,7 @@ pub fn confine(memory_bytes: u64, processor_s: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A limit of a resource, soft and hard: the hard limit of this process if that is lower, since it may not be raised.
+/// A soft and hard limit of `most`, or of the hard limit of this process if that is lower, since it may not be raised.
 pub(crate) fn at_most(resource: Resource, most: u64) -> Rlimit {
     let maximum = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
     Rlimit { current: Some(maximum), maximum: Some(maximum) }

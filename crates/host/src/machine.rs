@@ -38,8 +38,8 @@ const HANDOVER_READINGS: usize = 21;
 /// generator. Takes about three seconds, during which no part of a study may run. It starts its own threads and does not pin the
 /// calling one.
 ///
-/// If the processors cannot be kept from halting, or the kernel does not report a clock source, the result says so. With one processor, values that
-/// need two are None.
+/// If the processors cannot be kept from halting, or the kernel does not report a clock source, the result says so. With one processor,
+/// values that need two are None.
 ///
 /// # Errors
 /// If a processor of the placement is unavailable, a thread cannot be started, or `/proc` is missing.
@@ -47,9 +47,9 @@ pub fn probe(placement: &Placement) -> io::Result<MachineProbe> {
     probe_for(placement, 1.0, |processors| Some(Awake::start(processors)))
 }
 
-/// The same probe in half a second, for measurements that take only seconds. Medians are reliable; 99th percentiles rest on a few
-/// wake-ups, and the use by others is accurate to some percent. Processors that never halt are measured only if a latency request keeps
-/// them from it: no measurement chooses a spinner by itself ([`judgement::should_never_halt`]), and one takes all of their time.
+/// The same probe in half a second, for measurements that take only seconds. Medians are reliable; 99th percentiles rest on a few wake-ups,
+/// and the use by others is accurate to some percent. Processors that never halt are measured only with a latency request: no measurement
+/// chooses a spinner by itself ([`judgement::should_never_halt`]), and a spinner takes all of their time.
 ///
 /// # Errors
 /// As [`probe`].
@@ -57,7 +57,7 @@ pub fn probe_briefly(placement: &Placement) -> io::Result<MachineProbe> {
     probe_for(placement, BRIEF_SHARE, |_| Awake::by_request().map(Ok))
 }
 
-/// `awake` keeps processors from halting; None if they are not measured so.
+/// `awake` keeps processors from halting; None if only halting processors are measured.
 fn probe_for(
     placement: &Placement,
     part: f64,

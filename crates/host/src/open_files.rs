@@ -26,8 +26,8 @@ pub fn why_absent(target: &str) -> String {
     why_no_ring(setting.ok().as_deref().map(str::trim))
 }
 
-/// The same by the value of `kernel.io_uring_disabled` (Linux, `Documentation/admin-guide/sysctl/kernel.rst`); None without the setting,
-/// which Linux has since 6.6.
+/// The likely reason for a value of `kernel.io_uring_disabled` (Linux, `Documentation/admin-guide/sysctl/kernel.rst`). None if there is no
+/// such setting, which Linux has since 6.6.
 fn why_no_ring(setting: Option<&str>) -> String {
     let reason = match setting {
         None => {

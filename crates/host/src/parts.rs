@@ -30,8 +30,8 @@ use std::io;
 
 use hoptax_result::PartCounts;
 
-/// Reads the counters of process `process_id`, since it started: CPU time of its living threads, all else of all threads. It knows of no
-/// requests.
+/// Reads the counters of process `process_id` since it started: CPU time of its living threads, all other counts of all threads. The number
+/// of requests is not known here.
 ///
 /// # Errors
 /// If the process has exited, if `/proc` is unavailable, or if it belongs to another user: `io` is readable by its owner only.

@@ -1,9 +1,9 @@
 //! A TCP port for a child process that cannot report which port the kernel chose for it.
 //!
-//! A port that is found free and closed again may go to another process before the child binds it. A reserved port stays
-//! bound until the child has it too: with `SO_REUSEPORT` on both sockets, the kernel lets the child bind the same port, and gives it to
-//! no process that asks for any port. Connections are refused until the child listens, and whoever accepts them is the child. For a child
-//! that may not set `SO_REUSEPORT`, see [`crate::unassigned_port`].
+//! A port that is found free and closed again may go to another process before the child binds it. A reserved port stays bound until the
+//! child has it too: with `SO_REUSEPORT` on both sockets, the kernel lets the child bind the same port, and gives it to no process that
+//! asks for any port. Connections are refused until the child listens, and only the child can accept them. For a child that may not set
+//! `SO_REUSEPORT`, see [`crate::unassigned_port`].
 
 use std::io;
 use std::net::SocketAddr;

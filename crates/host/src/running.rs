@@ -58,8 +58,8 @@ impl FromStr for Running {
 }
 
 impl Running {
-    /// The ids of the processes that run now. This process and those that it started, such as the proxies of a study, are among them
-    /// only if an id states them.
+    /// The ids of the processes that run now. This process and those that it started, such as the proxies of a study, are only included if
+    /// they are selected by id.
     ///
     /// # Errors
     /// When there is none, or `/proc` or the control groups cannot be read.

@@ -53,14 +53,14 @@ pub struct Function {
     pub object: String,
 }
 
-/// Place of a stack at one moment: in the kernel or not, and the address.
+/// An address of a stack; the first value is true if it is in the kernel.
 type Address = (bool, u64);
 
 impl Sampler {
-    /// Starts to sample all threads that the processes have now, so many times per second of CPU time.
+    /// Starts to sample all current threads of the processes, `frequency` times per second of CPU time.
     ///
     /// # Errors
-    /// When a process has ended, and when the kernel refuses: it asks for root, or for `kernel.perf_event_paranoid` of 1 or less.
+    /// When a process has ended, and when the kernel refuses: it requires root, or `kernel.perf_event_paranoid` of 1 or less.
     pub fn start(processes: &[u32], frequency: u32) -> io::Result<Self> {
         let period_ns = 1_000_000_000 / u64::from(frequency.max(1));
         let mut threads = Vec::new();

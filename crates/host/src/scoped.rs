@@ -77,7 +77,7 @@ impl FromStr for ScopedAddress {
         if ip.is_ipv4() {
             return Err(InvalidAddress::Version4(text.to_owned()));
         }
-        // The kernel would say of a number without an interface that its network is unreachable.
+        // For a number without an interface, the kernel would report that the network is unreachable.
         let numbered = zone.parse().ok().filter(|number| name_of(*number).is_some());
         let named = || if_nametoindex(zone).map_err(|_| InvalidAddress::Interface(zone.to_owned()));
         let interface = numbered.map_or_else(named, Ok)?;

@@ -2,7 +2,7 @@
 //!
 //! Other children write into a file ([`crate::child`]). A service may run for months, and its output belongs where hoptax writes: to the
 //! journal of the machine, or to the log of the container. It writes into pipes, which it can open again by the names `/dev/stdout` and
-//! `/dev/stderr`; the socket of a journal cannot be opened so.
+//! `/dev/stderr`; the socket of a journal cannot be opened in this way.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,9 +15,9 @@ use rustix::process::Signal;
 
 use crate::child::Group;
 
-/// The last lines that are kept for error messages.
+/// Number of last lines that are kept for error messages.
 const KEPT: usize = 20;
-/// The longest line; the rest of a longer one becomes another line.
+/// Maximum length of a line, bytes; the rest of a longer one becomes another line.
 const LONGEST: u64 = 64 * 1024;
 /// Time limit for the rest of the output of a service that has ended. A process that it started may hold its pipes open.
 const REST: Duration = Duration::from_millis(200);
@@ -46,7 +46,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts a command. The kernel kills it when the thread that calls this ends. `change` is asked once for each stream.
+    /// Starts a command. The kernel kills it when the thread that calls this ends. `change` is called once for each stream.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -81,7 +81,7 @@ impl Service {
     /// Its exit status; None while it runs.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel does not report it.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.group.ended()
     }

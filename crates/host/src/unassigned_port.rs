@@ -1,9 +1,9 @@
-//! A TCP port for a server of which nothing is known but that it can be told its port.
+//! A TCP port for a server that need not support any socket option: it only has to accept the number of its port.
 //!
-//! A server that sets neither `SO_REUSEADDR` nor `SO_REUSEPORT` can have a port only while no other socket has it, so no socket can keep
-//! one for it ([`crate::reserved_port`]). But the kernel assigns ports of `net.ipv4.ip_local_port_range` alone to processes that ask for
-//! any port, and to their connections. A port outside of that range stays free until its server binds it, except from a process that
-//! names it. Processes of hoptax name none that another one has claimed: a claim is an abstract Unix socket with the number of the port in
+//! A server that sets neither `SO_REUSEADDR` nor `SO_REUSEPORT` can have a port only while no other socket has it, so no socket can reserve
+//! one for it ([`crate::reserved_port`]). But the kernel only assigns ports of `net.ipv4.ip_local_port_range` to processes that ask for any
+//! port, and to their connections. A port outside of that range stays free until its server binds it, unless a process asks for it by
+//! number. Processes of hoptax ask for none that another one has claimed: a claim is an abstract Unix socket with the number of the port in
 //! its name. Such names belong to a network namespace, as ports do, and end with their process.
 
 use std::fs;
@@ -21,7 +21,7 @@ const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 /// The ports that may be chosen. Lower ones are those of well-known services.
 const PORTS: RangeInclusive<u16> = 20_000..=u16::MAX;
 
-/// A port that the kernel assigns to nobody, and that no other hoptax chooses for as long as this value lives.
+/// A port that the kernel assigns to no process, and that no other hoptax chooses for as long as this value lives.
 #[derive(Debug)]
 pub struct UnassignedPort {
     _claim: UnixDatagram,
@@ -29,14 +29,14 @@ pub struct UnassignedPort {
 }
 
 impl UnassignedPort {
-    /// Chooses a port of an address that every server can have now. None if all are in use, or if the kernel assigns all ports.
+    /// Chooses a port of an address that any server can bind now. None if all are in use, or if the kernel assigns all ports.
     ///
     /// # Errors
     /// If the address is not one of this machine.
     pub fn choose(ip: IpAddr) -> io::Result<Option<Self>> {
         let assigned = assigned(&fs::read_to_string(RANGE).unwrap_or_default());
         let ports: Vec<u16> = PORTS.filter(|port| !assigned.contains(port)).collect();
-        // Not the same one again and again: connections to the last server may still have it.
+        // Start at another port each time: connections to the last server may still have the previous one.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let first = now.subsec_micros() as usize % ports.len().max(1);
         for port in ports.iter().cycle().skip(first).take(ports.len()) {

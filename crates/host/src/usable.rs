@@ -49,7 +49,7 @@ struct CpuLimit {
     processors: f64,
 }
 
-/// A number of processors under the limits of each process. Processes under one limit share it.
+/// The number of processors that processes may use under their limits. Processes under one limit share it.
 fn limited(permitted: f64, limits: impl Iterator<Item = Option<CpuLimit>>) -> f64 {
     let limits = limits.map(|limit| limit.map(|limit| (limit.folder, limit.processors)));
     let all: Option<BTreeMap<PathBuf, f64>> = limits.collect();

@@ -102,7 +102,7 @@ fn family_text(family: Option<Family>) -> String {
     family.map_or_else(String::new, |family| format!("{} ", family.name()))
 }
 
-/// The addresses of a host that are used.
+/// Which addresses of a host are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Uses {
     /// The first one.
@@ -126,7 +126,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The addresses of a host for which nothing is looked up; None for a name that is.
+    /// The addresses of a host that needs no lookup; None for one that does.
     ///
     /// # Errors
     /// When the host is an address with a zone that is not valid here.
@@ -147,12 +147,12 @@ impl Rules {
     /// Looks up a name.
     ///
     /// # Errors
-    /// When that fails.
+    /// When the lookup fails.
     pub(crate) fn lookup(&self, host: &str) -> Result<Vec<ScopedAddress>, ResolveError> {
         (self.lookup)(host).map_err(|source| ResolveError::Lookup { host: host.to_owned(), source })
     }
 
-    /// Selects among the addresses of a host. Of one address, the first IPv4 address is preferred, as servers on loopback often
+    /// Selects among the addresses of a host. If only one is used, the first IPv4 address is preferred, because servers on loopback often
     /// listen on IPv4 only.
     ///
     /// # Errors

@@ -12,12 +12,12 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Addresses of which all that the host has are used.
+    /// All addresses of a host, all of them used.
     pub(crate) fn new(used: Vec<SocketAddr>) -> Self {
         Self { all: used.clone(), used }
     }
 
-    /// The addresses `used` of a host that has `all`.
+    /// The addresses `used` out of `all` addresses of a host.
     pub(crate) fn some(used: Vec<SocketAddr>, all: Vec<SocketAddr>) -> Self {
         Self { used, all }
     }

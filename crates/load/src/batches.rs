@@ -1,4 +1,4 @@
-//! Times in the twentieths of a record: the batches from which intervals of quantiles are computed, and the course of a phase of requests.
+//! Times in each twentieth of a record: batches for the intervals of quantiles, and for the course of a phase of requests.
 
 use std::ops::AddAssign;
 
@@ -28,7 +28,7 @@ impl Batches {
         }
     }
 
-    /// The first batches of the record, those that are complete.
+    /// Histograms of the first `complete` batches of the record.
     pub(crate) fn histograms(&self, complete: usize) -> Vec<Histogram<u32>> {
         self.0.iter().take(complete).map(Counts::histogram).collect()
     }

@@ -1,4 +1,4 @@
-//! Sums of counts that are kept by key, as those of several workers are.
+//! Adds maps of counts by key, such as those of several workers.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

@@ -28,7 +28,7 @@ pub(crate) struct Row {
     pub(crate) without_generator: Distribution,
     /// Censored response times of requests without a response; none before the first.
     pub(crate) pending: Option<Box<Histogram<u64>>>,
-    /// Response times in the twentieths of the record; none in a load with stages.
+    /// Response times in each twentieth of the record; empty in a load with stages.
     pub(crate) batches: Batches,
 }
 
@@ -73,13 +73,14 @@ pub(crate) struct ByRequest {
 }
 
 impl ByRequest {
-    /// No requests of these names.
+    /// An empty row for each name.
     pub(crate) fn new(names: Arc<RequestNames>, record: Option<Division>) -> Self {
         let rows = names.rows().iter().map(|_| Row::new()).collect();
         Self { names, record, intended: LastLookup::default(), rows }
     }
 
-    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    /// Divides the record up to an expected end instead of the planned one. Called as the record begins, when at most its first moment is
+    /// recorded.
     pub(crate) fn expect_end(&mut self, end_ns: u64) {
         self.record = self.record.map(|record| record.ending(end_ns));
         self.intended = LastLookup::default();
@@ -143,7 +144,7 @@ impl ByRequest {
         row.record_pending(ns);
     }
 
-    /// Records a request that was not sent, and how long it had waited if it did so until the end.
+    /// Records a request that was not sent. `waited_ns` is the time that it waited for a connection, if it still did so at the end.
     pub(crate) fn omit(&mut self, target: usize, reason: &'static str, waited_ns: Option<u64>) {
         let row = self.row(target);
         row.book.planned += 1;

@@ -105,7 +105,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// The error of a socket, when `wanted` connections are to be opened.
+    /// Converts a socket error that occurred while opening `wanted` connections.
     pub(crate) fn from_socket(address: Peer, wanted: usize, source: io::Error) -> Self {
         match Errno::from_io_error(&source) {
             Some(Errno::MFILE | Errno::NFILE) => Self::TooMany { wanted, source },

@@ -278,7 +278,7 @@ impl Connections {
         self.serve(self.lane(connection));
     }
 
-    /// The server allows another number of concurrent requests.
+    /// Applies a new limit of the server on concurrent requests.
     fn limit(&mut self, connection: ConnectionId, allowed: u32) {
         // A connection that drains gets no further request, and one that opens states its limit when it is ready.
         if !matches!(self.state(connection), State::Open { .. }) {
@@ -471,7 +471,7 @@ impl Connections {
         unsent
     }
 
-    /// Notes why a connection closes. The first reason counts: the others are its consequences.
+    /// Records the reason why a connection closes. Only the first reason counts: later ones are its consequences.
     fn closes_for(&mut self, connection: ConnectionId, why: Closing) {
         let entry = &mut self.entries[connection.index()];
         if entry.generation == connection.generation() && entry.state != State::Closed {

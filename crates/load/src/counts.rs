@@ -1,6 +1,6 @@
-//! Counts of times in the buckets of an HDR histogram. A load records several times for each response, and a `Histogram`
-//! also tracks extremes and a resizable range with each of them, which cost more than the count. Here only the count is
-//! kept; [`Counts::histogram`] has the rest.
+//! Counts of times in the buckets of an HDR histogram. A load records several times for each response. `Histogram` also updates its
+//! extremes and its range for each of them, which costs more than the count. This type only counts; [`Counts::histogram`] computes the
+//! rest.
 
 use std::ops::AddAssign;
 
@@ -19,8 +19,7 @@ pub(crate) struct Counts<C, const DIGITS: u8> {
 }
 
 impl<C: Counter, const DIGITS: u8> Counts<C, DIGITS> {
-    /// Binary logarithm of the number of buckets per octave: the smallest with which a bucket is narrower than its times by
-    /// that many digits.
+    /// Binary logarithm of the number of buckets per octave: the smallest that resolves times to `DIGITS` decimal digits.
     const OCTAVE_BITS: u32 = (2 * 10_u64.pow(DIGITS as u32)).next_power_of_two().ilog2() - 1;
 
     /// No times.

@@ -14,8 +14,8 @@ use crate::log_histogram::LogHistogram;
 
 /// Time windows of a trial.
 pub(crate) const WINDOWS: usize = 100;
-/// An expected length that turns out too short leaves no batches, if complete windows cover less of the record than this share. What
-/// happened after them would be in the quantiles, but in no interval of them.
+/// If the complete windows cover less than this share of a record that was divided by its expected length, it has no batches: the times
+/// after these windows would count in the quantiles, but not in their intervals.
 const LEAST_COVERED: f64 = 0.9;
 /// Maximum number of individual releases and responses.
 const MAX_KEPT: usize = 16_384;
@@ -77,7 +77,7 @@ pub(crate) struct Responded {
 #[derive(Clone, Debug)]
 pub struct Course {
     record: Division,
-    /// True if the length that is divided is the expected one, and not that of the plan.
+    /// True if the record is divided by its expected length instead of its planned one.
     is_expected: bool,
     /// End of the record: that of the first worker to end.
     until_ns: u64,
@@ -136,7 +136,7 @@ impl Course {
         judged.filter_map(|times| times.quantile_us(p)).collect()
     }
 
-    /// The number of response times on some of the connections, and their quantile `p`, us; no quantile of less than `least` times.
+    /// The number of response times on these connections, and their quantile `p`, us; no quantile of fewer than `least` times.
     pub fn quantile_us_of(&self, connections: &[usize], p: f64, least: u64) -> (u64, Option<f64>) {
         let mut all = LogHistogram::default();
         connections
@@ -157,26 +157,28 @@ impl Course {
         self.until_ns = self.until_ns.min(until_ns.max(self.record.start_ns() + 1));
     }
 
-    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    /// Divides the record up to an expected end instead of the planned one. Called as the record begins, when at most its first moment is
+    /// recorded.
     pub(crate) fn expect_end(&mut self, end_ns: u64) {
         (self.record, self.is_expected) = (self.record.ending(end_ns), true);
         (self.intended, self.present) = (LastLookup::default(), LastLookup::default());
     }
 
-    /// Length of a window, seconds, if it is not a hundredth of the planned record.
+    /// Length of a window, seconds, if the record is divided by its expected length; None if it is divided as planned.
     pub(crate) fn expected_window_s(&self) -> Option<f64> {
         self.is_expected.then(|| self.record.part_s())
     }
 
-    /// The complete windows: all of them, unless the record ended early, or took longer than expected: then the last one has all times of
-    /// after its end, too.
+    /// The complete windows. A record that ended early lacks the last ones. If the record took longer than expected, the last window is
+    /// left out, because it also holds all later times.
     pub(crate) fn complete_windows(&self) -> &[Window] {
         let is_longer = self.until_ns > self.record.end_ns();
         let complete = self.record.complete(self.until_ns).saturating_sub(usize::from(is_longer));
         self.windows.get(..complete).unwrap_or(&self.windows)
     }
 
-    /// The complete windows, unless they leave too much of a record out that was expected to be shorter, or of which a worker ended early.
+    /// The windows that batches consist of: the complete ones. None if they leave too much of a record of expected length uncovered,
+    /// because the length was too short or a worker ended early.
     fn windows_of_batches(&self) -> &[Window] {
         let windows = self.complete_windows();
         let covered_s = windows.len() as f64 * self.record.part_s();
@@ -185,7 +187,7 @@ impl Course {
         if self.is_expected && !is_covered { &[] } else { windows }
     }
 
-    /// Number of complete twentieths of the planned or expected record; 0 if they leave too much of an expected one out.
+    /// Number of complete twentieths of the record; 0 if they leave too much of a record of expected length uncovered.
     pub(crate) fn complete_batches(&self) -> usize {
         self.windows_of_batches().len() * BATCHES / WINDOWS
     }
@@ -195,7 +197,7 @@ impl Course {
         self.last_until_ns.unwrap_or(self.until_ns)
     }
 
-    /// Mean number of requests in flight, with the observations of the worker that has the fewest. None if a worker has none.
+    /// Mean number of requests in flight. The number of observations is that of the worker with the fewest. None if a worker has none.
     pub(crate) fn in_flight(&self) -> Option<hoptax_result::InFlight> {
         let looks =
             self.in_flight.iter().map(|worker| worker.samples).min().filter(|samples| *samples > 0)?;
@@ -206,8 +208,8 @@ impl Course {
         Some(hoptax_result::InFlight { seen, looks, computed: computed.sum() })
     }
 
-    /// Response times by batch. A batch has a fixed number of complete windows. There are at most [`BATCHES`] batches, since the dependence of
-    /// responses reaches beyond shorter ones, and at least half as many if there are that many windows.
+    /// Response times by batch. All batches have the same number of complete windows. There are at most [`BATCHES`] of them, because
+    /// responses depend on each other over longer than a shorter batch, and at least half as many if there are enough windows.
     pub(crate) fn batches(&self) -> Vec<Histogram<u32>> {
         let sum = |windows: &[Window]| {
             let mut all = Counts::new();

@@ -30,9 +30,9 @@ pub(crate) struct Current<'a> {
     planned: u64,
     /// Start of the current turn of the event loop.
     turn_from_ns: u64,
-    /// Recorded requests left to start, if their number is limited: of those that the worker has taken.
+    /// Recorded requests left to start, out of those that the worker has claimed, if their number is limited.
     requests_left: Option<u64>,
-    /// Intended start of the request after the last one, in an open loop of which all requests are planned, until the run ends.
+    /// Intended start of the request after the last one, in an open loop whose requests are all planned; None again once the run has ended.
     planned_until_ns: Option<u64>,
     /// Recordings of the first part and of the further parts.
     first: &'a mut Recording,
@@ -41,7 +41,7 @@ pub(crate) struct Current<'a> {
     /// Open connections as of the last live sample that was received.
     live_connections: i64,
     intervals: Vec<IntervalRecorder>,
-    /// Number of changes of addresses that the worker has taken over.
+    /// Number of changes of addresses that the worker has applied.
     address_changes: u64,
     /// Time at which the next sample is due, at the earliest.
     sample_due_ns: u64,
@@ -104,7 +104,7 @@ impl<'a> Current<'a> {
         self.generator_delay = Some(generator_delay);
     }
 
-    /// A request starts that is late by this time. `is_first` if no other is in flight.
+    /// Records that a request starts late by `lag_ns`. `is_first` is true if no other is in flight.
     #[inline]
     pub(crate) fn start_late(&mut self, lag_ns: u64, is_first: bool) {
         if let Some(generator_delay) = &mut self.generator_delay {
@@ -112,8 +112,8 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Begins a turn of the event loop, and records how long the last one took. The warm-up does not count. The first requests of a
-    /// closed loop are a turn each: a loop of many connections takes long to start them all, which is no stall.
+    /// Begins a turn of the event loop, and records the length of the last one. The warm-up does not count. Each of the first requests of a
+    /// closed loop counts as a turn: on many connections it takes long to start all of them, but that is no stall.
     pub(crate) fn begin_turn(&mut self, now_ns: u64) {
         let from_ns = std::mem::replace(&mut self.turn_from_ns, now_ns);
         if from_ns > 0 {
@@ -122,7 +122,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// A replay of the requests after those planned so far: of one host, and with a `turn` of one connection.
+    /// A replay of one host's requests after those planned so far; with a `turn`, only those of one connection.
     pub(crate) fn replay(
         &self,
         picker: &Picker,
@@ -233,7 +233,7 @@ impl<'a> Current<'a> {
         self.sample_due_ns = sample_due_ns.into_iter().chain(interval_due_ns).min().unwrap_or(u64::MAX);
     }
 
-    /// Calls `record` for each recorder of intervals. Few loads have any, so the loop is kept out of the way of the others.
+    /// Calls `record` for each interval recorder. Few loads have any, so the loop is kept out of line.
     #[inline]
     fn for_intervals(&mut self, record: impl FnMut(&mut IntervalRecorder)) {
         #[cold]
@@ -279,7 +279,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records that a request is sent again, which its server handed back.
+    /// Records that a request is sent again because its server handed it back.
     pub(crate) fn record_sent_again(&mut self, in_flight: &InFlight) {
         self.recording(in_flight.intended_ns).book.sent_again += 1;
         if let Some(by_request) = &mut self.first.by_request {
@@ -287,7 +287,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records a TLS handshake that ended at `now_ns`. Those before the record are of the whole load alone.
+    /// Records a TLS handshake that ended at `now_ns`. Handshakes before the record only count in the totals of the load.
     pub(crate) fn record_handshake(&mut self, now_ns: u64, took_ns: u64) {
         if now_ns >= self.run.record_from_ns
             && let Some(phases) = &mut self.first.phases

@@ -102,7 +102,7 @@ impl Distribution {
         summary(&self.histogram(), self.moments(), censored)
     }
 
-    /// The numbers that its histogram does not have.
+    /// The statistics that its histogram does not hold.
     pub(crate) fn moments(&self) -> Moments {
         Moments {
             overflow: self.overflow,
@@ -112,7 +112,7 @@ impl Distribution {
     }
 }
 
-/// Statistics of a distribution that its histogram does not have.
+/// Statistics of a distribution that its histogram does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moments {
     /// Times above an hour.
@@ -175,7 +175,7 @@ pub(crate) fn quantile_with(
     if ns < censored.map_or(u64::MAX, Histogram::min) { (us, None) } else { (None, us) }
 }
 
-/// The times with censored ones at the times that are known of them.
+/// The times, with each censored one at its censoring time.
 pub(crate) fn with<'a>(
     times: &'a Histogram<u64>,
     censored: Option<&Histogram<u64>>,

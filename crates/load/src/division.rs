@@ -13,7 +13,7 @@ pub(crate) struct Division {
     parts: usize,
 }
 
-/// A part, and the times in it. At first there are none. Nearly every lookup is in the same part as the one before.
+/// The part of the last lookup, and its times: nearly every lookup is in the same part as the one before. Empty before the first lookup.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastLookup {
     number: usize,
@@ -37,7 +37,7 @@ impl LastLookup {
 }
 
 impl Division {
-    /// A record from `from_ns` to `end_ns`, in so many parts.
+    /// A record from `from_ns` to `end_ns`, divided into `parts`.
     pub(crate) fn new(from_ns: u64, end_ns: u64, parts: usize) -> Self {
         Self { from_ns, length_ns: end_ns.saturating_sub(from_ns).max(1), parts: parts.max(1) }
     }
@@ -57,13 +57,13 @@ impl Division {
         self.length_ns as f64 / self.parts as f64 / 1e9
     }
 
-    /// The division of the same record into as many parts if it ends at another time.
+    /// The same record, divided into the same number of parts, with another end.
     #[must_use]
     pub(crate) fn ending(self, end_ns: u64) -> Self {
         Self::new(self.from_ns, end_ns, self.parts)
     }
 
-    /// Number of parts that are over at a time.
+    /// Number of parts that have ended at `until_ns`.
     pub(crate) fn complete(self, until_ns: u64) -> usize {
         let since_ns = u128::from(until_ns.saturating_sub(self.from_ns));
         let complete = since_ns * self.parts as u128 / u128::from(self.length_ns);

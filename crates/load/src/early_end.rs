@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hoptax_result::EndedBy;
 
-/// Time by which an early end is scheduled ahead, nanoseconds: twice the maximum sleep of a worker, so that every worker sees it in
-/// time.
+/// How far ahead an early end is scheduled, nanoseconds: twice the maximum sleep of a worker, so that every worker sees it in time.
 const NOTICE_NS: u64 = 100_000_000;
 
 /// An early end, shared by the workers of a trial: its time and reason. The first request for it sets both. Workers that

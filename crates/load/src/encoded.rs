@@ -1,6 +1,7 @@
 //! Histograms in results and interval logs: encoding V2 of `HdrHistogram`, in base64.
 //!
-//! Its library allocates as many bytes as an encoding states, up to 4 GiB, before it reads them. So the bytes are counted here first.
+//! The library allocates as many bytes as an encoding states, up to 4 GiB, before it reads them. Therefore the bytes are counted here
+//! first.
 
 use std::io::Read;
 
@@ -18,9 +19,9 @@ const PLAIN: u32 = 0x1c84_9313;
 const COMPRESSED: u32 = 0x1c84_9314;
 /// Bytes of the plain encoding before its counts.
 const HEAD: usize = 40;
-/// The most bytes of counts: histograms of five digits have up to six million, of up to nine bytes each.
+/// Maximum size of the counts: histograms of five digits have up to six million, of up to nine bytes each.
 const MOST_BYTES: u32 = 1 << 26;
-/// The smallest number of 64 bits as the encoding has it. The library negates numbers, and this one cannot be negated.
+/// The smallest 64-bit number as encoded. The library negates numbers, which overflows for this one.
 const LEAST: [u8; 9] = [0xff; 9];
 
 /// Encodes a histogram; None if it is empty.
@@ -46,7 +47,7 @@ pub fn decode<C: Counter>(encoded: &Histogram) -> Option<hdrhistogram::Histogram
     Deserializer::new().deserialize(&mut plain?.as_slice()).ok()
 }
 
-/// Reads the plain encoding to the end that it states, and no further; None if it ends before.
+/// Reads the plain encoding up to the length that it states; None if the input is shorter.
 fn plain(mut from: impl Read) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
     from.by_ref().take(HEAD as u64).read_to_end(&mut plain).ok()?;
@@ -66,7 +67,7 @@ fn begin(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes(*begin), u32::from_be_bytes(*length)))
 }
 
-/// Decodes a histogram of times; without times if it is absent, None if it is invalid.
+/// Decodes a histogram of times; an empty one if it is absent, None if it is invalid.
 pub fn times(encoded: Option<&Histogram>) -> Option<hdrhistogram::Histogram<u64>> {
     encoded.map_or_else(|| Some(histogram()), decode)
 }

@@ -1,17 +1,16 @@
-//! The time that the requests of a closed loop will take, as its warm-up tells: such a record ends with its requests, so that no plan has
-//! its length.
+//! Predicts from the warm-up how long the requests of a closed loop take. If a record ends with its requests, no plan states its length.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The length in percent of the expected one: parts of a record that takes less are complete up to its end, and those of one that takes
-/// more only up to this length.
+/// The expected length in percent of the time that the warm-up predicts. If a record takes less than this length, its parts are complete
+/// up to its end; if it takes more, only up to this length.
 const LENGTH_PERCENT: u128 = 140;
-/// The shortest length, nanoseconds. Parts of a shorter one have too few responses.
+/// Minimum length, nanoseconds. The parts of a shorter record have too few responses.
 const SHORTEST_NS: u64 = 100_000_000;
 /// No worker has asked yet.
 const UNDECIDED: u64 = 0;
-/// There is no length.
+/// The record has no expected length.
 const NONE: u64 = u64::MAX;
 
 /// A length that all workers of a trial share, so that their parts cover the same times. The first worker that asks decides it.
@@ -19,8 +18,8 @@ const NONE: u64 = u64::MAX;
 pub struct ExpectedLength(Arc<AtomicU64>);
 
 impl ExpectedLength {
-    /// The length in nanoseconds, for a worker with so many `requests` to record, and with so many `responses` in its warm-up. None if the
-    /// warm-up does not tell it, and if it is below a tenth of a second or not below `most_ns`.
+    /// The length in nanoseconds, for a worker that is to record `requests` and received `responses` in its warm-up. None if the warm-up
+    /// does not predict it, and if it is below a tenth of a second or not below `most_ns`.
     pub(crate) fn ns(&self, requests: u64, responses: u64, warmup_ns: u64, most_ns: u64) -> Option<u64> {
         let own = of_worker(requests, responses, warmup_ns)
             .filter(|length_ns| (SHORTEST_NS..most_ns).contains(length_ns))

@@ -5,8 +5,8 @@ use rustix::io::Errno;
 
 use crate::connection_error::ConnectionError;
 
-/// Maximum number of times that a request is sent again. A lane's oldest request is written first, so of those that a server hands
-/// back together, each connection answers some: a request with 100 others is answered at last if each connection answers ten.
+/// Maximum number of times that a request is sent again. A lane's oldest request is written first, so every connection answers some of the
+/// requests that a server hands back together. If each answers ten, all of a hundred requests are answered in the end.
 pub(crate) const MAX_SENT_AGAIN: u8 = 10;
 
 /// Kind of a failure.
@@ -55,7 +55,7 @@ pub(crate) struct FailedResponse {
 }
 
 impl Failure {
-    /// A stream that was reset with this code. All codes without a name are one.
+    /// A stream that was reset with this code. All codes without a name count as one.
     pub(crate) fn reset(code: u32) -> Self {
         let known = u8::try_from(code).ok().filter(|code| usize::from(*code) < STREAM_RESETS.len());
         Self::StreamReset(known.unwrap_or(u8::MAX))
@@ -73,7 +73,7 @@ impl Failure {
             Self::Switched => "switched",
             Self::Tls => "tls",
             Self::Protocol => "protocol",
-            // Unknown codes are one: see `reset`.
+            // Unknown codes count as one: see `reset`.
             Self::StreamReset(code) => {
                 STREAM_RESETS.get(usize::from(code)).copied().unwrap_or("stream-reset-unknown")
             }
@@ -148,7 +148,7 @@ impl Cause {
     /// A response arrived for which no request is in flight.
     pub(crate) const UNSOLICITED: Self = Self { failure: Failure::Malformed, reason: Reason(1) };
 
-    /// Each connection that was opened for a request ended before it was ready, as often as a request is sent again.
+    /// Every connection that was opened for a request ended before it was ready, and the request was sent again too often.
     pub(crate) const NEVER_READY: Self = Self { failure: Failure::Unprocessed, reason: Reason(2) };
 }
 
@@ -156,8 +156,8 @@ impl Cause {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reason(u8);
 
-/// The texts of the reasons that a worker has seen. They are texts of this program, of the system, and of TLS; none is of a server, so
-/// none holds a secret.
+/// The texts of the reasons that a worker has seen. They come from this program, the system and TLS. None comes from a server, so none
+/// holds a secret.
 #[derive(Clone, Debug)]
 pub(crate) struct ReasonTexts(Vec<String>);
 
@@ -172,7 +172,7 @@ impl Default for ReasonTexts {
 }
 
 impl ReasonTexts {
-    /// The most bytes of a text.
+    /// Maximum size of a text, bytes.
     const MAX_BYTES: usize = 200;
 
     /// The cause of the failure of a connection.
@@ -187,7 +187,8 @@ impl ReasonTexts {
         self.with(Failure::from_error(error), &text)
     }
 
-    /// The cause of a request to which no response will arrive. One that is handed back fails for it if no connection processes it.
+    /// The cause of failure of a request that will get no response. A request that is handed back only fails with it if no other connection
+    /// processes it.
     pub(crate) fn of_loss(&mut self, loss: Loss, is_handed_back: bool) -> Cause {
         let (failure, text) = match loss {
             Loss::Reset { code, stated } => (Failure::reset(code), format!("error code {stated}")),
@@ -202,7 +203,7 @@ impl ReasonTexts {
         self.with(failure, &text)
     }
 
-    /// A failure with its reason. Beyond the number that can be told apart, further reasons count as none.
+    /// A failure with its reason. Once the table of reasons is full, new reasons count as none.
     pub(crate) fn with(&mut self, failure: Failure, text: &str) -> Cause {
         let text = text.get(..text.floor_char_boundary(Self::MAX_BYTES)).unwrap_or(text);
         let known = self.0.iter().position(|known| known == text);

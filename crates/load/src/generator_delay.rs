@@ -1,23 +1,24 @@
-//! The time by which the generator may have delayed a response: it sends late, and it reads late. A response time less this time is a
-//! lower bound of the one that a prompt generator would have measured.
+//! Bounds the time by which the generator may have delayed a response, because it sends late and reads late. The response time minus this
+//! time is a lower bound of the response time that a prompt generator would have measured.
 //!
-//! **Sending late.** In an open loop, a request that is sent late by some time may be answered later by that time, and so may those that
-//! meet it at the server: they queue behind a bunch of late requests. If a server answers a request that is sent earlier by some time
-//! earlier by at most that time (first-come-first-served queues do), no response is later by more than the largest lag of the requests since
-//! the worker last had none in flight. Requests of other workers are left out of this: their bunches may lengthen the queue, too.
+//! **Sending late.** In an open loop, a request that is sent late may be answered later by the same time, and so may the requests that meet
+//! it at the server: they queue behind a burst of late requests. If a request is sent earlier by some time, assume that the server answers
+//! it earlier by at most that time, as first-come-first-served queues do. Then no response is delayed by more than the largest lag since
+//! the worker last had no request in flight. Requests of other workers are not considered, although their bursts may lengthen the queue,
+//! too.
 //!
 //! **Reading late.** A response waits in its socket until the worker reads it: while the worker handles other events, and while it waits
-//! for a processor. A worker that has slept in its wait had nothing to read before it; from then on it was late by its run delay in that
-//! wait, and by the time since. A worker that has not slept may have been late since its last wait.
+//! for a processor. If the worker slept in its wait, it had nothing to read before; from then on it is late by its run delay in that wait,
+//! and by the time since. If it did not sleep, it may have been late since its last wait.
 //!
-//! A request that waits for a connection starts with the response before it, so all of the worker's delays since it last had nothing in
-//! flight count.
+//! A request that waits for a connection starts when the previous response has been read. For such a request, all delays of the worker
+//! since it last had nothing in flight count.
 
 use hoptax_host::accounting::ThreadAccount;
 
-/// Waits shorter than this are not looked at: the worker may not have slept in them. Nanoseconds.
+/// Minimum wait for which the run delay is read, nanoseconds: the worker may not have slept in a shorter one.
 const SHORT_WAIT_NS: u64 = 10_000;
-/// A wait during which the worker slept for less may have been no sleep but a system call. Nanoseconds.
+/// Minimum sleep in a wait, nanoseconds: a shorter one may be the time of the system call.
 const SLEPT_NS: u64 = 5_000;
 
 /// A response of the current turn.
@@ -41,12 +42,12 @@ pub(crate) struct GeneratorDelay {
     account: Option<ThreadAccount>,
     /// The worker's run delay when it was last read.
     run_delay_ns: u64,
-    /// Time at which the last wait returned. The next one: by how much earlier its events may have happened.
+    /// Time at which the last wait returned, and by how much earlier its events may have happened.
     returned_ns: u64,
     before_ns: u64,
-    /// Time for which the worker did not sleep since the run began, until the last wait returned.
+    /// Total time that the worker did not sleep, from the start of the run until the last wait returned.
     awake_ns: u64,
-    /// This time, and the largest lag, since the worker last had nothing in flight.
+    /// The value of `awake_ns` when the worker last had nothing in flight, and the largest lag since then.
     busy_from_ns: u64,
     most_lag_ns: u64,
     turn: Vec<Answered>,
@@ -68,7 +69,7 @@ impl GeneratorDelay {
         }
     }
 
-    /// A request starts that is late by this time. `is_first` if no other is in flight or waits.
+    /// Records that a request starts late by `lag_ns`. `is_first` is true if no other is in flight or waits.
     pub(crate) fn start(&mut self, lag_ns: u64, is_first: bool) {
         if is_first {
             (self.busy_from_ns, self.most_lag_ns) = (self.awake_ns, lag_ns);
@@ -77,7 +78,7 @@ impl GeneratorDelay {
         }
     }
 
-    /// A response to this request of the traffic has been read.
+    /// Records that a response to request `target` of the traffic has been read.
     pub(crate) fn read(
         &mut self,
         target: usize,
@@ -100,7 +101,7 @@ impl GeneratorDelay {
         });
     }
 
-    /// A wait from `from_ns` has returned at `now_ns`.
+    /// Records that a wait from `from_ns` returned at `now_ns`.
     pub(crate) fn returned(&mut self, from_ns: u64, now_ns: u64) {
         let waited_ns = now_ns.saturating_sub(from_ns);
         let delayed_ns = if waited_ns < SHORT_WAIT_NS { None } else { self.run_delay() };
@@ -119,14 +120,14 @@ impl GeneratorDelay {
         self.returned_ns = now_ns;
     }
 
-    /// The worker's run delay since this was last asked.
+    /// The worker's run delay since the last call.
     fn run_delay(&mut self) -> Option<u64> {
         let now_ns = self.account.as_ref().and_then(read)?;
         Some(now_ns.saturating_sub(std::mem::replace(&mut self.run_delay_ns, now_ns)))
     }
 
-    /// Passes the responses of the turn on: the request of the traffic of each, its intended start, and its response time without the delays
-    /// of the generator.
+    /// Passes each response of the turn to `record`: the index of its request in the traffic, its intended start, and its response time
+    /// without the delays of the generator.
     pub(crate) fn end_turn(&mut self, mut record: impl FnMut(usize, u64, u64)) {
         for one in self.turn.drain(..) {
             let since_ns = one.read_ns.saturating_sub(self.returned_ns);

@@ -24,9 +24,9 @@ pub(crate) struct InFlight {
     pub(crate) message_ns: u64,
     /// True if it is recorded: its intended start is after the warm-up.
     pub(crate) recorded: bool,
-    /// True if it waited for a connection, or for others on its connection.
+    /// True if it waited for a connection, or for other requests on its connection.
     pub(crate) blocked: bool,
-    /// Start of its wait for others on its connection; 0 if it does not wait.
+    /// Start of its wait for other requests on its connection; 0 if it does not wait.
     pub(crate) held_ns: u64,
     /// True if the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,

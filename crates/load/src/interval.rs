@@ -168,10 +168,10 @@ impl Part {
 /// Adds the parts of all workers and passes each complete interval to `take`, in order, with true for the last one. The
 /// last one is passed when all senders are dropped.
 ///
-/// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end. The
-/// last interval ends with the last response, so it may be a fraction of a millisecond, whose rate and quantiles say nothing.
-/// If it is shorter than a tenth of an interval, it is added to the one before. Intervals in which no worker continues its
-/// record are passed one interval late for that. After an early end, the one before may have been passed already.
+/// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end. The last
+/// interval ends with the last response, so it may last a fraction of a millisecond, too short for a meaningful rate or quantile. If it is
+/// shorter than a tenth of an interval, it is added to the one before. To allow for this, an interval in which the records of all workers
+/// end is passed one interval late. After an early end, the one before may have been passed already.
 ///
 /// # Errors
 /// The first error of `take`, which ends the loop.
@@ -225,7 +225,7 @@ pub fn join<E>(
     held.iter().zip(1..).try_for_each(|(interval, number)| take(interval, number == count))
 }
 
-/// An interval of which some workers have sent their parts.
+/// An interval that still lacks the parts of some workers.
 struct Incomplete {
     /// Number of parts.
     parts: usize,

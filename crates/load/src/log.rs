@@ -285,7 +285,7 @@ const COLUMNS: &str = "intended_ns,offered_ns,started_ns,connected_ns,written_ns
 /// When the log cannot be read, is damaged, or the rows cannot be written.
 pub fn write_csv(log: impl Read, mut out: impl Write) -> Result<(), LogError> {
     let mut has_head = false;
-    // What is no log has no columns either.
+    // A file that is not a log gets no header either.
     read_log(log, |entry| {
         if !has_head {
             writeln!(out, "{COLUMNS}")?;

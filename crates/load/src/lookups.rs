@@ -24,7 +24,7 @@ pub struct Refresh {
     pub(crate) rules: Rules,
 }
 
-/// A host and a port of it.
+/// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPort {
     /// A name, or an address without brackets.

@@ -54,7 +54,7 @@ pub fn merge(runs: &[Run], mut left_out: Vec<RunLeftOut>) -> Result<LoadResult, 
     add(first, &parts, left_out).map_err(|problem| vec![problem])
 }
 
-/// Any of the warnings may be why times are withheld.
+/// The reason why the times of a run are withheld. All warnings are named, because any of them may be the reason.
 fn why_withheld(result: &LoadResult) -> String {
     let of = |severity: Severity| result.findings.iter().filter(move |finding| finding.severity == severity);
     if result.verdict == Verdict::Void {
@@ -65,7 +65,7 @@ fn why_withheld(result: &LoadResult) -> String {
     format!("its response times are withheld; its warnings are {}", warnings.join(", "))
 }
 
-/// Adds the runs, of which `first` is the first.
+/// Adds the runs; `first` is the first of them.
 fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Result<LoadResult, String> {
     let window = common_window(parts)?;
     let pending = |of: fn(&LoadHistograms) -> Option<&Histogram>| {

@@ -1,4 +1,4 @@
-//! The requests of one name in a result, of one trial or of several merged ones: response times by the rules of all requests together.
+//! The requests of one name in a result, of one trial or of several merged ones. Their response times follow the rules for all requests.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ pub(crate) struct Named {
     pub(crate) book: Book,
     pub(crate) unsent: BTreeMap<String, u64>,
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Response times. There are none of service.
+    /// Response times. Service times are not recorded by name.
     pub(crate) times: Times,
     /// The numbers that the histogram of response time does not have.
     pub(crate) response: Moments,
-    /// The same of response time without the delays of the generator.
+    /// The same for response time without the delays of the generator.
     pub(crate) without_generator: Moments,
 }
 
 impl Named {
-    /// Requests without counts and times. None of the times is of service.
+    /// An empty row. Its service times stay empty.
     pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -45,7 +45,7 @@ impl Named {
         }
     }
 
-    /// Counts the failed requests that may have taken any time: all, if more failed than the load tolerates.
+    /// Counts failed requests as requests of unknown length, if more failed than the load tolerates.
     #[must_use]
     pub(crate) fn with_tolerance(mut self, max_error_share: f64) -> Self {
         self.times.failed = unexpectedly_failed(&self.book, max_error_share);

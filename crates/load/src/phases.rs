@@ -66,7 +66,8 @@ impl Phases {
         self.handshake.record(batch, took_ns);
     }
 
-    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    /// Divides the record up to an expected end instead of the planned one. Called as the record begins, when at most its first moment is
+    /// recorded.
     pub(crate) fn expect_end(&mut self, end_ns: u64) {
         self.record = self.record.ending(end_ns);
         (self.intended, self.present) = (LastLookup::default(), LastLookup::default());
@@ -81,7 +82,7 @@ impl Phases {
         self.last_byte += &other.last_byte;
     }
 
-    /// The phases in the complete batches, for a result. One that no request had is left out.
+    /// The phases in the complete batches, for a result. A phase that no request had is left out.
     pub(crate) fn encoded(&self, complete: usize) -> BTreeMap<RequestPhase, Vec<Option<Histogram>>> {
         let all = [
             (RequestPhase::SendLag, &self.send_lag),

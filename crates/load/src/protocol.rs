@@ -56,7 +56,7 @@ impl Protocol {
         })
     }
 
-    /// The protocol that this one selects for a URL: those of gRPC state the version of HTTP only.
+    /// The protocol for a URL of this scheme. For gRPC schemes, the selected protocol only states the version of HTTP.
     pub(crate) fn for_scheme(self, scheme: &str) -> Self {
         match (scheme, self) {
             ("grpc" | "grpcs", Self::Http2) => Self::Grpc,

@@ -87,9 +87,9 @@ pub struct Recording {
     pub censored: Option<Box<[Histogram<u64>; 2]>>,
     /// Time of the last byte of the last recorded response, nanoseconds on the engine's clock.
     pub last_response_ns: u64,
-    /// Longest time between two turns of the event loop within the record, less 50 us for each request that began in it,
-    /// nanoseconds. A worker with requests in flight turns
-    /// every 10 ms at least, so a much longer time shows that it was stopped, also in a closed loop, where no request is late.
+    /// Longest turn of the event loop within the record, nanoseconds. Each of the first requests of a closed loop counts as a turn. A
+    /// worker with requests in flight turns at least every 10 ms, so a much longer turn shows that it was stopped, also in a closed loop,
+    /// where no request is late.
     pub longest_turn_ns: u64,
     /// Complete responses to requests of the warm-up. They used CPU time as well.
     pub warmup_responses: u64,
@@ -99,7 +99,7 @@ pub struct Recording {
     pub course: Option<Box<Course>>,
     /// The phases of requests over the record, if enabled.
     pub(crate) phases: Option<Box<Phases>>,
-    /// The requests by name, if the load has several names: those of all parts of the run are in the recording of its first.
+    /// The requests by name, if the load has several names. The recording of the first part holds those of all parts.
     pub(crate) by_request: Option<Box<ByRequest>>,
     /// TLS handshakes, including those of the warm-up.
     pub handshakes: Handshakes,
@@ -126,13 +126,14 @@ impl Recording {
         Self { course: Some(Box::new(course)), ..self }
     }
 
-    /// Enables response times without the delays of the generator. They take a reading of the thread's account in each turn that waits.
+    /// Enables response times without the delays of the generator. They cost a reading of the thread's account in each turn that waits.
     #[must_use]
     pub fn with_bounds(self) -> Self {
         Self { without_generator: Some(Box::default()), ..self }
     }
 
-    /// Divides the record by an expected end, while nothing is recorded but in its first moment.
+    /// Divides the record up to an expected end instead of the planned one. Called as the record begins, when at most its first moment is
+    /// recorded.
     pub(crate) fn expect_end(&mut self, end_ns: u64) {
         if let Some(course) = &mut self.course {
             course.expect_end(end_ns);
@@ -264,7 +265,7 @@ impl Recording {
 
     /// Counts a GOAWAY.
     pub(crate) fn record_goaway(&mut self, code: u32) {
-        // Unknown codes are one, so that a server cannot make this grow.
+        // Unknown codes count as one, so that a server cannot grow the map.
         let code = if (code as usize) < ERROR_CODES.len() { code } else { u32::MAX };
         *self.drained.entry(code).or_default() += 1;
     }
@@ -342,7 +343,7 @@ impl Recording {
         }
     }
 
-    /// Records the answer to a request on a connection: its times and its status.
+    /// Records the response to a request on a connection: its times and its status.
     pub(crate) fn record_response(
         &mut self,
         request: &InFlight,

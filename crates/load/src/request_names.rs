@@ -1,4 +1,4 @@
-//! The names of the distinct requests of a load, which have a row each in its result, up to a number of them.
+//! Names the distinct requests of a load. Each name has a row in the result, up to a maximum number of rows.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,10 +8,10 @@ use hoptax_result::NamedRequests;
 use crate::target::Target;
 use crate::url::origin_and_path;
 
-/// The rows of a result, and which requests count in which.
+/// The rows of a result, and the row in which each request counts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RequestNames {
-    /// The name of each row: those of single requests in the order in which the load states them, then the others, if there are any.
+    /// The name of each row, in the order of the load; at the end the row of all other requests, if there are any.
     rows: Vec<String>,
     /// The row of each target.
     row_of: Vec<u32>,
@@ -49,7 +49,7 @@ impl RequestNames {
     /// The rows of all names, with the share and the targets of each.
     fn with_shares(names: &[String], shares: &[f64], name_of: &[usize]) -> Self {
         let mut by_share: Vec<(usize, f64)> = shares.iter().copied().enumerate().collect();
-        // A stable order: of names that are as frequent, the first ones have rows.
+        // The sort is stable: among equally frequent names, the first ones get rows.
         by_share.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         let mut kept: Vec<usize> =
             by_share.into_iter().take(NamedRequests::MOST).map(|(place, _)| place).collect();

@@ -45,7 +45,7 @@ impl Resolver {
         self
     }
 
-    /// The same resolver with another lookup than the system's.
+    /// The same resolver with this lookup instead of the system's.
     #[must_use]
     pub fn with_lookup(mut self, lookup: Lookup) -> Self {
         self.rules.lookup = lookup;
@@ -67,7 +67,7 @@ impl Resolver {
         unused
     }
 
-    /// Returns the rules for looking names up again during the load; None if they are not.
+    /// Returns the rules for looking names up again during the load; None if that is disabled.
     pub fn refresh(&self) -> Option<Refresh> {
         Some(Refresh { every: self.every?, rules: self.rules.clone() })
     }

@@ -48,11 +48,12 @@ pub struct Run {
     /// True if the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the worker, which would
     /// cost the server CPU time. The worker yields its processor between polls.
     pub polls: bool,
-    /// Number of recorded requests after which the run ends; None for no limit. A worker that takes requests is expected to take so many.
+    /// Number of recorded requests after which the run ends; None for no limit. If `unclaimed` is set, it is the number that the worker is
+    /// expected to send.
     pub requests: Option<u64>,
-    /// The requests that the workers of a closed loop take, so that all end at about the same time; None if this worker has its own.
+    /// The requests that the workers of a closed loop claim, so that all end at about the same time; None if this worker has its own.
     pub unclaimed: Option<UnclaimedRequests>,
-    /// The time that these take in a closed loop, shared by the workers of its trial.
+    /// The expected length of the record in a closed loop with a limited number of requests, shared by the workers of a trial.
     pub expected_length: ExpectedLength,
     /// Receives live samples.
     pub live: Option<SyncSender<LiveSample>>,
@@ -89,7 +90,7 @@ impl Run {
         }
     }
 
-    /// The requests that the worker may record before it takes more, if their number is limited.
+    /// The requests that the worker may record before it claims more, if their number is limited.
     pub(crate) fn requests_at_first(&self) -> Option<u64> {
         if self.unclaimed.is_some() { self.requests.map(UnclaimedRequests::first_of) } else { self.requests }
     }
@@ -100,9 +101,9 @@ impl Run {
 pub struct LiveSample {
     /// Requests without a response.
     pub errors: u64,
-    /// Its begin, which is in the record.
+    /// Start of the sample, which is in the record.
     pub(crate) from_ns: u64,
-    /// The time of the record that it is about.
+    /// Length of the part of the record that the sample covers.
     pub(crate) covered_ns: u64,
     /// Response times of answered requests.
     pub(crate) response: Counts<u64, 2>,

@@ -1,15 +1,16 @@
 //! The share of one load that each of several generators sends, such as those on several machines.
 
-/// The most generators of one load. A worker has fewer than 2^16 beside it, so numbers of workers are below 2^32.
+/// Maximum number of generators of one load. Each has at most 2^16 workers, so numbers of workers are below 2^32.
 const MOST: u32 = 1 << 16;
 
 /// A generator's share of a load: it is generator `index` of `of`.
 ///
-/// Generators deal out the requests of a load as the workers of one generator do. All have the same seed, the same pace, which is that of
-/// the whole load, and the same number of workers, `w`. Worker `j` of generator `i` is worker `i + j * of` of `w * of`: so generator `i`
-/// sends every request `k` with `k mod of == i`, and all together send the schedule of one generator with `w * of` workers, instant by
-/// instant. Each of these workers draws its random gaps from its own seed. A sum of independent Poisson processes is Poisson however they are shifted, so clocks
-/// that disagree do not change random arrivals; parts of one drawn sequence would need clocks that agree within its gaps.
+/// Generators deal out the requests of a load as the workers of one generator do. All have the same seed, the same number of workers `w`,
+/// and the pace of the whole load. Worker `j` of generator `i` is worker `i + j * of` of `w * of`. So generator `i` sends every request `k`
+/// with `k mod of == i`, and all generators together send the schedule of one generator with `w * of` workers, instant by instant.
+///
+/// Each worker draws its random gaps from its own seed. A sum of independent Poisson processes is Poisson however they are shifted, so
+/// clocks that disagree do not change random arrivals. Parts of one drawn sequence would need clocks that agree within its gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     index: u32,
@@ -20,7 +21,7 @@ impl Share {
     /// The whole load.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// The share of generator `index`, from 0, of `of`; None if there are too many or it is none of them.
+    /// The share of generator `index` of `of`, counted from 0; None if `index` is not below `of`, or `of` is too large.
     pub fn new(index: u32, of: u32) -> Option<Self> {
         (index < of && of <= MOST).then_some(Self { index, of })
     }
@@ -40,28 +41,28 @@ impl Share {
         self.of == 1
     }
 
-    /// The number that this generator has of a number of requests or connections of the load, which are dealt out in turn.
+    /// This generator's part of a number of requests or connections of the load, which are dealt out in turn.
     pub fn of_number(self, number: u64) -> u64 {
         dealt(number, self.index.into(), self.of.into())
     }
 
-    /// The rate that this generator has of a rate of the load.
+    /// This generator's part of a rate of the load.
     pub fn of_rate(self, rate: f64) -> f64 {
         rate / f64::from(self.of)
     }
 
-    /// The number in the load of this generator's worker `own`.
+    /// The number of this generator's worker `own` within the load.
     pub(crate) fn worker(self, own: u32) -> u32 {
         self.index + own * self.of
     }
 
-    /// The number of workers in the load, of which each generator has `own`.
+    /// The number of workers of the load, if each generator has `own`.
     pub(crate) fn workers(self, own: u32) -> u32 {
         own * self.of
     }
 }
 
-/// The number that one of several, `index` of `of`, has of a number that is dealt out in turn.
+/// The part of `number` that participant `index` of `of` gets when it is dealt out in turn.
 pub(crate) fn dealt(number: u64, index: u64, of: u64) -> u64 {
     number / of + u64::from(index < number % of)
 }

@@ -80,7 +80,7 @@ pub struct Target {
     pub address: SocketAddr,
     /// The addresses of the server.
     pub(crate) addresses: Addresses,
-    /// The host name to look up again during the load, if it is.
+    /// The host name to look up again during the load, if any.
     pub(crate) name: Option<HostPort>,
     /// The protocol.
     pub protocol: Protocol,

@@ -1,4 +1,4 @@
-//! Numbers of a result that are read from histograms of response and service time, of one trial or of several merged ones.
+//! Computes the numbers of a result from histograms of response and service times, for one trial or several merged ones.
 
 use hdrhistogram::Histogram;
 use hoptax_result::{
@@ -13,7 +13,7 @@ use crate::distribution::{quantile_with, with};
 pub(crate) struct Times {
     /// Response times of answered requests.
     pub(crate) response: Histogram<u64>,
-    /// Their response times without the delays of the generator; as long as `response` without this record.
+    /// Their response times without the delays of the generator; None if these are not recorded.
     pub(crate) without_generator: Option<Histogram<u64>>,
     /// Their service times.
     pub(crate) service: Histogram<u64>,
@@ -23,7 +23,7 @@ pub(crate) struct Times {
     pub(crate) pending_service: Option<Histogram<u64>>,
     /// Response times in equal parts of the record, in their order; empty if they are not known.
     pub(crate) batches: Vec<Histogram<u32>>,
-    /// Requests without a response time that may be of any length, because more failed than the load tolerates.
+    /// Requests without a response time that may have taken any time, because more failed than the load tolerates.
     pub(crate) failed: u64,
 }
 
@@ -72,7 +72,7 @@ impl Times {
         Some(Range { low: us(low), high: us(high) })
     }
 
-    /// Bounds of the distributions, of which these are the summaries.
+    /// Bounds of the distributions with these summaries.
     pub(crate) fn bounds(
         &self,
         response: &Latency,
@@ -85,7 +85,7 @@ impl Times {
         }
     }
 
-    /// Bounds of response time, of which these are the summaries.
+    /// Bounds of response time, with these summaries.
     pub(crate) fn bounds_of_response(
         &self,
         response: &Latency,
@@ -125,8 +125,9 @@ impl Times {
         self.bounds_of(p, &self.service, &self.service, self.pending_service.as_ref())
     }
 
-    /// Bounds of a quantile of all requests, from times that are at most and at least those of the answered ones. A pending response takes at
-    /// least the time that it has taken, and a failed request any time. None without the dependence of the times, and without an end.
+    /// Bounds of a quantile of all requests. `low` and `high` hold times that are at most and at least those of the answered requests. A
+    /// pending response takes at least the time so far, and a failed request may take any time. None if the dependence of the times is not
+    /// known, and if there is neither bound.
     fn bounds_of(
         &self,
         p: f64,
@@ -191,7 +192,7 @@ impl Times {
     }
 }
 
-/// Failed requests, if they are more than the load tolerates. Otherwise its times are those of the others.
+/// The number of failed requests, if the load does not tolerate it. Otherwise 0: its times are then those of the other requests.
 pub(crate) fn unexpectedly_failed(book: &Book, max_error_share: f64) -> u64 {
     if book.error_share() > max_error_share { book.failed } else { 0 }
 }

@@ -76,8 +76,8 @@ pub enum MessageTimes {
     Received,
     /// A conversation of this many messages, each sent after the response to the one before: the time of a round trip.
     RoundTrips(u32),
-    /// Requests of this many messages, which nothing answers one by one: the service time of a call divided by their number, one
-    /// value for each answered call.
+    /// Requests of this many messages, which are not answered one by one: the service time of a call divided by their number, one value for
+    /// each answered call.
     Sent(u32),
 }
 

@@ -84,7 +84,7 @@ pub enum TrialError {
 /// empty: the checks fill them.
 ///
 /// # Errors
-/// When a connection cannot be opened or a thread cannot be started, a system call fails, or no process to account for runs.
+/// When a connection cannot be opened, a thread cannot be started, a system call fails, or there is no process to account for.
 pub fn run(
     spec: &TrialSpec,
     environment: Environment,
@@ -94,7 +94,7 @@ pub fn run(
     run_with_cpu_times(spec, environment, stop, on_live).map(|(result, _)| result)
 }
 
-/// The same, with the CPU time of each process that the trial accounts for.
+/// Like [`run`], but also returns the CPU time of each process that the trial accounts for.
 ///
 /// # Errors
 /// As for [`run`].
@@ -126,7 +126,7 @@ pub fn run_with_cpu_times(
     let (pressure, pressure_from_ns) = (Pressure::read(), now_ns());
 
     let (outcomes, ticks, over_record) = thread::scope(|scope| {
-        // Before the workers, which do not stop once they run.
+        // Started before the workers, which do not stop once they run.
         let over_record = account
             .as_ref()
             .map(|account| {
@@ -220,8 +220,9 @@ fn workers(spec: &TrialSpec) -> usize {
     spec.workers.clamp(1, max_workers)
 }
 
-/// The number of requests of each worker, and the requests that none has ([`crate::unclaimed`]). In an open loop, each has its own. In a
-/// closed one, a worker is expected to send as its share of the connections, and takes what it sends.
+/// The number of requests of each worker, and the requests that no worker has claimed yet ([`crate::unclaimed`]). In an open loop, each
+/// worker has its own. In a closed loop, a worker is expected to send in proportion to its connections, and claims requests as it sends
+/// them.
 fn requests_of_workers(spec: &TrialSpec, ready: &[Ready]) -> (Vec<Option<u64>>, Option<UnclaimedRequests>) {
     let workers = ready.len() as u64;
     let Some(requests) = spec.requests else { return (vec![None; ready.len()], None) };
@@ -240,11 +241,11 @@ fn requests_of_workers(spec: &TrialSpec, ready: &[Ready]) -> (Vec<Option<u64>>, 
     (expected.into_iter().map(Some).collect(), Some(unclaimed))
 }
 
-/// The state that the recordings of a worker keep beside counts and times.
+/// Parameters of a worker's recordings.
 struct Kept {
     connections: usize,
     seed: u64,
-    /// The names of requests that are recorded each; None unless the load has several.
+    /// Names of requests, each recorded separately; None unless the load has several.
     names: Option<Arc<RequestNames>>,
 }
 
@@ -253,8 +254,8 @@ impl Kept {
         Self { connections, seed: spec.seed ^ worker, names: spec.traffic.names.clone() }
     }
 
-    /// The recordings before a run: that of the first part, with a course if it is the only one, and those of the others. The requests by
-    /// name are those of all parts.
+    /// The recordings before a run: that of the first part, and those of the others. The first has a course if it is the only part, and the
+    /// requests by name of all parts.
     fn recordings(self, run: &Run) -> (Recording, Vec<Recording>) {
         let mut first = Recording::default().with_bounds();
         let batches = Division::new(run.record_from_ns, run.end_ns, BATCHES);

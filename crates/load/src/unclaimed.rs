@@ -1,15 +1,15 @@
-//! The requests of a closed loop that no worker has claimed. Workers differ in speed, if only because one has a connection more. If each
-//! had a fixed number of requests, the faster ones would end first, and the rest of the record would be one of fewer connections.
+//! The requests of a closed loop that no worker has claimed yet. Workers differ in speed, if only because one has one connection more. If
+//! each had a fixed number of requests, the faster ones would end first, and the rest of the record would be one of fewer connections.
 //!
-//! The requests of an open loop are dealt out beforehand. Its times are planned, so no worker is faster than another, and each has those
-//! requests of the one schedule whose number, modulo that of the workers, is its own ([`crate::share`]). If they took from one pot, a worker
-//! that is late would leave its last requests to one that is on time, whose later ones would be sent in their place: the load would not be the
-//! first requests of its schedule any more, and would omit those that a slow server delays.
+//! The requests of an open loop are dealt out beforehand ([`crate::share`]). Its times are planned, so no worker is faster than another:
+//! each sends the requests whose number in the schedule, modulo the number of workers, is its own. If workers took requests from a common
+//! pool, a late worker would leave its last requests to a punctual one, which would send later requests of its own instead. The load would
+//! no longer be the first requests of its schedule, and would omit those that a slow server delays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A worker takes one in so many of the requests that would be its own: at the end it has few that others could send.
+/// Inverse of the share of its remaining requests that a worker claims at once. At the end it holds few requests that others could send.
 const PARTS: u64 = 8;
 
 /// The requests, shared by the workers of a trial.
@@ -20,12 +20,13 @@ pub struct UnclaimedRequests {
 }
 
 impl UnclaimedRequests {
-    /// So many requests for the workers of a trial.
+    /// The `requests` of a trial with this number of workers.
     pub(crate) fn new(requests: u64, workers: u64) -> Self {
         Self { left: Arc::new(AtomicU64::new(requests)), workers: workers.max(1) }
     }
 
-    /// The requests that a worker has at first, of so many that it is expected to send. It has one at least, since it ends with its last.
+    /// The requests that a worker has at first, if it is expected to send `expected`. At least one of them, since a worker ends with its
+    /// last request.
     pub(crate) fn first_of(expected: u64) -> u64 {
         (expected / PARTS).max(expected.min(1))
     }

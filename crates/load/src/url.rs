@@ -72,9 +72,9 @@ fn split(url: &str) -> Result<(&str, Option<&str>, &str), String> {
     })
 }
 
-/// True if what stands where host and port should be is a user name with the first part of a password, which a character ends that must be
-/// encoded in it: an `@` follows, and the port is not a number, or the host is one bare word and the `@` within the path. An `@` directly
-/// after a slash begins a part of a path, such as the scope of a package.
+/// True if the place of host and port holds a user name and the start of a password that contains an unencoded `/`, `?` or `#`. This is
+/// assumed if an `@` follows, and the port is not a number, or the host is one bare word and the `@` is in the path. An `@` directly after
+/// a slash begins a segment of a path, such as the scope of a package.
 fn is_user(authority: &str, after: &str) -> bool {
     // An IPv6 address has colons of its own.
     let after_address = authority.rsplit_once(']').map_or(authority, |(_, rest)| rest);
@@ -87,8 +87,8 @@ fn is_user(authority: &str, after: &str) -> bool {
     after.contains('@') && (is_no_port || (is_word && is_in_path))
 }
 
-/// The rest of a URL from its host on without the zone of an IPv6 address, and that zone. In a URL, the percent sign before it may be
-/// encoded, and so may characters of it.
+/// Separates the zone of an IPv6 address from the part of a URL that begins with the host. In a URL, the percent sign before the zone may
+/// be encoded, and so may characters of the zone.
 fn without_zone(after: &str) -> Result<(String, Option<String>), String> {
     let address = after.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let Some((address, rest)) = address else { return Ok((after.to_owned(), None)) };
@@ -148,7 +148,7 @@ pub fn join_url(url: &str, path: &str) -> String {
     format!("{}{path}", url.get(..host_end(url)).unwrap_or(url))
 }
 
-/// Divides a URL into scheme and host, and the path with its query, which has a slash at least. A fragment is never sent, and left out.
+/// Splits a URL into scheme and host, and path with query, which is at least a slash. The fragment is left out, because it is never sent.
 pub(crate) fn origin_and_path(url: &str) -> (&str, Cow<'_, str>) {
     let (origin, rest) = url.split_at_checked(host_end(url)).unwrap_or((url, ""));
     let path = rest.split_once('#').map_or(rest, |(path, _)| path);

@@ -74,7 +74,7 @@ pub struct Worker {
     requests: Vec<Option<InFlight>>,
     /// Requests that are corked on the connection whose responses are being handled.
     corked: Vec<SlotId>,
-    /// Event that each request waited for which ended without a byte of it written.
+    /// The event that a request waited for, by slot, if it ended before its first byte was written.
     unwritten: BTreeMap<SlotId, &'static str>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
@@ -91,7 +91,7 @@ pub struct Worker {
     lead: Lead,
     buffer: Vec<u8>,
     scratch: Scratch,
-    /// The lowest limit on concurrent requests that a server has set, if there are more streams.
+    /// The lowest limit on concurrent requests that a server has set, if it is below the number of streams.
     lowest_limit: Option<u32>,
     /// Reason why the kernel takes no timestamps, although they were requested.
     no_stamps: Option<Errno>,
@@ -244,7 +244,7 @@ impl Worker {
         Ok(used - used_before.unwrap_or(used))
     }
 
-    /// The latest time to wait until for events.
+    /// The latest time until which to wait for events.
     fn wait_until_ns(&self, current: &Current, now: u64) -> u64 {
         let mut until_ns = now + MAX_WAIT_NS;
         if self.connections.in_flight() > 0 {

@@ -8,7 +8,6 @@ use hoptax_cluster::Namespace;
 use hoptax_cluster::job::Pull;
 use hoptax_cluster::prometheus::Address;
 use hoptax_cluster::rights::GroupResource;
-use hoptax_result::CpuTimeSource;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -50,13 +49,6 @@ pub struct Asked {
     pub cpu_time: CpuTime,
     /// The Prometheus that may be it; none without one.
     pub prometheus: Option<Address>,
-}
-
-impl Asked {
-    /// The source whose readings are the farthest apart of those that it may be.
-    pub fn slowest_source(&self) -> CpuTimeSource {
-        if self.prometheus.is_some() { CpuTimeSource::Prometheus } else { CpuTimeSource::Kubelet }
-    }
 }
 
 /// The plan.
@@ -218,12 +210,12 @@ pub(crate) mod tests {
         let with = |cpu_time: CpuTime, prometheus: Option<&str>| {
             let asked = plan(&[]).unwrap().asked;
             let prometheus = prometheus.map(|text| text.parse::<Address>().unwrap());
-            Plan::new(Asked { cpu_time, prometheus, ..asked }).map(|plan| plan.asked.slowest_source())
+            Plan::new(Asked { cpu_time, prometheus, ..asked }).map(|plan| plan.asked.prometheus.is_some())
         };
         let address = Some("monitoring/prometheus:9090");
-        assert_eq!(with(CpuTime::Auto, None), Ok(CpuTimeSource::Kubelet));
+        assert_eq!(with(CpuTime::Auto, None), Ok(false));
         for cpu_time in [CpuTime::Auto, CpuTime::Prometheus] {
-            assert_eq!(with(cpu_time, address), Ok(CpuTimeSource::Prometheus));
+            assert_eq!(with(cpu_time, address), Ok(true));
         }
         let without = with(CpuTime::Prometheus, None).unwrap_err();
         assert!(without.contains("`--prometheus NAMESPACE/SERVICE:PORT`"), "{without}");

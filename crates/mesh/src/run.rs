@@ -23,7 +23,9 @@ use humantime::format_rfc3339_seconds;
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
-use crate::source::{CpuTime, SETTLING, longest_slice, longest_wait, quiet_s, slice_s, usual_slice_s};
+use crate::source::{
+    CpuTime, LONGEST_SLICE, SETTLING, gap_of_readings_s, longest_wait, quiet_s, slice_s, usual_slice_s,
+};
 use crate::template::Shared;
 use crate::used::{Poll, Span, have_times_of_scrapes, longest_gap_s};
 use kubelets::Kubelets;
@@ -79,6 +81,10 @@ pub fn measure(
     let began = Instant::now();
     let cluster = Cluster::open(context).map_err(of_cluster)?.making(plan.made());
     let context = Context { cluster: &cluster, interrupt, say };
+    if let Some(address) = &plan.asked.prometheus {
+        // Before anything is made for it.
+        Prometheus::new(address, plan).check(&cluster).map_err(of_cluster)?;
+    }
     let kubernetes = version(&cluster).map_err(of_cluster)?;
     let lab = Lab::make(plan, &cluster).map_err(of_cluster)?;
     context.note(&format!(
@@ -197,38 +203,35 @@ fn poller(
             Err(unread) => against.push(format!("control groups cannot be read: {}", unread.in_short())),
         }
     }
-    let mut kubelets = Poller::Kubelets(Kubelets::new(plan, nodes.to_owned()));
-    let prometheus = plan.asked.prometheus.as_ref().filter(|_| wanted.has_prometheus());
-    let mut poller = match prometheus {
-        Some(address) if wanted == CpuTime::Prometheus || refuse(&mut kubelets, &mut against, context) => {
-            Poller::Prometheus(Prometheus::new(address, plan))
-        }
-        _ => kubelets,
-    };
+    let (poller, why) = coarse_poller(plan, wanted, nodes, context);
+    against.extend(why);
     source.from = poller.source();
     if !against.is_empty() {
         let why = against.join("; ");
         context.note(&format!("CPU times are those of the {}, because {why}", source.from.as_str()));
         source.why = Some(why);
     }
-    if let Poller::Prometheus(prometheus) = &mut poller
-        && number == 0
-    {
-        prometheus.check(context.cluster).map_err(of_cluster)?;
-    }
     Ok(poller)
 }
 
-/// True if the kubelets give no readings, with the reason. Where there is no other source, those who wait for readings say it.
-fn refuse(kubelets: &mut Poller, against: &mut Vec<String>, context: Context<'_>) -> bool {
-    match kubelets.answered(context.cluster) {
-        Ok(_) => false,
-        Err(refused) => {
-            let why = Unread::Refused(refused).in_short();
-            against.push(format!("the metrics of the kubelets cannot be read: {why}"));
-            true
-        }
+/// The kubelets or a Prometheus, and why not the kubelets. Where there is no other source, those who wait for readings say it.
+fn coarse_poller(
+    plan: &Plan,
+    wanted: CpuTime,
+    nodes: &[String],
+    context: Context<'_>,
+) -> (Poller, Option<String>) {
+    let mut kubelets = Poller::Kubelets(Kubelets::new(plan, nodes.to_owned()));
+    let Some(address) = plan.asked.prometheus.as_ref().filter(|_| wanted.has_prometheus()) else {
+        return (kubelets, None);
+    };
+    let mut why = None;
+    if wanted == CpuTime::Auto {
+        let Err(refused) = kubelets.answered(context.cluster) else { return (kubelets, None) };
+        let refused = Unread::Refused(refused).in_short();
+        why = Some(format!("the metrics of the kubelets cannot be read: {refused}"));
     }
+    (Poller::Prometheus(Prometheus::new(address, plan)), why)
 }
 
 /// The containers that are shared, once each node has them: without that of one, the sum would lack it.
@@ -280,15 +283,16 @@ fn first_readings(
     let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers);
     let longest_s = longest_wait(source).as_secs_f64();
     let mut polls = poller.poll_until(context, longest_s, |polls| gap_s(polls).is_some())?;
-    if gap_s(&polls).is_none() {
+    let has_times_of_scrapes = source == CpuTimeSource::Prometheus && have_times_of_scrapes(&polls);
+    let gap_s = |polls: &[Poll]| Some(gap_of_readings_s(gap_s(polls)?, has_times_of_scrapes));
+    let Some(first_s) = gap_s(&polls) else {
         return Err(no_readings(source, &containers));
-    }
-    let more_s = quiet_s(gap_s(&polls).unwrap_or_default());
-    polls.extend(poller.poll_until(context, more_s, |_| false)?);
-    let gap_s = gap_s(&polls).unwrap_or_default();
+    };
+    polls.extend(poller.poll_until(context, quiet_s(first_s), |_| false)?);
+    let gap_s = gap_s(&polls).unwrap_or(first_s);
     let needed_s = slice_s(source, gap_s);
     let usual_s = usual_slice_s(source, gap_s);
-    if plan.asked.slice.is_none() && usual_s > longest_slice(source).as_secs_f64() {
+    if plan.asked.slice.is_none() && usual_s > LONGEST_SLICE.as_secs_f64() {
         return Err(Failure::bad_input(format!(
             "CPU times are read every {gap_s} s here, which needs slices longer than usual: ask for them with `--slice {usual_s}s`, or have CPU \
              times read more often",
@@ -304,7 +308,7 @@ fn first_readings(
         )));
     }
     (measured.source.gap_s, measured.source.slice_s) = (gap_s, slice_s);
-    measured.source.has_times_of_scrapes = have_times_of_scrapes(&polls);
+    measured.source.has_times_of_scrapes = has_times_of_scrapes;
     context.note(&format!(
         "CPU times are read every {gap_s} s or less: slices of {slice_s} s",
         gap_s = grouped(gap_s, 1),

@@ -43,19 +43,19 @@ impl CpuTime {
 /// Gaps between readings that a slice is as long as, at least: it has three readings if all are a gap apart, and if some are nearer, the first
 /// and the last one are still at least a gap apart.
 const GAPS_OF_SLICE: f64 = 3.0;
-/// The same from a Prometheus: the first reading that comes in a slice may have been taken before it ([`used`](crate::used::used)).
-const GAPS_OF_LATE_SLICE: f64 = GAPS_OF_SLICE + 1.0;
-/// The rest of the shortest slice between readings of kubelets, seconds: for the time between two questions at each end.
-const BESIDE_S: f64 = 6.0;
-/// The same between those of a Prometheus, which is asked less often.
-const BESIDE_LATE_S: f64 = 12.0;
+/// Gaps of the quiet time of a later round between readings of kubelets.
+const GAPS_OF_QUIET: f64 = 2.0;
+/// Gaps more from a Prometheus: the first reading that comes may have been taken before ([`used`](crate::used::used)).
+const GAPS_OF_LATE: f64 = 1.0;
+/// The rest of a time that has some gaps, in times between two questions: for one at each end, and the answers.
+const QUESTIONS_BESIDE: f64 = 3.0;
 /// The length of a slice that nobody asks for, and of the quiet time, between readings of control groups, at least, seconds: what proxies and
 /// control planes do every 10 to 30 s, such as probes, scrapes of metrics and the push of a configuration, would be in a shorter one by chance.
 const USUAL_S: f64 = 30.0;
 /// The time before a quiet time: new pods still start, and proxies hear of them.
 pub const SETTLING: Duration = Duration::from_secs(10);
-/// Gaps of the quiet time of a later round between readings of kubelets.
-const GAPS_OF_QUIET: f64 = 2.0;
+/// The longest slice that nobody asks for: the pods of the first round have a deadline before its length is known.
+pub const LONGEST_SLICE: Duration = Duration::from_mins(6);
 /// The longest time from a reading of a kubelet to the next one of the same container, seconds.
 const KUBELET_READS_WITHIN_S: f64 = 20.0;
 /// The share of a processor by which ticks of the kernel may make a CPU time from control groups wrong.
@@ -78,23 +78,26 @@ pub fn longest_wait(source: CpuTimeSource) -> Duration {
     }
 }
 
-/// The longest slice that nobody asks for. The pods of the first round have a deadline before its length is known.
-pub fn longest_slice(source: CpuTimeSource) -> Duration {
-    match source {
-        CpuTimeSource::Cgroup | CpuTimeSource::Kubelet => Duration::from_mins(4),
-        CpuTimeSource::Prometheus => Duration::from_mins(6),
-    }
+/// The gap between readings that slices are as long as: with times of scrapes, the longest one in which the kubelet reads, since two scrapes
+/// may have the same reading.
+pub fn gap_of_readings_s(gap_s: f64, has_times_of_scrapes: bool) -> f64 {
+    if has_times_of_scrapes { gap_s.max(KUBELET_READS_WITHIN_S) } else { gap_s }
+}
+
+/// The time in which so many gaps are seen between readings of kubelets, which a Prometheus may pass on, seconds.
+fn gaps_s(source: CpuTimeSource, gaps: f64, gap_s: f64) -> f64 {
+    let late = if source == CpuTimeSource::Prometheus { GAPS_OF_LATE } else { 0.0 };
+    (gaps + late) * gap_s + QUESTIONS_BESIDE * every(source).as_secs_f64()
 }
 
 /// The length of the shortest slice, by the longest time between two readings, seconds.
 pub fn slice_s(source: CpuTimeSource, gap_s: f64) -> f64 {
-    let (gaps, rest_s) = match source {
+    let slice_s = match source {
         // Each of two counters lacks at most a tick, so their difference is wrong by one at most.
-        CpuTimeSource::Cgroup => (GAPS_OF_SLICE, TICK_S / TICK_SHARE),
-        CpuTimeSource::Kubelet => (GAPS_OF_SLICE, BESIDE_S),
-        CpuTimeSource::Prometheus => (GAPS_OF_LATE_SLICE, BESIDE_LATE_S),
+        CpuTimeSource::Cgroup => GAPS_OF_SLICE * gap_s + TICK_S / TICK_SHARE,
+        CpuTimeSource::Kubelet | CpuTimeSource::Prometheus => gaps_s(source, GAPS_OF_SLICE, gap_s),
     };
-    (gaps * gap_s + rest_s).ceil()
+    slice_s.ceil()
 }
 
 /// The length of a slice that nobody asks for, seconds.
@@ -124,10 +127,9 @@ pub fn quiet_s(source: CpuTimeSource, gap_s: f64, round: u32, has_shared: bool) 
         // Later only for what others use too; a kubelet has read often enough in the first round.
         _ if round > 0 && !has_shared => 0.0,
         CpuTimeSource::Kubelet if round == 0 => 0.0,
-        CpuTimeSource::Kubelet => GAPS_OF_QUIET * gap_s + BESIDE_S,
-        // Of three readings, the first is of no use.
-        CpuTimeSource::Prometheus if round == 0 => gap_s + BESIDE_LATE_S,
-        CpuTimeSource::Prometheus => (GAPS_OF_QUIET + 1.0) * gap_s + BESIDE_LATE_S,
+        // For another one than the first that came.
+        CpuTimeSource::Prometheus if round == 0 => gaps_s(source, 0.0, gap_s),
+        CpuTimeSource::Kubelet | CpuTimeSource::Prometheus => gaps_s(source, GAPS_OF_QUIET, gap_s),
         CpuTimeSource::Cgroup => usual_slice_s(source, gap_s),
     }
 }
@@ -161,17 +163,25 @@ mod tests {
     #[test]
     fn slices_by_scrapes_have_one_more_of_them_and_one_a_minute_is_often_enough() {
         let prometheus = CpuTimeSource::Prometheus;
-        assert_eq!([10.0, 30.0, 60.0].map(|gap_s| slice_s(prometheus, gap_s) as u32), [52, 132, 252]);
+        assert_eq!([10.0, 30.0, 60.0].map(|gap_s| slice_s(prometheus, gap_s) as u32), [55, 135, 255]);
         for gap_s in [10.0, 30.0, 60.0] {
             let rest_s = slice_s(prometheus, gap_s) - 2.0 * every(prometheus).as_secs_f64();
             assert!(rest_s >= 4.0 * gap_s, "four come between two questions at each end: {rest_s} s");
             assert!(slice_s(prometheus, gap_s) > slice_s(CpuTimeSource::Kubelet, gap_s));
         }
         let minute_s = usual_slice_s(prometheus, 75.0);
-        assert!(minute_s <= longest_slice(prometheus).as_secs_f64(), "{minute_s} s");
-        assert!(usual_slice_s(prometheus, 90.0) > longest_slice(prometheus).as_secs_f64());
+        assert!(minute_s <= LONGEST_SLICE.as_secs_f64(), "{minute_s} s");
         assert!(longest_wait(prometheus).as_secs_f64() >= 4.0 * 60.0);
-        assert_eq!([0, 1].map(|round| quiet_s(prometheus, 30.0, round, true) as u32), [42, 102]);
+        assert_eq!([0, 1].map(|round| quiet_s(prometheus, 30.0, round, true) as u32), [45, 105]);
+    }
+
+    #[test]
+    fn slices_by_times_of_scrapes_are_as_long_as_those_between_the_rarest_readings_of_a_kubelet() {
+        let slice_s = |gap_s, by_scrapes| {
+            slice_s(CpuTimeSource::Prometheus, gap_of_readings_s(gap_s, by_scrapes)) as u32
+        };
+        assert_eq!([5.0, 20.0, 30.0].map(|gap_s| slice_s(gap_s, true)), [95, 95, 135]);
+        assert_eq!(slice_s(5.0, false), 35);
         assert!((scrape_share(80.0) - 0.25).abs() < 1e-12);
     }
 

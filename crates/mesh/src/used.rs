@@ -27,8 +27,6 @@ pub struct Poll {
     pub gone: BTreeSet<Container>,
     /// True if readings come some time after they were taken.
     pub is_late: bool,
-    /// True if the times of readings are those of scrapes, which come some time after them.
-    pub has_times_of_scrapes: bool,
 }
 
 /// The use of a processor by a container, or by several that are shared together, in some time.
@@ -104,11 +102,13 @@ pub fn longest_gap_s(polls: &[Poll], containers: &[Container]) -> Option<f64> {
     gaps?.into_iter().reduce(f64::max)
 }
 
-/// True if most answers have times of scrapes: in one of them, a node may have read containers at the same time by chance.
+/// True if the times of readings are those at which a Prometheus asked for them: then all containers of a node have the same ones, but a
+/// kubelet reads each container at another moment.
 pub fn have_times_of_scrapes(polls: &[Poll]) -> bool {
-    let with_readings: Vec<&Poll> = polls.iter().filter(|poll| !poll.readings.is_empty()).collect();
-    let by_scrapes = with_readings.iter().filter(|poll| poll.has_times_of_scrapes).count();
-    by_scrapes * 2 > with_readings.len()
+    let readings = polls.iter().flat_map(|poll| &poll.readings);
+    let readings: BTreeSet<(i64, &Container)> = readings.map(|(one, reading)| (reading.at_us, one)).collect();
+    let times: BTreeSet<i64> = readings.iter().map(|(at_us, _)| *at_us).collect();
+    !times.is_empty() && times.len() * 2 <= readings.len()
 }
 
 #[cfg(test)]
@@ -167,17 +167,24 @@ mod tests {
     }
 
     #[test]
-    fn most_answers_that_have_readings_tell_whose_times_they_have() {
-        let of = |by_scrapes: usize, without_readings: usize| {
-            let mut polls = polls(10);
-            for poll in polls.iter_mut().take(by_scrapes) {
-                poll.has_times_of_scrapes = true;
+    fn containers_that_always_have_the_time_of_another_one_have_that_of_a_scrape() {
+        // Another container, which is read so much later by every second reading, or by all.
+        let of = |every: usize, later_us: i64| {
+            let mut polls = polls(60);
+            for (second, poll) in polls.iter_mut().enumerate() {
+                let mut reading = poll.readings[&container()].clone();
+                if (second / 10).is_multiple_of(every) {
+                    reading.at_us += later_us;
+                }
+                poll.readings.insert(Container::default(), reading);
             }
-            polls.extend(vec![Poll::default(); without_readings]);
             have_times_of_scrapes(&polls)
         };
-        assert!(of(6, 0) && of(6, 20));
-        assert!(!of(5, 0) && !of(1, 0) && !of(0, 0) && !have_times_of_scrapes(&[]));
+        assert!(of(1, 0));
+        assert!(!of(1, 1_000));
+        assert!(!of(2, 1_000), "some are read at the same time by chance");
+        assert!(!have_times_of_scrapes(&polls(60)), "a container alone may have any times");
+        assert!(!have_times_of_scrapes(&[]));
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Call {
         self.delayed.take()
     }
 
-    /// Returns the next step; None if it waits for more of the request or for a delay, which it starts as that of `stream`.
+    /// Returns the next step; None if the call waits for more of the request, or for a delay, which this starts on `stream`.
     pub(crate) fn next(&mut self, stream: u64, context: &mut Context) -> Option<Step> {
         if self.is_delayed() {
             return None;

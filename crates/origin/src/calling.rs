@@ -41,7 +41,7 @@ const READ_BYTES: usize = 16 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calls {
-    /// Steps that follow each other. The calls of a step are made at the same time, and the origin waits for all of them.
+    /// Steps, one after the other. The calls of a step are made concurrently, and the origin waits for all of them.
     pub steps: Vec<Vec<Call>>,
 }
 
@@ -51,7 +51,7 @@ pub struct Calls {
 pub struct Call {
     /// The address of the server.
     pub address: SocketAddr,
-    /// Calls for each request on average, which follow each other. A fraction is spread evenly over the requests of a connection.
+    /// Mean number of calls for each request, one after the other. A fraction is spread evenly over the requests of a connection.
     pub factor: f64,
     /// The method.
     pub method: String,
@@ -124,7 +124,7 @@ impl CallingOrigin {
         self.address
     }
 
-    /// Serves until `stop` is set. The threads of open connections go on until these are closed, or the process ends.
+    /// Serves until `stop` is set. The threads of open connections continue until these are closed, or the process ends.
     ///
     /// # Errors
     /// If a system call fails.
@@ -153,7 +153,7 @@ impl CallingOrigin {
                             | io::ErrorKind::Interrupted
                             | io::ErrorKind::ConnectionAborted
                     ) => {}
-                // Others may close theirs.
+                // Other connections may be closed meanwhile.
                 Err(error) if is_shortage(&error) => thread::sleep(ACCEPT_PAUSE),
                 Err(error) => return Err(error.into()),
             }
@@ -248,7 +248,7 @@ fn respond(
     }
     let persistence = if drawn.close { Persistence::Close } else { persistence };
     if let Err(error) = call_all() {
-        // As a gateway responds whose server fails.
+        // Respond like a gateway whose upstream fails.
         write_text(output, 502, &error.to_string(), persistence, request.is_head);
         return persistence == Persistence::Close;
     }

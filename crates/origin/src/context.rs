@@ -72,7 +72,7 @@ impl Context {
         Self::new(&SharedSettings::default(), 1, true)
     }
 
-    /// Time to wait for events: until the next expiry, and none while the worker polls.
+    /// Time to wait for events: until the next expiry, or zero while the worker polls.
     pub(crate) fn wait(&mut self, next: Option<Instant>) -> Duration {
         self.polling_until = self.polling_until.filter(|until| Instant::now() < *until);
         if self.is_polling() {

@@ -47,7 +47,7 @@ use worker::Worker;
 
 /// Length of the accept queue.
 const BACKLOG: i32 = 4096;
-/// Number of ports from the kernel for TCP that are tried until one is free on UDP as well.
+/// Number of TCP ports from the kernel that are tried until one is free on UDP as well.
 const PORT_ATTEMPTS: u32 = 16;
 
 /// The configuration of an origin.
@@ -277,7 +277,7 @@ fn listen_all(options: &OriginOptions) -> Result<(Vec<TcpListener>, Option<Http3
     loop {
         attempts -= 1;
         let (listeners, address) = listen_tcp(options)?;
-        // The request size of plain TCP leaves no other protocol.
+        // With a request size for plain TCP, no other protocol is served.
         let tls = options.tls.as_ref().filter(|tls| tls.http3 && options.tcp_request_bytes.is_none());
         let Some(tls) = tls else { return Ok((listeners, None, address)) };
         match Http3::bind(address, &tls.config) {

@@ -1,4 +1,4 @@
-//! From a request of HTTP/2 or HTTP/3 to its response: the common part of both protocols.
+//! Computes the response to a request of HTTP/2 or HTTP/3: the common part of both protocols.
 
 use hoptax_wire::http2::{Body, Head};
 

@@ -1,9 +1,9 @@
 //! The gRPC services that proxies call: rate limits, external authorization, external processing, collectors of access logs
 //! and traces, and discovery of routes and secrets. With them, an origin is the companion of functions that need a service.
 //!
-//! Each service allows every request, except for rate limits and [tasks], and, except for discovery, returns the shortest valid response. The cost of
-//! a function is then the work of the proxy and the round trip; the CPU time of the companion is accounted separately. Messages
-//! are encoded by hand, with the names of their fields in comments.
+//! Rate limits and [tasks] may refuse requests; all other services allow every request. Except for discovery, each service returns the
+//! shortest valid response, so the cost of a function is the work of the proxy and the round trip. The CPU time of the companion is
+//! accounted separately. Messages are encoded by hand, with the names of their fields in comments.
 
 mod rate_limit;
 mod route_discovery;

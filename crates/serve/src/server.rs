@@ -58,7 +58,7 @@ pub struct Options {
     pub loads_at_once: u32,
     /// The store that the history is in.
     pub store: PathBuf,
-    /// Tells what happens to the store.
+    /// Called with updates about the store.
     pub on_update: OnUpdate,
 }
 

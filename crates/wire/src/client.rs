@@ -150,8 +150,8 @@ impl Client {
         }
     }
 
-    /// True if the server has confirmed the protocol, as far as it does so before the first request. The limit on concurrent requests is
-    /// only known from its settings.
+    /// True if the server has confirmed the protocol. HTTP/1.1 and TCP have no confirmation before the first request. The limit on
+    /// concurrent requests is only known from the server's settings.
     pub fn is_confirmed(&self) -> bool {
         match self {
             Self::Http2(client) => client.settings_received(),
@@ -208,7 +208,7 @@ impl Client {
             Self::Http1 { reader, has_begun } => {
                 let progress = reader.feed(bytes);
                 let is_complete = matches!(progress, Ok(Progress::Complete(_)));
-                // In a read that completes the response it matters only if it was reported before, for an interim response.
+                // If the read completes the response, its first byte is reported only if one was reported before, for an interim response.
                 if reader.begins() && (!is_complete || *has_begun) {
                     events.push(Event::FirstByte { stream: 0 });
                     *has_begun = true;

@@ -9,7 +9,7 @@ pub(crate) struct Field {
     pub(crate) whole: Option<usize>,
     /// The index of its name there; 0 for none.
     pub(crate) named: usize,
-    /// The range of the rest of it in the bytes of the request.
+    /// The range in the bytes of the request of the part that is not in the table.
     pub(crate) rest: Range<usize>,
     /// Its number among the distinct fields of all requests of a load; None for a field that differs in each
     /// request.

@@ -22,13 +22,13 @@ pub(crate) struct Fields {
     pub(crate) matched: u64,
     /// Violation of the first field that is invalid; None if all are valid.
     pub(crate) malformed: Option<Malformed>,
-    /// True if `:status` has come; the next one, if any other field has.
+    /// True if `:status` has arrived; the next one, if any other field has.
     has_status: bool,
     has_others: bool,
 }
 
 impl Fields {
-    /// Takes over a field.
+    /// Reads a field.
     pub(crate) fn take(&mut self, name: &[u8], value: &[u8], expected: &[ExpectedHeader]) {
         let found = match name {
             b":status" => {
@@ -60,9 +60,9 @@ impl Fields {
     /// The length of the body of a response with these fields.
     ///
     /// # Errors
-    /// When they do not state one length.
+    /// When the length is invalid, or several differ.
     pub(crate) fn body_length(&self, is_head: bool) -> Result<Option<u64>, Malformed> {
-        // The length of a response that has no body is not that of a body, as in HTTP/1.1.
+        // As in HTTP/1.1, the stated length of a response without a body does not count.
         let has_body = !is_head && !matches!(self.status, 204 | 304);
         match self.length {
             Some(Err(_)) if !has_body => Ok(None),
@@ -71,7 +71,7 @@ impl Fields {
     }
 }
 
-/// Returns the rule that a field violates which is no pseudo-header (RFC 9113, section 8.2.1).
+/// Returns the rule that a field other than a pseudo-header violates (RFC 9113, section 8.2.1).
 fn violation(name: &[u8], value: &[u8]) -> Option<Malformed> {
     if name.is_empty() || name.iter().any(|byte| !matches!(byte, b'!'..=b'@' | b'['..=b'~') || *byte == b':')
     {

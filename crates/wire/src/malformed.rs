@@ -1,4 +1,4 @@
-//! Violations of responses, and their truncation: of HTTP/1.1, and of the fields of all versions of HTTP.
+//! Violations in responses of HTTP/1.1 and in the fields of all versions of HTTP, and truncated responses.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ pub enum Malformed {
     /// The first bytes are a TLS record.
     #[error("TLS instead of HTTP/1.1 without TLS: the URL may have to begin with https://")]
     Tls,
-    /// The first bytes are those of an HTTP/2 frame, or as binary.
+    /// The first bytes are those of an HTTP/2 frame, or other binary data.
     #[error("HTTP/2 instead of HTTP/1.1: it may have to be chosen with --protocol http2")]
     Http2,
     /// The version is neither HTTP/1.0 nor HTTP/1.1.
@@ -41,7 +41,7 @@ pub enum Malformed {
     /// A field of HTTP/2 or HTTP/3 that concerns the connection alone (RFC 9113, section 8.2.2).
     #[error("a header that only a connection of HTTP/1.1 has, such as Connection or Transfer-Encoding")]
     OfConnection,
-    /// A pseudo-header of HTTP/2 or HTTP/3 that is no `:status`, a second one, or one behind other fields (RFC 9113, section 8.3).
+    /// A pseudo-header of HTTP/2 or HTTP/3 that is not `:status`, is repeated, or follows other fields (RFC 9113, section 8.3).
     #[error("a pseudo-header that is not one :status before all headers")]
     Pseudo,
     /// The head is larger than [`crate::http1::MAX_HEAD_BYTES`].
@@ -62,8 +62,8 @@ pub enum Malformed {
     /// `Content-Length` beside a `Transfer-Encoding` that is `identity`, which RFC 7230 removed.
     #[error("Transfer-Encoding: identity beside a Content-Length")]
     Identity,
-    /// `Content-Length` beside a `Transfer-Encoding` that does not end with `chunked`: the response ends with the connection, and at
-    /// its length.
+    /// `Content-Length` beside a `Transfer-Encoding` that does not end with `chunked`: the response would end both with the connection and
+    /// at its length.
     #[error("a Transfer-Encoding that does not end with chunked beside a Content-Length")]
     NotChunked,
     /// The size of a chunk is not a hexadecimal number.
@@ -81,13 +81,13 @@ pub enum Malformed {
     /// A size line of a chunk, or the trailers, are longer than 16 KiB.
     #[error("a chunk-size line, or trailers, longer than 16 KiB")]
     ChunkLineTooLong,
-    /// The server switched to another protocol, unasked (RFC 9110, section 7.8).
+    /// The server switched to another protocol, unsolicited (RFC 9110, section 7.8).
     #[error("101 Switching Protocols, which the request did not ask for")]
     Switched,
     /// Another response followed a complete one.
     #[error("a second response that nobody asked for")]
     SecondResponse,
-    /// A response that has no body, as that to a `HEAD`, is followed by one.
+    /// A response without a body, such as one to `HEAD`, is followed by one.
     #[error("a body after a response that has none")]
     BodyOfNone,
     /// Other bytes followed a complete response.
@@ -104,7 +104,7 @@ pub enum Truncated {
     /// In its head.
     #[error("closed within the head of the response")]
     Head,
-    /// Before the body had its length.
+    /// Before the body reached its length.
     #[error("closed before the end of the Content-Length")]
     Length,
     /// Before the last chunk.

@@ -48,8 +48,8 @@ impl ExpectedHeader {
 /// streams has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first byte of a response has arrived. Left out if the same read completes the response. It is reported again if the
-    /// first time turns out to have been that of an interim response of HTTP/1.1, part of whose head arrived alone.
+    /// The first byte of a response has arrived. Left out if the same read completes the response. It is reported again if the first report
+    /// belongs to an interim response of HTTP/1.1 whose head arrived in pieces.
     FirstByte {
         /// Its stream.
         stream: u32,

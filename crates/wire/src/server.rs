@@ -2,7 +2,7 @@
 
 /// Maximum size of a buffered body.
 pub(crate) const MAX_BODY_BYTES: usize = 16 << 20;
-/// While more of a response than this is unsent, its request gets no further flow control.
+/// While more bytes of a response than this are unsent, its request gets no further flow-control credit.
 pub(crate) const MAX_UNSENT_BYTES: u64 = 256 * 1024;
 
 /// The head of a request.
@@ -64,14 +64,15 @@ pub enum ServerEvent<Id = u32> {
         /// Its head.
         head: Head,
     },
-    /// A part of its body. It counts against flow control until the server is told that it was processed (`release`).
+    /// A part of the body of a streaming request. It counts against flow control until the server is told that it was processed
+    /// (`release`).
     Data {
         /// Its stream.
         stream: Id,
         /// The part.
         data: Vec<u8>,
     },
-    /// Its end.
+    /// The end of the body of a streaming request.
     Ended {
         /// Its stream.
         stream: Id,

@@ -1,4 +1,4 @@
-//! The decisions of an agent when its controller says something, when its load does, and when neither does, without I/O.
+//! Decides, without I/O, how an agent reacts to messages of its controller, to events of its load, and to silence.
 
 use hoptax_load::trial::SETTLE_NS;
 use hoptax_result::{Program, grouped};
@@ -7,41 +7,41 @@ use hoptax_session::token::Token;
 use crate::message::{FromAgent, FromController, ShownToken, VERSION};
 use crate::planned::PlannedShare;
 
-/// The time without a word of the controller after which it is gone, nanoseconds. It speaks every second.
+/// Time without a message after which the controller counts as gone, nanoseconds. It sends one every second.
 pub(crate) const SILENCE_NS: u64 = 10_000_000_000;
-/// The time between two ticks above which this machine itself stood still, nanoseconds: nobody could be heard in it. Ticks come every second.
+/// Time between two ticks above which this machine itself was stalled and could receive nothing, nanoseconds. Ticks come every second.
 const STALL_NS: u64 = 2_000_000_000;
-/// The longest notice of a start, nanoseconds. A controller gives less than a second, and more over a slow way.
+/// Maximum notice of a start, nanoseconds. A controller gives less than a second, and more over a slow network.
 const LONGEST_NOTICE_NS: u64 = 60_000_000_000;
 
-/// Something that happens.
+/// An input of the conversation.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The controller says something.
+    /// A message of the controller.
     Frame {
         /// The message.
         message: FromController,
-        /// When it came, nanoseconds.
+        /// Time of its arrival, nanoseconds.
         at_ns: u64,
     },
-    /// The load says something.
+    /// A message of the load.
     Load(FromAgent),
     /// A second has passed.
     Tick,
-    /// The connection is lost, for this reason.
+    /// The connection was lost, for this reason.
     Lost(String),
-    /// The agent's time is over.
+    /// The agent's deadline has passed.
     Deadline,
 }
 
-/// Something to do.
+/// An action to perform.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Say something.
+    /// Send a message.
     Send(FromAgent),
     /// Prepare a share of a load.
     Begin(Box<PlannedShare>),
-    /// Start it at this time of the agent's clock, nanoseconds.
+    /// Start it at this time on the agent's clock, nanoseconds.
     Start(u64),
     /// Stop it.
     Stop,
@@ -54,25 +54,25 @@ pub(crate) enum Output {
 pub enum End {
     /// The controller said goodbye.
     Served,
-    /// The controller is gone, for this reason. Whatever it wanted ends with it.
+    /// The controller is gone, for this reason. Its load ends with it.
     Gone(String),
-    /// Somebody connected who was no controller.
+    /// The client was not a controller.
     HandshakeFailed,
-    /// The agent's time was over.
+    /// The agent's deadline passed.
     Deadline,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nobody has greeted yet.
+    /// No greeting has arrived yet.
     Greeting,
-    /// There was no plan yet.
+    /// No plan has arrived yet.
     Idle,
     /// The load opens its connections.
     Preparing,
-    /// They are open.
+    /// The connections are open.
     Ready,
-    /// The load has a start.
+    /// The start of the load is agreed.
     Sending,
     /// The load has ended.
     Ended,
@@ -81,7 +81,7 @@ enum State {
 /// The conversation with one controller.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// The token that the controller has to show; none if everybody who reaches the agent may use it.
+    /// The token that the controller must show; None if anyone who reaches the agent may use it.
     token: Option<Token>,
     state: State,
     heard_ns: u64,
@@ -93,12 +93,12 @@ impl Conversation {
         Self { token, state: State::Greeting, heard_ns: now_ns, ticked_ns: now_ns }
     }
 
-    /// True if there is a load, which has to end before the next.
+    /// True if there is a load, which must end before the next one begins.
     pub(crate) fn has_load(&self) -> bool {
         matches!(self.state, State::Preparing | State::Ready | State::Sending)
     }
 
-    /// Decides what to do.
+    /// Returns the actions for an input.
     pub(crate) fn on(&mut self, input: Input, now_ns: u64) -> Vec<Output> {
         match input {
             Input::Frame { message, at_ns } => {
@@ -183,7 +183,7 @@ impl Conversation {
         vec![Output::Send(FromAgent::Failed { reason }), Output::End(End::HandshakeFailed)]
     }
 
-    /// Starts, unless the instant is over, or so near that requests would be late.
+    /// Starts the load, unless its start has passed, or is so near that requests would be late.
     fn start(&mut self, at_ns: u64, offset_ns: i64, now_ns: u64) -> Vec<Output> {
         let latest_ns = now_ns.saturating_add(LONGEST_NOTICE_NS);
         match at_ns.checked_add_signed(offset_ns).filter(|own_ns| *own_ns <= latest_ns) {
@@ -197,7 +197,7 @@ impl Conversation {
                     "the word to start came {late_ms} ms too late: the way to the agent is slow, or its machine is overloaded",
                     late_ms = grouped(late_ms, 0)
                 );
-                // It has ended when the load says so.
+                // The load has ended only when it reports so.
                 vec![Output::Send(FromAgent::Failed { reason }), Output::Stop]
             }
             None => self.gone("it names a start that is not near".to_owned()),

@@ -1,4 +1,4 @@
-//! Sends a share of a load with the load engine, to allowed targets alone.
+//! Sends a share of a load with the load engine, only to allowed targets.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -19,7 +19,7 @@ use super::serve::{Events, Generator, Orders};
 use crate::message::{FromAgent, Second};
 use crate::planned::PlannedShare;
 
-/// The interval at which counts and histograms are told.
+/// Interval at which counts and histograms are reported.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The load engine of this machine.
@@ -29,7 +29,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that sends to these targets alone.
+    /// An engine that only sends to these targets.
     pub fn new(targets: AllowedTargets) -> Self {
         Self { targets: Arc::new(targets) }
     }
@@ -48,7 +48,7 @@ impl Generator for Engine {
         });
         if let Err(error) = spawned {
             let reason = format!("cannot start the thread of the load: {error}");
-            // From the runtime, which must not block.
+            // Sent on the runtime, whose threads must not block.
             tokio::spawn(async move { events.send(FromAgent::Failed { reason }).await });
         }
     }
@@ -84,7 +84,7 @@ fn send(
         intervals: vec![IntervalSink { length: EVERY, sender }],
     };
     let result = shared.send(&orders.stop, &|_| ());
-    // The sinks are dropped, so it ends. The last second is told before the report.
+    // The sinks are dropped, so the thread ends. The last second is sent before the report.
     let _ = telling.join();
     result.map_err(|failure| failure.to_string())
 }
@@ -95,14 +95,14 @@ fn admitted(targets: &AllowedTargets, urls: &[String]) -> Result<Vec<StaticAddre
     for url in urls {
         addresses.extend(targets.admit(url).map_err(|why| match why {
             NotAdmitted::Invalid(why) => format!("`{}`: {why}", without_user(url)),
-            // It names the target.
+            // The refusal names the target.
             NotAdmitted::Refused(why) => why,
         })?);
     }
     Ok(addresses)
 }
 
-/// The start that is agreed. Without one, the load is stopped.
+/// The agreed start. Without one, the load is stopped.
 fn start(stop: Arc<AtomicBool>, agreed: oneshot::Receiver<u64>, events: Events) -> Start {
     let agreed = Mutex::new(Some(agreed));
     Start::new(move || {

@@ -16,51 +16,51 @@ use crate::frame::{self, GREETING_BYTES, MAX_BYTES};
 use crate::message::{FromAgent, FromController};
 use crate::planned::PlannedShare;
 
-/// Messages of both sides that wait to be handled. Whoever has more to say waits.
+/// Maximum number of messages of both sides that wait to be handled. Beyond it, the sender waits.
 const WAITING: usize = 256;
-/// The time between two looks at the clock.
+/// Interval between ticks.
 const TICK: Duration = Duration::from_secs(1);
-/// The time in which the controller has to take a message.
+/// Time limit for writing a message to the controller.
 const WRITE_TIME: Duration = Duration::from_secs(10);
-/// The time for the last message of an agent whose own time is over.
+/// Time limit for writing the last message after the agent's deadline.
 const LAST_WORD_TIME: Duration = Duration::from_secs(1);
-/// The time in which a load that was stopped has to end, before the next controller is served.
+/// Time limit for the end of a stopped load, before the next controller is served.
 const STOP_TIME: Duration = Duration::from_secs(30);
 
 /// Sends a share of a load: the engine, or a simulation of it.
 pub trait Generator: Send + Sync + 'static {
-    /// Begins to prepare a share, and returns at once. It sends `events` [`FromAgent::Ready`], every second after its start,
-    /// and in the end its report or why it has none.
+    /// Begins to prepare a share, and returns at once. It sends to `events` that it is [`FromAgent::Ready`], every second after its start,
+    /// and at the end its report or the reason why there is none.
     fn begin(&self, share: PlannedShare, orders: Orders, events: Events);
 }
 
 /// The orders for a load.
 #[derive(Debug)]
 pub struct Orders {
-    /// Its start by the clock of this machine, nanoseconds. If it fails, there is no start.
+    /// Its start on the clock of this machine, nanoseconds. If the sender is dropped, there is no start.
     pub start: oneshot::Receiver<u64>,
     /// Set when it should stop.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Takes the events of a load.
+/// Sender of the events of a load.
 #[derive(Clone, Debug)]
 pub struct Events(mpsc::Sender<Input>);
 
 impl Events {
-    /// Sends an event from a thread outside of the runtime. False if nobody listens any more.
+    /// Sends an event from a thread outside the runtime. False if the receiver has ended.
     pub fn blocking_send(&self, event: FromAgent) -> bool {
         self.0.blocking_send(Input::Load(event)).is_ok()
     }
 
-    /// Sends an event. False if nobody listens any more.
+    /// Sends an event. False if the receiver has ended.
     pub async fn send(&self, event: FromAgent) -> bool {
         self.0.send(Input::Load(event)).await.is_ok()
     }
 }
 
-/// Serves the controller at the other end of a stream, until one of them ends, or until `ends_at`. With a token, whoever does not show it is
-/// no controller.
+/// Serves the controller at the other end of a stream, until one of them ends, or until `ends_at`. With a token, a client that does not
+/// show it is not a controller.
 pub async fn serve(
     stream: impl AsyncRead + AsyncWrite + Send + 'static,
     generator: &dyn Generator,
@@ -70,10 +70,10 @@ pub async fn serve(
     let (mut from, mut to) = tokio::io::split(stream);
     let (sender, mut inbox) = mpsc::channel(WAITING);
     let heard = sender.clone();
-    // Aborted when it is dropped, also if this conversation is: it would otherwise keep the stream open.
+    // The reader is aborted when dropped, also if this conversation is aborted: it would otherwise keep the stream open.
     let mut reader = JoinSet::new();
     reader.spawn(async move {
-        // The first message may be a stranger's.
+        // The first message may come from anyone.
         let mut most_bytes = GREETING_BYTES;
         loop {
             let read = frame::read::<FromController>(&mut from, most_bytes, || ()).await;
@@ -101,7 +101,7 @@ pub async fn serve(
         } else {
             match timeout_at(next_tick.min(ends_at), inbox.recv()).await {
                 Ok(Some(input)) => input,
-                // The time is over; nobody closes the inbox, of which this function has a sender.
+                // The wait timed out. The inbox cannot be closed, because this function has a sender.
                 Ok(None) | Err(_) => continue,
             }
         };
@@ -140,7 +140,7 @@ async fn ended(inbox: &mut mpsc::Receiver<Input>, end: End, ends_at: Instant) ->
     }
 }
 
-/// The orders of the load that runs.
+/// The controls of the running load.
 #[derive(Debug, Default)]
 struct Load {
     start: Option<oneshot::Sender<u64>>,
@@ -156,12 +156,12 @@ impl Load {
 
     fn start(&mut self, at_ns: u64) {
         if let Some(start) = self.start.take() {
-            // A load that has ended has said so.
+            // A load that has ended has reported so.
             let _ = start.send(at_ns);
         }
     }
 
-    /// Stops it, also if it still waits for its start.
+    /// Stops the load, also while it waits for its start.
     fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.start = None;

@@ -16,13 +16,13 @@ use super::line::{AgentEvent, Input, Line, Output};
 use crate::frame::{self, MAX_BYTES};
 use crate::message::{FromAgent, ShownToken};
 
-/// The time between two looks at the clock.
+/// Interval between ticks.
 const TICK: Duration = Duration::from_millis(250);
-/// The time in which an agent has to take a message.
+/// Time limit for writing a message to an agent.
 const WRITE_TIME: Duration = Duration::from_secs(5);
-/// The least time between two words that a message is coming, nanoseconds.
+/// Minimum time between two reports that a message is arriving, nanoseconds.
 const ACTIVITY_EVERY_NS: u64 = 1_000_000_000;
-/// The time between two attempts to connect.
+/// Interval between attempts to connect.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// A stream to an agent: a connection, or a forwarded port.
@@ -30,10 +30,10 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A stream that is being opened. It has a deadline of its own, at which it ends with its last error: nobody else limits its time.
+/// A stream that is being opened. It must end at a deadline of its own, with its last error: nothing else limits its time.
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
 
-/// Connects to an agent by its address, `HOST:PORT`. It tries again until this time is over, because the agent may be starting.
+/// Connects to an agent by its address, `HOST:PORT`. Tries again until `within` is over, because the agent may be starting.
 pub fn by_address(address: String, within: Duration) -> Connecting {
     Box::pin(async move {
         let until = Instant::now() + within;
@@ -41,7 +41,7 @@ pub fn by_address(address: String, within: Duration) -> Connecting {
         loop {
             match timeout_at(until, TcpStream::connect(address.as_str())).await {
                 Ok(Ok(stream)) => {
-                    // Without it, questions about the clock would wait for more.
+                    // Nagle's algorithm would delay questions for the clock.
                     let _ = stream.set_nodelay(true);
                     return Ok(Box::new(stream) as Box<dyn Stream>);
                 }
@@ -65,7 +65,7 @@ pub(super) async fn drive(
     events: UnboundedSender<(usize, AgentEvent)>,
 ) {
     let notify = |event: AgentEvent| {
-        // A controller that has ended wants to hear nothing.
+        // The controller may have ended.
         let _ = events.send((number, event));
     };
     let stream = match connecting.await {
@@ -75,7 +75,7 @@ pub(super) async fn drive(
         }
     };
     let (mut from, mut to) = tokio::io::split(stream);
-    // Aborted when it is dropped, also if this line is: it would otherwise keep the stream open.
+    // The reader is aborted when dropped, also if this line is aborted: it would otherwise keep the stream open.
     let mut reader = JoinSet::new();
     reader.spawn(async move {
         let mut sent_ns = 0;
@@ -84,7 +84,7 @@ pub(super) async fn drive(
                 let now = now_ns();
                 if now.saturating_sub(sent_ns) >= ACTIVITY_EVERY_NS {
                     sent_ns = now;
-                    // The line may have ended, which the message tells soon enough.
+                    // The line may have ended. Sending the message itself will show that.
                     let _ = sender.send(Input::Activity);
                 }
             };

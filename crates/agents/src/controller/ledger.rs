@@ -1,4 +1,4 @@
-//! The controller's knowledge of each agent, without I/O. The order in which agents speak changes nothing of it.
+//! The controller's knowledge of each agent, without I/O. It does not depend on the order in which messages of different agents arrive.
 
 use hoptax_load::trial::LiveLine;
 use hoptax_result::{AgentOutcome, LoadResult};
@@ -7,7 +7,7 @@ use super::line::AgentEvent;
 use super::seconds::Seconds;
 use crate::clock::Offset;
 
-/// An agent, as far as it is known.
+/// The known state of an agent.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -22,13 +22,13 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The most by which the offset of its clock is wrong at a time of the controller's clock, such as the start, us.
+    /// Maximum error of the offset of its clock at a time of the controller's clock, such as the start, us.
     pub(crate) fn clock_error_us(&self, at_ns: u64) -> Option<f64> {
         self.before.map(|before| before.error_ns_at(at_ns) as f64 / 1e3)
     }
 }
 
-/// How far an agent has come.
+/// The progress of an agent.
 #[derive(Debug)]
 pub(crate) enum Standing {
     Awaited,
@@ -49,12 +49,12 @@ pub(crate) struct Known {
     pub(crate) until_ns: u64,
 }
 
-/// Something to say or to show.
+/// Something to report to the user.
 #[derive(Debug)]
 pub(crate) enum LedgerEvent {
     /// An agent that sent its share is lost.
     Problem(String),
-    /// A second of all agents.
+    /// One second of all agents.
     Live(LiveLine),
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum LedgerEvent {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) entries: Vec<Entry>,
-    /// The seconds of all, if somebody watches.
+    /// The seconds of all agents, if the load is watched.
     pub(crate) seconds: Option<Seconds>,
 }
 
@@ -112,7 +112,7 @@ impl Ledger {
                 self.watched(Seconds::remove_agent)
             }
             AgentEvent::Ended(outcome, reason) => {
-                // Before the start, the controller says it with what becomes of the load.
+                // Before the start, the controller reports it with the outcome of the load.
                 let is_sending = matches!(entry.standing, Standing::Sending);
                 let problem = is_sending.then(|| outcome.sentence(&entry.name, &reason));
                 entry.standing = Standing::Ended(outcome, reason);
@@ -123,7 +123,7 @@ impl Ledger {
         }
     }
 
-    /// Gives up all agents of which more was to be heard.
+    /// Gives up all agents that have not ended yet.
     pub(crate) fn give_up(&mut self, reason: &str) -> Vec<LedgerEvent> {
         let is_open = |standing: &Standing| !matches!(standing, Standing::Reported(_) | Standing::Ended(..));
         let entries = self.entries.iter().enumerate();
@@ -138,8 +138,8 @@ impl Ledger {
     }
 }
 
-/// The most by which the starts of two agents that have a share differ at the start, us: the sum of the two largest errors of their clocks. 0
-/// if there is one agent.
+/// Maximum difference between the starts of two agents that have a share, us: the sum of the two largest errors of their clocks at the
+/// start. 0 if there is one agent.
 pub(crate) fn start_error_us(entries: &[Entry], start_ns: u64) -> f64 {
     let shares = entries.iter().filter(|entry| entry.index.is_some());
     let mut errors_us: Vec<f64> = shares.filter_map(|entry| entry.clock_error_us(start_ns)).collect();

@@ -6,38 +6,38 @@ use crate::clock::{Exchange, Offset};
 use crate::message::{FromAgent, FromController, Second, ShownToken, VERSION};
 use crate::planned::PlannedShare;
 
-/// Exchanges when an agent comes and again when it is ready, and those after the end. Of a few, one meets an idle machine at both ends.
+/// Exchanges when an agent connects and again when it is ready, and those after the end. Of a few, one finds both machines idle.
 const EXCHANGES_BEFORE: u32 = 8;
 const EXCHANGES_AFTER: u32 = 4;
-/// The interval at which an agent is asked for its clock, which shows that it is there, nanoseconds.
+/// Interval between questions for the clock of an agent, nanoseconds. Its answers show that it is alive.
 const ASK_EVERY_NS: u64 = 1_000_000_000;
-/// The time without a word of an agent after which it is given up, nanoseconds: five questions.
+/// Time without a message after which an agent is given up, nanoseconds: five questions.
 pub(crate) const SILENCE_NS: u64 = 5_000_000_000;
-/// The time between two ticks above which the controller itself stood still, nanoseconds: nobody could be heard in it. Ticks come four times
-/// a second.
+/// Time between two ticks above which the controller itself was stalled and could receive nothing, nanoseconds. Ticks come four times a
+/// second.
 const STALL_NS: u64 = 1_000_000_000;
-/// The time in which an agent answers the greeting, nanoseconds.
+/// Time limit for the answer to the greeting, nanoseconds.
 const GREETING_NS: u64 = 5_000_000_000;
-/// The time in which it answers several questions about its clock, nanoseconds.
+/// Time limit for the answers to several questions for the clock, nanoseconds.
 const COMPARING_NS: u64 = 15_000_000_000;
 
-/// Something that happens.
+/// An input of the line.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The agent says something.
+    /// A message of the agent.
     Frame {
         /// The message.
         message: FromAgent,
-        /// When it came, nanoseconds.
+        /// Time of its arrival, nanoseconds.
         at_ns: u64,
     },
-    /// A message is coming.
+    /// A part of a message has arrived.
     Activity,
-    /// The controller decides something.
+    /// A decision of the controller.
     Order(Order),
     /// Some time has passed.
     Tick,
-    /// The connection is lost, for this reason.
+    /// The connection was lost, for this reason.
     Lost(String),
 }
 
@@ -48,29 +48,29 @@ pub(crate) enum Order {
     Plan {
         /// The share.
         share: Box<PlannedShare>,
-        /// When it has to be ready, nanoseconds.
+        /// Time by which it must be ready, nanoseconds.
         until_ns: u64,
     },
     /// Start it.
     Start {
-        /// The instant, nanoseconds.
+        /// Time of the start, nanoseconds.
         at_ns: u64,
-        /// When its report has to be there, nanoseconds.
+        /// Time by which its report must arrive, nanoseconds.
         until_ns: u64,
     },
     /// End the load early.
     Stop {
-        /// When its report has to be there, nanoseconds.
+        /// Time by which its report must arrive, nanoseconds.
         until_ns: u64,
     },
     /// End the conversation.
     Goodbye,
 }
 
-/// Something to do.
+/// An action to perform.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Say something to the agent.
+    /// Send a message to the agent.
     Send(FromController),
     /// Notify the controller.
     Notify(AgentEvent),
@@ -81,11 +81,11 @@ pub(crate) enum Output {
 /// An event of an agent.
 #[derive(Debug)]
 pub(crate) enum AgentEvent {
-    /// It came. With the best offset of its clock.
+    /// It connected; with the best offset of its clock.
     Greeted(Offset),
-    /// Its connections are open. With the best offset of its clock.
+    /// Its connections are open; with the best offset of its clock.
     Ready(Offset),
-    /// Its clock was compared once more while other agents were awaited. With the best offset.
+    /// Its clock was compared again while other agents were awaited; with the best offset.
     Compared(Offset),
     /// A second of its load.
     Second(Box<Second>),
@@ -114,7 +114,7 @@ pub(crate) struct Line {
     heard_ns: u64,
     ticked_ns: u64,
     asked_ns: u64,
-    /// When the state has to be over; none without a limit.
+    /// Time by which the state must end; None without a limit.
     until_ns: Option<u64>,
     /// The best offset before the start.
     before: Option<Offset>,
@@ -137,7 +137,7 @@ impl Line {
         (line, FromController::Hello { version: VERSION, token })
     }
 
-    /// Decides what to do.
+    /// Returns the actions for an input.
     pub(crate) fn on(&mut self, input: Input, now_ns: u64) -> Vec<Output> {
         match input {
             Input::Frame { message, at_ns } => {
@@ -152,7 +152,7 @@ impl Line {
             Input::Tick => self.tick(now_ns),
             Input::Lost(reason) => {
                 let mut outputs = self.end(AgentOutcome::Died, reason);
-                // Nobody hears more.
+                // The agent receives nothing more.
                 outputs.retain(|output| matches!(output, Output::Notify(_)));
                 outputs.push(Output::Close);
                 outputs
@@ -175,7 +175,7 @@ impl Line {
                 vec![self.ask(now_ns)]
             }
             FromAgent::Ready if matches!(self.state, State::Preparing) => {
-                // The first exchanges are old by now.
+                // The first exchanges are outdated.
                 self.state = State::Comparing { left: EXCHANGES_BEFORE, is_ready: true };
                 self.until_ns = Some(now_ns + COMPARING_NS);
                 vec![self.ask(now_ns)]
@@ -267,7 +267,7 @@ impl Line {
                 self.state = State::Ended;
                 vec![Output::Send(FromController::Goodbye), Output::Close]
             }
-            // It ended before the order reached it.
+            // The agent ended before the order reached it.
             Order::Plan { .. } | Order::Start { .. } | Order::Stop { .. } => Vec::new(),
         }
     }
@@ -306,8 +306,8 @@ impl Line {
         }
         let asks =
             !matches!(self.state, State::Greeting) && now_ns.saturating_sub(self.asked_ns) >= ASK_EVERY_NS;
-        // An agent that has ended is asked, too: without a word, it would take the controller for gone before the others have reported.
-        // While clocks are compared, each answer is followed by the next question, and a stream loses none.
+        // An agent that has ended is asked, too: otherwise, it would consider the controller gone before the other agents have reported.
+        // While clocks are compared, each answer is followed by the next question, and a stream loses no message.
         let is_comparing = matches!(self.state, State::Comparing { .. } | State::Reporting { .. });
         if asks && !is_comparing { vec![self.ask(now_ns)] } else { Vec::new() }
     }
@@ -317,15 +317,15 @@ impl Line {
         Output::Send(FromController::Clock { sent_ns: now_ns })
     }
 
-    /// Ends it without a result, once. Its load is stopped, if it can still hear that: nobody counts its requests any more.
+    /// Ends the line without a result, once. The load of the agent is stopped if the agent can still be told: its requests no longer count.
     fn end(&mut self, outcome: AgentOutcome, reason: String) -> Vec<Output> {
         self.until_ns = None;
         let has_load = self.has_load();
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => Vec::new(),
-            // All of the load is there; the clock at the end is not.
+            // The result of the load is complete; only the clock at the end is missing.
             State::Reporting { result, .. } => vec![Output::Notify(AgentEvent::Reported(result, self.after))],
-            // Whoever answered no greeting needs no goodbye.
+            // An agent that did not answer the greeting needs no goodbye.
             State::Greeting => vec![Output::Notify(AgentEvent::Ended(outcome, reason)), Output::Close],
             _ if has_load => {
                 vec![Output::Notify(AgentEvent::Ended(outcome, reason)), Output::Send(FromController::Stop)]

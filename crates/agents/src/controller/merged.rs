@@ -1,5 +1,4 @@
-//! The result of all agents: each part is judged by the checks of a load, and their histograms and counts are added as those of
-//! `hoptax runs merge`.
+//! The result of all agents. The checks of a load judge each part; histograms and counts are added as by `hoptax runs merge`.
 
 use std::slice;
 
@@ -59,7 +58,8 @@ pub(super) fn merged_load(
         };
         match entry.standing {
             Standing::Reported(mut result) => {
-                // The agreed time. Starts differ by no more than `start_error_us`; the times of day of machines may differ by seconds.
+                // The agreed time is used: starts differ by no more than `start_error_us`, but wall clocks of machines may differ by
+                // seconds.
                 result.recorded_from_unix_s = Some(common.from_unix_s);
                 judge_load(&mut result, &sending.limits);
                 agents.push(reported(agent, &result));
@@ -84,7 +84,7 @@ pub(super) fn merged_load(
         return Err(Failure::environment(format!("no agent reported its share:\n{}", reasons.join("\n"))));
     }
     let (mut result, damaged) = added(runs, left_out)?;
-    // Also if a part is missing, this is what the plan asked for.
+    // The plan asked for this rate, even if a part is missing.
     result.rate.target = common.rate;
     for one in damaged {
         if let Some(agent) = agents.iter_mut().find(|agent| agent.name == one.file) {
@@ -92,7 +92,7 @@ pub(super) fn merged_load(
         }
     }
     for one in result.merged.iter().flat_map(|merged| &merged.left_out) {
-        // Those that are left out by their own checks.
+        // Agents that are left out by their own checks.
         let of = agents.iter_mut().find(|agent| agent.name == one.file && agent.reason.is_none());
         if let Some(agent) = of {
             (agent.outcome, agent.reason) = (AgentOutcome::Void, Some(one.reason.clone()));
@@ -104,8 +104,8 @@ pub(super) fn merged_load(
     Ok(MergedLoad { result, all_pass })
 }
 
-/// Adds the parts. A part that cannot be read by itself is left out with the reason, and returned beside the result: one agent costs nobody
-/// the parts of the others.
+/// Adds the parts. A part that cannot be read by itself is left out with the reason, and returned beside the result, so that one damaged
+/// part does not cost the others.
 fn added(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<(LoadResult, Vec<RunLeftOut>), Failure> {
     let failed = |reasons: Vec<String>| Failure::void(reasons.join("\n"));
     let together = match merge(&runs, left_out.clone()) {
@@ -116,7 +116,7 @@ fn added(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<(LoadResult, V
     for run in runs {
         let alone = merge(slice::from_ref(&run), Vec::new());
         match alone {
-            // Times that its checks withhold are no damage.
+            // A part whose checks withhold its times is not damaged.
             Err(reasons) if run.result.histograms.is_some() => damaged.push(RunLeftOut {
                 reason: format!("its report is damaged: {}", reasons.join("; ")),
                 planned_rate: run.result.rate.target,

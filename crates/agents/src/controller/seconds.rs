@@ -1,4 +1,4 @@
-//! The seconds of all agents together, for whoever watches a load.
+//! Merges the seconds of all agents, for the live view of a load.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use hoptax_result::Histogram as Encoded;
 
 use crate::message::Second;
 
-/// The most seconds that wait for the word of an agent. One that is later is shown without it.
+/// Maximum number of seconds that wait for an agent. A second beyond it is shown without the late agent.
 const WAITING: usize = 3;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Seconds of which some agents have told.
+/// Seconds that some agents have reported.
 #[derive(Debug)]
 pub(crate) struct Seconds {
     /// Agents that still send.
@@ -39,13 +39,13 @@ struct Open {
 }
 
 impl Seconds {
-    /// For so many agents, and a load of these lengths.
+    /// The seconds of this number of agents, for a load of these lengths.
     pub(crate) fn new(agents: usize, is_open_loop: bool, warmup_s: f64, record_s: f64) -> Self {
         let total_s = warmup_s + record_s;
         Self { agents, open: BTreeMap::new(), next: 0, errors: 0, is_open_loop, warmup_s, total_s }
     }
 
-    /// Adds a second of one agent. Returns those that nobody is waited for any more.
+    /// Adds a second of one agent. Returns the seconds that no longer wait for any agent.
     pub(crate) fn add(&mut self, second: &Second) -> Vec<LiveLine> {
         let failures = second.failures.values().copied();
         self.errors = failures.fold(self.errors, u64::saturating_add);
@@ -70,7 +70,7 @@ impl Seconds {
         self.complete()
     }
 
-    /// One agent fewer sends. Returns the seconds that waited for it.
+    /// Handles the end of one agent. Returns the seconds that waited for it.
     pub(crate) fn remove_agent(&mut self) -> Vec<LiveLine> {
         self.agents = self.agents.saturating_sub(1);
         self.complete()
@@ -105,7 +105,7 @@ impl Seconds {
     }
 }
 
-/// Adds times. Those of a damaged histogram are not shown; the report has them again, and there they are an error.
+/// Adds times. Those of a damaged histogram are not shown; the report repeats them, and there they are an error.
 fn add(all: &mut Histogram<u64>, encoded: Option<&Encoded>) {
     if let Some(times) = encoded.and_then(decode::<u64>) {
         let _ = all.add(times);

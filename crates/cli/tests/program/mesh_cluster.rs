@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -322,29 +322,36 @@ fn the_printed_rule_grants_what_a_measurement_needs() {
     wait_until_clean();
 }
 
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn without_the_right_to_make_a_daemon_set_cpu_times_are_those_of_kubelets_and_the_reason_is_said() {
-    let _alone = alone();
-    // Not `alice`, whose rights other tests give and take.
-    let user = "system:serviceaccount:default:kubelets";
-    kubectl(&["--namespace", "default", "create", "serviceaccount", "kubelets"], "");
-    let token = asked(&["--namespace", "default", "create", "token", "kubelets"]);
-    let rule = rule_of_mesh(Some(user), &[]).replace("hoptax-mesh", "hoptax-kubelets");
+/// A kubeconfig in this folder whose `admin` is an account of the cluster. It has the rights of a measurement, but none for `daemonsets`, and of
+/// the nodes these. It is not `alice`, whose rights other tests give and take. Its rights are named `hoptax-ACCOUNT`.
+pub(super) fn without_readers(account: &str, folder: &Path, of_nodes: &str) -> PathBuf {
+    let user = format!("system:serviceaccount:default:{account}");
+    kubectl(&["--namespace", "default", "create", "serviceaccount", account], "");
+    let token = asked(&["--namespace", "default", "create", "token", account]);
+    let rule = rule_of_mesh(Some(&user), &[]).replace("hoptax-mesh", &format!("hoptax-{account}"));
+    let rule = rule.replace("[nodes, nodes/proxy]", &format!("[{of_nodes}]"));
     let without: String =
         rule.lines().filter(|line| !line.contains("daemonsets")).map(|line| format!("{line}\n")).collect();
     kubectl(&["apply", "--filename", "-"], &without);
     wait_at_pace(Duration::from_secs(1), "the rights", || {
         let mut asked = Command::new(programs().join("kubectl"));
-        asked.args(["--context", "admin", "auth", "can-i", "create", "namespaces", "--as", user]);
+        asked.args(["--context", "admin", "auth", "can-i", "create", "namespaces", "--as", &user]);
         asked.output().unwrap().status.success()
     });
+    let kubeconfig = folder.join("kubeconfig");
+    let of_admin = fs::read_to_string(env::var("KUBECONFIG").unwrap()).unwrap();
+    fs::write(&kubeconfig, of_admin.replace("token: admin", &format!("token: {}", token.trim()))).unwrap();
+    kubeconfig
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn without_the_right_to_make_a_daemon_set_cpu_times_are_those_of_kubelets_and_the_reason_is_said() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("kubeconfig");
-    let of_alice = fs::read_to_string(env::var("KUBECONFIG").unwrap()).unwrap();
-    fs::write(&kubeconfig, of_alice.replace("token: alice", &format!("token: {}", token.trim()))).unwrap();
+    let kubeconfig = without_readers("kubelets", folder.path(), "nodes, nodes/proxy");
     let of_user = |more: &[&str]| {
-        let mut command = mesh(IMAGE, &["--kube-context", "alice"]);
+        let mut command = mesh(IMAGE, &["--kube-context", "admin"]);
         command.env("KUBECONFIG", &kubeconfig).arg("--out").arg(folder.path().join("out")).args(more);
         command
     };

@@ -1,66 +1,40 @@
-//! `hoptax mesh` with a Prometheus as the source of CPU times, in the cluster of `tools/cluster`. There is no Prometheus in it: a server of the
-//! test answers as its API is described, with what the kubelet has whenever it is asked.
+//! `hoptax mesh` with a Prometheus as the source of CPU times, in a real Kubernetes, that of `tools/cluster`, which has both. `make test-cluster`
+//! starts the cluster and runs these tests in its network namespace.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread;
-
-use hoptax_cluster::usage::{Container, Reading, readings};
-use serde_json::{Value, json};
+use std::fs;
+use std::time::Duration;
 
 use super::agent_pods_cluster::asked;
-use super::mesh_cluster::{alone, found, result_in, sidecar, wait_until_clean};
-use crate::support::ran;
+use super::mesh_cluster::{alone, found, result_in, sidecar, wait_until_clean, without_readers};
+use super::pod::{kubectl, programs};
+use crate::support::{ran, root, wait_at_pace};
 
-/// The URL of a server that answers as Prometheus does.
-fn stand_in() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            answer(&stream);
-        }
+/// Has a Prometheus run that has asked the kubelet of the cluster.
+fn prometheus() {
+    let text = fs::read_to_string(root().join("crates/cli/tests/fixtures/prometheus.yaml")).unwrap();
+    let text = text.replace("path: PROGRAMS", &format!("path: {}", programs().display()));
+    let certificate = programs().with_file_name("state").join("certificates/kubelet.crt");
+    let text = text.replace("path: CERTIFICATE", &format!("path: {}", certificate.display()));
+    kubectl(&["apply", "--filename", "-"], &text);
+    // A negative time is a week.
+    let ready = ["wait", "--timeout=-1s", "--for=condition=Ready", "pod/prometheus-0"];
+    kubectl(&[&["--namespace", "monitoring"], &ready[..]].concat(), "");
+    let pod = "/api/v1/namespaces/monitoring/pods/prometheus-0:9090/proxy";
+    let own = format!("{pod}/api/v1/query?query=container_cpu_usage_seconds_total");
+    wait_at_pace(Duration::from_secs(1), "its own CPU time", || {
+        asked(&["get", "--raw", &own]).contains("\"container\":\"prometheus\"")
     });
-    format!("http://{address}/prefix")
-}
-
-fn answer(stream: &TcpStream) {
-    let mut question = String::new();
-    BufReader::new(stream).read_line(&mut question).unwrap();
-    let result = if question.starts_with("GET /prefix/api/v1/query?query=count") {
-        vec![json!({"metric": {}, "value": [0, "1"]})]
-    } else {
-        series()
-    };
-    let body = json!({"status": "success", "data": {"resultType": "matrix", "result": result}}).to_string();
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-    let mut stream = stream;
-    // Whoever was interrupted hears no answer.
-    let _ = stream.write_all(format!("{head}{body}").as_bytes());
-}
-
-/// The readings of the kubelet as series of one value.
-fn series() -> Vec<Value> {
-    let metrics = asked(&["get", "--raw", "/api/v1/nodes/node/proxy/metrics/cadvisor"]);
-    let of = |(one, reading): (Container, Reading)| {
-        let labels = json!({
-            "__name__": "container_cpu_usage_seconds_total", "namespace": one.namespace, "pod": one.pod,
-            "container": one.name, "id": reading.group, "cpu": "total", "instance": "node:10250",
-        });
-        let value = json!([reading.at_us as f64 / 1e6, reading.cpu_s.to_string()]);
-        json!({"metric": labels, "values": [value]})
-    };
-    readings(&metrics).into_iter().map(of).collect()
 }
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
-fn the_cpu_time_of_a_sidecar_is_that_which_a_prometheus_has() {
+fn without_control_groups_and_kubelets_cpu_times_are_those_of_the_prometheus_of_the_cluster() {
     let _alone = alone();
+    prometheus();
     let folder = tempfile::tempdir().unwrap();
-    let url = stand_in();
-    let more = ["--cpu-time", "prometheus", "--prometheus", &url];
-    ran(&mut sidecar("100", folder.path(), &more)).succeeded();
+    let kubeconfig = without_readers("prometheus", folder.path(), "nodes");
+    let mut command = sidecar("100", folder.path(), &["--prometheus", "monitoring/prometheus:80"]);
+    ran(command.env("KUBECONFIG", kubeconfig)).succeeded();
     let result = result_in(folder.path());
     assert_eq!(result["environment"]["cluster"]["cpu_time"], "prometheus");
     let cost = &result["arms"][2]["cost"]["cpu_us_per_request"];
@@ -68,14 +42,22 @@ fn the_cpu_time_of_a_sidecar_is_that_which_a_prometheus_has() {
     let source = found(&result, "cpu-source")[0];
     assert_eq!(source["severity"], "info", "its times are those of the kubelet: {source:#}");
     let message = source["message"].as_str().unwrap();
-    assert!(message.contains("from a Prometheus (as --cpu-time asks)"), "{message}");
+    for expected in [
+        "from a Prometheus",
+        "control groups cannot be read",
+        "the metrics of the kubelets cannot be read: the cluster does not show the metrics of node `node`",
+    ] {
+        assert!(message.contains(expected), "{expected}: {message}");
+    }
     assert!(found(&result, "cpu-unknown").is_empty(), "{:#}", result["findings"]);
+    kubectl(&["delete", "clusterrolebinding", "hoptax-prometheus"], "");
+    kubectl(&["delete", "namespace", "monitoring", "--wait=false"], "");
     wait_until_clean();
 }
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
-fn a_prometheus_that_is_not_there_is_said_before_anybody_waits_for_readings_and_nothing_is_left() {
+fn a_prometheus_that_is_not_there_is_said_before_anything_is_made() {
     let _alone = alone();
     for (address, expected) in [
         ("default/none:9090", "does not show service `default/none`: 404"),
@@ -83,8 +65,8 @@ fn a_prometheus_that_is_not_there_is_said_before_anybody_waits_for_readings_and_
         ("http://127.0.0.1:1", "Prometheus `http://127.0.0.1:1` gives no CPU times"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let more = ["--cpu-time", "prometheus", "--prometheus", address];
-        ran(&mut sidecar("100", folder.path(), &more)).fails(3, expected);
+        let ran = ran(&mut sidecar("100", folder.path(), &["--prometheus", address]));
+        ran.fails(3, expected);
+        assert!(!ran.stderr.contains("in namespaces"), "{ran:?}");
     }
-    wait_until_clean();
 }

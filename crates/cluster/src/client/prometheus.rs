@@ -1,14 +1,17 @@
 //! Asks a Prometheus, over a forwarded port of a pod of its service, or at its URL.
 
+use std::collections::BTreeMap;
+
 use tokio::net::TcpStream;
 
 use super::requests::Cluster;
 use super::{Question, ask, within};
 use crate::described::Pod;
 use crate::job::pods::List;
-use crate::prometheus::{Address, Samples, any, has_series, of_namespaces, path, samples};
+use crate::prometheus::{Address, any, has_series, of_namespaces, path, readings};
 use crate::refused::Refused;
 use crate::service::Service;
+use crate::usage::{Container, Reading};
 
 /// Most bytes of an answer. That of a hundred containers has some hundred thousand.
 const MOST_BYTES: usize = 32 << 20;
@@ -47,13 +50,13 @@ impl Prometheus {
     ///
     /// # Errors
     /// When it does not answer, or the cluster refuses the way to it.
-    pub fn samples<'a>(
+    pub fn readings<'a>(
         &mut self,
         cluster: &Cluster,
         namespaces: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Samples, Refused> {
+    ) -> Result<BTreeMap<Container, Reading>, Refused> {
         let (status, body) = self.ask(cluster, &of_namespaces(namespaces))?;
-        samples(status, &body).map_err(|why| self.refused(&why))
+        readings(status, &body).map_err(|why| self.refused(&why))
     }
 
     /// The status and the body of its answer.
@@ -150,7 +153,7 @@ mod tests {
         );
         let (answer, question) = asked(&body, MOST_BYTES);
         let (status, answer) = answer.unwrap();
-        let found = samples(status, &answer).unwrap().readings;
+        let found = readings(status, &answer).unwrap();
         let found: Vec<(&str, i64, f64)> =
             found.iter().map(|(one, reading)| (one.name.as_str(), reading.at_us, reading.cpu_s)).collect();
         assert_eq!(found, [("envoy", 110_500_000, 2.0)]);

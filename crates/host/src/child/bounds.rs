@@ -1,9 +1,9 @@
-//! Limits of all children, for a program that starts processes for others: what a configuration of a stranger has a proxy do should not
-//! fill the disk, the table of open files or the memory.
+//! Limits of all children, for a program that starts processes for others: a proxy with a stranger's configuration must not fill the disk,
+//! the table of open files or the memory.
 //!
-//! Memory is limited by what a process may write to and shares with nobody (`RLIMIT_DATA`), not by its address space: an allocator reserves
-//! more of that than it uses. An idle Envoy has 3.3 GB of address space, of which 75 MB count (`VmSize` and `VmData` of its
-//! `/proc/PID/status`). Pages that an allocator gives back count on, and files that a process maps to share them do not.
+//! The limit on memory counts private writable memory (`RLIMIT_DATA`), not address space: an allocator reserves more address space than it
+//! uses. An idle Envoy has 3.3 GB of address space, of which 75 MB count (`VmSize` and `VmData` of its `/proc/PID/status`). Pages that an
+//! allocator gives back still count, and shared mappings of files do not.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -23,14 +23,14 @@ pub struct ChildLimits {
     pub file_bytes: u64,
     /// Number of files that it has open, sockets among them (`RLIMIT_NOFILE`).
     pub open_files: u64,
-    /// Memory of its own that it may write to, bytes. The kernel refuses a child more (`RLIMIT_DATA`), which ends most programs.
+    /// Private memory that it may write to, bytes. The kernel refuses a child more (`RLIMIT_DATA`), which ends most programs.
     pub memory_bytes: u64,
 }
 
-/// Limits every child that starts from now on, and has none leave a core file. Limits of this process that are lower hold for its children,
-/// too. Limits that were set before stay.
+/// Limits every child that starts from now on, and disables its core file. Lower limits of this process apply to its children, too. Limits
+/// from an earlier call stay.
 ///
-/// They hold for each process, not for all of them together, and a process of root may raise its own.
+/// The limits apply to each process, not to all of them together, and a process of root may raise its own.
 pub fn limit_children(limits: ChildLimits) {
     let _ = LIMITS.set(limits);
 }
@@ -49,7 +49,7 @@ pub(super) fn of_next() -> Option<[(Resource, Rlimit); 4]> {
 }
 
 /// An exit status in words, with the limit that ended a child. A program that is refused memory aborts, as Envoy does; it may also abort
-/// for another reason, which its log has.
+/// for another reason, which its log states.
 pub fn ending(status: ExitStatus) -> String {
     let limit = LIMITS.get().zip(status.signal()).and_then(|(limits, signal)| {
         if signal == Signal::XFSZ.as_raw() {

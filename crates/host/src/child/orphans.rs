@@ -25,8 +25,8 @@ pub(super) fn end_group(group: Pid) {
     }
 }
 
-/// The processes that children of this process left behind, and that run as another user, so that they could not be ended. Known once
-/// the last child has ended.
+/// Processes that children of this process left behind and that cannot be killed, because they run as another user. Known once the last
+/// child has ended.
 pub fn left_behind() -> Vec<u32> {
     let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     left.iter().map(|pid| pid.as_raw_pid().cast_unsigned()).collect()
@@ -44,8 +44,8 @@ fn kill(pid: Pid) -> Result<(), Errno> {
     kill_process(pid, Signal::KILL)
 }
 
-/// Kills the children of this process in the groups that are meant, and waits for them. Returns those that run as another user: they
-/// cannot be killed, and may never end, so they are not waited for.
+/// Kills the children of this process whose group `is_meant` selects, and waits for them. Returns those that run as another user: they
+/// cannot be killed and may never end, so they are not waited for.
 fn end(is_meant: impl Fn(i32) -> bool, kill: impl Fn(Pid) -> Result<(), Errno>) -> Vec<Pid> {
     let mut left: Vec<Pid> = Vec::new();
     loop {
@@ -57,7 +57,7 @@ fn end(is_meant: impl Fn(i32) -> bool, kill: impl Fn(Pid) -> Result<(), Errno>) 
             return left;
         }
         for pid in orphans {
-            // One that has exited is reaped, whoever it ran as.
+            // A process that has exited is reaped, whichever user it ran as.
             let may_last = kill(pid) == Err(Errno::PERM);
             let options = if may_last { WaitOptions::NOHANG } else { WaitOptions::empty() };
             // Its own children are orphans now; the next iteration finds them.
@@ -68,10 +68,10 @@ fn end(is_meant: impl Fn(i32) -> bool, kill: impl Fn(Pid) -> Result<(), Errno>) 
     }
 }
 
-/// The group of a process; 0 if its leader is outside of the namespace of processes, which `getpgid` of rustix does not expect.
+/// The group of a process; 0 if its leader is outside the PID namespace, which `getpgid` of rustix does not expect.
 fn group_of(pid: Pid) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
-    // Behind the name, which may have spaces and parentheses: the state, the parent, the group.
+    // After the name, which may have spaces and parentheses: the state, the parent, the group.
     stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 

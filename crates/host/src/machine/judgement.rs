@@ -21,7 +21,7 @@ pub const FAR_HANDOVER_NS: f64 = 200.0;
 pub const SLOW_CLOCK_NS: f64 = 200.0;
 
 /// Returns true if the processors should be kept from halting: wake-ups are slow, a latency request makes them faster, and the host does
-/// not steal their time. A spinner is no choice for a program to make, because tasks of others may then not run for seconds.
+/// not steal their time. A program must not choose a spinner by itself, because tasks of others may then not run for seconds.
 pub fn should_never_halt(probe: &MachineProbe) -> bool {
     is_slow(&probe.halting)
         && is_faster_without_halting(probe)

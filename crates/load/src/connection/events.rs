@@ -16,9 +16,9 @@ pub enum Closing {
     Refused,
     /// The server responded before all of the request was sent.
     EarlyResponse,
-    /// A request timed out that cannot be cancelled otherwise.
+    /// A request timed out, and the protocol cannot cancel it without closing the connection.
     TimeOut,
-    /// It had its number of requests or its age, or the name of the server has other addresses.
+    /// It reached its maximum number of requests or its maximum age, or the server's name now resolves to other addresses.
     Plan,
     /// A resource of this machine was exhausted.
     Generator,
@@ -74,8 +74,8 @@ pub(crate) enum State {
     },
 }
 
-/// An input of the state machine. The two of every request are functions: `Connections::request` and
-/// `Connections::answer`. Events of a closed connection are ignored: its requests have ended.
+/// An input of the state machine. The two inputs of every request are methods instead: `Connections::request` and `Connections::answer`.
+/// Events of a closed connection are ignored: its requests have ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// Open a lane's connection before its first request.
@@ -91,7 +91,7 @@ pub(crate) enum Event {
         /// Concurrent requests that the server allows.
         streams: u32,
     },
-    /// The server allows another number of concurrent requests.
+    /// The server changed its limit on concurrent requests.
     Limit {
         /// The connection.
         connection: ConnectionId,
@@ -107,20 +107,20 @@ pub(crate) enum Event {
         /// Kind and reason of the failure.
         cause: Cause,
     },
-    /// The server has not processed a request, and says so.
+    /// The server reports that it has not processed a request.
     HandedBack {
         /// Its connection.
         connection: ConnectionId,
         /// Its stream.
         stream: StreamId,
-        /// Kind and reason of the failure if the request was sent again often enough.
+        /// Kind and reason of the failure, if the request has been sent again too often.
         cause: Cause,
     },
     /// A connection must accept no further request.
     Drain {
         /// The connection.
         connection: ConnectionId,
-        /// Reason for the closing when it has drained.
+        /// Reason for closing it once it has drained.
         why: Closing,
     },
     /// A connection broke, or could not be opened.
@@ -150,7 +150,7 @@ pub(crate) enum Action {
         /// Its slot.
         slot: SlotId,
     },
-    /// Note that a request waits because as many as the server allows are in flight on its connection.
+    /// Note that a request waits because its connection has reached the server's limit on concurrent requests.
     Held(SlotId),
     /// Note that a request is sent again: it waits for another connection.
     SendAgain(SlotId),
@@ -176,8 +176,8 @@ pub(crate) enum Action {
         slot: SlotId,
         /// The outcome of the request.
         end: End,
-        /// True if the slot backs off before its next request, because its connection could not be opened, or because several in turn
-        /// handed it back.
+        /// True if the slot backs off before its next request: its connection could not be opened, or several connections in turn handed
+        /// the request back.
         backs_off: bool,
     },
 }

@@ -34,7 +34,7 @@ impl ConnectionId {
     }
 }
 
-/// One of the configured connections of a load, counted from 0. Its sockets follow each other.
+/// One of the configured connections of a load, counted from 0. It uses one socket after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LaneId(pub(crate) u32);
 

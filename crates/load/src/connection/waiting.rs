@@ -24,7 +24,7 @@ impl Connections {
         true
     }
 
-    /// Lets a request wait in its lane, behind those that are older.
+    /// Queues a request in its lane, behind older ones.
     pub(super) fn put_in_line(&mut self, slot: SlotId) {
         let number = self.slots[slot.index()].number;
         let is_older = |other: &SlotId| self.slots[other.index()].number < number;
@@ -35,7 +35,7 @@ impl Connections {
         self.waiting += 1;
     }
 
-    /// Removes a request from those that wait in its lane.
+    /// Removes a request from the queue of its lane.
     pub(super) fn take_from_line(&mut self, slot: SlotId) {
         let waiting = &mut self.lanes[self.layout.lane(slot).index()].waiting;
         if let Some(position) = waiting.iter().position(|one| *one == slot) {
@@ -44,7 +44,7 @@ impl Connections {
         }
     }
 
-    /// Writes the requests that wait in a lane, as far as its connection accepts them, and opens a connection if there is none.
+    /// Writes as many waiting requests of a lane as its connection accepts, and opens a connection if there is none.
     pub(super) fn serve(&mut self, lane: LaneId) {
         while let Some(&slot) = self.lanes[lane.index()].waiting.front() {
             let connection = match self.current(lane) {
@@ -62,9 +62,9 @@ impl Connections {
         }
     }
 
-    /// Reports once of each request that it waits although its connection is open.
+    /// Reports each request that waits although its connection is open, once.
     fn report_held(&mut self, lane: LaneId) {
-        // The youngest come last, and those before one that was reported were too.
+        // The youngest request comes last, and all requests before a reported one are reported already.
         for &slot in self.lanes[lane.index()].waiting.iter().rev() {
             let place = &mut self.slots[slot.index()].place;
             if *place == (Place::Waiting { is_held: true }) {
@@ -75,7 +75,7 @@ impl Connections {
         }
     }
 
-    /// Lets a request that no connection has any more wait for the next one, or ends it if that has been tried often enough.
+    /// Queues a request that lost its connection for the next one, or fails it if it has been sent again too often.
     pub(super) fn send_again(&mut self, slot: SlotId, cause: Cause) {
         let sent_again = &mut self.slots[slot.index()].sent_again;
         if *sent_again == MAX_SENT_AGAIN {

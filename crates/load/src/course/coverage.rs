@@ -1,5 +1,5 @@
-//! Coverage of the intervals of a closed loop that ends with its requests, whose record is divided by what its warm-up lets expect. Its
-//! times are virtual: four connections share a server that answers in turn, after exponential times.
+//! Simulates how often the intervals of a closed loop with a limited number of requests cover the truth, if its record is divided by the
+//! length that its warm-up predicts. Four connections share one server with exponential service times; all times are virtual.
 
 use std::collections::VecDeque;
 
@@ -28,10 +28,10 @@ const HOUR_NS: u64 = 3_600 * SECOND_NS;
 const QUANTILES: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
 /// The quantiles of a response time, which is the sum of four service times (Erlang distribution).
 const TRUE_US: [f64; 4] = [3_672.06, 6_680.78, 10_045.1, 13_062.2];
-/// The rate of the record, in that of the warm-up.
+/// The rate of the record relative to that of the warm-up.
 const FACTORS: [f64; 4] = [0.75, 1.0, 1.3, 2.0];
 
-/// The requests of a load, from the start of its record on. The services of those after `steady` of them take longer by a factor.
+/// The requests of a load from the start of its record on. The service times after the first `steady` requests are longer by `factor`.
 fn responses(random: &mut Xoshiro256PlusPlus, steady: usize, factor: f64) -> Vec<Responded> {
     let mut free_ns = VecDeque::from([0_u64; CONNECTIONS]);
     let mut now_ns = 0;
@@ -50,7 +50,8 @@ fn responses(random: &mut Xoshiro256PlusPlus, steady: usize, factor: f64) -> Vec
     recorded.into_iter().map(since).collect()
 }
 
-/// Bounds of the quantiles of a load and of a half of its requests that has a name. `rate` is that of the record, in that of its warm-up.
+/// Bounds of the quantiles of all requests, and of the half that has a name. `rate` is the rate of the record relative to that of the
+/// warm-up.
 fn bounds(responses: &[Responded], rate: f64) -> [[Option<TimeBounds>; 4]; 2] {
     let in_warm_up = (1e6 / SERVICE_US / rate) as u64;
     let length = ExpectedLength::default().ns(REQUESTS as u64, in_warm_up, SECOND_NS, HOUR_NS);
@@ -101,7 +102,7 @@ fn share(held: usize, given: usize) -> f64 {
 #[test]
 fn intervals_hold_the_truth_when_the_warm_up_misjudges_the_rate() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(71);
-    // Of the load and of a name, by quantile: how many hold, and how many there are.
+    // For the load and for a name, by quantile: the number of intervals that hold the truth, and of all intervals.
     let mut all = [[(0_usize, 0_usize); 4]; 2];
     for factor in FACTORS {
         let mut of_factor = [[(0_usize, 0_usize); 4]; 2];
@@ -133,12 +134,12 @@ fn intervals_hold_the_truth_when_the_warm_up_misjudges_the_rate() {
 #[test]
 fn a_record_that_outlives_its_windows_has_no_interval() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(72);
-    // Half as fast as the warm-up, and only later half as fast as that: nothing in the windows tells of it.
+    // The record is half as fast as the warm-up, and later half as fast again: no window shows the change.
     for (steady, factor) in [(REQUESTS, 1.0), (REQUESTS * 4 / 5, 2.0)] {
         let found = bounds(&responses(&mut random, steady, factor), 0.5);
         assert_eq!(found, [[None; 4]; 2]);
     }
-    // The same change within the windows is in the intervals: they reach from the first state into the other.
+    // The same change within the windows widens the intervals: they reach from the first state into the second.
     let [of_load, _] = bounds(&responses(&mut random, REQUESTS / 2, 2.0), 1.2);
     let p50 = of_load[0].unwrap();
     assert!(p50.low_us.unwrap() < TRUE_US[0] * 1.4 && p50.high_us.unwrap() > TRUE_US[0] * 1.5, "{p50:?}");

@@ -1,4 +1,4 @@
-//! Ends of a run before its time: by a request to stop, by a backlog that cannot be sent, or with its last request.
+//! Ends a run early: on a stop request, because its backlog cannot be sent, or with its last request.
 
 use hoptax_result::EndedBy;
 
@@ -12,8 +12,8 @@ const MIN_DRAIN_RATE: f64 = 100_000.0;
 const DRAIN_RATE_FACTOR: f64 = 10.0;
 
 impl Current<'_> {
-    /// Begins the record: that of a closed loop which ends with its requests is divided by the time that these are expected to take, and not
-    /// by its time limit.
+    /// Begins the record. In a closed loop that ends with its requests, the record is divided by the time that these are expected to take,
+    /// not by its time limit.
     pub(crate) fn begin_record(&mut self) {
         let Some(requests) = self.run.requests.filter(|_| !self.is_open()) else { return };
         let from_ns = self.run.record_from_ns;
@@ -67,8 +67,8 @@ impl Current<'_> {
         }
     }
 
-    /// Ends an open loop of which all requests are planned and none waits for a connection: where the next request would
-    /// start, so that the record includes the gap after the last one, or now if a request has waited for longer.
+    /// Ends an open loop once all its requests are planned and none waits for a connection. The end is the intended start of the next
+    /// request, so that the record includes the gap after the last one, or `now_ns` if that is later.
     pub(crate) fn end_when_sent(&mut self, now_ns: u64, waiting: impl FnOnce() -> u64) {
         if let Some(planned_ns) = self.planned_until_ns
             && waiting() == 0

@@ -1,4 +1,4 @@
-//! Batches of the record of all runs, from which intervals of quantiles are computed, and the course of the phases of requests and of bytes.
+//! Adds the batches of all runs: those for the intervals of quantiles, and those of the phases of requests and of bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use crate::encoded::encode;
 /// Decimal digits of the times in batches.
 const DIGITS: u8 = 2;
 
-/// The batches of all runs, added in their order; empty unless the batches of all runs cover the same times. Generators start
-/// at slightly different times, so batches may be apart by less than the length of one, which mixes neighbouring ones.
+/// The batches of all runs, added in order; empty unless they cover the same times in all runs. Generators start at slightly different
+/// times, so batches may be offset by less than their length: neighbouring batches then mix.
 pub(super) fn added(parts: &[Part<'_>]) -> Result<Vec<Histogram<u32>>, String> {
     let Some(first) = parts.first().filter(|_| are_alike(parts)) else { return Ok(Vec::new()) };
     (0..first.histograms.batches.len())
@@ -25,7 +25,7 @@ pub(super) fn added(parts: &[Part<'_>]) -> Result<Vec<Histogram<u32>>, String> {
         .collect()
 }
 
-/// The batches of the requests of these names, under the same condition; empty also unless all names have as many of them.
+/// The batches of the requests of these names, under the same condition. Also empty unless all names have the same number of batches.
 pub(super) fn of_names(parts: &[Part<'_>], names: &[String]) -> Result<Vec<Histogram<u32>>, String> {
     let rows = parts.iter().flat_map(|part| part.histograms.by_request.values());
     let number = are_alike(parts).then(|| only(rows.map(|row| row.batches.len()))).flatten();
@@ -42,7 +42,7 @@ pub(super) fn of_names(parts: &[Part<'_>], names: &[String]) -> Result<Vec<Histo
         .collect()
 }
 
-/// The phases of the requests of all runs, under the same condition; empty also unless all runs have phases, in as many batches.
+/// The phases of the requests of all runs, under the same condition. Also empty unless all runs have phases, in the same number of batches.
 pub(super) fn phases(parts: &[Part<'_>]) -> Result<BTreeMap<RequestPhase, Vec<Option<Encoded>>>, String> {
     let have_all = parts.iter().all(|part| !part.histograms.phases.is_empty());
     let of_runs = || parts.iter().flat_map(|part| &part.histograms.phases);
@@ -86,7 +86,7 @@ fn batch(batches: &[Option<Encoded>], number: usize) -> Option<&Encoded> {
     batches.get(number)?.as_ref()
 }
 
-/// The value of all, if they have only one.
+/// The common value, if all are equal.
 fn only(mut all: impl Iterator<Item = usize>) -> Option<usize> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)

@@ -13,7 +13,7 @@ use crate::named_requests::Named;
 /// The rows of a result, and their histograms.
 pub(super) type Rows = (Vec<NamedRequests>, BTreeMap<String, RequestHistograms>);
 
-/// Adds the rows of all runs. Requests that may be among the others of a run are so in all.
+/// Adds the rows of all runs. A name that may be among the other requests of one run counts among those of all runs.
 pub(super) fn added(parts: &[Part<'_>], max_error_share: f64) -> Result<Rows, String> {
     let (without, with): (Vec<&Part<'_>>, Vec<&Part<'_>>) =
         parts.iter().partition(|part| part.result.by_request.is_empty());
@@ -56,7 +56,7 @@ fn balance(part: &Part<'_>) -> Result<(), String> {
     ))
 }
 
-/// The name of each row of all runs together, with the names that it adds, in their order. The others are last.
+/// The rows of all runs together: the name of each, and the names that it sums, in their order. The row of the other requests is last.
 fn groups(parts: &[Part<'_>]) -> Vec<(String, Vec<String>)> {
     let has = |part: &Part<'_>, name: &str| part.result.by_request.iter().any(|row| row.name == name);
     let is_known = |name: &str| parts.iter().all(|part| has(part, name) || !has(part, NamedRequests::OTHERS));
@@ -85,7 +85,7 @@ fn is_single(name: &str) -> bool {
     name != NamedRequests::OTHERS
 }
 
-/// The requests of these names in all runs.
+/// Sums the requests of these names over all runs.
 fn row(parts: &[Part<'_>], name: &str, members: &[String]) -> Result<Named, String> {
     let of_runs: Vec<&NamedRequests> = parts
         .iter()

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::Run;
 
-/// Fields of a plan that each generator may have to itself.
+/// Fields of a plan that may differ between generators.
 const OWN: [&str; 10] = [
     "connections",
     "duration_s",

@@ -149,7 +149,7 @@ pub(super) fn without_generator(parts: &[Part<'_>]) -> Result<Option<Histogram<u
     if is_known { sum(parts, |all| all.without_generator.as_ref()).map(Some) } else { Ok(None) }
 }
 
-/// Their summary.
+/// The summary of response times without the delays of the generator.
 pub(super) fn without_generator_summary(parts: &[Part<'_>], times: &Times) -> Option<Latency> {
     let latencies = parts.iter().filter_map(|part| part.result.without_generator.as_ref());
     times.without_generator.as_ref().map(|all| summary(all, moments(latencies), None))
@@ -216,7 +216,7 @@ pub(super) fn book(parts: &[Part<'_>]) -> Book {
     all
 }
 
-/// The largest number of waiting requests is the sum of those of the runs, which may have been at different times.
+/// Sums of waiting requests. The maxima of the runs are added, although they may have been at different times.
 pub(super) fn waiting(parts: &[Part<'_>]) -> Waiting {
     let of_runs = parts.iter().map(|part| part.result.waiting);
     Waiting {
@@ -263,7 +263,7 @@ pub(super) fn plan(first: &LoadPlan, parts: &[Part<'_>]) -> LoadPlan {
     plan
 }
 
-/// Use of all generators. Shares of a machine are the largest, for they do not add.
+/// Resource use of all generators. Shares of a machine cannot be added, so the largest one counts.
 pub(super) fn generator(parts: &[Part<'_>]) -> Generator {
     let all = parts.iter().map(|part| &part.result.generator);
     let largest = |of: fn(&Generator) -> f64| all.clone().map(of).fold(0.0, f64::max);

@@ -41,8 +41,8 @@ impl fmt::Display for Accounted {
     }
 }
 
-/// CPU time of each process over the record, nanoseconds, by its id. Processes whose use is not known are missing, and so are
-/// all if the record ended early.
+/// CPU time of each process over the record, nanoseconds, by its id. A process whose use is not known is missing. Empty if the record ended
+/// early.
 pub type CpuTimes = BTreeMap<u32, u64>;
 
 /// The account of a trial that runs.

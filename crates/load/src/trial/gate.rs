@@ -1,5 +1,5 @@
-//! Starts the threads of a trial's workers, which run once all of them are there. At a barrier, they would wait for ever for a
-//! worker whose thread cannot be started.
+//! Starts the threads of a trial's workers, which run once all of them have arrived. At a barrier, they would wait forever for a worker
+//! whose thread cannot be started.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

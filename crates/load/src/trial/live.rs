@@ -26,9 +26,10 @@ pub struct LiveLine {
     pub send_lag_p99_us: Option<f64>,
     /// Requests without a response, since the start of the record.
     pub errors: u64,
-    /// Bytes per second of the bodies of complete responses; none of agents, which do not tell.
+    /// Bytes per second of the bodies of complete responses; None for agents, which do not report it.
     pub body_bytes_per_s: Option<f64>,
-    /// Open connections at its end; none before each worker has told of its own, and of agents, which do not tell.
+    /// Open connections at the end of the line's time; None until each worker has reported its own, and for agents, which do not report
+    /// them.
     pub connections: Option<u64>,
 }
 
@@ -60,14 +61,14 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// The begin of what a line at `now` is about, if the last line was at `last_ns`: a line has nothing of the warm-up, or that alone.
+    /// Start of the time that a line at `now` covers, if the last line was at `last_ns`. A line covers either the warm-up or the record.
     fn begin_ns(&self, last_ns: u64, now: u64) -> u64 {
         if now < self.record_from { last_ns } else { last_ns.max(self.record_from) }
     }
 }
 
-/// Merges the samples of all workers into a line twice a second, until all workers end. Open connections are known once each worker has sent
-/// one.
+/// Merges the samples of all workers into a line twice a second, until all workers end. The number of open connections is known once each
+/// worker has sent a sample.
 pub(super) fn show(
     receiver: &Receiver<LiveSample>,
     trial: &Times,
@@ -118,8 +119,8 @@ pub(super) fn show(
     }
 }
 
-/// The rate of all workers, of which samples with this count cover this time in all. Workers send samples one after the other, so that a line
-/// may have more of one than of another.
+/// The rate over all workers, from samples that hold `count` and together cover `covered_ns`. Workers send samples one after the other, so
+/// a line may have more samples of one worker than of another.
 fn per_second(count: u64, covered_ns: u64, workers: usize) -> f64 {
     if covered_ns == 0 {
         return 0.0;

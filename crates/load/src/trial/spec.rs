@@ -18,11 +18,11 @@ use crate::traffic::Traffic;
 pub struct TrialSpec {
     /// The requests and their hosts.
     pub traffic: Traffic,
-    /// Rate and arrival process of an open loop, those of all its generators together; None for a closed loop.
+    /// Rate and arrival process of an open loop, for all its generators together; None for a closed loop.
     pub open: Option<(Pace, Arrivals)>,
     /// Think time of a closed loop.
     pub think: Option<Think>,
-    /// This generator's share of the load. All else but `open` is of this generator alone.
+    /// This generator's share of the load. All other fields but `open` describe this generator alone.
     pub share: Share,
     /// When it starts; None for as soon as its connections are open.
     pub start: Option<Start>,
@@ -57,7 +57,7 @@ pub struct TrialSpec {
     pub max_error_share: f64,
     /// Percentiles to report in addition to the default ones, above 0 and below 100.
     pub percentiles: Vec<f64>,
-    /// Limits of response time, us, for each of which the responses within it are counted.
+    /// Limits of response time, us. The responses within each of them are counted.
     pub limits_us: Vec<f64>,
     /// Processes whose CPU time and memory are accounted for.
     pub account: Option<Accounted>,

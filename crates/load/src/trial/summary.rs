@@ -191,7 +191,7 @@ fn sustained_rate(recording: &Recording, time: Duration) -> Option<f64> {
     (!time.is_zero()).then(|| recording.answered_by_end as f64 / time.as_secs_f64())
 }
 
-/// Counts by the words for their keys.
+/// Counts by the name of each key.
 fn by_word<K: Copy>(counts: &BTreeMap<K, u64>, word: impl Fn(K) -> &'static str) -> BTreeMap<String, u64> {
     counts.iter().map(|(key, count)| (word(*key).to_owned(), *count)).collect()
 }
@@ -267,7 +267,7 @@ fn joined<T>(
     })
 }
 
-/// The rows of the requests of each name, and their histograms, whose response times are in this number of complete batches.
+/// The row and the histograms of the requests of each name. Their response times are in this number of complete batches.
 fn by_name(
     all: Option<&ByRequest>,
     complete: usize,

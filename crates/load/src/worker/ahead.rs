@@ -20,7 +20,7 @@ const QUEUE_FULL_NS: u64 = 1_000_000;
 /// Progress of the opening of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// It waits for the server, or had ended before.
+    /// It waits for the server, or has already ended.
     Waits,
     /// The connection has just become ready.
     Ready,
@@ -130,8 +130,8 @@ impl Worker {
         })
     }
 
-    /// Re-arms the events of all connections. Those of connections that were ready while others opened were dropped, and a server may
-    /// have closed one meanwhile.
+    /// Re-arms the events of all connections. Events of connections that were ready while others opened were dropped, and a server may have
+    /// closed such a connection meanwhile.
     fn rearm(&self) {
         for connection in self.connections.live() {
             if let Some(transport) = self.transports.get(connection) {
@@ -207,7 +207,7 @@ impl Worker {
     }
 }
 
-/// Tells if the server accepts requests after the events of a read before the first one.
+/// True if the server still accepts requests, given the events of a read before the first one.
 ///
 /// # Errors
 /// When it has sent part of a response.

@@ -204,9 +204,9 @@ impl Worker {
         self.drain_if_gone(self.connections.lane(connection));
     }
 
-    /// Takes over the server's limit on concurrent requests.
+    /// Applies the server's limit on concurrent requests.
     pub(super) fn change_limit(&mut self, connection: ConnectionId, streams: u32) {
-        // The limit of QUIC also falls while a request has ended and the server has not yet allowed the next one. Before a connection is
+        // With QUIC, the limit also drops between the end of a request and the server's permission for the next one. Before a connection is
         // ready, no request waits for it.
         let is_open = matches!(self.connections.state(connection), State::Open { .. });
         if is_open && !self.traffic.protocol.has_datagrams() {
@@ -229,8 +229,7 @@ impl Worker {
         }
     }
 
-    /// Takes over the addresses of all hosts. New connections use them, and connections to addresses that are gone are
-    /// drained.
+    /// Applies new addresses of all hosts. New connections use them, and connections to addresses that are gone are drained.
     pub(super) fn change_addresses(&mut self, hosts: Vec<Arc<Addresses>>) {
         for (host, addresses) in self.hosts.iter_mut().zip(hosts) {
             host.addresses = addresses;
@@ -259,7 +258,7 @@ impl Worker {
         Some(took_ns)
     }
 
-    /// The destination of the connection of a lane that was opened last.
+    /// The destination of the connection opened last on a lane.
     pub(super) fn address(&self, lane: LaneId) -> Peer {
         self.traffic.dial.peer(self.lanes[lane.index()].address)
     }

@@ -28,7 +28,7 @@ impl Worker {
             if self.requests[slot.index()].as_ref().is_some_and(is_late) {
                 self.note_if_unwritten(slot);
                 self.feed(current, Event::TimedOut(slot), now);
-                // The actions are performed at once: each search of them would otherwise pass all earlier ones.
+                // Perform the actions at once: otherwise each search of the queue would pass all earlier ones.
                 self.perform(current, now);
             }
         }
@@ -50,7 +50,7 @@ impl Worker {
         self.perform(current, now);
     }
 
-    /// Notes the event that a request waits for, if it ends now without a byte of it written.
+    /// Notes the event that a request waits for, if it ends before its first byte is written.
     fn note_if_unwritten(&mut self, slot: SlotId) {
         if self.requests[slot.index()].as_ref().is_none_or(|request| request.written_ns > 0) {
             return;

@@ -5,7 +5,7 @@ use crate::connection::SlotId;
 use crate::current::Current;
 
 impl Worker {
-    /// Notes that a request waits for others on its connection, which is open: as if the connection were busy.
+    /// Notes that a request waits for other requests on its open connection. This counts like a wait for a busy connection.
     pub(super) fn begin_hold(&mut self, current: &mut Current, slot: SlotId, now: u64) {
         let waiting = self.waiting() + self.connections.waiting() as u64;
         let request = self.request(slot);
@@ -18,7 +18,7 @@ impl Worker {
         current.record_waiting(intended_ns, waiting);
     }
 
-    /// Adds the time that a request has waited for others on its connection, if it has.
+    /// Adds the time that a request has waited for other requests on its connection, if any.
     #[inline]
     pub(super) fn end_hold(&mut self, current: &mut Current, slot: SlotId, now: u64) {
         let request = self.request(slot);

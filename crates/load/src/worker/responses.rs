@@ -16,7 +16,7 @@ use crate::transport::Read;
 /// Maximum number of reads of a connection in one turn, so that an endless response does not keep the worker from its other
 /// connections, its schedule and its timeouts: 1 MiB of a byte stream.
 const MAX_READS: u32 = 16;
-/// The same of QUIC, which reads one datagram at a time.
+/// The same for QUIC, which reads one datagram at a time.
 const MAX_DATAGRAMS: u32 = 256;
 
 impl Worker {
@@ -165,8 +165,8 @@ impl Worker {
         }
     }
 
-    /// Handles events of the whole connection before the responses of the same read. A response starts the next request, to which a
-    /// GOAWAY and another limit already apply.
+    /// Handles events of the whole connection before the responses of the same read. A response starts the next request, to which a GOAWAY
+    /// or a new limit already applies.
     #[inline]
     fn handle_connection_events(
         &mut self,
@@ -185,7 +185,7 @@ impl Worker {
                     }
                     self.connections.handle(Event::Drain { connection, why: Closing::Server });
                 }
-                // The last one holds: all were acknowledged before this.
+                // The last limit applies, because all of them were acknowledged before.
                 ProtocolEvent::Limit { streams } => limit = Some(streams),
                 ProtocolEvent::FirstByte { .. }
                 | ProtocolEvent::Message { .. }
@@ -349,7 +349,7 @@ impl Worker {
         self.perform(current, now);
     }
 
-    /// The server closed a connection. If a request on it asked for that, it did so for the request.
+    /// The server closed a connection. If a request on it asked for that, the request is the reason.
     fn closed_by_server(&mut self, connection: ConnectionId) {
         let slot = self.connections.in_flight_on(connection, StreamId(0));
         let asked = slot.map(|slot| self.request(slot).picked.target);

@@ -18,7 +18,7 @@ use super::polls::{Idle, name, shared_use};
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
-use crate::source::longest_slice;
+use crate::source::LONGEST_SLICE;
 use crate::target::target;
 use crate::template::{Proof, Shared, Side};
 use crate::used::{Poll, Span, Used, used};
@@ -83,7 +83,7 @@ impl Pods {
         context: Context<'_>,
     ) -> Result<Self, Failure> {
         // Its length is not known yet.
-        let slice = plan.asked.slice.unwrap_or_default().max(longest_slice(plan.asked.slowest_source()));
+        let slice = plan.asked.slice.unwrap_or_default().max(LONGEST_SLICE);
         let slices = (slice + plan.asked.warmup + BESIDE_SLICE) * plan.arms.len() as u32;
         let deadline = ARRIVAL * 2 + BESIDE_SLICE + slices;
         let mut origins = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_cluster::prometheus::{Address, Samples};
+use hoptax_cluster::prometheus::Address;
 use hoptax_cluster::{Cluster, Refused};
 
 use super::placed::namespaces;
@@ -21,7 +21,7 @@ impl Prometheus {
         Self { asked: hoptax_cluster::Prometheus::new(address.clone()), namespaces: namespaces(plan) }
     }
 
-    /// Sees that it has CPU times of containers, before anybody waits for those of the pods.
+    /// Sees that it has CPU times of containers.
     pub(super) fn check(&mut self, cluster: &Cluster) -> Result<(), Refused> {
         self.asked.check(cluster)
     }
@@ -29,7 +29,7 @@ impl Prometheus {
     /// Its newest readings.
     pub(super) fn poll(&mut self, cluster: &Cluster) -> Result<Poll, Refused> {
         let namespaces = self.namespaces.iter().map(String::as_str);
-        let Samples { readings, have_times_of_scrapes } = self.asked.samples(cluster, namespaces)?;
-        Ok(Poll { readings, is_late: true, has_times_of_scrapes: have_times_of_scrapes, ..Poll::default() })
+        let readings = self.asked.readings(cluster, namespaces)?;
+        Ok(Poll { readings, is_late: true, ..Poll::default() })
     }
 }

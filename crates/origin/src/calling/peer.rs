@@ -73,7 +73,7 @@ impl Peers {
     pub(super) fn connections(&self, random: &mut impl Rng) -> Connections {
         let mut caller = |peer: &Peer| Caller {
             peer: peer.clone(),
-            // At random, so that the connections of an origin do not make their calls at the same requests.
+            // Random, so that the connections of an origin do not make their fractional calls at the same requests.
             due: random.random::<f64>(),
             left: 0,
             connection: None,
@@ -118,7 +118,7 @@ impl Connections {
     }
 }
 
-/// Makes the calls of a step at the same time. An error has the index of the server.
+/// Makes the calls of a step concurrently. An error has the index of the server.
 fn run(step: &mut [Caller], buffer: &mut [u8]) -> Result<(), (usize, String)> {
     let mut waiting: Vec<usize> = Vec::new();
     for (number, caller) in step.iter_mut().enumerate() {

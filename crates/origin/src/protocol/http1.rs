@@ -9,8 +9,8 @@ use crate::context::Context;
 use crate::request::{self, BadRequest, Request, RequestReader};
 use crate::response::{BodyPieces, Persistence, has_no_body, write_head, write_text};
 
-/// Marks, as the stream of a delay, the end of the time that the connection may be idle. The rest is the number of responses
-/// sent by then. Streams of responses are 0.
+/// Bit in the stream of a delay: the delay is the time that the connection may be idle. The other bits are the number of responses sent by
+/// its start. Delays of responses have the stream 0.
 const IDLE: u64 = 1 << 63;
 
 /// The server's side of a connection.
@@ -142,8 +142,7 @@ impl ProtocolHandler for Http1 {
 
     fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context) {
         if stream & IDLE != 0 {
-            // A request that was sent meanwhile may not have been read: then it is lost, as with every server that closes idle
-            // connections.
+            // A request that arrives at the same time may be lost unread, as with every server that closes idle connections.
             self.is_closing |= stream == (IDLE | self.sent) && self.is_idle();
         } else if let Some(response) = self.delayed.take() {
             context.in_flight -= 1;

@@ -84,8 +84,8 @@ impl Secrets {
     }
 }
 
-/// The reply to a `DeltaDiscoveryRequest` that subscribes to a secret. Envoy has a call for each secret. One that does not exist
-/// gets no reply, as if the service looked for it.
+/// The reply to a `DeltaDiscoveryRequest` that subscribes to a secret. Envoy makes one call for each secret. A secret that does not exist
+/// gets no reply, as if the service were still looking for it.
 fn subscribed(message: &[u8], secrets: &Secrets) -> Option<Vec<u8>> {
     // `resource_names_subscribe` (3).
     let name = nested(message, &[3])?;

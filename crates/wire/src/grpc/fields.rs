@@ -1,4 +1,4 @@
-//! Reads Protobuf messages of which no description is needed.
+//! Reads Protobuf messages without a description of their types.
 
 /// The length-delimited fields of a Protobuf message, with their numbers. Other fields are skipped. Ends at the first invalid
 /// field.

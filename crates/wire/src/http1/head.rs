@@ -59,8 +59,8 @@ fn config() -> ParserConfig {
     config
 }
 
-/// The blank lines at the begin of `bytes`: their length. A response may be preceded by some, which are not part of it (RFC 9112,
-/// section 6.3).
+/// The length of the blank lines at the start of `bytes`. A response may be preceded by some, which are not part of it (RFC 9112, section
+/// 6.3).
 pub(crate) fn blank_lines(bytes: &[u8]) -> usize {
     let mut length = 0;
     loop {
@@ -72,8 +72,8 @@ pub(crate) fn blank_lines(bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the violation of bytes that the parser refuses with `error`. None if it is in a line that has not ended: the following bytes
-/// belong to the explanation.
+/// Returns the violation of bytes that the parser refuses with `error`. None if it is in an incomplete line: the explanation then depends
+/// on the following bytes.
 #[cold]
 fn explain(bytes: &[u8], error: Error) -> Option<Malformed> {
     let bytes = bytes.get(blank_lines(bytes)..).unwrap_or_default();
@@ -105,8 +105,8 @@ fn explain(bytes: &[u8], error: Error) -> Option<Malformed> {
     })
 }
 
-/// Returns the violation of bytes that do not begin with a version of HTTP/1. Their first byte tells other protocols, however few bytes
-/// have arrived.
+/// Returns the violation of bytes that do not begin with a version of HTTP/1. The first byte identifies other protocols, even if no other
+/// byte has arrived.
 fn explain_first(bytes: &[u8]) -> Malformed {
     match bytes {
         // Content types of TLS records (RFC 8446, section 5.1).

@@ -101,7 +101,7 @@ struct Head {
     deviation: Option<Deviation>,
 }
 
-/// The bytes of a head, and their meaning as the response to a request that says the same.
+/// The bytes of a head, and their meaning as the response to a request with the same properties.
 #[derive(Debug)]
 struct KnownHead {
     bytes: Vec<u8>,
@@ -110,7 +110,7 @@ struct KnownHead {
 }
 
 impl ResponseReader {
-    /// A reader for the responses to requests that say this.
+    /// A reader for the responses to requests with these properties.
     pub fn new(flags: RequestFlags) -> Self {
         Self { flags, ..Self::default() }
     }
@@ -167,8 +167,8 @@ impl ResponseReader {
         }
     }
 
-    /// True if the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be
-    /// interim, this is true once more, for the bytes that follow it.
+    /// True if the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be an
+    /// interim one, this is true again for the bytes that follow it.
     pub fn begins(&self) -> bool {
         self.begins
     }
@@ -309,7 +309,7 @@ impl ResponseReader {
         Ok(Some(head))
     }
 
-    /// Advances `bytes` past blank lines before a response, with which it does not begin.
+    /// Advances `bytes` past blank lines before a response, which are not part of it.
     fn skip_blank_lines(&mut self, bytes: &mut &[u8]) {
         let skipped = blank_lines(bytes);
         if skipped > 0 {
@@ -318,8 +318,8 @@ impl ResponseReader {
         }
     }
 
-    /// Remembers a head, unless it must be parsed each time for its cookies, precedes the one that would repeat, or is the last of its
-    /// connection.
+    /// Remembers a head, unless it must be parsed each time for its cookies, is that of an interim response, is the last of its connection,
+    /// or is too large.
     fn remember(&mut self, bytes: &[u8], head: Head) {
         if self.cookies.is_some() || head.interim || head.deviation.is_some() || bytes.len() > MAX_KNOWN_BYTES
         {
@@ -430,7 +430,7 @@ fn body(
     };
     let is_chunked = coding.eq_ignore_ascii_case(b"chunked");
     if length.is_some() && !is_chunked {
-        // It would end with the connection, and servers that mean the length keep that open.
+        // The body would end with the connection, but servers that mean the length keep the connection open.
         let is_identity = coding.eq_ignore_ascii_case(b"identity");
         return Err(if is_identity { Malformed::Identity } else { Malformed::NotChunked });
     }

@@ -17,8 +17,8 @@ pub(super) struct FieldReader {
     expected: Option<Arc<[ExpectedHeader]>>,
     /// Present if cookies are sent.
     cookies: Option<Box<Cookies>>,
-    /// The last block that does not end its stream, and the last one that does, as trailers. Most responses of a connection
-    /// have the same ones, and comparing bytes is faster than decoding them.
+    /// The last block that does not end its stream, and the last one that does, as trailers do. Most responses of a connection have the
+    /// same ones, and comparing bytes is faster than decoding them.
     known: [Option<Known>; 2],
 }
 

@@ -52,15 +52,15 @@ pub struct Http3 {
     handshake: Option<Handshake>,
     expected: Option<Arc<[ExpectedHeader]>>,
     expected_body: Option<Arc<ExpectedBody>>,
-    /// If they are sent back.
+    /// Present if cookies are sent back.
     cookies: Option<Box<Cookies>>,
-    /// If messages are timed.
+    /// Present if messages are timed.
     messages: Option<Messages>,
     streams: Box<[Stream]>,
     /// Streams for the next requests, opened and not used yet. QUIC limits how many streams may ever be opened, and the server raises
     /// that limit, usually as streams end.
     spare: VecDeque<StreamId>,
-    /// Limit of the server on concurrent requests, as far as there are places for them.
+    /// The server's limit on concurrent requests, at most one for each element of `streams`.
     max_streams: u32,
     uni_streams: Vec<(StreamId, UniStream)>,
     /// A pending datagram of the endpoint itself.
@@ -118,7 +118,7 @@ impl Http3 {
         self.expected_body = expected;
     }
 
-    /// Starts to send cookies that responses set back on this connection.
+    /// Stores cookies that responses set, and sends them with the following requests.
     pub fn keep_cookies(&mut self) {
         self.cookies.get_or_insert_default();
     }
@@ -169,7 +169,7 @@ impl Http3 {
         }
     }
 
-    /// Opens a stream for each place without one, as far as the server's limit allows. A request that waits has the first one.
+    /// Opens a stream for each place without one, as far as the server's limit allows. A waiting request gets the first one.
     fn open_streams(&mut self) {
         let Some((_, connection)) = self.connection.as_mut().filter(|_| self.is_open) else { return };
         for stream in self.streams.iter_mut().filter(|stream| stream.is_waiting()) {

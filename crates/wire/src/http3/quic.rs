@@ -90,7 +90,7 @@ pub(super) fn read(
     read_at_most(connection, id, usize::MAX, each)
 }
 
-/// As [`read`], but at most so many bytes. The rest stays with QUIC, whose flow control then limits the peer.
+/// Like [`read`], with a limit on the number of bytes. The rest stays with QUIC, whose flow control then limits the peer.
 ///
 /// # Errors
 /// An error of `each`.

@@ -127,7 +127,7 @@ impl PendingResponse {
         }
     }
 
-    /// Encodes the next piece, if all before was taken.
+    /// Encodes the next piece, once QUIC has taken all earlier bytes.
     pub(super) fn encode(&mut self) {
         if !self.unsent.is_empty() {
             return;

@@ -26,7 +26,7 @@ pub struct Server {
     endpoint: Endpoint,
     /// Connections by number.
     peers: BTreeMap<u64, Peer>,
-    /// Numbers by the handles of QUIC, which are used again.
+    /// Numbers by the handles of QUIC, which are reused.
     numbers: BTreeMap<usize, u64>,
     next_number: u64,
     /// A pending datagram of the endpoint itself.
@@ -115,7 +115,7 @@ impl Server {
         self.peers.values_mut().filter_map(|peer| peer.connection.poll_timeout()).min()
     }
 
-    /// Handles timers, and reads on where there is room again.
+    /// Handles timers, and continues to read paused streams that have room again.
     pub fn tick(&mut self, events: &mut Vec<ServerEvent<RequestId>>) {
         let now = Instant::now();
         let is_due = |peer: &mut Peer| peer.connection.poll_timeout().is_some_and(|due| due <= now);

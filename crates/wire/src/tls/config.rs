@@ -75,7 +75,7 @@ pub struct ClientSecurity {
     pub identity: Option<Identity>,
     /// True if every server certificate is accepted.
     pub trusts_all: bool,
-    /// True if a server is trusted after it has once proved its identity, with its certificate and the key of it. A client that verifies
+    /// True if a server that has once proved its identity, by its certificate and key, is trusted from then on. A client that verifies
     /// every time has as much work per handshake as the server, and measures its own limit instead.
     pub verifies_once: bool,
     /// The versions offered.

@@ -1,4 +1,4 @@
-//! Errors of TLS settings, with the ciphers and groups that there are.
+//! Errors of TLS settings, which list the supported ciphers and groups.
 
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::{self, kx_group};
