@@ -83,9 +83,9 @@ pub struct Trouble {
 /// The state of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Its pod is on the way.
+    /// Its pod has not started.
     #[default]
-    Coming,
+    Pending,
     /// Its pod waits for what may not come.
     Stuck(Trouble),
     /// It runs.
@@ -179,7 +179,7 @@ impl Pod {
             },
             Some(ContainerState { waiting: Some(why), .. }) => self.waits(why, job),
             _ if self.status.phase == "Failed" => State::Lost(self.failed()),
-            _ => self.status.unscheduled().map_or(State::Coming, |said| State::Stuck(unscheduled(&said))),
+            _ => self.status.unscheduled().map_or(State::Pending, |said| State::Stuck(unscheduled(&said))),
         }
     }
 
@@ -217,7 +217,7 @@ impl Pod {
     fn waits(&self, waiting: &Why, job: &AgentJob) -> State {
         let (image, said) = (&job.image, waiting.in_full());
         match waiting.waits_for() {
-            WaitsFor::Start => State::Coming,
+            WaitsFor::Start => State::Pending,
             WaitsFor::Image { is_certain } => {
                 let why = format!("cannot get image `{image}` ({said})");
                 let next = "check --agent-image and --agent-pull, and that nodes may pull it: `imagePullSecrets` of the service account \
@@ -280,7 +280,7 @@ impl Agent {
         let state = match &self.state {
             State::Lost(trouble) => State::Lost(trouble.clone()),
             State::Done => State::Done,
-            State::Coming | State::Stuck(_) | State::Running => State::Lost(deleted("is gone")),
+            State::Pending | State::Stuck(_) | State::Running => State::Lost(deleted("is gone")),
         };
         Self { state, ..self.clone() }
     }
@@ -291,11 +291,11 @@ impl Agent {
             (State::Stuck(trouble) | State::Lost(trouble), ..) => format!("its pod {}", trouble.why),
             (State::Done, ..) => "its pod has ended".to_owned(),
             (State::Running, ..) => "its pod runs, and nothing answers at its port".to_owned(),
-            (State::Coming, Some(_), Some(node)) => {
+            (State::Pending, Some(_), Some(node)) => {
                 format!("node `{node}` has not started its pod: it may still pull the image")
             }
-            (State::Coming, Some(_), None) => "its pod has no node: the scheduler may not run".to_owned(),
-            (State::Coming, None, _) => {
+            (State::Pending, Some(_), None) => "its pod has no node: the scheduler may not run".to_owned(),
+            (State::Pending, None, _) => {
                 "its pod is not created: the controller of jobs may not run".to_owned()
             }
         }

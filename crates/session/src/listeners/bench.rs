@@ -46,7 +46,7 @@ pub(super) struct Bench<'a> {
     pub(super) addresses: BTreeMap<Variant, BTreeMap<String, SocketAddr>>,
     /// TLS of clients, with a certificate and without.
     pub(super) client: Arc<ClientConfig>,
-    pub(super) stranger: Arc<ClientConfig>,
+    pub(super) anonymous_client: Arc<ClientConfig>,
     /// Reason why many requests cannot be in flight at a time, such as a limit of the machine; None if they can.
     pub(super) no_crowd: Option<String>,
     /// Reason why there is no address that accepts no connection; None if there is one.
@@ -252,7 +252,7 @@ impl Bench<'_> {
         let limit = Duration::from_micros(procedure.waits_us()) + PATIENCE;
         let destination = self.destination(procedure.variant(), course).map(|one| match procedure {
             Procedure::AnonymousClient if course.is_tls => {
-                Destination { tls: Some(Arc::clone(&self.stranger)), ..one }
+                Destination { tls: Some(Arc::clone(&self.anonymous_client)), ..one }
             }
             _ => one,
         });

@@ -59,7 +59,7 @@ struct LabTls {
     certificates: Certificates,
     client: Arc<ClientConfig>,
     /// TLS of a client without a certificate.
-    stranger: Arc<ClientConfig>,
+    anonymous_client: Arc<ClientConfig>,
 }
 
 /// Checks a listeners file.
@@ -98,7 +98,7 @@ pub fn check(
         limits: &limits,
         addresses: addresses.map_err(Failure::environment)?,
         client: Arc::clone(&tls.client),
-        stranger: Arc::clone(&tls.stranger),
+        anonymous_client: Arc::clone(&tls.anonymous_client),
         no_crowd,
         no_full_backlog: full_backlog.as_ref().err().cloned(),
         marks: AtomicU64::new(0),
@@ -132,8 +132,8 @@ impl LabTls {
             certificate: certificates.certificate(GENERATOR),
             key: certificates.key(GENERATOR),
         };
-        let (client, stranger) = (client(Some(identity))?, client(None)?);
-        Ok(Self { certificates, client, stranger })
+        let (client, anonymous_client) = (client(Some(identity))?, client(None)?);
+        Ok(Self { certificates, client, anonymous_client })
     }
 
     /// A server for each cluster, and one for all other clusters.
