@@ -35,7 +35,7 @@ fn http2_response(stream: u32, value: &[u8]) -> Vec<u8> {
 }
 
 fuzz_target!(|values: Vec<Vec<u8>>| {
-    let mut http2 = Client::new(&ClientProtocol::Http2(Settings::of_streams(1)), &[].into());
+    let mut http2 = Client::new(&ClientProtocol::Http2(Settings::with_streams(1)), &[].into());
     // HTTP/1.1 rejects some bytes as a header's value; from then on, it is left out.
     let mut http1 = Some(Client::new(&ClientProtocol::Http1, &[].into()));
     http2.keep_cookies();

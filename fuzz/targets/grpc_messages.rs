@@ -20,7 +20,7 @@ fn complete(mut body: &[u8]) -> usize {
 fuzz_target!(|input: (u8, Vec<Vec<u8>>)| {
     let (turns, pieces) = input;
     let messages = if turns == 0 { Messages::AtOnce } else { Messages::InTurn(turns.into()) };
-    let mut client = Client::new(&ClientProtocol::Http2(Settings::of_streams(1)), &[].into());
+    let mut client = Client::new(&ClientProtocol::Http2(Settings::with_streams(1)), &[].into());
     client.time_messages(messages);
     let mut server = Server::streaming(|_| true);
     let message = framed(b"hop");

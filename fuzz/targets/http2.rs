@@ -10,7 +10,7 @@ const STREAMS: u32 = 3;
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (settled, pieces) = input;
     let expected = [ExpectedHeader { name: "x-a".to_owned(), value: None }];
-    let mut client = Client::new(&ClientProtocol::Http2(Settings::of_streams(STREAMS)), &expected.into());
+    let mut client = Client::new(&ClientProtocol::Http2(Settings::with_streams(STREAMS)), &expected.into());
     let fields = [(":method", "POST"), (":path", "/")];
     let request = Encoded::http2(&fields, &vec![7; 100_000]);
     let (mut output, mut events) = (Vec::new(), Vec::new());

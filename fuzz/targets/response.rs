@@ -2,16 +2,16 @@
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
-use hoptax_wire::Asked;
+use hoptax_wire::RequestFlags;
 use hoptax_wire::http1::{Progress, ResponseReader};
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (is_head, pieces) = input;
-    let mut reader = ResponseReader::new(Asked::head(is_head));
+    let mut reader = ResponseReader::new(RequestFlags::head(is_head));
     for piece in &pieces {
         match reader.feed(piece) {
             Ok(Progress::Partial) => {}
-            Ok(Progress::Complete(_)) => reader = ResponseReader::new(Asked::head(is_head)),
+            Ok(Progress::Complete(_)) => reader = ResponseReader::new(RequestFlags::head(is_head)),
             Err(_) => return,
         }
     }

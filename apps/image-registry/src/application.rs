@@ -136,7 +136,7 @@ pub async fn run(settings: &Settings, report: impl Fn(&str)) -> Result<(), Start
 /// The key and the storage in a folder.
 fn in_folder(folder: &Path) -> Result<(Rules, Store), StartError> {
     std::fs::create_dir_all(folder).map_err(|source| StartError::File { path: folder.to_owned(), source })?;
-    let rules = Rules::of_key(key::load(&folder.join(KEY_FILE))?);
+    let rules = Rules::with_key(key::load(&folder.join(KEY_FILE))?);
     let path = folder.join(STORE_FILE);
     let store = Store::open(&path).map_err(|source| StartError::Store { path, source })?;
     Ok((rules, store))

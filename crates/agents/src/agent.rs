@@ -144,7 +144,7 @@ impl Agent {
 /// The result of the agent after the end of a conversation; None if it waits for another controller.
 fn after(end: End) -> Option<Result<(), Failure>> {
     match end {
-        End::Served | End::Stranger => None,
+        End::Served | End::HandshakeFailed => None,
         End::Gone(reason) => Some(Err(Failure::environment(format!("the controller is gone: {reason}")))),
         End::Deadline => Some(Err(Failure::environment(
             "the agent's time was over while it served a controller: start it with a longer --deadline",

@@ -3,11 +3,11 @@
 //! The load starts only if all agents with a share are ready. The loss of an agent after the start ends nothing: the others send their
 //! shares, which are as exact as they would have been, and the result states which share is missing.
 
+mod driver;
 mod ledger;
 mod line;
 mod merged;
 mod seconds;
-mod speak;
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -25,13 +25,13 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::message::ShownToken;
 use crate::planned::{PlannedShare, SentLoad};
-use ledger::{Ledger, News, Standing};
-use line::{Input, Order, Told};
+use ledger::{Ledger, LedgerEvent, Standing};
+use line::{AgentEvent, Input, Order};
 use merged::Common;
 use seconds::Seconds;
 
-pub use merged::Gathered;
-pub use speak::{Connecting, Stream, by_address};
+pub use driver::{Connecting, Stream, by_address};
+pub use merged::MergedLoad;
 
 /// Time limit for opening connections, in addition to the request timeout and the ramp-up.
 const PREPARATION: Duration = Duration::from_secs(15);
@@ -47,11 +47,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A requested load of agents.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct LoadRequest<'a> {
     /// The load, its checks and its conditions. It must have no files.
     pub sending: &'a Sending<'a>,
     /// The agents.
-    pub agents: Vec<Called>,
+    pub agents: Vec<RemoteAgent>,
     /// Problems of agents that another source reports, such as the cluster that they run in. They are passed on as they arrive. None if
     /// there is no such source.
     pub news: Option<mpsc::Receiver<String>>,
@@ -66,16 +66,16 @@ pub struct Asked<'a> {
 }
 
 /// An agent to connect to.
-pub struct Called {
+pub struct RemoteAgent {
     /// Its name in messages and in the result: its address, or that of its pod.
     pub name: String,
     /// The stream to it.
     pub stream: Connecting,
 }
 
-impl std::fmt::Debug for Called {
+impl std::fmt::Debug for RemoteAgent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Called").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("RemoteAgent").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -100,13 +100,13 @@ pub fn now_unix_s() -> f64 {
 /// # Errors
 /// As [`run`], and when the runtime cannot be created.
 pub fn send(
-    asked: Asked<'_>,
+    request: LoadRequest<'_>,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Notice<'_>),
-) -> Result<Gathered, Failure> {
+    notify: &mut dyn FnMut(Notice<'_>),
+) -> Result<MergedLoad, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let runtime = runtime.map_err(Failure::environment)?;
-    let sent = runtime.block_on(run(asked, interrupt, tell));
+    let sent = runtime.block_on(run(request, interrupt, notify));
     // Do not wait for a pending name lookup: it may take longer than a user who ends a load waits.
     runtime.shutdown_background();
     sent
@@ -119,18 +119,18 @@ pub fn send(
 /// cannot prepare its share, in which case nothing is sent; when no agent reports, or the reports cannot be merged; and when it is
 /// interrupted before the start.
 pub async fn run(
-    asked: Asked<'_>,
+    request: LoadRequest<'_>,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Notice<'_>),
-) -> Result<Gathered, Failure> {
-    let Asked { sending, agents, news, advice, token, least, is_watched } = asked;
+    notify: &mut dyn FnMut(Notice<'_>),
+) -> Result<MergedLoad, Failure> {
+    let LoadRequest { sending, agents, news, advice, token, least, is_watched } = request;
     let least = least.max(1);
     check_names(&agents, least)?;
     let planned = SentLoad::from_sending(sending)?;
     planned.check_agents(least)?;
     let lengths = sending.schedule.lengths()?;
     let token = token.map(|token| ShownToken(token.secret().to_owned()));
-    let mut control = Control::begin(agents, token.as_ref(), (news, advice), interrupt, tell);
+    let mut control = Control::begin(agents, token.as_ref(), (news, advice), interrupt, notify);
     let started = control.start(&planned, lengths, least, is_watched).await;
     let common = match started {
         Ok(common) => common,
@@ -141,11 +141,11 @@ pub async fn run(
     };
     control.collect(planned.timeout()).await;
     control.end().await;
-    merged::gathered(control.ledger.entries, common, sending)
+    merged::merged_load(control.ledger.entries, common, sending)
 }
 
 /// Refuses duplicate agents, since each sends one share, and fewer agents than must connect.
-fn check_names(agents: &[Called], least: usize) -> Result<(), Failure> {
+fn check_names(agents: &[RemoteAgent], least: usize) -> Result<(), Failure> {
     let mut known = BTreeSet::new();
     if let Some(twice) = agents.iter().find(|agent| !known.insert(agent.name.as_str())) {
         return Err(Failure::bad_input(format!(
@@ -166,33 +166,33 @@ fn check_names(agents: &[Called], least: usize) -> Result<(), Failure> {
 struct Control<'a> {
     ledger: Ledger,
     orders: Vec<UnboundedSender<Input>>,
-    heard: UnboundedReceiver<(usize, Told)>,
+    events: UnboundedReceiver<(usize, AgentEvent)>,
     lines: Vec<JoinHandle<()>>,
     news: Option<mpsc::Receiver<String>>,
     advice: &'static str,
     interrupt: &'a Interrupt,
-    tell: &'a mut dyn FnMut(Notice<'_>),
+    notify: &'a mut dyn FnMut(Notice<'_>),
 }
 
 impl<'a> Control<'a> {
     fn begin(
-        agents: Vec<Called>,
+        agents: Vec<RemoteAgent>,
         token: Option<&ShownToken>,
         (news, advice): (Option<mpsc::Receiver<String>>, &'static str),
         interrupt: &'a Interrupt,
-        tell: &'a mut dyn FnMut(Notice<'_>),
+        notify: &'a mut dyn FnMut(Notice<'_>),
     ) -> Self {
-        let (told, heard) = unbounded_channel();
+        let (event_sender, events) = unbounded_channel();
         let ledger = Ledger::new(agents.iter().map(|agent| agent.name.clone()));
         let (mut orders, mut lines) = (Vec::new(), Vec::new());
         for (number, agent) in agents.into_iter().enumerate() {
             let (sender, inbox) = unbounded_channel();
             orders.push(sender.clone());
-            let (told, token) = (told.clone(), token.cloned());
-            let line = speak::speak(number, agent.stream, token, (sender, inbox), told);
+            let (event_sender, token) = (event_sender.clone(), token.cloned());
+            let line = driver::drive(number, agent.stream, token, (sender, inbox), event_sender);
             lines.push(tokio::spawn(line));
         }
-        Self { ledger, orders, heard, lines, news, advice, interrupt, tell }
+        Self { ledger, orders, events, lines, news, advice, interrupt, notify }
     }
 
     /// Waits for the agents, plans, and starts those that connected.
@@ -210,7 +210,7 @@ impl<'a> Control<'a> {
         }
         for entry in &self.ledger.entries {
             if let Standing::Ended(outcome, reason) = &entry.standing {
-                (self.tell)(Notice::Problem(&outcome.sentence(&entry.name, reason)));
+                (self.notify)(Notice::Problem(&outcome.sentence(&entry.name, reason)));
             }
         }
         planned.check_agents(came.len())?;
@@ -253,7 +253,7 @@ impl<'a> Control<'a> {
                 grouped(ledger::start_error_us(&self.ledger.entries, at_ns), 0)
             ),
         };
-        (self.tell)(Notice::Note(&note));
+        (self.notify)(Notice::Note(&note));
         let from_unix_s = since_1970(at_ns).saturating_add(warmup).as_secs_f64();
         Ok(Common { rate: planned.rate(), of, start_ns: at_ns, from_unix_s })
     }
@@ -268,14 +268,14 @@ impl<'a> Control<'a> {
             }
             // Continue to wait: a line gives up an agent that does not report by then.
             while !has_ended(&self.ledger) {
-                self.hear().await;
+                self.handle_events().await;
             }
         }
     }
 
     /// Says goodbye to all agents. Another source may know why an agent did not connect.
     async fn end(&mut self) {
-        self.tell_news();
+        self.notify_problems();
         let until_ns = after(now_ns(), &[GOODBYE_TIME]);
         for number in 0..self.orders.len() {
             self.order(number, Order::Stop { until_ns });
@@ -290,39 +290,39 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Handles messages of agents until `is_done` is true.
+    /// Handles events of agents until `is_done` is true.
     ///
     /// # Errors
     /// When it is interrupted.
     async fn wait(&mut self, is_done: impl Fn(&Ledger) -> bool) -> Result<(), Failure> {
         while !is_done(&self.ledger) {
             self.interrupt.check()?;
-            self.hear().await;
+            self.handle_events().await;
         }
         Ok(())
     }
 
-    /// Handles messages of agents for a short time.
-    async fn hear(&mut self) {
-        self.tell_news();
-        let Ok(heard) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
-        let all = match heard {
-            Some((number, told)) => self.ledger.take(number, told),
+    /// Handles the next event of an agent, if one arrives in a short time.
+    async fn handle_events(&mut self) {
+        self.notify_problems();
+        let Ok(event) = timeout(LOOK_EVERY, self.events.recv()).await else { return };
+        let all = match event {
+            Some((number, event)) => self.ledger.apply(number, event),
             // Every line reports its end.
             None => self.ledger.give_up("its line broke, which is a bug in hoptax"),
         };
-        for news in all {
-            match news {
-                News::Problem(problem) => (self.tell)(Notice::Problem(&problem)),
-                News::Live(line) => (self.tell)(Notice::Live(&line)),
+        for event in all {
+            match event {
+                LedgerEvent::Problem(problem) => (self.notify)(Notice::Problem(&problem)),
+                LedgerEvent::Live(line) => (self.notify)(Notice::Live(&line)),
             }
         }
     }
 
     /// Passes on the problems that another source reports.
-    fn tell_news(&mut self) {
+    fn notify_problems(&mut self) {
         for problem in self.news.iter().flat_map(mpsc::Receiver::try_iter) {
-            (self.tell)(Notice::Problem(&problem));
+            (self.notify)(Notice::Problem(&problem));
         }
     }
 

@@ -50,11 +50,11 @@ pub(crate) async fn write(
 }
 
 /// Reads a message of at most `most_bytes`; None at the end of the stream. Must not be cancelled: the part of a frame that was read would
-/// be lost. `heard` is called for every piece of it, because a long message over a slow network is a sign of life, too.
+/// be lost. `on_activity` is called for every piece of it, because a long message over a slow network is a sign of life, too.
 pub(crate) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most_bytes: usize,
-    mut heard: impl FnMut(),
+    mut on_activity: impl FnMut(),
 ) -> Result<Option<T>, FrameError> {
     let mut head = [0; 4];
     let mut filled = 0;
@@ -75,7 +75,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
         if body.read_buf(&mut bytes).await? == 0 {
             return Err(ended());
         }
-        heard();
+        on_activity();
     }
     // Parsed as text: for bytes, serde would generate the code that reads results a second time.
     let text = str::from_utf8(&bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;

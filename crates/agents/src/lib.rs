@@ -4,7 +4,7 @@
 //! of one plan, starts all at one instant, and merges their reports. A share is every `n`-th request of one schedule
 //! ([`hoptax_load::Share`]). The result is that of `hoptax load`, with the agents in addition. The stream between the two is of any kind: a
 //! connection, or a port that Kubernetes forwards. The decisions of both sides are functions of values; I/O is in `agent`, `agent::serve`,
-//! `agent::engine`, `controller` and `controller::speak`.
+//! `agent::engine`, `controller` and `controller::driver`.
 //!
 //! A [`reader`] listens on a node of a cluster, and reads CPU times of containers for the measurement of a mesh.
 

@@ -64,25 +64,25 @@ impl Document {
     /// Parses a text by the rules of Envoy, which reads only the first of several documents.
     pub(crate) fn parse(source: &Source) -> Result<Self, Problem> {
         if let Some(value) = envoy::json(&source.text) {
-            return Ok(Self::of_json(source, value));
+            return Ok(Self::from_json(source, value));
         }
         let tree = envoy::first(&source.text).map_err(|error| source.unreadable(&error))?;
         let value = tree.to_value();
-        Ok(Self::of_yaml(source, tree, value))
+        Ok(Self::from_yaml(source, tree, value))
     }
 
     /// A text that is JSON.
-    pub(crate) fn of_json(source: &Source, value: Value) -> Self {
-        Self::new(source, value, Lines::of_json(&source.text))
+    pub(crate) fn from_json(source: &Source, value: Value) -> Self {
+        Self::new(source, value, Lines::from_json(&source.text))
     }
 
     /// A text that is YAML, with its value.
-    pub(crate) fn of_yaml(source: &Source, tree: Tree, value: Value) -> Self {
+    pub(crate) fn from_yaml(source: &Source, tree: Tree, value: Value) -> Self {
         Self::new(source, value, Some(Lines::Yaml(tree)))
     }
 
     /// A value without a text. Its places have no lines.
-    pub(crate) fn of_value(name: &str, value: Value) -> Self {
+    pub(crate) fn from_value(name: &str, value: Value) -> Self {
         Self::new(&Source::file(name, ""), value, None)
     }
 

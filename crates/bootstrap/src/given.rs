@@ -58,13 +58,13 @@ pub(crate) fn given(
     if let Some(value) = envoy::json(text)
         && accepted.is(&value)
     {
-        return whole(&source, Document::of_json(&source, value), choice);
+        return whole(&source, Document::from_json(&source, value), choice);
     }
     // Envoy reads only the first of several documents.
     let first = envoy::first(text).map_err(|error| one(unreadable(&source, &error)))?;
     let value = first.to_value();
     if accepted.is(&value) {
-        return whole(&source, Document::of_yaml(&source, first, value), choice);
+        return whole(&source, Document::from_yaml(&source, first, value), choice);
     }
     if let Some(problem) = template::parsed(&source, &value) {
         return Err(one(problem));

@@ -18,7 +18,7 @@ pub(crate) enum Lines {
 
 impl Lines {
     /// The lines of a valid JSON text. None if the text is a single line, because line numbers are then useless.
-    pub(crate) fn of_json(text: &str) -> Option<Self> {
+    pub(crate) fn from_json(text: &str) -> Option<Self> {
         text.trim().contains('\n').then(|| Self::Json(JsonLines::scan(text)))
     }
 
@@ -290,7 +290,7 @@ mod tests {
     }
 
     fn json(text: &str) -> Text<'_> {
-        Text(Lines::of_json(text).unwrap(), text)
+        Text(Lines::from_json(text).unwrap(), text)
     }
 
     fn yaml(text: &str) -> Text<'_> {
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn json_in_one_line_has_no_lines() {
-        assert!(Lines::of_json("{\"a\": 1}\n").is_none());
+        assert!(Lines::from_json("{\"a\": 1}\n").is_none());
     }
 
     proptest::proptest! {

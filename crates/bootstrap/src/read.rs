@@ -69,7 +69,7 @@ pub fn read_partly(
 /// # Errors
 /// All problems that make Envoy refuse it.
 pub fn of_value(name: &str, bootstrap: Value) -> Result<Partly, Problems> {
-    let document = Document::of_value(name, bootstrap);
+    let document = Document::from_value(name, bootstrap);
     let given = Given { document, described: None, beside: BTreeMap::new() };
     partly(given, &|_| Err("there are no files beside it".to_owned()))
 }

@@ -24,12 +24,12 @@ use self::connection::{Connection, Failed, causes};
 use crate::admin::Admin;
 use crate::answer::dump_of;
 use crate::described::Pod;
+use crate::excerpt::excerpt;
 use crate::refused::Refused;
 use crate::rights::Request;
-use crate::said::short;
 use crate::{Dump, DumpSource};
 
-pub use self::agents::{Coming, Removed, Running, remove_left, start_agents};
+pub use self::agents::{PendingAgent, Removed, Running, remove_left, start_agents};
 pub use self::prometheus::Prometheus;
 pub use self::requests::{Cluster, remove_left_namespaces};
 
@@ -114,7 +114,7 @@ impl Session<'_> {
             Err(why) => {
                 // The connection ends before the node reports the reason.
                 let reason = timeout(REASON, reason).await.ok().flatten();
-                Err(none(reason.map_or(why, |reason| short(&reason))))
+                Err(none(reason.map_or(why, |reason| excerpt(&reason))))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::said::short;
+use crate::excerpt::excerpt;
 
 /// A pod.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -124,7 +124,7 @@ pub(crate) enum WaitsFor {
 impl Status {
     /// The message about a pod that has ended, worded to end a sentence; empty if there is none.
     pub(crate) fn said(&self) -> String {
-        self.message.as_deref().map(|message| format!(": {}", short(message))).unwrap_or_default()
+        self.message.as_deref().map(|message| format!(": {}", excerpt(message))).unwrap_or_default()
     }
 
     /// The scheduler's message about a pod that fits on no node.
@@ -134,7 +134,7 @@ impl Status {
                 && condition.status == "False"
                 && condition.reason == "Unschedulable"
         };
-        self.conditions.iter().find(is_refused).map(|condition| short(&condition.message))
+        self.conditions.iter().find(is_refused).map(|condition| excerpt(&condition.message))
     }
 }
 
@@ -156,11 +156,11 @@ impl Why {
     /// The reason of a waiting container, with its message.
     pub(crate) fn in_full(&self) -> String {
         let Self { reason, message, .. } = self;
-        if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) }
+        if message.is_empty() { reason.clone() } else { format!("{reason}: {}", excerpt(message)) }
     }
 
     /// The message of a container that has ended, or its reason.
     pub(crate) fn last_words(&self) -> String {
-        short(if self.message.is_empty() { &self.reason } else { &self.message })
+        excerpt(if self.message.is_empty() { &self.reason } else { &self.message })
     }
 }

@@ -3,7 +3,7 @@
 //! The Job is the only object that a load creates directly. The Secret with the token of its agents belongs to it, like its pods, so
 //! deleting the Job deletes everything. A Job that nobody deletes ends at its deadline, and the cluster deletes it a minute later.
 
-mod dress;
+mod pod_patch;
 pub mod pods;
 mod readers;
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::name::Namespace;
 use crate::rights::rule_of_agents;
 
-pub use dress::Dress;
+pub use pod_patch::PodPatch;
 pub use readers::Readers;
 
 /// Time limit for an agent to start: a node may have to accept its pod and pull its image.
@@ -106,7 +106,7 @@ pub struct AgentJob {
     /// The pods whose nodes agents avoid, as far as targets are known.
     pub avoided: Vec<Avoided>,
     /// Additions to its pods.
-    pub dress: Dress,
+    pub patch: PodPatch,
 }
 
 /// A name that no other Job has.
@@ -120,7 +120,7 @@ impl AgentJob {
     pub fn manifest(&self) -> Value {
         let mut template =
             json!({"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()});
-        self.dress.put_on(&mut template);
+        self.patch.apply_to(&mut template);
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -215,7 +215,7 @@ impl AgentJob {
         // Requests equal limits, so that the pod is in the Guaranteed class: with whole processors, nodes with a static CPU policy then
         // assign exclusive processors.
         let guaranteed = json!({"cpu": cpus(self.cpu_millis), "memory": memory});
-        let resources = if self.dress.shares_processors {
+        let resources = if self.patch.shares_processors {
             shared_resources(self.memory_mib)
         } else {
             json!({"requests": guaranteed, "limits": guaranteed})

@@ -15,13 +15,13 @@ mod answer;
 #[cfg(feature = "client")]
 mod client;
 mod described;
+mod excerpt;
 pub mod job;
 mod name;
 mod pod;
 pub mod prometheus;
 mod refused;
 pub mod rights;
-mod said;
 pub mod seen;
 pub mod service;
 pub mod usage;
@@ -32,7 +32,7 @@ pub use admin::Admin;
 pub use answer::dump_of;
 #[cfg(feature = "client")]
 pub use client::{
-    Cluster, Coming, Prometheus, Removed, Running, config_dump, remove_left, remove_left_namespaces,
+    Cluster, PendingAgent, Prometheus, Removed, Running, config_dump, remove_left, remove_left_namespaces,
     start_agents,
 };
 pub use described::Pod;

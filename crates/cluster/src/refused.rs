@@ -4,7 +4,7 @@ use hoptax_text::nearest::{hint, nearest, suggestion};
 
 use crate::admin::Admin;
 use crate::name::{Namespace, PodName};
-use crate::rights::{Made, Missing, Request, rule, rule_of_agents, rule_of_mesh};
+use crate::rights::{GroupResource, Missing, Request, rule, rule_of_agents, rule_of_mesh};
 
 /// Maximum number of names in an error.
 const MOST_LISTED: usize = 12;
@@ -70,7 +70,7 @@ pub enum Refused {
         /// The message of the API server.
         said: String,
         /// All objects of templates, which the rule must grant.
-        made: Vec<Made>,
+        made: Vec<GroupResource>,
     },
     /// The API server refuses a request of a mesh measurement for another reason, or another server answers.
     #[error("the API server of context `{context}` does not {doing}: {said}")]
@@ -378,7 +378,7 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
 }
 
 /// The message about a missing right, or else about a refused admission.
-fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[Made]) -> String {
+fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[GroupResource]) -> String {
     let Some(Missing { user, verb, group, resource }) = Missing::stated(said) else {
         return format!(
             "the cluster of context `{context}` does not {doing}: {said}; `hoptax mesh --dry-run` prints what it refuses, for whoever sets \
@@ -388,7 +388,7 @@ fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[Made]) -> Stri
     let mut made = made.to_vec();
     if verb == "create" {
         // The name of the resource in the message is authoritative.
-        made.push(Made { group, resource: resource.clone() });
+        made.push(GroupResource { group, resource: resource.clone() });
     }
     let rule = rule_of_mesh(user.as_deref(), &made);
     let who = user.map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));

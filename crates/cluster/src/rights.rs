@@ -16,7 +16,7 @@ pub enum Request {
 
 /// A kind of objects in a template.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Made {
+pub struct GroupResource {
     /// Its API group, such as `security.istio.io`; empty for the core group.
     pub group: String,
     /// Its name in paths, such as `authorizationpolicies`.
@@ -132,15 +132,15 @@ pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
 /// The rule that grants a user everything that the measurement of a mesh needs, as YAML, cluster-wide: creating and deleting namespaces,
 /// and in them pods, Jobs, `DaemonSet`s, Secrets and services, forwarding ports of pods, reading nodes and the metrics of their kubelets,
 /// and creating the objects of templates.
-pub fn rule_of_mesh(user: Option<&str>, made: &[Made]) -> String {
-    let is_granted = |one: &&Made| {
+pub fn rule_of_mesh(user: Option<&str>, made: &[GroupResource]) -> String {
+    let is_granted = |one: &&GroupResource| {
         OF_MESH.iter().any(|rule| {
             let has = |key: &str, word: &str| listed(rule, key).any(|listed| listed == word);
             has("apiGroups", &one.group) && has("resources", &one.resource) && has("verbs", "create")
         })
     };
-    let made: BTreeSet<&Made> = made.iter().filter(|one| !is_granted(one)).collect();
-    let of_made = made.into_iter().map(|Made { group, resource }| {
+    let made: BTreeSet<&GroupResource> = made.iter().filter(|one| !is_granted(one)).collect();
+    let of_made = made.into_iter().map(|GroupResource { group, resource }| {
         let group = if group.is_empty() { "\"\"" } else { group.as_str() };
         format!("{{apiGroups: [{group}], resources: [{resource}], verbs: [create]}}")
     });
@@ -349,8 +349,10 @@ mod tests {
 
     #[test]
     fn what_templates_make_is_granted_once_and_only_if_the_measurement_does_not_make_it_anyway() {
-        let of =
-            |group: &str, resource: &str| Made { group: group.to_owned(), resource: resource.to_owned() };
+        let of = |group: &str, resource: &str| GroupResource {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+        };
         let made = [
             of("security.istio.io", "authorizationpolicies"),
             of("", "services"),

@@ -231,7 +231,7 @@ fn check_variables(function: &Function) -> Result<HashSet<String>, String> {
     let environment = environment();
     let template = environment
         .template_from_named_str(&function.id, &function.fragment)
-        .map_err(|error| RenderError::of_template(&function.id, &error).to_string())?;
+        .map_err(|error| RenderError::from_template(&function.id, &error).to_string())?;
     let globals: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
     let mut used = template.undeclared_variables(false);
     used.retain(|name| !globals.contains(&name.as_str()));

@@ -269,7 +269,7 @@ pub struct RenderError(pub(crate) String);
 
 impl RenderError {
     /// A template of the function with this id does not evaluate.
-    pub(crate) fn of_template(id: &str, error: &minijinja::Error) -> Self {
+    pub(crate) fn from_template(id: &str, error: &minijinja::Error) -> Self {
         Self(format!("cannot render the fragment of function `{id}`: {error}"))
     }
 }
@@ -358,7 +358,7 @@ impl Function {
         }
         environment()
             .render_named_str(&self.id, &self.fragment, variables)
-            .map_err(|error| RenderError::of_template(&self.id, &error))
+            .map_err(|error| RenderError::from_template(&self.id, &error))
     }
 
     /// The proofs of the function with these knobs.
@@ -435,7 +435,7 @@ impl Function {
     fn rendered_text(&self, template: &str, knobs: &Knobs) -> Result<String, RenderError> {
         environment()
             .render_named_str(&self.id, template, variables(knobs))
-            .map_err(|error| RenderError::of_template(&self.id, &error))
+            .map_err(|error| RenderError::from_template(&self.id, &error))
     }
 
     fn unknown_knob(&self, name: &str) -> CallError {

@@ -170,7 +170,7 @@ impl ThreadAccount {
     ///
     /// # Errors
     /// If `/proc` is unavailable.
-    pub fn of_this_thread() -> io::Result<Self> {
+    pub fn current() -> io::Result<Self> {
         Ok(Self { file: File::open("/proc/thread-self/schedstat")? })
     }
 
@@ -192,7 +192,7 @@ impl ThreadAccount {
 /// # Errors
 /// If the account of the calling thread cannot be read.
 pub fn counts_cpu_time() -> io::Result<bool> {
-    let account = ThreadAccount::of_this_thread()?;
+    let account = ThreadAccount::current()?;
     let before = account.read()?;
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(1) {}
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn cpu_time_is_counted_for_thread_and_process() {
-        let account = ThreadAccount::of_this_thread().unwrap();
+        let account = ThreadAccount::current().unwrap();
         // The kernel's own clock of this thread: on a virtual machine, neither it nor an account counts the time that the host took.
         let clock = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
         let (thread, process) = loop {

@@ -151,7 +151,7 @@ fn used_by_others(
 fn run_delay_share(probed: &[u32], time: Duration, own: &mut OwnUse) -> io::Result<f64> {
     let until = Instant::now() + time;
     let used = on_each(probed, |_| {
-        let account = ThreadAccount::of_this_thread()?;
+        let account = ThreadAccount::current()?;
         let before = account.read()?;
         while Instant::now() < until {}
         // A context switch updates the counts.

@@ -84,7 +84,7 @@ impl Allowances {
         let about = |entry: &Entry| {
             let place = if entry.at.is_empty() { String::new() } else { format!(" at `{}`", entry.at) };
             let message = format!("this entry allows `{}`{place}, where it is not found", entry.id);
-            Finding::of_line(&ALLOWED_WITHOUT_EFFECT, &self.name, 0, entry.line, message)
+            Finding::at_line(&ALLOWED_WITHOUT_EFFECT, &self.name, 0, entry.line, message)
         };
         unused.map(about).collect()
     }

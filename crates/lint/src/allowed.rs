@@ -83,7 +83,7 @@ fn by_comments(linted: Linted, mut comments: Vec<Comment>, names: &[&str]) -> Li
             continue;
         };
         let file = names.get(comment.text).copied().unwrap_or_default();
-        linted.findings.push(Finding::of_line(rule, file, comment.text, comment.line, message));
+        linted.findings.push(Finding::at_line(rule, file, comment.text, comment.line, message));
     }
     linted
 }

@@ -29,7 +29,7 @@ impl Finding {
     }
 
     /// A finding about a line of a file without a node.
-    pub(crate) fn of_line(rule: &'static Rule, file: &str, text: usize, line: u64, message: String) -> Self {
+    pub(crate) fn at_line(rule: &'static Rule, file: &str, text: usize, line: u64, message: String) -> Self {
         let place = Place { file: file.to_owned(), line, column: 1, pointer: String::new() };
         Self { rule, place, path: String::new(), text, found: Found::new("", message) }
     }

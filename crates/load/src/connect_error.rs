@@ -106,7 +106,7 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// Converts a socket error that occurred while opening `wanted` connections.
-    pub(crate) fn of_socket(address: Peer, wanted: usize, source: io::Error) -> Self {
+    pub(crate) fn from_socket(address: Peer, wanted: usize, source: io::Error) -> Self {
         match Errno::from_io_error(&source) {
             Some(Errno::MFILE | Errno::NFILE) => Self::TooMany { wanted, source },
             Some(Errno::ADDRNOTAVAIL) if wanted > 1 => Self::NoPorts { wanted, address, source },

@@ -293,7 +293,7 @@ impl Connections {
     fn end_stream(&mut self, connection: ConnectionId, stream: StreamId, end: End) {
         let Some(slot) = self.in_flight_on(connection, stream) else {
             // An unexpected response: the rest of the stream cannot be trusted.
-            return self.fail(connection, Cause::UNASKED);
+            return self.fail(connection, Cause::UNSOLICITED);
         };
         self.decrement_in_flight(connection);
         self.end(slot, end, false);
@@ -303,7 +303,7 @@ impl Connections {
     /// The server has not processed a request: another connection gets it, and this one gets no further request.
     fn hand_back(&mut self, connection: ConnectionId, stream: StreamId, cause: Cause) {
         let Some(slot) = self.in_flight_on(connection, stream) else {
-            return self.fail(connection, Cause::UNASKED);
+            return self.fail(connection, Cause::UNSOLICITED);
         };
         self.start_drain(connection, Closing::Refused);
         self.decrement_in_flight(connection);

@@ -12,7 +12,7 @@ use crate::addresses::Addresses;
 use crate::backlog::{Replay, Turn};
 use crate::connection::Closing;
 use crate::failure::FailedResponse;
-use crate::held_up::HeldUp;
+use crate::generator_delay::GeneratorDelay;
 use crate::in_flight::InFlight;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, Outcome};
@@ -30,7 +30,7 @@ pub(crate) struct Current<'a> {
     planned: u64,
     /// Start of the current turn of the event loop.
     turn_from_ns: u64,
-    /// Recorded requests left to start, out of those that the worker has taken, if their number is limited.
+    /// Recorded requests left to start, out of those that the worker has claimed, if their number is limited.
     requests_left: Option<u64>,
     /// Intended start of the request after the last one, in an open loop whose requests are all planned; None again once the run has ended.
     planned_until_ns: Option<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Current<'a> {
     /// Time at which the next sample is due, at the earliest.
     sample_due_ns: u64,
     /// The delays of this worker, if response times without them are recorded.
-    held_up: Option<HeldUp>,
+    generator_delay: Option<GeneratorDelay>,
 }
 
 impl<'a> Current<'a> {
@@ -67,7 +67,7 @@ impl<'a> Current<'a> {
             intervals: run.intervals.iter().map(recorder).collect(),
             address_changes: 0,
             sample_due_ns: 0,
-            held_up: None,
+            generator_delay: None,
             first,
             rest,
             run,
@@ -77,23 +77,23 @@ impl<'a> Current<'a> {
     /// Accounts for the delays of this thread, if the recordings have response times without them.
     pub(crate) fn account_for_delays(&mut self, now_ns: u64) {
         if self.first.without_generator.is_some() {
-            self.held_up = Some(HeldUp::new(ThreadAccount::of_this_thread().ok(), now_ns));
+            self.generator_delay = Some(GeneratorDelay::new(ThreadAccount::current().ok(), now_ns));
         }
     }
 
     /// A wait for events from `from_ns` has returned.
     #[inline]
     pub(crate) fn end_wait(&mut self, from_ns: u64) {
-        if let Some(held_up) = &mut self.held_up {
-            held_up.returned(from_ns, now_ns());
+        if let Some(generator_delay) = &mut self.generator_delay {
+            generator_delay.returned(from_ns, now_ns());
         }
     }
 
     /// Records the responses of this turn without the delays of the generator.
     #[inline]
     pub(crate) fn end_turn(&mut self) {
-        let Some(mut held_up) = self.held_up.take() else { return };
-        held_up.end_turn(|target, intended_ns, without_ns| {
+        let Some(mut generator_delay) = self.generator_delay.take() else { return };
+        generator_delay.end_turn(|target, intended_ns, without_ns| {
             if let Some(times) = &mut self.recording(intended_ns).without_generator {
                 times.record(without_ns);
             }
@@ -101,14 +101,14 @@ impl<'a> Current<'a> {
                 by_request.answer_without_generator(target, without_ns);
             }
         });
-        self.held_up = Some(held_up);
+        self.generator_delay = Some(generator_delay);
     }
 
     /// Records that a request starts late by `lag_ns`. `is_first` is true if no other is in flight.
     #[inline]
     pub(crate) fn start_late(&mut self, lag_ns: u64, is_first: bool) {
-        if let Some(held_up) = &mut self.held_up {
-            held_up.start(lag_ns, is_first);
+        if let Some(generator_delay) = &mut self.generator_delay {
+            generator_delay.start(lag_ns, is_first);
         }
     }
 
@@ -165,7 +165,7 @@ impl<'a> Current<'a> {
     }
 
     /// Records bytes that the server sent, against the protocol, on a connection without a request in flight.
-    pub(crate) fn record_unasked(&mut self, now_ns: u64, what: &str) {
+    pub(crate) fn record_unsolicited(&mut self, now_ns: u64, what: &str) {
         if now_ns >= self.run.record_from_ns {
             let what = format!("{what}, while no request was in flight");
             *self.recording(now_ns).deviations.entry(what).or_default() += 1;
@@ -334,9 +334,9 @@ impl<'a> Current<'a> {
         if let Some(by_request) = &mut self.first.by_request {
             by_request.answer(target, intended_ns, response_ns);
         }
-        if let Some(held_up) = &mut self.held_up {
+        if let Some(generator_delay) = &mut self.generator_delay {
             let service_ns = last_byte_ns.saturating_sub(in_flight.written_ns);
-            held_up.read(target, intended_ns, response_ns, service_ns, last_byte_ns, blocked);
+            generator_delay.read(target, intended_ns, response_ns, service_ns, last_byte_ns, blocked);
         }
         self.for_intervals(|interval| interval.record_response(in_flight, last_byte_ns));
         if let Some(live) = &mut self.live {

@@ -89,7 +89,7 @@ impl Failure {
     /// The failure of requests whose connection failed with `error`.
     pub(crate) fn from_error(error: &ConnectionError) -> Self {
         match error {
-            ConnectionError::Socket(error) => Self::of_socket(*error),
+            ConnectionError::Socket(error) => Self::from_errno(*error),
             ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Alert(_))) => {
                 Self::Tls
             }
@@ -106,7 +106,7 @@ impl Failure {
         }
     }
 
-    fn of_socket(error: Errno) -> Self {
+    fn from_errno(error: Errno) -> Self {
         match error {
             // The last two: a Unix socket with a full backlog, and no socket at that path.
             Errno::CONNREFUSED
@@ -146,7 +146,7 @@ impl From<Failure> for Cause {
 
 impl Cause {
     /// A response arrived for which no request is in flight.
-    pub(crate) const UNASKED: Self = Self { failure: Failure::Malformed, reason: Reason(1) };
+    pub(crate) const UNSOLICITED: Self = Self { failure: Failure::Malformed, reason: Reason(1) };
 
     /// Every connection that was opened for a request ended before it was ready, and the request was sent again too often.
     pub(crate) const NEVER_READY: Self = Self { failure: Failure::Unprocessed, reason: Reason(2) };
@@ -278,7 +278,7 @@ mod tests {
             assert_eq!(texts.with(Failure::Closed, &text).reason, cause.reason);
         }
         assert_eq!(texts.text(Cause::from(Failure::Reset).reason), None);
-        assert_eq!(texts.text(Cause::UNASKED.reason), Some("a response that nobody asked for"));
+        assert_eq!(texts.text(Cause::UNSOLICITED.reason), Some("a response that nobody asked for"));
         let mut texts = ReasonTexts::default();
         let cause = texts.with(Failure::Tls, &"ä".repeat(200));
         assert_eq!(texts.text(cause.reason), Some("ä".repeat(100).as_str()));

@@ -60,7 +60,7 @@ pub fn grpc_call(
         (Some(config), Some(name)) => Some(Tls::client(config, name.clone())?),
         _ => None,
     };
-    let client = Http2::new(Settings::of_streams(1), None).keeping_bodies();
+    let client = Http2::new(Settings::with_streams(1), None).keeping_bodies();
     let mut plain = Vec::new();
     client.open(&mut plain);
     let mut call = Call { socket, tls, client };

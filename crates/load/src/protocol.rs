@@ -42,7 +42,7 @@ impl Protocol {
     }
 
     /// Returns the protocols that a URL scheme allows, the default first, and true if it implies TLS.
-    pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
+    pub(crate) fn from_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
         Some(match scheme {
             "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),
             "https" => (&[Self::Http1, Self::Http2, Self::Http3, Self::Grpc, Self::GrpcHttp3], true),
@@ -108,7 +108,7 @@ mod tests {
         for &protocol in Protocol::ALL {
             assert_eq!(protocol.as_str().parse(), Ok(protocol));
             assert!(schemes.iter().any(|scheme| {
-                Protocol::of_scheme(scheme).is_some_and(|(allowed, is_secure)| {
+                Protocol::from_scheme(scheme).is_some_and(|(allowed, is_secure)| {
                     allowed.contains(&protocol) && (is_secure || !protocol.uses_quic())
                 })
             }));

@@ -11,7 +11,7 @@ use crate::log::LogSink;
 use crate::lookups::AddressUpdates;
 use crate::schedule::Schedule;
 use crate::think::Think;
-use crate::untaken::Untaken;
+use crate::unclaimed::UnclaimedRequests;
 
 /// Interval between live samples, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
@@ -48,11 +48,11 @@ pub struct Run {
     /// True if the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the worker, which would
     /// cost the server CPU time. The worker yields its processor between polls.
     pub polls: bool,
-    /// Number of recorded requests after which the run ends; None for no limit. If `untaken` is set, it is the number that the worker is
+    /// Number of recorded requests after which the run ends; None for no limit. If `unclaimed` is set, it is the number that the worker is
     /// expected to send.
     pub requests: Option<u64>,
-    /// The requests that the workers of a closed loop take, so that all end at about the same time; None if this worker has its own.
-    pub untaken: Option<Untaken>,
+    /// The requests that the workers of a closed loop claim, so that all end at about the same time; None if this worker has its own.
+    pub unclaimed: Option<UnclaimedRequests>,
     /// The expected length of the record in a closed loop with a limited number of requests, shared by the workers of a trial.
     pub expected_length: ExpectedLength,
     /// Receives live samples.
@@ -80,7 +80,7 @@ impl Run {
             early_end: EarlyEnd::new(1),
             polls: false,
             requests: None,
-            untaken: None,
+            unclaimed: None,
             expected_length: ExpectedLength::default(),
             live: None,
             log: None,
@@ -90,9 +90,9 @@ impl Run {
         }
     }
 
-    /// The requests that the worker may record before it takes more, if their number is limited.
+    /// The requests that the worker may record before it claims more, if their number is limited.
     pub(crate) fn requests_at_first(&self) -> Option<u64> {
-        if self.untaken.is_some() { self.requests.map(Untaken::first_of) } else { self.requests }
+        if self.unclaimed.is_some() { self.requests.map(UnclaimedRequests::first_of) } else { self.requests }
     }
 }
 

@@ -266,9 +266,9 @@ fn parsed(text: &str) -> Result<(Url, (&'static [Protocol], bool)), TargetError>
     if has_placeholders(url.authority.as_bytes()) {
         return Err(bad_url("its host cannot contain a placeholder".to_owned()));
     }
-    let of_scheme = Protocol::of_scheme(&url.scheme)
+    let protocols = Protocol::from_scheme(&url.scheme)
         .ok_or_else(|| TargetError::Scheme { url: shown.clone(), scheme: url.scheme.clone() })?;
-    Ok((url, of_scheme))
+    Ok((url, protocols))
 }
 
 fn port(url: &Url, is_secure: bool) -> u16 {

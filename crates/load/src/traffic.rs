@@ -196,7 +196,7 @@ impl Traffic {
     pub fn set_streams(&mut self, streams: u32, response_bytes: u64) {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
-            Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::of_streams(streams.max(1))),
+            Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::with_streams(streams.max(1))),
             Protocol::Http3 | Protocol::GrpcHttp3 => {
                 let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
                 ClientProtocol::Http3(Setup { streams: streams.max(1), address, security: None })

@@ -419,7 +419,11 @@ fn feed(
     output: &mut Vec<u8>,
     events: &mut Vec<Event>,
 ) -> Result<(), ProtocolError> {
-    if is_awaited { client.feed(bytes, output, events) } else { client.feed_unasked(bytes, output, events) }
+    if is_awaited {
+        client.feed(bytes, output, events)
+    } else {
+        client.feed_unsolicited(bytes, output, events)
+    }
 }
 
 /// The transports of a worker, by connection.

@@ -40,7 +40,7 @@ use crate::run::{Release, Run};
 use crate::schedule::Schedule;
 use crate::share::dealt;
 use crate::traffic::Traffic;
-use crate::untaken::Untaken;
+use crate::unclaimed::UnclaimedRequests;
 use crate::worker::{Worker, WorkerSpec};
 use account::Account;
 use gate::{Gate, Place};
@@ -118,7 +118,7 @@ pub fn run_with_cpu_times(
     let live = on_live.is_some().then_some(sender);
     let early_end = EarlyEnd::new(workers);
     let expected_length = ExpectedLength::default();
-    let (requests, untaken) = requests_of_workers(spec, &ready);
+    let (requests, unclaimed) = requests_of_workers(spec, &ready);
     let gate = Gate::new(workers);
     let are_done = AtomicBool::new(false);
     let has_ended =
@@ -142,7 +142,7 @@ pub fn run_with_cpu_times(
                 parts_from_ns: parts_from_ns.clone(),
                 early_end: early_end.clone(),
                 requests: requests[number],
-                untaken: untaken.clone(),
+                unclaimed: unclaimed.clone(),
                 expected_length: expected_length.clone(),
                 live: live.clone(),
                 log,
@@ -220,9 +220,10 @@ fn workers(spec: &TrialSpec) -> usize {
     spec.workers.clamp(1, max_workers)
 }
 
-/// The number of requests of each worker, and the requests that no worker has yet ([`crate::untaken`]). In an open loop, each worker has
-/// its own. In a closed loop, a worker is expected to send in proportion to its connections, and takes requests as it sends them.
-fn requests_of_workers(spec: &TrialSpec, ready: &[Ready]) -> (Vec<Option<u64>>, Option<Untaken>) {
+/// The number of requests of each worker, and the requests that no worker has claimed yet ([`crate::unclaimed`]). In an open loop, each
+/// worker has its own. In a closed loop, a worker is expected to send in proportion to its connections, and claims requests as it sends
+/// them.
+fn requests_of_workers(spec: &TrialSpec, ready: &[Ready]) -> (Vec<Option<u64>>, Option<UnclaimedRequests>) {
     let workers = ready.len() as u64;
     let Some(requests) = spec.requests else { return (vec![None; ready.len()], None) };
     if spec.open.is_some() {
@@ -235,9 +236,9 @@ fn requests_of_workers(spec: &TrialSpec, ready: &[Ready]) -> (Vec<Option<u64>>, 
         (share as u64).max(requests.min(1))
     };
     let expected: Vec<u64> = ready.iter().map(expected).collect();
-    let first: u64 = expected.iter().copied().map(Untaken::first_of).sum();
-    let untaken = Untaken::new(requests.saturating_sub(first), workers);
-    (expected.into_iter().map(Some).collect(), Some(untaken))
+    let first: u64 = expected.iter().copied().map(UnclaimedRequests::first_of).sum();
+    let unclaimed = UnclaimedRequests::new(requests.saturating_sub(first), workers);
+    (expected.into_iter().map(Some).collect(), Some(unclaimed))
 }
 
 /// Parameters of a worker's recordings.

@@ -172,7 +172,7 @@ impl Worker {
         let mut current = Current::new(run, first, rest);
         current.plan_next(self.picker.pick(&self.traffic));
         let mut events = Vec::with_capacity(MAX_EVENTS);
-        let account = ThreadAccount::of_this_thread()?;
+        let account = ThreadAccount::current()?;
         let (mut used_before, mut used_after) = (None, None);
         let mut released = false;
         let mut next_scan_ns = 0;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_cluster::job::{
-    self, AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, Readers, container_security, document, new_name,
+    self, AgentJob, Avoided, MESH_LABELS, ORIGIN, PodPatch, Readers, container_security, document, new_name,
     pod_security, shared_resources,
 };
 use hoptax_cluster::rights::rule_of_mesh;
@@ -61,14 +61,14 @@ impl Arm {
                 "containers": [container],
             },
         });
-        self.dress(&self.template.origin, asked.nodes[0].as_ref()).put_on(&mut pod);
+        self.pod_patch(&self.template.origin, asked.nodes[0].as_ref()).apply_to(&mut pod);
         pod
     }
 
     /// The Job of its caller, which sends to this URL.
     pub fn caller(&self, asked: &Asked, target: String, deadline: Duration) -> AgentJob {
-        let mut dress = self.dress(&self.template.caller, asked.nodes[1].as_ref());
-        dress.labels.insert("app".to_owned(), "caller".to_owned());
+        let mut patch = self.pod_patch(&self.template.caller, asked.nodes[1].as_ref());
+        patch.labels.insert("app".to_owned(), "caller".to_owned());
         AgentJob {
             name: new_name(),
             namespace: self.namespace.clone(),
@@ -85,12 +85,12 @@ impl Arm {
                 namespace: self.namespace.as_str().to_owned(),
                 labels: [("app".to_owned(), ORIGIN.to_owned())].into(),
             }],
-            dress,
+            patch,
         }
     }
 
-    fn dress(&self, side: &Side, node: Option<&String>) -> Dress {
-        Dress {
+    fn pod_patch(&self, side: &Side, node: Option<&String>) -> PodPatch {
+        PodPatch {
             labels: side.labels.clone(),
             annotations: side.annotations.clone(),
             spec: side.spec.clone(),

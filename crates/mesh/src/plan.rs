@@ -7,7 +7,7 @@ use std::time::Duration;
 use hoptax_cluster::Namespace;
 use hoptax_cluster::job::Pull;
 use hoptax_cluster::prometheus::Address;
-use hoptax_cluster::rights::Made;
+use hoptax_cluster::rights::GroupResource;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -144,7 +144,7 @@ impl Plan {
     }
 
     /// The kinds of objects in its templates, which need additional rights.
-    pub fn made(&self) -> Vec<Made> {
+    pub fn made(&self) -> Vec<GroupResource> {
         self.arms.iter().flat_map(|arm| arm.template.made()).collect()
     }
 

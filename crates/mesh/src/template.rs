@@ -9,7 +9,7 @@ mod whole;
 use std::collections::BTreeMap;
 
 use hoptax_cluster::Namespace;
-use hoptax_cluster::rights::Made;
+use hoptax_cluster::rights::GroupResource;
 use hoptax_load::Expectation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -182,7 +182,7 @@ impl Template {
     }
 
     /// The kinds of its objects, as named in the right to create them.
-    pub fn made(&self) -> Vec<Made> {
+    pub fn made(&self) -> Vec<GroupResource> {
         self.objects.iter().map(objects::made).collect()
     }
 

@@ -230,7 +230,7 @@ mod tests {
         thread::scope(|scope| {
             let served = scope.spawn(|| {
                 let (report, _) = worker.run(&stop).unwrap();
-                (report, ThreadAccount::of_this_thread().unwrap().read().unwrap())
+                (report, ThreadAccount::current().unwrap().read().unwrap())
             });
             let mut client = TcpStream::connect(address).unwrap();
             let began = Instant::now();

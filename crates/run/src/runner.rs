@@ -17,7 +17,6 @@ mod external;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod given;
-mod happenings;
 mod host_waits;
 mod live;
 mod meter;
@@ -36,6 +35,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod timeline_events;
 mod top_down;
 mod traffic;
 mod unloading;

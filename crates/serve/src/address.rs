@@ -36,23 +36,23 @@ pub(crate) fn run_of(text: &str) -> Result<i64, Problem> {
 }
 
 /// A value that is read from the query of an address.
-pub(crate) trait OfQuery: Sized {
+pub(crate) trait FromQuery: Sized {
     /// Reads it.
     ///
     /// # Errors
     /// When a parameter is unknown or its value is invalid.
-    fn of_query(query: &str) -> Result<Self, String>;
+    fn from_query(query: &str) -> Result<Self, String>;
 }
 
 /// The query of an address.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: OfQuery + Send> FromRequestParts<S> for Query<T> {
+impl<S: Send + Sync, T: FromQuery + Send> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        T::of_query(parts.uri.query().unwrap_or_default()).map(Self).map_err(Problem::bad_input)
+        T::from_query(parts.uri.query().unwrap_or_default()).map(Self).map_err(Problem::bad_input)
     }
 }
 
@@ -65,8 +65,8 @@ pub(crate) struct Page {
     pub(crate) before: Option<i64>,
 }
 
-impl OfQuery for Page {
-    fn of_query(query: &str) -> Result<Self, String> {
+impl FromQuery for Page {
+    fn from_query(query: &str) -> Result<Self, String> {
         let mut page = Self { limit: MAX_RUNS, before: None };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
@@ -103,10 +103,10 @@ mod tests {
     #[test]
     fn a_page_has_a_bounded_number_of_runs_and_begins_after_any() {
         let page = |limit, before| Ok(Page { limit, before });
-        assert_eq!(Page::of_query(""), page(500, None));
-        assert_eq!(Page::of_query("limit=1"), page(1, None));
-        assert_eq!(Page::of_query("limit=500&before=12"), page(500, Some(12)));
-        assert_eq!(Page::of_query("before=1%32"), page(500, Some(12)));
+        assert_eq!(Page::from_query(""), page(500, None));
+        assert_eq!(Page::from_query("limit=1"), page(1, None));
+        assert_eq!(Page::from_query("limit=500&before=12"), page(500, Some(12)));
+        assert_eq!(Page::from_query("before=1%32"), page(500, Some(12)));
         for (query, why) in [
             ("limit=0", "`limit`"),
             ("limit=501", "`limit`"),
@@ -116,7 +116,7 @@ mod tests {
             ("before=99999999999999999999", "`before`"),
             ("limt=1", "are `limit` and `before`"),
         ] {
-            let refused = Page::of_query(query).unwrap_err();
+            let refused = Page::from_query(query).unwrap_err();
             assert!(refused.contains(why), "{query}: {refused}");
         }
     }

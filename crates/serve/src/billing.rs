@@ -14,7 +14,7 @@ use hoptax_session::{EnvoyChoice, Failure, Interrupt, Options, Say, Update};
 
 use crate::folder::Folder;
 use crate::job::Outcome;
-use crate::working::{OfJob, Teller};
+use crate::working::{JobHandle, JobReporter};
 
 /// The file name of the configuration in its folder.
 const FILE: &str = "configuration.yaml";
@@ -110,38 +110,42 @@ impl Dropped {
 
     /// Stores the bill of the first study if the second one did not end, or else the rounds of the first study; none without a complete
     /// round.
-    fn rest(&self, of_job: &OfJob, run: &Path) -> Result<Option<Outcome>, Failure> {
+    fn rest(&self, handle: &JobHandle, run: &Path) -> Result<Option<Outcome>, Failure> {
         if let Some(text) = price::written(run) {
             let bill = BillBody::from_text(&text).map_err(Failure::environment)?;
-            return of_job.kept(&self.shown(&text), bill.verdict, true).map(Some);
+            return handle.kept(&self.shown(&text), bill.verdict, true).map(Some);
         }
-        let Some(run) = of_job.history().keep_folder(run)? else { return Ok(None) };
-        Ok(of_job.history().verdict(run)?.map(|verdict| Outcome::Kept { run, verdict, is_interrupted: true }))
+        let Some(run) = handle.history().keep_folder(run)? else { return Ok(None) };
+        Ok(handle.history().verdict(run)?.map(|verdict| Outcome::Kept { run, verdict, is_interrupted: true }))
     }
 }
 
 /// Prices the configuration.
 ///
 /// # Errors
-/// When the bill cannot be stored.
-pub(crate) fn priced(of_job: &OfJob, dropped: &Dropped, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+/// When the bill cannot be kept.
+pub(crate) fn priced(
+    handle: &JobHandle,
+    dropped: &Dropped,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
     let run = dropped.folder.run();
     let hidden = [
         (dropped.file.as_path(), dropped.priced.name.as_str()),
         (run.as_path(), Folder::SHOWN),
         (dropped.folder.path(), Folder::SHOWN),
     ];
-    let teller = Teller::new(of_job, &hidden);
-    let say = |update: Update<'_>| teller.say(update);
-    match dropped.price(of_job.envoy(), &run, interrupt, &say) {
+    let reporter = JobReporter::new(handle, &hidden);
+    let say = |update: Update<'_>| reporter.report(update);
+    match dropped.price(handle.envoy(), &run, interrupt, &say) {
         Ok(bill) => {
             let text = serde_json::to_string_pretty(&bill).map_err(Failure::environment)? + "\n";
-            of_job.kept(&dropped.shown(&text), bill.verdict, false)
+            handle.kept(&dropped.shown(&text), bill.verdict, false)
         }
         Err(failure) if failure.is_interrupt() || interrupt.is_requested() => {
-            Ok(dropped.rest(of_job, &run)?.unwrap_or(Outcome::Interrupted))
+            Ok(dropped.rest(handle, &run)?.unwrap_or(Outcome::Interrupted))
         }
-        Err(failure) => Ok(teller.failure(&failure)),
+        Err(failure) => Ok(reporter.failure(&failure)),
     }
 }
 

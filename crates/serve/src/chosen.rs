@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hoptax_report::document::Document;
 use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
 
-use crate::address::{OfQuery, number};
+use crate::address::{FromQuery, number};
 use crate::history::{History, not_readable};
 use crate::problem::Problem;
 
@@ -18,9 +18,9 @@ const MAX_BYTES: u64 = 32 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen(Vec<i64>);
 
-impl OfQuery for Chosen {
+impl FromQuery for Chosen {
     /// Reads `runs`: two to [`MOST_OVERLAID`] different numbers. No other parameter is allowed.
-    fn of_query(query: &str) -> Result<Self, String> {
+    fn from_query(query: &str) -> Result<Self, String> {
         let asked =
             || format!("`runs`: name {FEWEST} to {MOST_OVERLAID} different runs, such as `runs=9,12`");
         let mut runs: Option<Vec<i64>> = None;
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn runs_are_different_numbers_in_the_order_of_the_address() {
-        let runs = |query: &str| Chosen::of_query(query).map(|chosen| chosen.0);
+        let runs = |query: &str| Chosen::from_query(query).map(|chosen| chosen.0);
         assert_eq!(runs("runs=12,9"), Ok(vec![12, 9]));
         assert_eq!(runs("runs=1%2C2%2c3"), Ok(vec![1, 2, 3]));
         assert_eq!(runs("runs=1,2,3,4,5"), Ok(vec![1, 2, 3, 4, 5]));

@@ -10,7 +10,7 @@ use hoptax_session::load::Load;
 use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update, thresholds};
 
 use crate::job::Outcome;
-use crate::working::{OfJob, Teller};
+use crate::working::{JobHandle, JobReporter};
 
 /// A validated search whose target has been admitted.
 pub(crate) struct Search {
@@ -32,9 +32,9 @@ pub(crate) struct Search {
 ///
 /// # Errors
 /// When the search cannot begin or its result cannot be stored, and when it is interrupted before it has a result.
-pub(crate) fn found(of_job: &OfJob, search: &Search, interrupt: &Interrupt) -> Result<Outcome, Failure> {
-    let teller = Teller::new(of_job, &[]);
-    let say = |update: Update<'_>| teller.say(update);
+pub(crate) fn found(handle: &JobHandle, search: &Search, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+    let reporter = JobReporter::new(handle, &[]);
+    let say = |update: Update<'_>| reporter.report(update);
     let limits = thresholds::limits(&[])?;
     let options = Options {
         objectives: &search.objectives,
@@ -56,8 +56,8 @@ pub(crate) fn found(of_job: &OfJob, search: &Search, interrupt: &Interrupt) -> R
     };
     let Found { result, failure } = on_server(server, &options, interrupt, &say)?;
     if let Some(failure) = failure {
-        of_job.note(&failure.to_string());
+        handle.note(&failure.to_string());
     }
     let text = serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n";
-    of_job.kept(&text, result.verdict, result.ended_by == FindEnd::Interrupt)
+    handle.kept(&text, result.verdict, result.ended_by == FindEnd::Interrupt)
 }

@@ -14,7 +14,7 @@ use crate::labels::LabelChange;
 use crate::problem::Problem;
 
 /// Reports events of the store to the operator of the server.
-pub type Tell = fn(Update<'_>);
+pub type OnUpdate = fn(Update<'_>);
 
 /// Maximum number of runs in a list. A longer page would open slowly; the API returns further pages, and `hoptax runs list` shows all runs.
 pub(crate) const MAX_RUNS: u32 = 500;
@@ -26,7 +26,7 @@ const SOURCE: &str = "hoptax serve";
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     store: PathBuf,
-    tell: Tell,
+    on_update: OnUpdate,
 }
 
 /// The content of the page of a run.
@@ -40,8 +40,8 @@ pub(crate) struct PageOfRun {
 }
 
 impl History {
-    pub(crate) fn new(store: PathBuf, tell: Tell) -> Self {
-        Self { store, tell }
+    pub(crate) fn new(store: PathBuf, on_update: OnUpdate) -> Self {
+        Self { store, on_update }
     }
 
     /// At most `limit` runs, the latest first, and the total number of runs. With `before`, only runs that follow this run in the list.
@@ -170,8 +170,8 @@ impl History {
     }
 
     fn put<T>(&self, work: impl FnMut(&mut Store) -> Result<T, StoreError>) -> Result<T, Failure> {
-        store::with_existing_or_new(&self.store, work, &self.tell).map_err(|failure| {
-            self.tell_of(&failure);
+        store::with_existing_or_new(&self.store, work, &self.on_update).map_err(|failure| {
+            self.report(&failure);
             Failure::environment(
                 "the result is lost: the store cannot be written; the server's terminal says why",
             )
@@ -186,15 +186,15 @@ impl History {
         if !self.store.exists() {
             return Ok(T::default());
         }
-        store::with_existing(&self.store, work, &self.tell).map_err(|failure| {
-            self.tell_of(&failure);
+        store::with_existing(&self.store, work, &self.on_update).map_err(|failure| {
+            self.report(&failure);
             Problem::internal("the store cannot be read: the server's terminal says why")
         })
     }
 
     /// Reports a failure to the operator of the server. It contains local paths, which clients must not see.
-    fn tell_of(&self, failure: &Failure) {
-        (self.tell)(Update::Problem(&failure.to_string()));
+    fn report(&self, failure: &Failure) {
+        (self.on_update)(Update::Problem(&failure.to_string()));
     }
 }
 

@@ -46,7 +46,7 @@ struct Remembered {
 
 /// Reason why a job may not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotBegun {
+pub(crate) enum BeginError {
     /// This job is running.
     Busy(u64),
     /// The server is shutting down.
@@ -76,16 +76,16 @@ impl Known {
         self.latest.iter().filter(|one| one.is_running())
     }
 
-    fn room(&self, kind: Kind, loads_at_once: u32) -> Result<(), NotBegun> {
+    fn check_room(&self, kind: Kind, loads_at_once: u32) -> Result<(), BeginError> {
         if self.is_closed {
-            return Err(NotBegun::Closed);
+            return Err(BeginError::Closed);
         }
         let Some(first) = self.running().next() else { return Ok(()) };
         let are_loads = kind == Kind::Load && self.running().all(|one| one.job.borrow().kind == Kind::Load);
         if are_loads && self.running().count() < loads_at_once as usize {
             return Ok(());
         }
-        Err(NotBegun::Busy(first.job.borrow().job))
+        Err(BeginError::Busy(first.job.borrow().job))
     }
 
     /// Forgets the oldest job that has ended.
@@ -110,17 +110,17 @@ impl Jobs {
     ///
     /// # Errors
     /// As [`Self::begin`].
-    pub(crate) fn room(&self, kind: Kind) -> Result<(), NotBegun> {
-        self.known().room(kind, self.loads_at_once)
+    pub(crate) fn check_room(&self, kind: Kind) -> Result<(), BeginError> {
+        self.known().check_room(kind, self.loads_at_once)
     }
 
     /// Begins a job, and returns it with the interrupt that stops it.
     ///
     /// # Errors
     /// When a job is running that excludes it, or the server is shutting down.
-    pub(crate) fn begin(&self, kind: Kind, name: String, at: String) -> Result<(Job, Interrupt), NotBegun> {
+    pub(crate) fn begin(&self, kind: Kind, name: String, at: String) -> Result<(Job, Interrupt), BeginError> {
         let mut known = self.known();
-        known.room(kind, self.loads_at_once)?;
+        known.check_room(kind, self.loads_at_once)?;
         known.begun += 1;
         let (job, interrupt) = (Job::begun(known.begun, kind, name, at), Interrupt::default());
         let others = known.running().count() as u32;
@@ -196,7 +196,7 @@ impl Jobs {
 mod tests {
     use super::*;
 
-    fn begun(jobs: &Jobs) -> Result<(u64, Interrupt), NotBegun> {
+    fn begun(jobs: &Jobs) -> Result<(u64, Interrupt), BeginError> {
         let (job, interrupt) = jobs.begin(Kind::Load, "http://127.0.0.1/".to_owned(), "now".to_owned())?;
         Ok((job.job, interrupt))
     }
@@ -209,14 +209,14 @@ mod tests {
     fn one_job_runs_at_a_time_and_the_running_one_is_named() {
         let jobs = Jobs::new(1);
         let (first, interrupt) = begun(&jobs).unwrap();
-        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first));
-        assert_eq!(jobs.room(Kind::Load), Err(NotBegun::Busy(first)));
+        assert_eq!(begun(&jobs).unwrap_err(), BeginError::Busy(first));
+        assert_eq!(jobs.check_room(Kind::Load), Err(BeginError::Busy(first)));
         assert_eq!(jobs.stop(first).map(|job| job.state), Some(State::Stopping));
         assert!(interrupt.is_requested() && jobs.running() == 1);
-        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first), "it has not ended yet");
+        assert_eq!(begun(&jobs).unwrap_err(), BeginError::Busy(first), "it has not ended yet");
         assert_eq!(fail(&jobs, first), Some(State::Failed));
         assert_eq!(fail(&jobs, first), None, "it had ended");
-        assert_eq!(jobs.room(Kind::Load), Ok(()));
+        assert_eq!(jobs.check_room(Kind::Load), Ok(()));
         let (second, interrupt) = begun(&jobs).unwrap();
         assert_ne!(first, second);
         jobs.stop(first);
@@ -229,12 +229,12 @@ mod tests {
     fn as_many_loads_run_at_once_as_are_allowed_and_nothing_else_runs_beside_a_job() {
         let jobs = Jobs::new(2);
         let (first, _) = begun(&jobs).unwrap();
-        assert_eq!(jobs.room(Kind::Study), Err(NotBegun::Busy(first)));
+        assert_eq!(jobs.check_room(Kind::Study), Err(BeginError::Busy(first)));
         let (second, _) = begun(&jobs).unwrap();
-        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first));
+        assert_eq!(begun(&jobs).unwrap_err(), BeginError::Busy(first));
         assert_eq!(jobs.running(), 2);
         fail(&jobs, first);
-        assert_eq!(jobs.room(Kind::Find), Err(NotBegun::Busy(second)), "the other load still runs");
+        assert_eq!(jobs.check_room(Kind::Find), Err(BeginError::Busy(second)), "the other load still runs");
         let (third, _) = begun(&jobs).unwrap();
         let beside = |job: u64| jobs.beside(job).map(|others| others.load(Ordering::Relaxed));
         // Each counts those that it met, also those that have ended.
@@ -280,12 +280,12 @@ mod tests {
         let (job, interrupt) = begun(&jobs).unwrap();
         jobs.close();
         assert!(interrupt.is_requested());
-        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Closed);
+        assert_eq!(begun(&jobs).unwrap_err(), BeginError::Closed);
         assert_eq!(jobs.running(), 1);
         fail(&jobs, job);
         assert_eq!(jobs.running(), 0);
-        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Closed);
-        assert_eq!(jobs.room(Kind::Load), Err(NotBegun::Closed));
+        assert_eq!(begun(&jobs).unwrap_err(), BeginError::Closed);
+        assert_eq!(jobs.check_room(Kind::Load), Err(BeginError::Closed));
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod studying;
 mod wanted;
 mod working;
 
-pub use history::Tell;
+pub use history::OnUpdate;
 pub use hosts::AllowedHost;
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};

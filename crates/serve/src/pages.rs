@@ -27,7 +27,7 @@ const REST: &str = "`hoptax runs list --details` prints all";
 type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
 /// The settings that all pages get.
-fn told(app: &App) -> Served<'static> {
+fn page_context(app: &App) -> Served<'static> {
     Served { api: BASE, allows_bills: app.allows_bills, run: None, exports: &[], again: None, compared: &[] }
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Page, Problem
     let page = move || {
         let (runs, all) = app.history.runs(None, MAX_RUNS)?;
         let document = documents::latest_runs(&runs, all, REST);
-        shown(&document.with_pages_of_rows("/runs/"), told(&app))
+        shown(&document.with_pages_of_rows("/runs/"), page_context(&app))
     };
     blocking(page).await
 }
@@ -51,7 +51,7 @@ pub(crate) async fn run(
         let PageOfRun { document, formats, again } = app.history.page(run)?;
         let exports: Vec<&str> = formats.iter().map(|one| one.name()).collect();
         let again = again.as_deref();
-        shown(&document, Served { run: Some(run), exports: &exports, again, ..told(&app) })
+        shown(&document, Served { run: Some(run), exports: &exports, again, ..page_context(&app) })
     };
     blocking(page).await
 }
@@ -65,7 +65,7 @@ pub(crate) async fn compare(
     let page = move || {
         // The comparison continues if the client disconnects, so the next one must wait for it.
         let _turn = turn;
-        shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) })
+        shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..page_context(&app) })
     };
     blocking(page).await
 }
@@ -84,7 +84,7 @@ pub(crate) async fn for_people(State(app): State<Arc<App>>, request: Request, ne
     let page = move || {
         let (runs, all) = app.history.runs(None, MAX_RUNS)?;
         let document = documents::runs_instead(&why, &runs, all, REST);
-        shown(&document.with_pages_of_rows("/runs/"), told(&app))
+        shown(&document.with_pages_of_rows("/runs/"), page_context(&app))
     };
     match blocking(page).await {
         Ok(page) => (status, page).into_response(),

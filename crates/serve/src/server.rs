@@ -16,7 +16,7 @@ use tokio::time;
 use crate::app::App;
 use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
-use crate::history::{History, Tell};
+use crate::history::{History, OnUpdate};
 use crate::hosts::{AllowedHost, Hosts};
 use crate::jobs::{Jobs, MOST_LOADS_AT_ONCE};
 use crate::router;
@@ -59,7 +59,7 @@ pub struct Options {
     /// The store with the history.
     pub store: PathBuf,
     /// Reports events of the store.
-    pub tell: Tell,
+    pub on_update: OnUpdate,
 }
 
 impl Options {
@@ -90,7 +90,7 @@ impl Options {
     fn app(self) -> Arc<App> {
         let gate = Gate::new(Hosts::new(self.listen.ip(), self.hosts), self.token);
         let targets = AllowedTargets::new(self.targets, self.listen);
-        let history = History::new(self.store, self.tell);
+        let history = History::new(self.store, self.on_update);
         let loads = self.loads_at_once;
         // Raise the limit now: if each load raised it only for itself, the server would run out of files during the load. Each of the
         // simultaneous loads has a share.
@@ -205,7 +205,7 @@ mod tests {
             is_offline: true,
             loads_at_once: 1,
             store: "none".into(),
-            tell: |_| (),
+            on_update: |_| (),
         }
     }
 

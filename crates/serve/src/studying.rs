@@ -6,7 +6,7 @@ use hoptax_session::{Failure, Interrupt, Options, Place, RequestedLength, Study,
 
 use crate::folder::Folder;
 use crate::job::Outcome;
-use crate::working::{OfJob, Teller};
+use crate::working::{JobHandle, JobReporter};
 
 /// A validated study.
 pub(crate) struct BoundedStudy {
@@ -21,28 +21,28 @@ pub(crate) struct BoundedStudy {
 /// # Errors
 /// When it cannot begin or cannot be stored.
 pub(crate) fn measured(
-    of_job: &OfJob,
+    handle: &JobHandle,
     bounded: &BoundedStudy,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let folder = Folder::create()?;
     let run = folder.run();
-    let teller = Teller::new(of_job, &[(run.as_path(), Folder::SHOWN)]);
-    let say = |update: Update<'_>| teller.say(update);
+    let reporter = JobReporter::new(handle, &[(run.as_path(), Folder::SHOWN)]);
+    let say = |update: Update<'_>| reporter.report(update);
     let length = RequestedLength { budget: Some(bounded.budget), ..RequestedLength::default() };
     let study = Box::new(bounded.study.clone());
     let place = Place::New { study, folder: Some(&run), force: false };
-    let options = Options { length, envoy: of_job.envoy(), ..Options::default() };
+    let options = Options { length, envoy: handle.envoy(), ..Options::default() };
     let measured = match measure(&place, &options, interrupt, &say) {
         Ok(measured) => measured,
         Err(failure) if failure.is_interrupt() || interrupt.is_requested() => {
             return Ok(Outcome::Interrupted);
         }
-        Err(failure) => return Ok(teller.failure(&failure)),
+        Err(failure) => return Ok(reporter.failure(&failure)),
     };
     let verdict = measured.result.verdict;
     let kept =
-        if measured.result.plan.rounds_completed > 0 { of_job.history().keep_folder(&run)? } else { None };
+        if measured.result.plan.rounds_completed > 0 { handle.history().keep_folder(&run)? } else { None };
     let failure = measured.complete().err();
     Ok(match (kept, failure) {
         (Some(run), None) => Outcome::Kept { run, verdict, is_interrupted: false },
@@ -51,9 +51,9 @@ pub(crate) fn measured(
         }
         (None, Some(failure)) if failure.is_interrupt() => Outcome::Interrupted,
         (Some(run), Some(failure)) => {
-            teller.failure(&failure.with(format!("\nthe rounds before that are run {run}")))
+            reporter.failure(&failure.with(format!("\nthe rounds before that are run {run}")))
         }
-        (None, Some(failure)) => teller.failure(&failure),
+        (None, Some(failure)) => reporter.failure(&failure),
         (None, None) => Outcome::Failed("no round of it was complete".to_owned()),
     })
 }

@@ -28,12 +28,12 @@ pub(crate) fn begin(
     job: u64,
     kind: Kind,
     interrupt: Interrupt,
-    work: impl FnOnce(&OfJob, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
+    work: impl FnOnce(&JobHandle, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
 ) -> io::Result<()> {
-    let of_job = OfJob { app: Arc::clone(app), job };
+    let handle = JobHandle { app: Arc::clone(app), job };
     let run = move || {
-        let outcome = outcome(work(&of_job, &interrupt), &interrupt);
-        of_job.end(outcome);
+        let outcome = outcome(work(&handle, &interrupt), &interrupt);
+        handle.end(outcome);
     };
     thread::Builder::new().name(format!("{kind:?}").to_lowercase()).spawn(run).map(drop)
 }
@@ -48,12 +48,12 @@ fn outcome(worked: Result<Outcome, Failure>, interrupt: &Interrupt) -> Outcome {
 }
 
 /// A job that ends when this is dropped, even if its thread panics or never starts. Otherwise no other job could begin.
-pub(crate) struct OfJob {
+pub(crate) struct JobHandle {
     app: Arc<App>,
     job: u64,
 }
 
-impl OfJob {
+impl JobHandle {
     /// The history, which stores its result.
     pub(crate) fn history(&self) -> &History {
         &self.app.history
@@ -100,7 +100,7 @@ impl OfJob {
     }
 }
 
-impl Drop for OfJob {
+impl Drop for JobHandle {
     fn drop(&mut self) {
         self.end(Outcome::Failed(
             "its thread could not be started, or panicked, which is a bug in hoptax".to_owned(),
@@ -109,8 +109,8 @@ impl Drop for OfJob {
 }
 
 /// Shows the messages of a session on its job: lines, and the progress of a study. Clients read them, so they contain no local paths.
-pub(crate) struct Teller<'a> {
-    of_job: &'a OfJob,
+pub(crate) struct JobReporter<'a> {
+    handle: &'a JobHandle,
     /// Texts to hide, each with its replacement.
     hidden: Vec<(String, String)>,
     measuring: Mutex<Option<Measuring>>,
@@ -120,38 +120,38 @@ pub(crate) struct Teller<'a> {
 struct Measuring {
     course: Course,
     /// Its step when the last event was sent.
-    told: String,
-    told_at: Option<Instant>,
+    reported: String,
+    reported_at: Option<Instant>,
 }
 
 impl Measuring {
     /// The step, if an event is due: at once when another step begins.
     fn step(&mut self, at: Instant) -> Option<Step> {
         let doing = self.course.now();
-        let is_due = |told_at: Instant| at.saturating_duration_since(told_at) >= STEP_EVERY;
-        if doing == self.told && !self.told_at.is_none_or(is_due) {
+        let is_due = |reported_at: Instant| at.saturating_duration_since(reported_at) >= STEP_EVERY;
+        if doing == self.reported && !self.reported_at.is_none_or(is_due) {
             return None;
         }
-        (self.told, self.told_at) = (doing, Some(at));
+        (self.reported, self.reported_at) = (doing, Some(at));
         let SliceCount { done, all } = self.course.slices();
         Some(Step { done, all, line: self.course.line(at) })
     }
 }
 
-impl<'a> Teller<'a> {
+impl<'a> JobReporter<'a> {
     /// A teller that replaces these paths. A file must precede the folder that contains it.
-    pub(crate) fn new(of_job: &'a OfJob, hidden: &[(&Path, &str)]) -> Self {
+    pub(crate) fn new(handle: &'a JobHandle, hidden: &[(&Path, &str)]) -> Self {
         let hidden = hidden.iter().map(|(path, with)| (path.display().to_string(), (*with).to_owned()));
-        Self { of_job, hidden: hidden.collect(), measuring: Mutex::new(None) }
+        Self { handle, hidden: hidden.collect(), measuring: Mutex::new(None) }
     }
 
     /// Shows an update.
-    pub(crate) fn say(&self, update: Update<'_>) {
+    pub(crate) fn report(&self, update: Update<'_>) {
         match update {
-            Update::Note(text) | Update::Problem(text) => self.of_job.note(&self.shown(text)),
+            Update::Note(text) | Update::Problem(text) => self.handle.note(&self.shown(text)),
             Update::Begins { slices_per_round, rounds_done } => {
                 let course = Course::new(slices_per_round, rounds_done);
-                self.measures(Some(Measuring { course, told: String::new(), told_at: None }));
+                self.measures(Some(Measuring { course, reported: String::new(), reported_at: None }));
                 self.costs(None);
             }
             Update::Ends => {
@@ -162,10 +162,10 @@ impl<'a> Teller<'a> {
                 self.costs(documents::costs_so_far(result));
                 let line = if is_worth_a_line { documents::so_far(result) } else { None };
                 if let Some(line) = line {
-                    self.of_job.note(&self.shown(&line));
+                    self.handle.note(&self.shown(&line));
                 }
             }
-            Update::Trial(trial) => self.of_job.change(|job| job.tried(trial)),
+            Update::Trial(trial) => self.handle.change(|job| job.tried(trial)),
             Update::Rounds(_) | Update::Event(_) => self.steps(&update),
             Update::Search(_) => {}
         }
@@ -205,11 +205,11 @@ impl<'a> Teller<'a> {
             texts.for_each(|text| *text = written_out(&self.shown(text)));
             table
         });
-        self.of_job.change(|job| job.costed(costs));
+        self.handle.change(|job| job.costed(costs));
     }
 
     fn step(&self, step: Option<Step>) {
-        self.of_job.change(|job| job.stepped(step));
+        self.handle.change(|job| job.stepped(step));
     }
 }
 
@@ -219,13 +219,14 @@ mod tests {
 
     #[test]
     fn steps_are_rare_unless_something_else_begins() {
-        let mut measuring = Measuring { course: Course::new(10, 0), told: String::new(), told_at: None };
+        let mut measuring =
+            Measuring { course: Course::new(10, 0), reported: String::new(), reported_at: None };
         let began = Instant::now();
         let first = measuring.step(began).unwrap();
         assert_eq!((first.done, first.all, first.line.as_str()), (0, 10, "starting processes"));
         assert_eq!(measuring.step(began + STEP_EVERY / 2), None);
         assert!(measuring.step(began + STEP_EVERY).is_some());
-        measuring.told = "round 1".to_owned();
+        measuring.reported = "round 1".to_owned();
         assert!(measuring.step(began + STEP_EVERY).is_some());
     }
 

@@ -91,7 +91,7 @@ fn facts() -> Result<Facts, Failure> {
 
 /// The Envoy that a study would find, as in [`Envoy::find`], but without installing it.
 fn envoy(on_path: Option<&Path>) -> FoundEnvoy {
-    let releases = Releases::of_user(false);
+    let releases = Releases::for_user(false);
     let installed = releases.as_ref().map(Releases::installed).unwrap_or_default();
     let pinned = installed.iter().find(|(version, _)| version == PINNED_VERSION);
     match (pinned, on_path, releases) {

@@ -4,7 +4,7 @@ mod acceptor;
 mod bench;
 pub mod check;
 mod client;
-mod deaf;
+mod full_backlog;
 mod limits;
 mod servers;
 

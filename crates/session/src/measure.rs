@@ -229,7 +229,7 @@ fn measure_on_this_thread(
         Manifest::new(&study, &environment, programs, &machine.probe, machine.awake.is_some(), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
-    let Begun { folder, manifest, rounds } = match earlier {
+    let StartedStudy { folder, manifest, rounds } = match earlier {
         Some(earlier) => resume(&options.length, &directory, earlier, &manifest, say)?,
         None => start(&options.length, &directory, &study.text, manifest, plan.rounds)?,
     };
@@ -377,7 +377,7 @@ pub fn outline(mut plan: Plan, never_halt: NeverHalt, say: Say<'_>) -> Result<St
 }
 
 /// A study that has been started or resumed in its run folder.
-struct Begun {
+struct StartedStudy {
     folder: RunFolder,
     manifest: Manifest,
     /// The rounds of earlier sessions.
@@ -391,10 +391,10 @@ fn start(
     text: &str,
     mut manifest: Manifest,
     rounds_of_file: u32,
-) -> Result<Begun, Failure> {
+) -> Result<StartedStudy, Failure> {
     manifest.set_length(&length(requested, rounds_of_file));
     let folder = RunFolder::begin(directory, text, &manifest)?;
-    Ok(Begun { folder, manifest, rounds: CompleteRounds::default() })
+    Ok(StartedStudy { folder, manifest, rounds: CompleteRounds::default() })
 }
 
 /// Resumes a study in its run folder, with its previous length or a new one.
@@ -404,7 +404,7 @@ fn resume(
     earlier: &Manifest,
     current: &Manifest,
     say: Say<'_>,
-) -> Result<Begun, Failure> {
+) -> Result<StartedStudy, Failure> {
     let (folder, rounds) = RunFolder::resume(directory, earlier, current)?;
     let measured = rounds.ended_s.len() as u32;
     let mut manifest = earlier.clone();
@@ -417,7 +417,7 @@ fn resume(
         say(Update::Note(&format!("the study has its {has}; `--rounds NUMBER` measures more")));
     }
     folder.write(&manifest)?;
-    Ok(Begun { folder, manifest, rounds })
+    Ok(StartedStudy { folder, manifest, rounds })
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@
 //!
 //! A single load has no rounds. Its quantiles get the interval of [`quantile_ranks`], from order statistics and batches of its duration.
 //!
-//! A quantile of a sample is reported only if [`quantile_supported`] allows it. [`meets()`] tests whether two studies
+//! A quantile of a sample is reported only if [`quantile_supported`] allows it. [`overlaps()`] tests whether two studies
 //! agree. [`change_points()`] finds lasting changes over many of them.
 //!
 //! `tests/coverage.rs` simulates studies with levels that live as long as a process (normal, and in two modes as
@@ -71,13 +71,13 @@ mod jackknife;
 mod knee;
 mod lateness;
 mod line;
-mod meets;
 mod mixture;
 mod moderated;
 mod modes;
 mod null_reach;
 mod order_statistics;
 mod over_rounds;
+mod overlaps;
 mod paired;
 mod polygamma;
 mod pooled;
@@ -112,12 +112,12 @@ pub use jackknife::jackknife;
 pub use knee::{Knee, TimesAtRate, knee};
 pub use lateness::lateness;
 pub use line::{Line, Point, line};
-pub use meets::meets;
 pub use moderated::{MOST_REPLICATES, Moderated, Replicates, Variance, moderated, sum_of_moderated};
 pub use modes::{CountedValue, FoundMode, modes};
 pub use null_reach::null_reach;
 pub use order_statistics::{Batch, Ranks, quantile_ranks};
 pub use over_rounds::mean_over_rounds;
+pub use overlaps::overlaps;
 pub use paired::{CostRounds, costs_by_round, paired_cost, paired_cost_of_copies, sum_of_costs};
 pub use pooled::pooled_values;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};

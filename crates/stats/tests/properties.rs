@@ -11,8 +11,8 @@ mod tail_properties;
 
 use hoptax_result::Interval;
 use hoptax_stats::{
-    Observation, TimesAtRate, hodges_lehmann, knee, mean_over_rounds, median, meets, paired_cost, quantile,
-    quantile_supported, samples_for_quantile, slowdowns,
+    Observation, TimesAtRate, hodges_lehmann, knee, mean_over_rounds, median, overlaps, paired_cost,
+    quantile, quantile_supported, samples_for_quantile, slowdowns,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -216,9 +216,9 @@ proptest! {
 
     #[test]
     fn meeting_is_mutual_and_means_a_common_value(a in interval(), b in interval()) {
-        prop_assert_eq!(meets(&a, &b), meets(&b, &a));
+        prop_assert_eq!(overlaps(&a, &b), overlaps(&b, &a));
         // The ends are integers, so a common range includes an integer.
         let common = (-20..20).map(f64::from).any(|value| a.contains(value) && b.contains(value));
-        prop_assert_eq!(meets(&a, &b), common);
+        prop_assert_eq!(overlaps(&a, &b), common);
     }
 }

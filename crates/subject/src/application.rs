@@ -74,7 +74,7 @@ impl Application {
     ///
     /// # Errors
     /// When the command has no argument with a port.
-    pub fn of_command(command: &[String], ready: Option<&str>) -> Result<Self, String> {
+    pub fn from_command(command: &[String], ready: Option<&str>) -> Result<Self, String> {
         if !command.iter().skip(1).any(|argument| argument.contains(PORT)) {
             return Err(format!(
                 "the command does not say where its port belongs: add an argument with `{PORT}`, such as `--port={PORT}`"
@@ -117,7 +117,7 @@ impl Application {
     pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
         let name = self.program_name();
         let built = self.known.map(|_| Path::new(BUILT).join(name)).filter(|path| path.is_file());
-        built.or_else(|| program::of_command(name, folder, search_path))?.canonicalize().ok()
+        built.or_else(|| program::find(name, folder, search_path))?.canonicalize().ok()
     }
 
     /// The files among its arguments that determine its behaviour, by their names in the arguments. `folder` is that of the study file.
@@ -287,7 +287,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("server.sh"), script).unwrap();
         let application =
-            Application::of_command(&command(&["sh", "{folder}/server.sh", "{port}", "{host}"]), ready)
+            Application::from_command(&command(&["sh", "{folder}/server.sh", "{port}", "{host}"]), ready)
                 .unwrap();
         let inputs = application.inputs(folder.path());
         assert_eq!(inputs, [("server.sh".to_owned(), folder.path().join("server.sh"))].into());
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_command_without_a_port_is_refused() {
-        let error = Application::of_command(&command(&["./{port}", "--listen"]), None).unwrap_err();
+        let error = Application::from_command(&command(&["./{port}", "--listen"]), None).unwrap_err();
         assert!(error.contains("`--port={port}`"), "{error}");
     }
 
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_program_with_a_slash_starts_at_the_folder_of_the_study() {
         let folder = tempfile::tempdir().unwrap();
-        let application = Application::of_command(&command(&["./server", "{port}"]), None).unwrap();
+        let application = Application::from_command(&command(&["./server", "{port}"]), None).unwrap();
         assert_eq!(application.program(folder.path()), None);
         let program = folder.path().join("server");
         fs::write(&program, "").unwrap();
@@ -333,7 +333,7 @@ mod tests {
                       ThreadingHTTPServer((sys.argv[2], int(sys.argv[1])), BaseHTTPRequestHandler).serve_forever()\n";
         fs::write(folder.path().join("server.py"), script).unwrap();
         let words = ["python3", "{folder}/server.py", "{port}", "{host}"];
-        let application = Application::of_command(&command(&words), None).unwrap();
+        let application = Application::from_command(&command(&words), None).unwrap();
         let program = application.program(folder.path()).unwrap();
         let log = folder.path().join("log");
         let start = |taken: usize| {
@@ -369,7 +369,7 @@ mod tests {
     fn every_server_is_started_once() {
         let folder = tempfile::tempdir().unwrap();
         let words = ["python3", "{folder}/server.py", "{port}", "{host}"];
-        let application = Application::of_command(&command(&words), None).unwrap();
+        let application = Application::from_command(&command(&words), None).unwrap();
         for option in ["", "SO_REUSEADDR", "SO_REUSEPORT"] {
             let set = if option.is_empty() {
                 String::new()
@@ -393,7 +393,7 @@ mod tests {
     fn an_application_that_exits_or_is_missing_has_the_reason() {
         let error = start("echo out of luck; exit 7\n", None).unwrap_err().to_string();
         assert!(error.contains("out of luck") && error.contains('7'), "{error}");
-        let missing = Application::of_command(&command(&["no-such-program", "{port}"]), None).unwrap();
+        let missing = Application::from_command(&command(&["no-such-program", "{port}"]), None).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let start = missing.start(folder.path(), [127, 0, 0, 1].into(), &[], &folder.path().join("log"), &[]);
         let error = start.unwrap_err().to_string();

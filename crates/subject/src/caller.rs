@@ -63,7 +63,7 @@ impl Caller {
     ///
     /// # Errors
     /// When the command lacks an argument with the URL or the port, or with the duration.
-    pub fn of_command(command: &[String]) -> Result<Self, String> {
+    pub fn from_command(command: &[String]) -> Result<Self, String> {
         let has = |placeholder: &str| command.iter().skip(1).any(|argument| argument.contains(placeholder));
         if !has(URL) && !has(PORT) {
             return Err(format!(
@@ -93,7 +93,7 @@ impl Caller {
 
     /// Like [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
     pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
-        program::of_command(self.program_name(), folder, search_path)
+        program::find(self.program_name(), folder, search_path)
     }
 
     /// The files among its arguments that determine its behaviour, by their names in the arguments. `folder` is that of the study file.
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_command_gets_url_duration_processes_and_authority() {
         let command = ["./call", "{url}", "--for={seconds}", "{processes}", "{authority}", "{folder}/data"];
-        let caller = Caller::of_command(&command.map(str::to_owned)).unwrap();
+        let caller = Caller::from_command(&command.map(str::to_owned)).unwrap();
         let calls = Calls {
             url: "http://127.0.0.1:80/",
             duration: Duration::from_millis(1_500),
@@ -195,7 +195,7 @@ mod tests {
         };
         let arguments = caller.arguments(&calls, Path::new("/study"), Path::new(""));
         assert_eq!(arguments, ["http://127.0.0.1:80/", "--for=1.5", "3", "", "/study/data"]);
-        let error = Caller::of_command(&["./call", "{url}"].map(str::to_owned)).unwrap_err();
+        let error = Caller::from_command(&["./call", "{url}"].map(str::to_owned)).unwrap_err();
         assert!(error.contains("`{seconds}`"), "{error}");
     }
 
@@ -203,13 +203,14 @@ mod tests {
     fn a_command_may_take_a_host_and_a_port_instead_of_a_url() {
         let arguments = |url: &str| {
             let command = ["./call", "--port", "{port}", "--host={host}", "{seconds}"];
-            let caller = Caller::of_command(&command.map(str::to_owned)).unwrap();
+            let caller = Caller::from_command(&command.map(str::to_owned)).unwrap();
             let calls = Calls { url, duration: Duration::from_secs(2), processes: 1, authority: None };
             caller.arguments(&calls, Path::new("/study"), Path::new(""))
         };
         assert_eq!(arguments("https://127.0.0.1:4430/a?b:1"), ["--port", "4430", "--host=127.0.0.1", "2"]);
         assert_eq!(arguments("http://[::1]:80/"), ["--port", "80", "--host=::1", "2"]);
-        let error = Caller::of_command(&["./{port}", "{host}", "{seconds}"].map(str::to_owned)).unwrap_err();
+        let error =
+            Caller::from_command(&["./{port}", "{host}", "{seconds}"].map(str::to_owned)).unwrap_err();
         assert!(error.contains("`--port={port}`"), "{error}");
     }
 

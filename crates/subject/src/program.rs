@@ -27,7 +27,7 @@ pub fn in_search_path(name: &str, search_path: &OsStr) -> Option<PathBuf> {
 
 /// The program with this name in a command of a study file in `folder`: a path from there if it has a slash or the
 /// placeholder `{folder}`, else the first in the folders of `search_path`.
-pub(crate) fn of_command(name: &str, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
+pub(crate) fn find(name: &str, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
     if name.contains('/') || name.contains(FOLDER) {
         let path = folder.join(filled(name, &[(FOLDER, &*folder.to_string_lossy())]));
         return path.is_file().then_some(path);

@@ -24,17 +24,17 @@ const MOST: usize = 16;
 type Open = Mutex<VecDeque<Arc<TcpStream>>>;
 
 /// The shown status, which the supervisor replaces.
-pub(crate) type Shown = Arc<Mutex<Status>>;
+pub(crate) type SharedStatus = Arc<Mutex<Status>>;
 
 /// Serves the status on a thread that lasts as long as the process.
 ///
 /// # Errors
 /// When the thread cannot be started.
-pub(crate) fn serve(listener: TcpListener, shown: Shown) -> io::Result<()> {
+pub(crate) fn serve(listener: TcpListener, shown: SharedStatus) -> io::Result<()> {
     serve_within(TIMEOUT, listener, shown)
 }
 
-fn serve_within(timeout: Duration, listener: TcpListener, shown: Shown) -> io::Result<()> {
+fn serve_within(timeout: Duration, listener: TcpListener, shown: SharedStatus) -> io::Result<()> {
     let open = Arc::new(Open::default());
     let accept = move || {
         loop {
@@ -72,7 +72,7 @@ fn lock(open: &Open) -> MutexGuard<'_, VecDeque<Arc<TcpStream>>> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(mut stream: Timed<'_>, shown: &Shown) -> io::Result<()> {
+fn answer(mut stream: Timed<'_>, shown: &SharedStatus) -> io::Result<()> {
     let mut request = BufReader::new((&mut stream).take(LONGEST));
     let mut first = Vec::new();
     request.read_until(b'\n', &mut first)?;

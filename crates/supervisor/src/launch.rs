@@ -96,12 +96,12 @@ impl Running {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(crate) fn when_live(&self, then: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub(crate) fn on_live(&self, callback: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let (file, is_unwanted) = (self.admin_file.clone(), Arc::clone(&self.is_unwanted));
         let wait = move || {
             while !is_unwanted.load(Ordering::Relaxed) {
                 if admin_of(&file).is_some_and(|admin| admin::live(admin).is_ok()) {
-                    then();
+                    callback();
                     return;
                 }
                 thread::sleep(POLL);

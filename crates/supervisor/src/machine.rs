@@ -90,15 +90,15 @@ pub(crate) enum Action {
     Terminate(u64),
     /// Send SIGKILL to a process.
     Kill(u64),
-    /// Write an event to the log.
-    Say(News),
+    /// Write an event to the log and the status.
+    Report(LifecycleEvent),
     /// End the supervisor. No process is left.
     Exit(End),
 }
 
 /// An event for the log and the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum LifecycleEvent {
     /// A configuration waits until the predecessor has ended.
     Waits(Configuration),
     /// A process serves.
@@ -148,37 +148,37 @@ struct Leaving {
     process: Process,
     /// Time by which it must have ended.
     until: Moment,
-    told: Told,
+    sent: SentSignal,
 }
 
 /// The last signal sent to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
-    Nothing,
+enum SentSignal {
+    None,
     Terminate,
     Kill,
 }
 
 /// A configuration to start.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct PendingStart {
     configuration: Configuration,
     failures: u32,
     not_before: Moment,
     /// True if the log already says that it waits.
-    is_said: bool,
+    is_reported: bool,
 }
 
-impl Wanted {
+impl PendingStart {
     fn new(configuration: Configuration) -> Self {
-        Self { configuration, failures: 0, not_before: Moment::ZERO, is_said: false }
+        Self { configuration, failures: 0, not_before: Moment::ZERO, is_reported: false }
     }
 }
 
 /// The state of stopping all processes.
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
-    told: Told,
+    sent: SentSignal,
     /// Time of the next signal.
     until: Moment,
 }
@@ -189,7 +189,7 @@ pub(crate) struct Machine {
     serving: Option<Process>,
     starting: Option<Starting>,
     leaving: Vec<Leaving>,
-    wanted: Option<Wanted>,
+    pending: Option<PendingStart>,
     /// The last configuration that served.
     good: Option<Configuration>,
     is_asked: bool,
@@ -223,9 +223,9 @@ impl Machine {
 
     /// The numbers of the configurations with which processes were started or may be.
     pub(crate) fn needed(&self) -> impl Iterator<Item = u64> {
-        let wanted = self.wanted.map(|wanted| wanted.configuration);
+        let pending = self.pending.map(|pending| pending.configuration);
         let of_processes = self.alive().map(|process| process.configuration);
-        of_processes.chain(wanted).chain(self.good).map(|configuration| configuration.number)
+        of_processes.chain(pending).chain(self.good).map(|configuration| configuration.number)
     }
 
     /// Returns true if the supervisor is stopping.
@@ -243,7 +243,7 @@ impl Machine {
             Event::Asked => self.is_asked = true,
             Event::Accepted(configuration) => {
                 self.is_preparing = false;
-                self.wanted = Some(Wanted::new(configuration));
+                self.pending = Some(PendingStart::new(configuration));
             }
             Event::Refused => {
                 self.is_preparing = false;
@@ -256,16 +256,16 @@ impl Machine {
             Event::Ended(number) => self.ended(now, number, &mut actions),
             Event::Stop => self.stop(now, &mut actions),
             Event::Unconnected => {
-                if let Some(stopping) = self.stopping.as_mut().filter(|one| one.told == Told::Nothing) {
+                if let Some(stopping) = self.stopping.as_mut().filter(|one| one.sent == SentSignal::None) {
                     stopping.until = now;
                 }
             }
             Event::Tick => {}
         }
         if self.stopping.is_some() {
-            self.go_on_stopping(now, &mut actions);
+            self.advance_stop(now, &mut actions);
         } else if !self.is_over {
-            self.go_on(now, &mut actions);
+            self.advance(now, &mut actions);
         }
         actions
     }
@@ -286,16 +286,16 @@ impl Machine {
         self.starting = None;
         if let Some(process) = self.serving.take() {
             let until = now + started.process.configuration.shutdown + GRACE;
-            self.leaving.push(Leaving { process, until, told: Told::Nothing });
+            self.leaving.push(Leaving { process, until, sent: SentSignal::None });
         }
         self.serving = Some(started.process);
         self.good = Some(started.process.configuration);
-        actions.push(Action::Say(News::Serves(started.process)));
+        actions.push(Action::Report(LifecycleEvent::Serves(started.process)));
     }
 
     fn ended(&mut self, now: Moment, number: u64, actions: &mut Vec<Action>) {
         if let Some(at) = self.leaving.iter().position(|leaving| leaving.process.number == number) {
-            actions.push(Action::Say(News::Gone(self.leaving.remove(at).process)));
+            actions.push(Action::Report(LifecycleEvent::Gone(self.leaving.remove(at).process)));
         } else if let Some(process) = self.serving.take_if(|process| process.number == number) {
             if self.stopping.is_none() {
                 self.lost(now, process, actions);
@@ -315,7 +315,7 @@ impl Machine {
         // The first loss has no delay.
         self.after_loss = self.losses.checked_sub(1).map_or(now, |before| now + delay(before));
         self.losses += 1;
-        actions.push(Action::Say(News::Lost { process, again: self.after_loss }));
+        actions.push(Action::Report(LifecycleEvent::Lost { process, again: self.after_loss }));
     }
 
     fn not_started(&mut self, now: Moment, failed: Starting, actions: &mut Vec<Action>) {
@@ -324,7 +324,7 @@ impl Machine {
             actions.push(Action::RemoveMark(process.base));
         }
         let Some(good) = self.good else {
-            actions.push(Action::Say(News::NotStarted { process, again: None }));
+            actions.push(Action::Report(LifecycleEvent::NotStarted { process, again: None }));
             self.exit(End::NotStarted, actions);
             return;
         };
@@ -332,20 +332,24 @@ impl Machine {
         let again = now + delay(failed.failures);
         let is_given_up =
             failures >= MOST_FAILURES && (self.serving.is_some() || good != process.configuration);
-        // If there is a later file, it is tried next in any case.
-        if self.wanted.is_none() && !is_given_up {
-            self.wanted = Some(Wanted { failures, not_before: again, ..Wanted::new(process.configuration) });
+        // A later file is tried next, in any case.
+        if self.pending.is_none() && !is_given_up {
+            self.pending = Some(PendingStart {
+                failures,
+                not_before: again,
+                ..PendingStart::new(process.configuration)
+            });
         }
         if self.serving.is_none() {
             self.after_loss = self.after_loss.max(again);
         }
         let again = (!is_given_up).then_some(again);
-        actions.push(Action::Say(News::NotStarted { process, again }));
+        actions.push(Action::Report(LifecycleEvent::NotStarted { process, again }));
     }
 
     fn stop(&mut self, now: Moment, actions: &mut Vec<Action>) {
         match &mut self.stopping {
-            Some(stopping) if stopping.told == Told::Nothing => stopping.until = now,
+            Some(stopping) if stopping.sent == SentSignal::None => stopping.until = now,
             Some(_) => {}
             None => {
                 if let Some(starting) = &self.starting {
@@ -356,12 +360,12 @@ impl Machine {
                     serving.configuration.drain
                 });
                 let until = now + drain.unwrap_or_default();
-                self.stopping = Some(Stopping { told: Told::Nothing, until });
+                self.stopping = Some(Stopping { sent: SentSignal::None, until });
             }
         }
     }
 
-    fn go_on_stopping(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn advance_stop(&mut self, now: Moment, actions: &mut Vec<Action>) {
         let numbers: Vec<u64> = self.alive().map(|process| process.number).collect();
         if numbers.is_empty() {
             self.exit(End::Stopped, actions);
@@ -369,17 +373,17 @@ impl Machine {
         }
         let is_unserved = self.serving.is_none();
         let Some(stopping) = &mut self.stopping else { return };
-        if now < stopping.until && !(is_unserved && stopping.told == Told::Nothing) {
+        if now < stopping.until && !(is_unserved && stopping.sent == SentSignal::None) {
             return;
         }
         stopping.until = now + GRACE;
-        match stopping.told {
-            Told::Nothing => {
-                stopping.told = Told::Terminate;
+        match stopping.sent {
+            SentSignal::None => {
+                stopping.sent = SentSignal::Terminate;
                 actions.extend(numbers.into_iter().map(Action::Terminate));
             }
-            Told::Terminate | Told::Kill => {
-                stopping.told = Told::Kill;
+            SentSignal::Terminate | SentSignal::Kill => {
+                stopping.sent = SentSignal::Kill;
                 actions.extend(numbers.into_iter().map(Action::Kill));
             }
         }
@@ -390,18 +394,18 @@ impl Machine {
         self.serving.into_iter().chain(self.starting()).chain(self.leaving())
     }
 
-    fn go_on(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn advance(&mut self, now: Moment, actions: &mut Vec<Action>) {
         if self.is_asked && !self.is_preparing {
             self.is_asked = false;
             self.is_preparing = true;
             actions.push(Action::Prepare);
         }
         for leaving in &mut self.leaving {
-            if now >= leaving.until && leaving.told < Told::Kill {
+            if now >= leaving.until && leaving.sent < SentSignal::Kill {
                 let number = leaving.process.number;
-                let is_first = leaving.told == Told::Nothing;
+                let is_first = leaving.sent == SentSignal::None;
                 leaving.until = now + GRACE;
-                leaving.told = if is_first { Told::Terminate } else { Told::Kill };
+                leaving.sent = if is_first { SentSignal::Terminate } else { SentSignal::Kill };
                 actions.push(if is_first { Action::Terminate(number) } else { Action::Kill(number) });
             }
         }
@@ -412,20 +416,20 @@ impl Machine {
             }
             return;
         }
-        if self.serving.is_none() && self.wanted.is_none() {
-            self.wanted = self.good.map(Wanted::new);
+        if self.serving.is_none() && self.pending.is_none() {
+            self.pending = self.good.map(PendingStart::new);
         }
-        self.start_wanted(now, actions);
+        self.start_pending(now, actions);
     }
 
-    fn start_wanted(&mut self, now: Moment, actions: &mut Vec<Action>) {
-        let Some(wanted) = &mut self.wanted else { return };
+    fn start_pending(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        let Some(pending) = &mut self.pending else { return };
         let (base, epoch) = match self.serving {
             Some(serving) => {
                 if self.leaving.iter().any(|leaving| leaving.process.base == serving.base) {
-                    if !wanted.is_said {
-                        wanted.is_said = true;
-                        actions.push(Action::Say(News::Waits(wanted.configuration)));
+                    if !pending.is_reported {
+                        pending.is_reported = true;
+                        actions.push(Action::Report(LifecycleEvent::Waits(pending.configuration)));
                     }
                     return;
                 }
@@ -434,14 +438,14 @@ impl Machine {
             None if now < self.after_loss => return,
             None => (self.bases + 1, 0),
         };
-        if now < wanted.not_before {
+        if now < pending.not_before {
             return;
         }
         self.processes += 1;
         self.bases = self.bases.max(base);
-        let process = Process { number: self.processes, base, epoch, configuration: wanted.configuration };
-        self.starting = Some(Starting { process, since: now, failures: wanted.failures, is_killed: false });
-        self.wanted = None;
+        let process = Process { number: self.processes, base, epoch, configuration: pending.configuration };
+        self.starting = Some(Starting { process, since: now, failures: pending.failures, is_killed: false });
+        self.pending = None;
         actions.push(Action::Start(process));
     }
 }

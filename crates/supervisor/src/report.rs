@@ -9,7 +9,7 @@ use hoptax_result::counted;
 use humantime::format_rfc3339_seconds;
 use sd_notify::NotifyState;
 
-use crate::endpoint::Shown;
+use crate::endpoint::SharedStatus;
 use crate::machine::{Moment, Process};
 use crate::slow::{self, Upstreams};
 use crate::status::{Counts, FORMAT, Last, Outcome, Serving, Slow, State, Status, Upstream};
@@ -17,10 +17,10 @@ use crate::status::{Counts, FORMAT, Last, Outcome, Serving, Slow, State, Status,
 /// Maximum length of a status for systemd, bytes. Its datagrams have 4 KiB.
 const LONGEST: usize = 1024;
 
-/// Last notification to systemd (`sd_notify(3)`).
+/// A notification to systemd (`sd_notify(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Nothing,
+enum Notification {
+    None,
     /// Serving, and no restart is in progress.
     Ready,
     /// Reading the file again, and possibly restarting Envoy.
@@ -34,8 +34,8 @@ pub(crate) struct Reporter<'a> {
     /// Start of the supervisor.
     began: SystemTime,
     log: &'a dyn Fn(&str),
-    shown: Shown,
-    told: Told,
+    status: SharedStatus,
+    notified: Notification,
     /// The slow upstreams that the log has reported.
     slow: Vec<String>,
 }
@@ -54,17 +54,23 @@ impl<'a> Reporter<'a> {
             upstreams: Vec::new(),
             unknown_times: None,
         };
-        Self { began, log, shown: Arc::new(Mutex::new(status)), told: Told::Nothing, slow: Vec::new() }
+        Self {
+            began,
+            log,
+            status: Arc::new(Mutex::new(status)),
+            notified: Notification::None,
+            slow: Vec::new(),
+        }
     }
 
     /// The shown status.
-    pub(crate) fn shown(&self) -> Shown {
-        Arc::clone(&self.shown)
+    pub(crate) fn status(&self) -> SharedStatus {
+        Arc::clone(&self.status)
     }
 
     /// Changes the status.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// A line of the log.
@@ -80,55 +86,55 @@ impl<'a> Reporter<'a> {
     /// Reports that the file is being read.
     pub(crate) fn reading(&mut self) {
         self.change(|status| status.last = Last { at: now(), outcome: Outcome::Reading, reason: None });
-        if self.told == Told::Ready {
-            self.tell(Told::Reloading, "the file is read");
+        if self.notified == Notification::Ready {
+            self.notify(Notification::Reloading, "the file is read");
         }
     }
 
     /// Reports that the file is refused.
     pub(crate) fn refused(&mut self, why: &str) {
         self.change(|status| status.counts.refused += 1);
-        self.became(Outcome::Refused, Some(why));
+        self.set_outcome(Outcome::Refused, Some(why));
         self.end_reload();
     }
 
     /// Reports that the file is accepted. The reload continues.
     pub(crate) fn accepted(&mut self) {
-        self.became(Outcome::Waiting, Some("its Envoy starts"));
+        self.set_outcome(Outcome::Waiting, Some("its Envoy starts"));
     }
 
     /// Reports that the file is accepted and will be served later.
     pub(crate) fn waits(&mut self, why: &str) {
-        self.became(Outcome::Waiting, Some(why));
+        self.set_outcome(Outcome::Waiting, Some(why));
         self.end_reload();
     }
 
     /// Reports that the file has the same content as before, which is being served or waits.
     pub(crate) fn unchanged(&mut self, is_served: bool) {
-        self.became(if is_served { Outcome::Served } else { Outcome::Waiting }, None);
+        self.set_outcome(if is_served { Outcome::Served } else { Outcome::Waiting }, None);
         self.end_reload();
     }
 
     /// Reports that Envoy did not start on the file, which is not tried again.
     pub(crate) fn given_up(&mut self, why: &str) {
-        self.became(Outcome::NotStarted, Some(why));
+        self.set_outcome(Outcome::NotStarted, Some(why));
         self.end_reload();
     }
 
-    fn became(&self, outcome: Outcome, reason: Option<&str>) {
+    fn set_outcome(&self, outcome: Outcome, reason: Option<&str>) {
         let reason = reason.map(str::to_owned);
         self.change(|status| (status.last.outcome, status.last.reason) = (outcome, reason));
     }
 
     /// Ends a reload, whatever its outcome.
     fn end_reload(&mut self) {
-        if self.told == Told::Reloading {
-            self.tell_ready();
+        if self.notified == Notification::Reloading {
+            self.notify_ready();
         }
     }
 
-    fn tell_ready(&mut self) {
-        let status = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    fn notify_ready(&mut self) {
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let line = match status.last.outcome {
             Outcome::Refused | Outcome::NotStarted => {
                 format!(
@@ -139,24 +145,24 @@ impl<'a> Reporter<'a> {
             }
             _ => status.to_string(),
         };
-        self.tell(Told::Ready, &line);
+        self.notify(Notification::Ready, &line);
     }
 
     /// Notifies systemd, with a line for people. Errors are ignored, because they could not be reported anywhere else.
-    fn tell(&mut self, told: Told, line: &str) {
-        if self.told == Told::Stopping {
+    fn notify(&mut self, notification: Notification, line: &str) {
+        if self.notified == Notification::Stopping {
             return;
         }
-        self.told = told;
-        let mut states = match told {
-            Told::Nothing => return,
-            Told::Ready => vec![NotifyState::Ready],
+        self.notified = notification;
+        let mut states = match notification {
+            Notification::None => return,
+            Notification::Ready => vec![NotifyState::Ready],
             // `Type=notify-reload` requires the time.
-            Told::Reloading => [Some(NotifyState::Reloading), NotifyState::monotonic_usec_now().ok()]
+            Notification::Reloading => [Some(NotifyState::Reloading), NotifyState::monotonic_usec_now().ok()]
                 .into_iter()
                 .flatten()
                 .collect(),
-            Told::Stopping => vec![NotifyState::Stopping],
+            Notification::Stopping => vec![NotifyState::Stopping],
         };
         states.push(NotifyState::Status(first_line(line)));
         let _ = sd_notify::notify(&states);
@@ -177,17 +183,17 @@ impl<'a> Reporter<'a> {
             status.serving = Some(serving);
         });
         if is_last {
-            self.became(Outcome::Served, None);
+            self.set_outcome(Outcome::Served, None);
         }
-        if self.told != Told::Ready {
-            self.tell_ready();
+        if self.notified != Notification::Ready {
+            self.notify_ready();
         }
     }
 
     /// Reports that the supervisor is stopping.
     pub(crate) fn stopping(&mut self) {
         self.change(|status| status.state = State::Stopping);
-        self.tell(Told::Stopping, "ends");
+        self.notify(Notification::Stopping, "ends");
     }
 
     /// Reports the times of upstreams.

@@ -20,7 +20,7 @@ use hoptax_subject::envoy::shared_memory::BaseId;
 use crate::endpoint;
 use crate::folder::{self, Folder};
 use crate::launch::{Common, Running, connections, drain, observe, workers};
-use crate::machine::{Action, Configuration, End, Event, Machine, Moment, News, Process};
+use crate::machine::{Action, Configuration, End, Event, LifecycleEvent, Machine, Moment, Process};
 use crate::observed::Observed;
 use crate::prepare::{Files, Prepared, prepare};
 use crate::report::Reporter;
@@ -99,11 +99,11 @@ pub fn run(
         .map_err(|error| environment("cannot create a temporary folder", &error))?;
     let began = SystemTime::now();
     let reporter = Reporter::new(&options.listeners.display().to_string(), began, log);
-    endpoint::serve(listener, reporter.shown())
+    endpoint::serve(listener, reporter.status())
         .map_err(|error| environment("cannot start a thread", &error))?;
     let mut supervisor = Supervisor::new(options, reporter, on_line, folder, address);
-    supervisor.tell(Event::Asked);
-    let end = supervisor.go_on(requests);
+    supervisor.dispatch(Event::Asked);
+    let end = supervisor.run(requests);
     supervisor.stop.store(true, Ordering::Relaxed);
     match end {
         End::Stopped => Ok(()),
@@ -191,32 +191,32 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Runs the event loop until the end.
-    fn go_on(&mut self, requests: &Receiver<Request>) -> End {
+    fn run(&mut self, requests: &Receiver<Request>) -> End {
         loop {
             if let Some(end) = self.end {
                 return end;
             }
             if let Ok(message) = self.messages.recv_timeout(TICK) {
-                self.take(message);
+                self.handle_message(message);
             }
             while let Ok(request) = requests.try_recv() {
-                self.answer(request);
+                self.handle_request(request);
             }
             self.look();
-            self.tell(Event::Tick);
+            self.dispatch(Event::Tick);
         }
     }
 
-    fn answer(&mut self, request: Request) {
+    fn handle_request(&mut self, request: Request) {
         match request {
             Request::Restart => {
                 self.is_forced = true;
-                self.tell(Event::Asked);
+                self.dispatch(Event::Asked);
             }
             Request::Stop => {
                 self.stop.store(true, Ordering::Relaxed);
                 self.reporter.stopping();
-                self.tell(Event::Stop);
+                self.dispatch(Event::Stop);
             }
         }
     }
@@ -232,7 +232,7 @@ impl<'a> Supervisor<'a> {
             self.why = format!("process {} ended ({status}){last}", running.service.id());
             let base = running.process.base;
             self.running.remove(&number);
-            self.tell(Event::Ended(number));
+            self.dispatch(Event::Ended(number));
             if !self.running.values().any(|running| running.process.base == base) {
                 self.folder.forget(base);
             }
@@ -241,7 +241,7 @@ impl<'a> Supervisor<'a> {
             self.looked = now;
             if self.watch.is_changed() {
                 self.reporter.log("the file has changed");
-                self.tell(Event::Asked);
+                self.dispatch(Event::Asked);
             }
         }
         if now.saturating_sub(self.counted) >= COUNTED_EVERY {
@@ -267,10 +267,10 @@ impl<'a> Supervisor<'a> {
         self.is_asking = thread::Builder::new().name("ask".to_owned()).spawn(ask).is_ok();
     }
 
-    fn take(&mut self, message: Message) {
+    fn handle_message(&mut self, message: Message) {
         match message {
             Message::Prepared(number, Ok(prepared)) => self.accept(number, *prepared),
-            Message::Prepared(_, Err(_)) if self.machine.is_stopping() => self.tell(Event::Refused),
+            Message::Prepared(_, Err(_)) if self.machine.is_stopping() => self.dispatch(Event::Refused),
             Message::Prepared(_, Err(why)) => {
                 self.is_forced = false;
                 let why = without_secrets(&why);
@@ -279,9 +279,9 @@ impl<'a> Supervisor<'a> {
                 }
                 self.reporter.refused(&why);
                 self.why = why;
-                self.tell(Event::Refused);
+                self.dispatch(Event::Refused);
             }
-            Message::Live(number) => self.tell(Event::Live(number)),
+            Message::Live(number) => self.dispatch(Event::Live(number)),
             Message::Observed(number, Ok(observed)) => {
                 self.is_asking = false;
                 self.upstreams.take(self.now(), number, observed);
@@ -294,7 +294,7 @@ impl<'a> Supervisor<'a> {
             Message::Connections(count) => {
                 self.is_asking = false;
                 if count == Ok(0) {
-                    self.tell(Event::Unconnected);
+                    self.dispatch(Event::Unconnected);
                 }
             }
         }
@@ -307,7 +307,7 @@ impl<'a> Supervisor<'a> {
             self.reporter.log("the configuration is as it was");
             let serving = self.machine.serving().map(|one| one.configuration.number);
             self.reporter.unchanged(serving == self.accepted);
-            self.tell(Event::Unchanged);
+            self.dispatch(Event::Unchanged);
             return;
         }
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
@@ -320,11 +320,11 @@ impl<'a> Supervisor<'a> {
         if let Some(address) = self.address.take() {
             self.reporter.log(&format!("the status is at http://{address}/"));
         }
-        self.tell(Event::Accepted(configuration));
+        self.dispatch(Event::Accepted(configuration));
     }
 
     /// Passes an event to the machine, and performs its actions.
-    fn tell(&mut self, event: Event) {
+    fn dispatch(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             for action in self.machine.step(self.now(), event) {
@@ -374,7 +374,7 @@ impl<'a> Supervisor<'a> {
                     running.service.kill();
                 }
             }
-            Action::Say(news) => self.say(news),
+            Action::Report(event) => self.report(event),
             Action::Exit(end) => self.end = Some(end),
         }
         None
@@ -408,8 +408,8 @@ impl<'a> Supervisor<'a> {
             None => Err(std::io::ErrorKind::NotFound.into()),
         };
         let sender = self.sender.clone();
-        let tell = move || drop(sender.send(Message::Live(process.number)));
-        match started.and_then(|running| running.when_live(tell).map(|()| running)) {
+        let send_live = move || drop(sender.send(Message::Live(process.number)));
+        match started.and_then(|running| running.on_live(send_live).map(|()| running)) {
             Ok(running) => {
                 self.running.insert(process.number, running);
                 None
@@ -421,16 +421,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn say(&mut self, news: News) {
-        match news {
-            News::Waits(_) => {
+    fn report(&mut self, event: LifecycleEvent) {
+        match event {
+            LifecycleEvent::Waits(_) => {
                 let reason = "until the process before the last has ended: Envoy would cut off its requests"
                     .to_owned();
                 self.reporter.log(&format!("the file is accepted, and waits {reason}"));
                 self.reporter.waits(&reason);
             }
-            News::Serves(process) => self.serves(process),
-            News::NotStarted { process, again } => {
+            LifecycleEvent::Serves(process) => self.serves(process),
+            LifecycleEvent::NotStarted { process, again } => {
                 self.reporter.change(|status| status.counts.not_started += 1);
                 let is_last = self.accepted == Some(process.configuration.number);
                 let next = match again {
@@ -448,7 +448,7 @@ impl<'a> Supervisor<'a> {
                     }
                 }
             }
-            News::Lost { again, .. } => {
+            LifecycleEvent::Lost { again, .. } => {
                 let next = self.reporter.time(again);
                 self.reporter.log(&format!(
                     "the Envoy that served is lost, the next one starts at {next}: {}",
@@ -462,7 +462,7 @@ impl<'a> Supervisor<'a> {
                     }
                 });
             }
-            News::Gone(process) => self.reporter.log(&format!("epoch {} has ended", process.epoch)),
+            LifecycleEvent::Gone(process) => self.reporter.log(&format!("epoch {} has ended", process.epoch)),
         }
     }
 

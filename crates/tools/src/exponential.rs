@@ -85,7 +85,7 @@ impl Exponential {
             })?;
             Some(ImportedRange { percentile, low_us: bound_us(index), high_us: bound_us(index + 1) })
         };
-        let of_buckets = Reported::of_buckets(|percentile| bucket(percentile).filter(|_| self.count > 0));
+        let of_buckets = Reported::from_buckets(|percentile| bucket(percentile).filter(|_| self.count > 0));
         let mean_us = Some(self.sum_s / self.count as f64 * 1e6).filter(|mean| mean.is_finite());
         Reported {
             answered: Some(CountRange::exactly(self.count)),

@@ -42,7 +42,7 @@ pub struct Reported {
 
 impl Reported {
     /// A report of only quantiles, each of which is the end of its bucket.
-    pub(crate) fn of_buckets(bucket: impl Fn(f64) -> Option<ImportedRange>) -> Self {
+    pub(crate) fn from_buckets(bucket: impl Fn(f64) -> Option<ImportedRange>) -> Self {
         let buckets = PERCENTILES.map(bucket);
         let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
         Self {

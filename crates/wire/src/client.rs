@@ -170,7 +170,7 @@ impl Client {
     pub fn send(&mut self, stream: u32, request: &Encoded, bytes: &[u8], output: &mut Vec<u8>) {
         match self {
             Self::Http1 { reader, has_begun } => {
-                reader.begin(request.asked);
+                reader.begin(request.flags);
                 *has_begun = false;
                 if let Some(cookies) = reader.cookies() {
                     return put_with_cookies(bytes, cookies, output);
@@ -290,14 +290,14 @@ impl Client {
     ///
     /// # Errors
     /// When the bytes violate the protocol, or are a response that no request asked for; the connection is then unusable.
-    pub fn feed_unasked(
+    pub fn feed_unsolicited(
         &mut self,
         bytes: &[u8],
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), ProtocolError> {
         match self {
-            Self::Http1 { reader, .. } => Ok(reader.feed_unasked(bytes)?),
+            Self::Http1 { reader, .. } => Ok(reader.feed_unsolicited(bytes)?),
             Self::Tcp(_) => Err(ProtocolError::Excess),
             _ => self.feed(bytes, output, events),
         }

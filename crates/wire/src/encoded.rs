@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::asked::Asked;
 use crate::field::Field;
+use crate::request_flags::RequestFlags;
 
 /// Bytes that may contain a password. `Debug` prints only their number.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Encoded {
     /// Its bytes as sent, or the parts that are assembled on each connection.
     pub bytes: Vec<u8>,
     /// Properties that affect the reading of its response and the connection.
-    pub asked: Asked,
+    pub flags: RequestFlags,
     /// Its header fields, if each connection compresses them separately.
     pub(crate) fields: Vec<Field>,
     /// The offset of its body.
@@ -49,7 +49,7 @@ impl fmt::Debug for Encoded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Encoded")
             .field("bytes", &self.bytes.len())
-            .field("asked", &self.asked)
+            .field("flags", &self.flags)
             .finish_non_exhaustive()
     }
 }
@@ -57,7 +57,7 @@ impl fmt::Debug for Encoded {
 impl Encoded {
     /// Bytes that are sent unchanged.
     pub fn plain(bytes: Vec<u8>, is_head: bool) -> Self {
-        Self { bytes, asked: Asked::head(is_head), fields: Vec::new(), body_from: 0 }
+        Self { bytes, flags: RequestFlags::head(is_head), fields: Vec::new(), body_from: 0 }
     }
 
     /// Heap memory, bytes.

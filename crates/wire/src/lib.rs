@@ -4,7 +4,6 @@
 //! same interface for every protocol, with or without [`tls`]. Server sides exist for the origin where client and
 //! server share code.
 
-mod asked;
 mod body;
 mod client;
 mod cookies;
@@ -20,17 +19,18 @@ mod malformed;
 mod number;
 pub mod proto;
 pub mod proxy_protocol;
+mod request_flags;
 mod response;
 mod server;
 mod tcp;
 pub mod tls;
 pub mod websocket;
 
-pub use asked::Asked;
 pub use body::{ExpectedBody, ExpectedJson};
 pub use client::{Client, ClientProtocol};
 pub use encoded::{Encoded, Hidden};
 pub use error_codes::{ERROR_CODES, STREAM_RESETS};
 pub use malformed::{Malformed, Truncated};
+pub use request_flags::RequestFlags;
 pub use response::{Event, ExpectedHeader, Loss, ProtocolError, QuicError, Response};
 pub use tcp::Tcp;

@@ -81,7 +81,7 @@ pub enum Malformed {
     /// A size line of a chunk, or the trailers, are longer than 16 KiB.
     #[error("a chunk-size line, or trailers, longer than 16 KiB")]
     ChunkLineTooLong,
-    /// The server switched to another protocol, unasked (RFC 9110, section 7.8).
+    /// The server switched to another protocol, unsolicited (RFC 9110, section 7.8).
     #[error("101 Switching Protocols, which the request did not ask for")]
     Switched,
     /// Another response followed a complete one.

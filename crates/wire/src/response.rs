@@ -22,7 +22,7 @@ pub struct Response {
 
 impl Response {
     /// A response of a protocol that has neither status nor headers.
-    pub(crate) fn of_bytes(body_bytes: u64) -> Self {
+    pub(crate) fn with_body_bytes(body_bytes: u64) -> Self {
         Self { status: 0, grpc_status: None, body_bytes, keep_alive: true, is_as_expected: true }
     }
 }

@@ -51,7 +51,7 @@ impl Tcp {
         self.body.take(bytes);
         if self.read == self.response_bytes {
             let is_as_expected = self.body.is_as_expected();
-            let response = Response { is_as_expected, ..Response::of_bytes(self.read) };
+            let response = Response { is_as_expected, ..Response::with_body_bytes(self.read) };
             Event::push_answered(events, 0, response);
             self.begin();
         }
@@ -70,7 +70,7 @@ mod tests {
             let mut events = Vec::new();
             tcp.feed(bytes, &mut events).map(|()| events)
         };
-        let answered = Event::Answered { stream: 0, response: Response::of_bytes(5) };
+        let answered = Event::Answered { stream: 0, response: Response::with_body_bytes(5) };
         assert_eq!(feed(b"abc"), Ok(vec![Event::FirstByte { stream: 0 }]));
         assert_eq!(feed(b"de"), Ok(vec![answered]));
         // One read has both its first byte and its last.

@@ -1,9 +1,9 @@
 //! TLS below any protocol: rustls without I/O.
 
 mod config;
-mod once;
 mod sessions;
 mod setup_error;
+mod verify_once;
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -160,7 +160,7 @@ impl Tls {
             Ok(is_over) => self.flush(output).map(|()| is_over),
             Err(error) => {
                 // The alert with the reason.
-                self.put_up(output)?;
+                self.write_records(output)?;
                 Err(error)
             }
         }
@@ -198,7 +198,7 @@ impl Tls {
     /// # Errors
     /// As for [`Self::send`].
     pub fn flush(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
-        self.put_up(output)?;
+        self.write_records(output)?;
         if self.is_sent() {
             return Ok(());
         }
@@ -229,13 +229,13 @@ impl Tls {
                 return Err(io::Error::from(io::ErrorKind::WriteZero).into());
             }
             taken += written;
-            self.put_up(output)?;
+            self.write_records(output)?;
         }
         Ok(taken)
     }
 
     /// Appends the encrypted records.
-    fn put_up(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
+    fn write_records(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
         while self.connection.wants_write() {
             self.connection.write_tls(output)?;
         }
@@ -250,7 +250,7 @@ impl Tls {
         self.waiting.clear();
         self.encrypted = 0;
         self.connection.send_close_notify();
-        self.put_up(output)
+        self.write_records(output)
     }
 }
 

@@ -57,7 +57,7 @@ pub enum End {
     /// The controller is gone, for this reason. Its load ends with it.
     Gone(String),
     /// The client was not a controller.
-    Stranger,
+    HandshakeFailed,
     /// The agent's deadline passed.
     Deadline,
 }
@@ -103,7 +103,7 @@ impl Conversation {
         match input {
             Input::Frame { message, at_ns } => {
                 self.heard_ns = now_ns;
-                self.hear(message, at_ns, now_ns)
+                self.on_message(message, at_ns, now_ns)
             }
             Input::Load(message) => {
                 self.state = match message {
@@ -135,12 +135,12 @@ impl Conversation {
         Vec::new()
     }
 
-    fn hear(&mut self, message: FromController, at_ns: u64, now_ns: u64) -> Vec<Output> {
+    fn on_message(&mut self, message: FromController, at_ns: u64, now_ns: u64) -> Vec<Output> {
         match (self.state, message) {
             (State::Greeting, FromController::Hello { version, token }) => {
-                self.greet(version, token.as_ref())
+                self.on_hello(version, token.as_ref())
             }
-            (State::Greeting, _) => vec![Output::End(End::Stranger)],
+            (State::Greeting, _) => vec![Output::End(End::HandshakeFailed)],
             (_, FromController::Clock { sent_ns }) => {
                 vec![Output::Send(FromAgent::Clock { sent_ns, received_ns: at_ns, replied_ns: now_ns })]
             }
@@ -165,7 +165,7 @@ impl Conversation {
     }
 
     /// Answers a greeting, if it is of a controller that may use this agent.
-    fn greet(&mut self, version: u32, shown: Option<&ShownToken>) -> Vec<Output> {
+    fn on_hello(&mut self, version: u32, shown: Option<&ShownToken>) -> Vec<Output> {
         let is_shown = |token: &Token| shown.is_some_and(|shown| token.equals(shown.0.as_bytes()));
         if version == VERSION && self.token.as_ref().is_none_or(is_shown) {
             self.state = State::Idle;
@@ -180,7 +180,7 @@ impl Conversation {
                 "it speaks version {VERSION} of the protocol, and the controller version {version}: use one hoptax for both"
             )
         };
-        vec![Output::Send(FromAgent::Failed { reason }), Output::End(End::Stranger)]
+        vec![Output::Send(FromAgent::Failed { reason }), Output::End(End::HandshakeFailed)]
     }
 
     /// Starts the load, unless its start has passed, or is so near that requests would be late.
@@ -205,7 +205,7 @@ impl Conversation {
     }
 
     fn gone(&self, reason: String) -> Vec<Output> {
-        let end = if self.state == State::Greeting { End::Stranger } else { End::Gone(reason) };
+        let end = if self.state == State::Greeting { End::HandshakeFailed } else { End::Gone(reason) };
         vec![Output::Stop, Output::End(end)]
     }
 }
@@ -333,16 +333,17 @@ mod tests {
         let other = FromController::Hello { version: VERSION + 1, token: None };
         for message in [plan(), FromController::Stop, other] {
             let outputs = say(&mut new(), message, 1);
-            assert_eq!(end(&outputs), Some(&End::Stranger));
+            assert_eq!(end(&outputs), Some(&End::HandshakeFailed));
         }
         let outputs = new().on(Input::Lost("its connection ended".to_owned()), 1);
-        assert_eq!(end(&outputs), Some(&End::Stranger));
+        assert_eq!(end(&outputs), Some(&End::HandshakeFailed));
     }
 
     #[test]
     fn a_controller_of_an_older_version_is_told_both_versions_before_it_sends_a_plan() {
         let outputs = say(&mut new(), FromController::Hello { version: 1, token: None }, 1);
-        let [Output::Send(FromAgent::Failed { reason }), Output::End(End::Stranger)] = outputs.as_slice()
+        let [Output::Send(FromAgent::Failed { reason }), Output::End(End::HandshakeFailed)] =
+            outputs.as_slice()
         else {
             panic!("{outputs:?}")
         };
@@ -364,7 +365,7 @@ mod tests {
         ));
         for shown in [None, Some(""), Some("0123456789abcdeg"), Some("0123456789abcdeff")] {
             let outputs = answered(shown);
-            assert_eq!(end(&outputs), Some(&End::Stranger));
+            assert_eq!(end(&outputs), Some(&End::HandshakeFailed));
             assert!(!outputs.iter().any(|output| matches!(output, Output::Send(FromAgent::Hello { .. }))));
         }
     }

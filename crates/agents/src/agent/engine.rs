@@ -44,12 +44,12 @@ impl Generator for Engine {
                 Ok(result) => FromAgent::Report(Box::new(result)),
                 Err(reason) => FromAgent::Failed { reason },
             };
-            of_load.tell_blocking(last);
+            of_load.blocking_send(last);
         });
         if let Err(error) = spawned {
             let reason = format!("cannot start the thread of the load: {error}");
             // Sent on the runtime, whose threads must not block.
-            tokio::spawn(async move { events.tell(FromAgent::Failed { reason }).await });
+            tokio::spawn(async move { events.send(FromAgent::Failed { reason }).await });
         }
     }
 }
@@ -69,7 +69,7 @@ fn send(
     let of_seconds = events.clone();
     let telling = thread::spawn(move || {
         interval::join(parts, |interval, _| {
-            let is_heard = of_seconds.tell_blocking(FromAgent::Second(Box::new(Second::from(interval))));
+            let is_heard = of_seconds.blocking_send(FromAgent::Second(Box::new(Second::from(interval))));
             if is_heard { Ok(()) } else { Err(()) }
         })
     });
@@ -106,7 +106,7 @@ fn admitted(targets: &AllowedTargets, urls: &[String]) -> Result<Vec<StaticAddre
 fn start(stop: Arc<AtomicBool>, agreed: oneshot::Receiver<u64>, events: Events) -> Start {
     let agreed = Mutex::new(Some(agreed));
     Start::new(move || {
-        events.tell_blocking(FromAgent::Ready);
+        events.blocking_send(FromAgent::Ready);
         let agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner).take();
         agreed.and_then(|agreed| agreed.blocking_recv().ok()).unwrap_or_else(|| {
             stop.store(true, Ordering::Relaxed);

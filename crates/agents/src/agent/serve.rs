@@ -49,12 +49,12 @@ pub struct Events(mpsc::Sender<Input>);
 
 impl Events {
     /// Sends an event from a thread outside the runtime. False if the receiver has ended.
-    pub fn tell_blocking(&self, event: FromAgent) -> bool {
+    pub fn blocking_send(&self, event: FromAgent) -> bool {
         self.0.blocking_send(Input::Load(event)).is_ok()
     }
 
     /// Sends an event. False if the receiver has ended.
-    pub async fn tell(&self, event: FromAgent) -> bool {
+    pub async fn send(&self, event: FromAgent) -> bool {
         self.0.send(Input::Load(event)).await.is_ok()
     }
 }

@@ -3,7 +3,7 @@
 use hoptax_load::trial::LiveLine;
 use hoptax_result::{AgentOutcome, LoadResult};
 
-use super::line::Told;
+use super::line::AgentEvent;
 use super::seconds::Seconds;
 use crate::clock::Offset;
 
@@ -51,7 +51,7 @@ pub(crate) struct Known {
 
 /// Something to report to the user.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum LedgerEvent {
     /// An agent that sent its share is lost.
     Problem(String),
     /// One second of all agents.
@@ -84,57 +84,57 @@ impl Ledger {
         !self.entries.iter().any(|entry| is_in(&entry.standing))
     }
 
-    /// Handles news of an agent.
-    pub(crate) fn take(&mut self, agent: usize, told: Told) -> Vec<News> {
+    /// Applies an event of an agent.
+    pub(crate) fn apply(&mut self, agent: usize, event: AgentEvent) -> Vec<LedgerEvent> {
         let Some(entry) = self.entries.get_mut(agent) else { return Vec::new() };
-        match told {
-            Told::Greeted(before) => {
+        match event {
+            AgentEvent::Greeted(before) => {
                 (entry.standing, entry.before) = (Standing::Greeted, Some(before));
                 Vec::new()
             }
-            Told::Ready(before) => {
+            AgentEvent::Ready(before) => {
                 (entry.standing, entry.before) = (Standing::Ready, Some(before));
                 Vec::new()
             }
-            Told::Compared(before) => {
+            AgentEvent::Compared(before) => {
                 entry.before = Some(before);
                 Vec::new()
             }
-            Told::Second(second) => {
+            AgentEvent::Second(second) => {
                 let known = &mut entry.known;
                 known.sent = known.sent.saturating_add(second.sent);
                 known.answered = known.answered.saturating_add(second.answered);
                 known.until_ns = known.until_ns.max(second.to_ns);
                 self.watched(|seconds| seconds.add(&second))
             }
-            Told::Reported(result, after) => {
+            AgentEvent::Reported(result, after) => {
                 (entry.standing, entry.after) = (Standing::Reported(result), after);
-                self.watched(Seconds::lose)
+                self.watched(Seconds::remove_agent)
             }
-            Told::Ended(outcome, reason) => {
+            AgentEvent::Ended(outcome, reason) => {
                 // Before the start, the controller reports it with the outcome of the load.
                 let is_sending = matches!(entry.standing, Standing::Sending);
                 let problem = is_sending.then(|| outcome.sentence(&entry.name, &reason));
                 entry.standing = Standing::Ended(outcome, reason);
-                let mut news: Vec<News> = problem.map(News::Problem).into_iter().collect();
-                news.extend(self.watched(Seconds::lose));
-                news
+                let mut events: Vec<LedgerEvent> = problem.map(LedgerEvent::Problem).into_iter().collect();
+                events.extend(self.watched(Seconds::remove_agent));
+                events
             }
         }
     }
 
     /// Gives up all agents that have not ended yet.
-    pub(crate) fn give_up(&mut self, reason: &str) -> Vec<News> {
+    pub(crate) fn give_up(&mut self, reason: &str) -> Vec<LedgerEvent> {
         let is_open = |standing: &Standing| !matches!(standing, Standing::Reported(_) | Standing::Ended(..));
         let entries = self.entries.iter().enumerate();
         let open = entries.filter(|(_, entry)| is_open(&entry.standing)).map(|(number, _)| number);
         let open: Vec<usize> = open.collect();
-        let ended = || Told::Ended(AgentOutcome::Failed, reason.to_owned());
-        open.into_iter().flat_map(|number| self.take(number, ended())).collect()
+        let ended = || AgentEvent::Ended(AgentOutcome::Failed, reason.to_owned());
+        open.into_iter().flat_map(|number| self.apply(number, ended())).collect()
     }
 
-    fn watched(&mut self, of: impl FnOnce(&mut Seconds) -> Vec<LiveLine>) -> Vec<News> {
-        self.seconds.as_mut().map(of).unwrap_or_default().into_iter().map(News::Live).collect()
+    fn watched(&mut self, of: impl FnOnce(&mut Seconds) -> Vec<LiveLine>) -> Vec<LedgerEvent> {
+        self.seconds.as_mut().map(of).unwrap_or_default().into_iter().map(LedgerEvent::Live).collect()
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
         let mut ledger = Ledger::new(errors_ns.iter().map(ToString::to_string));
         for (number, error_ns) in errors_ns.iter().enumerate() {
             ledger.entries[number].index = u32::try_from(number).ok();
-            ledger.take(number, Told::Ready(Offset { offset_ns: 0, error_ns: *error_ns, sent_ns: 0 }));
+            ledger.apply(number, AgentEvent::Ready(Offset { offset_ns: 0, error_ns: *error_ns, sent_ns: 0 }));
         }
         ledger
     }
@@ -185,7 +185,7 @@ mod tests {
         let new = Offset { offset_ns: 0, error_ns: 2_000, sent_ns: SECOND_NS };
         for number in 0..2 {
             ledger.entries[number].standing = Standing::Sending;
-            assert!(ledger.take(number, Told::Compared(new)).is_empty());
+            assert!(ledger.apply(number, AgentEvent::Compared(new)).is_empty());
         }
         assert!(is_near(start_error_us(&ledger.entries, SECOND_NS), 4.0));
         assert!(ledger.has_no(|standing| !matches!(standing, Standing::Sending)));

@@ -32,7 +32,7 @@ pub(crate) enum Input {
         at_ns: u64,
     },
     /// A part of a message has arrived.
-    Heard,
+    Activity,
     /// A decision of the controller.
     Order(Order),
     /// Some time has passed.
@@ -72,15 +72,15 @@ pub(crate) enum Order {
 pub(crate) enum Output {
     /// Send a message to the agent.
     Send(FromController),
-    /// Report to the controller.
-    Tell(Told),
+    /// Notify the controller.
+    Notify(AgentEvent),
     /// Close the connection.
     Close,
 }
 
-/// News of an agent.
+/// An event of an agent.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum AgentEvent {
     /// It connected; with the best offset of its clock.
     Greeted(Offset),
     /// Its connections are open; with the best offset of its clock.
@@ -142,32 +142,32 @@ impl Line {
         match input {
             Input::Frame { message, at_ns } => {
                 self.heard_ns = now_ns;
-                self.hear(message, at_ns, now_ns)
+                self.on_message(message, at_ns, now_ns)
             }
-            Input::Heard => {
+            Input::Activity => {
                 self.heard_ns = now_ns;
                 Vec::new()
             }
-            Input::Order(order) => self.obey(order),
+            Input::Order(order) => self.on_order(order),
             Input::Tick => self.tick(now_ns),
             Input::Lost(reason) => {
                 let mut outputs = self.end(AgentOutcome::Died, reason);
                 // The agent receives nothing more.
-                outputs.retain(|output| matches!(output, Output::Tell(_)));
+                outputs.retain(|output| matches!(output, Output::Notify(_)));
                 outputs.push(Output::Close);
                 outputs
             }
         }
     }
 
-    fn hear(&mut self, message: FromAgent, at_ns: u64, now_ns: u64) -> Vec<Output> {
+    fn on_message(&mut self, message: FromAgent, at_ns: u64, now_ns: u64) -> Vec<Output> {
         match message {
             FromAgent::Clock { sent_ns, received_ns, replied_ns } => {
                 let exchange = Exchange { sent_ns, received_ns, replied_ns, returned_ns: at_ns };
                 self.compare(exchange.offset(), now_ns)
             }
             FromAgent::Hello { version, program } if matches!(self.state, State::Greeting) => {
-                if let Some(reason) = stranger(version, &program) {
+                if let Some(reason) = version_mismatch(version, &program) {
                     return self.end(AgentOutcome::Failed, reason);
                 }
                 self.state = State::Comparing { left: EXCHANGES_BEFORE, is_ready: false };
@@ -181,7 +181,7 @@ impl Line {
                 vec![self.ask(now_ns)]
             }
             FromAgent::Second(second) if matches!(self.state, State::Sending) => {
-                vec![Output::Tell(Told::Second(second))]
+                vec![Output::Notify(AgentEvent::Second(second))]
             }
             FromAgent::Report(result) if matches!(self.state, State::Sending) => {
                 self.state = State::Reporting { result, left: EXCHANGES_AFTER };
@@ -214,13 +214,13 @@ impl Line {
                     let reason = "its clock runs backwards, or its answers are made up".to_owned();
                     return self.end(AgentOutcome::Failed, reason);
                 };
-                let (state, told) = if is_ready {
-                    (State::Ready, Told::Ready(before))
+                let (state, event) = if is_ready {
+                    (State::Ready, AgentEvent::Ready(before))
                 } else {
-                    (State::Idle, Told::Greeted(before))
+                    (State::Idle, AgentEvent::Greeted(before))
                 };
                 (self.state, self.until_ns) = (state, None);
-                vec![Output::Tell(told)]
+                vec![Output::Notify(event)]
             }
             State::Idle | State::Preparing => {
                 self.before = better(self.before);
@@ -228,7 +228,7 @@ impl Line {
             }
             State::Ready => {
                 self.before = better(self.before);
-                self.before.map(|before| Output::Tell(Told::Compared(before))).into_iter().collect()
+                self.before.map(|before| Output::Notify(AgentEvent::Compared(before))).into_iter().collect()
             }
             State::Reporting { left, .. } => {
                 self.after = better(self.after);
@@ -239,7 +239,7 @@ impl Line {
                 self.until_ns = None;
                 match std::mem::replace(&mut self.state, State::Ended) {
                     State::Reporting { result, .. } => {
-                        vec![Output::Tell(Told::Reported(result, self.after))]
+                        vec![Output::Notify(AgentEvent::Reported(result, self.after))]
                     }
                     _ => Vec::new(),
                 }
@@ -248,7 +248,7 @@ impl Line {
         }
     }
 
-    fn obey(&mut self, order: Order) -> Vec<Output> {
+    fn on_order(&mut self, order: Order) -> Vec<Output> {
         match order {
             Order::Plan { share, until_ns } if matches!(self.state, State::Idle) => {
                 (self.state, self.until_ns) = (State::Preparing, Some(until_ns));
@@ -324,19 +324,19 @@ impl Line {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => Vec::new(),
             // The result of the load is complete; only the clock at the end is missing.
-            State::Reporting { result, .. } => vec![Output::Tell(Told::Reported(result, self.after))],
+            State::Reporting { result, .. } => vec![Output::Notify(AgentEvent::Reported(result, self.after))],
             // An agent that did not answer the greeting needs no goodbye.
-            State::Greeting => vec![Output::Tell(Told::Ended(outcome, reason)), Output::Close],
+            State::Greeting => vec![Output::Notify(AgentEvent::Ended(outcome, reason)), Output::Close],
             _ if has_load => {
-                vec![Output::Tell(Told::Ended(outcome, reason)), Output::Send(FromController::Stop)]
+                vec![Output::Notify(AgentEvent::Ended(outcome, reason)), Output::Send(FromController::Stop)]
             }
-            _ => vec![Output::Tell(Told::Ended(outcome, reason))],
+            _ => vec![Output::Notify(AgentEvent::Ended(outcome, reason))],
         }
     }
 }
 
 /// Reason why an agent cannot work with this controller.
-fn stranger(version: u32, program: &Program) -> Option<String> {
+fn version_mismatch(version: u32, program: &Program) -> Option<String> {
     let own = Program::this();
     (version != VERSION || program.version != own.version).then(|| {
         format!(

@@ -13,7 +13,7 @@ use super::ledger::{Entry, Known, Standing, start_error_us};
 
 /// A load that agents sent.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct MergedLoad {
     /// Its result, judged.
     pub result: LoadResult,
     /// True if all conditions of `--fail-on` are known and passed.
@@ -37,11 +37,11 @@ pub(super) struct Common {
 ///
 /// # Errors
 /// When no part is left, and when parts cannot be added.
-pub(super) fn gathered(
+pub(super) fn merged_load(
     entries: Vec<Entry>,
     common: Common,
     sending: &Sending<'_>,
-) -> Result<Gathered, Failure> {
+) -> Result<MergedLoad, Failure> {
     let start_error_us = start_error_us(&entries, common.start_ns);
     let (mut agents, mut runs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries {
@@ -101,7 +101,7 @@ pub(super) fn gathered(
     result.agents = Some(Agents { start_error_us, all: agents });
     judge_merged_by(&mut result, &sending.limits);
     let all_pass = fail_on::judge(&mut result, sending.fail_on);
-    Ok(Gathered { result, all_pass })
+    Ok(MergedLoad { result, all_pass })
 }
 
 /// Adds the parts. A part that cannot be read by itself is left out with the reason, and returned beside the result, so that one damaged
@@ -175,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::ledger::Ledger;
-    use super::super::line::Told;
+    use super::super::line::AgentEvent;
     use super::*;
     use crate::clock::Offset;
     use crate::message::Second;
@@ -184,19 +184,19 @@ mod tests {
     const START_NS: u64 = 1_000_000_000;
 
     /// The words of an agent, in their order. The last agent dies.
-    fn words(index: u32) -> Vec<Told> {
+    fn words(index: u32) -> Vec<AgentEvent> {
         let error_ns = u64::from(index + 1) * 1_000;
         let offset = Offset { offset_ns: i64::from(index) * 1_000, error_ns, sent_ns: START_NS - 10_000_000 };
-        let mut all = vec![Told::Ready(offset)];
+        let mut all = vec![AgentEvent::Ready(offset)];
         all.extend((0..3).map(|number: u64| {
             let (from_ns, to_ns) = (number * 1_000_000_000, (number + 1) * 1_000_000_000);
             let sent = u64::from(index) + 10;
-            Told::Second(Box::new(Second { from_ns, to_ns, sent, answered: sent, ..Second::default() }))
+            AgentEvent::Second(Box::new(Second { from_ns, to_ns, sent, answered: sent, ..Second::default() }))
         }));
         all.push(if index + 1 == AGENTS {
-            Told::Ended(AgentOutcome::Died, "its connection ended".to_owned())
+            AgentEvent::Ended(AgentOutcome::Died, "its connection ended".to_owned())
         } else {
-            Told::Reported(Box::new(part(index)), Some(Offset { error_ns: 1, ..offset }))
+            AgentEvent::Reported(Box::new(part(index)), Some(Offset { error_ns: 1, ..offset }))
         });
         all
     }
@@ -254,15 +254,15 @@ mod tests {
         let mut left: Vec<_> = (0..AGENTS).map(|index| words(index).into_iter()).collect();
         let all_at_the_end = (0..AGENTS).flat_map(|index| [index; 5]);
         for index in order.iter().copied().chain(all_at_the_end) {
-            if let Some(told) = left[index as usize].next() {
-                ledger.take(index as usize, told);
+            if let Some(event) = left[index as usize].next() {
+                ledger.apply(index as usize, event);
             }
         }
         let schedule = Schedule { pace: Some(Pace::Constant(500.0)), ..Schedule::default() };
         let sending = Sending { schedule, ..Sending::default() };
         let common =
             Common { rate: Some(500.0), of: AGENTS, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
-        gathered(ledger.entries, common, &sending).unwrap().result
+        merged_load(ledger.entries, common, &sending).unwrap().result
     }
 
     proptest! {
@@ -320,7 +320,7 @@ mod tests {
             (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
         }
         let common = Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
-        gathered(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
+        merged_load(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
             let common =
                 Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
             let sending = Sending { limits, ..Sending::default() };
-            let result = gathered(ledger.entries, common, &sending).unwrap().result;
+            let result = merged_load(ledger.entries, common, &sending).unwrap().result;
             result.findings.iter().any(|finding| finding.id == "agents-start")
         };
         // The error is 10 us, and the p99 about 1,100 us.
@@ -382,9 +382,9 @@ mod tests {
     fn without_a_report_there_is_no_result() {
         let mut ledger = Ledger::new(["a".to_owned()]);
         ledger.entries[0].index = Some(0);
-        ledger.take(0, Told::Ended(AgentOutcome::Silent, "it said nothing for 5 s".to_owned()));
+        ledger.apply(0, AgentEvent::Ended(AgentOutcome::Silent, "it said nothing for 5 s".to_owned()));
         let common = Common { rate: None, of: 1, start_ns: START_NS, from_unix_s: 0.0 };
-        let why = gathered(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
+        let why = merged_load(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
         assert!(why.contains("no agent reported") && why.contains("`a`: it said nothing for 5 s"), "{why}");
     }
 }

@@ -71,7 +71,7 @@ impl Seconds {
     }
 
     /// Handles the end of one agent. Returns the seconds that waited for it.
-    pub(crate) fn lose(&mut self) -> Vec<LiveLine> {
+    pub(crate) fn remove_agent(&mut self) -> Vec<LiveLine> {
         self.agents = self.agents.saturating_sub(1);
         self.complete()
     }
@@ -150,7 +150,7 @@ mod tests {
     fn an_agent_that_is_lost_or_late_holds_nothing_up_for_long() {
         let mut seconds = Seconds::new(2, false, 0.0, 10.0);
         assert!(seconds.add(&second(0, 1)).is_empty());
-        assert_eq!(seconds.lose().len(), 1);
+        assert_eq!(seconds.remove_agent().len(), 1);
         assert_eq!(seconds.add(&second(1, 1)).len(), 1);
         let mut seconds = Seconds::new(2, false, 0.0, 10.0);
         let shown: usize = (0..10).map(|number| seconds.add(&second(number, 1)).len()).sum();

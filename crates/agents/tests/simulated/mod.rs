@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hoptax_agents::PlannedShare;
 use hoptax_agents::agent::{Events, Generator, Orders, serve};
-use hoptax_agents::controller::{Asked, Called, Gathered, Notice, Stream, run};
+use hoptax_agents::controller::{LoadRequest, MergedLoad, Notice, RemoteAgent, Stream, run};
 use hoptax_agents::message::{FromAgent, Second};
 use hoptax_load::encoded::encode;
 use hoptax_load::trial::LiveLine;
@@ -67,7 +67,7 @@ impl Simulated {
     }
 
     /// Runs it, and returns the result with what was said.
-    pub fn run(&self, is_watched: bool) -> (Result<Gathered, Failure>, Vec<String>, Vec<LiveLine>) {
+    pub fn run(&self, is_watched: bool) -> (Result<MergedLoad, Failure>, Vec<String>, Vec<LiveLine>) {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let (mut said, mut lines) = (Vec::new(), Vec::new());
         let token = Token::generated();
@@ -83,10 +83,10 @@ impl Simulated {
                 killed.set(agent.abort_handle()).unwrap();
                 agents.push(agent);
                 let stream = async move { Ok(Box::new(of_controller) as Box<dyn Stream>) };
-                called.push(Called { name: format!("agent-{number:04}"), stream: Box::pin(stream) });
+                called.push(RemoteAgent { name: format!("agent-{number:04}"), stream: Box::pin(stream) });
             }
             let sending = self.sending();
-            let asked = Asked {
+            let request = LoadRequest {
                 sending: &sending,
                 agents: called,
                 news: None,
@@ -95,7 +95,7 @@ impl Simulated {
                 least: self.agents as usize,
                 is_watched,
             };
-            let sent = run(asked, &Interrupt::default(), &mut |notice| match notice {
+            let sent = run(request, &Interrupt::default(), &mut |notice| match notice {
                 Notice::Note(text) | Notice::Problem(text) => said.push(text.to_owned()),
                 Notice::Live(line) => lines.push(*line),
             })
@@ -153,13 +153,13 @@ impl Generator for Known {
         tokio::spawn(async move {
             if load.fails == Some(number) {
                 let reason = "cannot connect to 127.0.0.1:1".to_owned();
-                events.tell(FromAgent::Failed { reason }).await;
+                events.send(FromAgent::Failed { reason }).await;
                 return;
             }
-            events.tell(FromAgent::Ready).await;
+            events.send(FromAgent::Ready).await;
             let Ok(_) = orders.start.await else {
                 // Whoever serves waits for the end of a load that was stopped.
-                events.tell(FromAgent::Failed { reason: "it was stopped".to_owned() }).await;
+                events.send(FromAgent::Failed { reason: "it was stopped".to_owned() }).await;
                 return;
             };
             let begun = Instant::now();
@@ -176,9 +176,9 @@ impl Generator for Known {
                     killed.get().unwrap().abort();
                     return;
                 }
-                events.tell(FromAgent::Second(Box::new(of_second.clone()))).await;
+                events.send(FromAgent::Second(Box::new(of_second.clone()))).await;
             }
-            events.tell(FromAgent::Report(Box::new(told.1.clone()))).await;
+            events.send(FromAgent::Report(Box::new(told.1.clone()))).await;
         });
     }
 }

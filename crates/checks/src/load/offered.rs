@@ -143,19 +143,19 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         let skips = result.plan.when_busy != "wait" || result.plan.when_late == "skip";
         // Requests that waited for a connection were held up by the subject, and their wait is recorded: the
         // generator did not stall.
-        let held_up = result.book.blocked + result.unsent.values().sum::<u64>();
+        let blocked = result.book.blocked + result.unsent.values().sum::<u64>();
         let missing: u64 =
             result.windows.iter().map(|window| window.planned.saturating_sub(window.sent)).sum();
         // This holds only if the generator itself handled every request well within a twentieth of the trial.
         let part_us = result.recorded_s * 1e6 / 20.0;
         let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < max * part_us);
-        let were_busy = held_up > 0 && held_up >= missing && is_prompt;
+        let were_busy = blocked > 0 && blocked >= missing && is_prompt;
         let is_explained = skips || were_busy;
         let busy = if were_busy {
             format!(
                 "; all connections were busy: {} waited for one, or {} not sent",
-                counted(held_up, "request"),
-                if held_up == 1 { "was" } else { "were" }
+                counted(blocked, "request"),
+                if blocked == 1 { "was" } else { "were" }
             )
         } else {
             String::new()

@@ -43,7 +43,7 @@ pub(crate) enum EnvoyCommand {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
-    let releases = |is_offline| Releases::of_user(is_offline).map_err(Failure::environment);
+    let releases = |is_offline| Releases::for_user(is_offline).map_err(Failure::environment);
     match &arguments.command {
         EnvoyCommand::List(ListArguments { is_json }) => list(&releases(true)?, *is_json),
         EnvoyCommand::Install { version, wheel, offline } => {

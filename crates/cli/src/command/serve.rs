@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
         is_offline: arguments.offline.is_set,
         loads_at_once: arguments.loads_at_once,
         store: store::path(arguments.store.file.as_deref())?,
-        tell: print::say,
+        on_update: print::say,
     })?;
     print::result(&format!("listening on http://{}/", server.address()))?;
     if let Some(token) = drawn {

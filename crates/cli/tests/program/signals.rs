@@ -84,9 +84,9 @@ fn reporting() -> (String, mpsc::Receiver<()>) {
 }
 
 /// A process that is not a child of this one; killed when dropped, so that none is left if the test fails.
-struct Stranger(u32);
+struct KillOnDrop(u32);
 
-impl Drop for Stranger {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         if name_of(self.0) == "hoptax" && is_alive(self.0) {
             signal(self.0, "KILL");
@@ -115,7 +115,7 @@ fn a_load_whose_terminal_is_closed_keeps_its_result() {
         answered.recv().unwrap();
     }
     let load = script.children().into_iter().find(|child| name_of(*child) == "hoptax");
-    let load = Stranger(load.unwrap());
+    let load = KillOnDrop(load.unwrap());
     script.signal("KILL");
     script.0.wait().unwrap();
     wait_until("the end of the load", || !is_alive(load.0));

@@ -51,7 +51,7 @@ pub struct Running {
 }
 
 /// The agent with a certain index, which may not be running yet.
-pub struct Coming {
+pub struct PendingAgent {
     /// The name of the Job followed by the index, which is the host name of the pod.
     pub name: String,
     /// The stream to the agent, once it listens. If it does not listen within [`ARRIVAL`], the error has the reason.
@@ -80,9 +80,9 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-impl std::fmt::Debug for Coming {
+impl std::fmt::Debug for PendingAgent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Coming").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("PendingAgent").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -129,7 +129,7 @@ impl Running {
     }
 
     /// Its agents.
-    pub fn coming(&self) -> Vec<Coming> {
+    pub fn pending_agents(&self) -> Vec<PendingAgent> {
         let of = |index: usize| {
             let (shared, agents, handle) =
                 (Arc::clone(&self.shared), self.agents.clone(), self.handle.clone());
@@ -137,7 +137,7 @@ impl Running {
                 let came = handle.spawn(shared.come(agents, index)).await;
                 came.unwrap_or_else(|error| Err(io::Error::other(error.to_string())))
             };
-            Coming { name: format!("{}-{index}", self.shared.job.name), stream: Box::pin(stream) }
+            PendingAgent { name: format!("{}-{index}", self.shared.job.name), stream: Box::pin(stream) }
         };
         (0..self.shared.job.agents as usize).map(of).collect()
     }
@@ -176,12 +176,12 @@ impl Drop for Running {
 
 /// An object of which only the id is needed.
 #[derive(Deserialize)]
-struct Made {
-    metadata: MadeMetadata,
+struct Created {
+    metadata: CreatedMetadata,
 }
 
 #[derive(Deserialize)]
-struct MadeMetadata {
+struct CreatedMetadata {
     uid: String,
 }
 
@@ -205,7 +205,8 @@ impl Shared {
 
     async fn make_all(&self, token: &str) -> Result<String, Refused> {
         let Self { connection, job, .. } = self;
-        let made: Result<Made, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
+        let made: Result<Created, Failed> =
+            connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
         let uid = match made {
             Ok(made) => made.metadata.uid,
             Err(failed) => return Err(self.refused(failed, "make a Job").await),

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 
 use super::direct::is_direct;
 use super::{SILENCE, silent};
+use crate::excerpt::excerpt;
 use crate::refused::Refused;
 use crate::rights::Missing;
-use crate::said::short;
 
 /// The user to which an API server attributes requests without credentials.
 const NOBODY: &str = "system:anonymous";
@@ -184,14 +184,14 @@ impl Connection {
         }
         match error {
             kube_client::Error::Api(status) if status.code == 401 => {
-                let why = format!("401 {}", short(&status.message));
+                let why = format!("401 {}", excerpt(&status.message));
                 Failed::Refused(Refused::Credentials { context, why })
             }
             kube_client::Error::Api(status) if status.reason == NOT_FOUND => {
-                Failed::NotFound(format!("{} {}", status.code, short(&status.message)))
+                Failed::NotFound(format!("{} {}", status.code, excerpt(&status.message)))
             }
             kube_client::Error::Api(status) if status.reason == FORBIDDEN => {
-                let said = short(&status.message);
+                let said = excerpt(&status.message);
                 // A right that anonymous users lack cannot be granted without granting it to everybody, so ask for credentials.
                 if Missing::stated(&said).and_then(|missing| missing.user).as_deref() == Some(NOBODY) {
                     let why = format!("it has none for this context, which makes you `{NOBODY}`");
@@ -200,7 +200,7 @@ impl Connection {
                 Failed::Forbidden(said)
             }
             kube_client::Error::Api(status) => {
-                Failed::Other(format!("{} {}", status.code, short(&status.message)))
+                Failed::Other(format!("{} {}", status.code, excerpt(&status.message)))
             }
             // The error quotes part of the answer.
             kube_client::Error::SerdeError(_) | kube_client::Error::FromUtf8(_) => {
@@ -267,7 +267,7 @@ fn why(error: &AuthError, program: Option<&str>) -> String {
     let program = program.map_or("its program for them".to_owned(), |program| format!("`{program}`"));
     match error {
         AuthError::AuthExecRun { out, .. } => {
-            let said = short(&String::from_utf8_lossy(&out.stderr));
+            let said = excerpt(&String::from_utf8_lossy(&out.stderr));
             let said = if said.is_empty() { said } else { format!(": {said}") };
             format!("{program} ended with {}{said}", out.status)
         }

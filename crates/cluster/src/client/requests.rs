@@ -16,13 +16,13 @@ use super::{Forwarded, NotForwarded, open_port, runtime};
 use crate::job::pods::{Event, List};
 use crate::job::{ARRIVAL, MESH_LABELS};
 use crate::refused::Refused;
-use crate::rights::Made;
+use crate::rights::GroupResource;
 
 /// A client of one cluster.
 pub struct Cluster {
     connection: Connection,
     runtime: Runtime,
-    made: Vec<Made>,
+    made: Vec<GroupResource>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -58,7 +58,7 @@ impl Cluster {
 
     /// Makes errors about missing rights show the rule that also grants the objects of templates.
     #[must_use]
-    pub fn making(self, made: Vec<Made>) -> Self {
+    pub fn making(self, made: Vec<GroupResource>) -> Self {
         Self { made, ..self }
     }
 

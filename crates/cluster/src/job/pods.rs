@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{AgentJob, CONTAINER};
 use crate::described::{Condition, ContainerState, Metadata, Pod, Status, WaitsFor, Why};
-use crate::said::short;
+use crate::excerpt::excerpt;
 
 /// The label with the index of a pod; an annotation in older versions of Kubernetes.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -36,7 +36,7 @@ impl Why {
             let image = &job.image;
             let why = format!(
                 "cannot run image `{image}`, which is for another architecture than its node: {}",
-                short(message)
+                excerpt(message)
             );
             let next = "name an image for this architecture, or for several, with --agent-image".to_owned();
             return State::Lost(Trouble { kind: "architecture", why, next });
@@ -66,7 +66,7 @@ pub struct Event {
 impl Event {
     /// The reason why a pod was not created, shortened; none for other events.
     pub fn not_created(&self) -> Option<String> {
-        (self.reason == "FailedCreate").then(|| short(&self.message))
+        (self.reason == "FailedCreate").then(|| excerpt(&self.message))
     }
 }
 
@@ -86,7 +86,7 @@ pub struct Trouble {
 pub enum State {
     /// Its pod is starting.
     #[default]
-    Coming,
+    Pending,
     /// Its pod waits for something that may never happen.
     Stuck(Trouble),
     /// It runs.
@@ -180,7 +180,7 @@ impl Pod {
             },
             Some(ContainerState { waiting: Some(why), .. }) => self.waits(why, job),
             _ if self.status.phase == "Failed" => State::Lost(self.failed()),
-            _ => self.status.unscheduled().map_or(State::Coming, |said| State::Stuck(unscheduled(&said))),
+            _ => self.status.unscheduled().map_or(State::Pending, |said| State::Stuck(unscheduled(&said))),
         }
     }
 
@@ -208,7 +208,7 @@ impl Pod {
         let target =
             |condition: &&Condition| condition.kind == "DisruptionTarget" && condition.status == "True";
         if let Some(Condition { reason, message, .. }) = self.status.conditions.iter().find(target) {
-            let why = format!("is being evicted ({reason}: {})", short(message));
+            let why = format!("is being evicted ({reason}: {})", excerpt(message));
             let next = "its share is missing: have the agents on nodes that stay".to_owned();
             return Some(Trouble { kind: "evicted", why, next });
         }
@@ -218,7 +218,7 @@ impl Pod {
     fn waits(&self, waiting: &Why, job: &AgentJob) -> State {
         let (image, said) = (&job.image, waiting.in_full());
         match waiting.waits_for() {
-            WaitsFor::Start => State::Coming,
+            WaitsFor::Start => State::Pending,
             WaitsFor::Image { is_certain } => {
                 let why = format!("cannot get image `{image}` ({said})");
                 let next = "check --agent-image and --agent-pull, and that nodes may pull it: `imagePullSecrets` of the service account \
@@ -281,7 +281,7 @@ impl Agent {
         let state = match &self.state {
             State::Lost(trouble) => State::Lost(trouble.clone()),
             State::Done => State::Done,
-            State::Coming | State::Stuck(_) | State::Running => State::Lost(deleted("is gone")),
+            State::Pending | State::Stuck(_) | State::Running => State::Lost(deleted("is gone")),
         };
         Self { state, ..self.clone() }
     }
@@ -292,11 +292,11 @@ impl Agent {
             (State::Stuck(trouble) | State::Lost(trouble), ..) => format!("its pod {}", trouble.why),
             (State::Done, ..) => "its pod has ended".to_owned(),
             (State::Running, ..) => "its pod runs, and nothing answers at its port".to_owned(),
-            (State::Coming, Some(_), Some(node)) => {
+            (State::Pending, Some(_), Some(node)) => {
                 format!("node `{node}` has not started its pod: it may still pull the image")
             }
-            (State::Coming, Some(_), None) => "its pod has no node: the scheduler may not run".to_owned(),
-            (State::Coming, None, _) => {
+            (State::Pending, Some(_), None) => "its pod has no node: the scheduler may not run".to_owned(),
+            (State::Pending, None, _) => {
                 "its pod is not created: the controller of jobs may not run".to_owned()
             }
         }

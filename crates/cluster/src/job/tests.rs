@@ -14,7 +14,7 @@ pub(super) fn job() -> AgentJob {
         cpu_millis: 2_000,
         memory_mib: 256,
         avoided: Vec::new(),
-        dress: Dress::default(),
+        patch: PodPatch::default(),
     }
 }
 

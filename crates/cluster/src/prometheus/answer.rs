@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::said::short;
+use crate::excerpt::excerpt;
 use crate::usage::{Container, Line, Reading, newest};
 
 /// The answer to a query.
@@ -65,7 +65,7 @@ fn answered(status: u16, body: &[u8]) -> Result<Vec<Series>, String> {
     };
     if answer.status != "success" {
         let Answer { error_type, error, .. } = answer;
-        return Err(format!("it answered with an error, {}: {}", short(&error_type), short(&error)));
+        return Err(format!("it answered with an error, {}: {}", excerpt(&error_type), excerpt(&error)));
     }
     let result = answer.data.and_then(|data| data.result);
     result.ok_or_else(|| "its answer has no result".to_owned())

@@ -63,8 +63,11 @@ fn a_right_that_agents_lack_is_named_with_its_rule_and_a_quota_is_no_right() {
 
 #[test]
 fn a_missing_right_to_make_an_object_of_a_template_is_in_the_rule_with_all_others() {
-    let of = |resource: &str| Made { group: "security.istio.io".to_owned(), resource: resource.to_owned() };
-    let text = |verb: &str, made: Vec<Made>| {
+    let of = |resource: &str| GroupResource {
+        group: "security.istio.io".to_owned(),
+        resource: resource.to_owned(),
+    };
+    let text = |verb: &str, made: Vec<GroupResource>| {
         let said = format!(
             "User \"alice\" cannot {verb} resource \"authorizationpolicies\" in API group \"security.istio.io\" in the namespace \"a\""
         );

@@ -42,7 +42,7 @@ struct AsPlanned {
 }
 
 /// Computes a number of an arm again, from other slices.
-type Again<'a> = &'a dyn Fn(&Rounds<'_>, Option<&Speed>) -> Option<Interval>;
+type Recompute<'a> = &'a dyn Fn(&Rounds<'_>, Option<&Speed>) -> Option<Interval>;
 
 impl<'a> Evidence<'a> {
     pub(super) fn new(rounds: Rounds<'a>, quiet: &'a [Times], plan: &StudyPlan) -> Self {
@@ -91,7 +91,7 @@ impl<'a> Evidence<'a> {
             let other = arm.compared_with.as_deref()?;
             rounds.cost(Pairing::new(id, other, load, &measures::RATE), |own, other| own - other)
         };
-        let numbers: [(BoundOf, CostMeasure, Option<Interval>, Again<'_>); 5] = [
+        let numbers: [(BoundOf, CostMeasure, Option<Interval>, Recompute<'_>); 5] = [
             (BoundOf::Level, CostMeasure::CpuUs, under.cpu_us_per_request, &|rounds, _| {
                 level(rounds, &measures::CPU)
             }),
@@ -104,18 +104,19 @@ impl<'a> Evidence<'a> {
             }),
             (BoundOf::Cost, CostMeasure::MaxRate, under.cost.max_rate, &|rounds, _| rate_cost(rounds)),
         ];
-        let bound = |(of, measure, stated, again): (BoundOf, CostMeasure, Option<Interval>, Again<'_>)| {
-            let both = self.with_all_slices(stated?, load, again)?;
-            Bound::new(of, measure, Some(both.low), Some(both.high))
-        };
+        let bound =
+            |(of, measure, stated, recompute): (BoundOf, CostMeasure, Option<Interval>, Recompute<'_>)| {
+                let both = self.with_all_slices(stated?, load, recompute)?;
+                Bound::new(of, measure, Some(both.low), Some(both.high))
+            };
         numbers.into_iter().filter_map(bound).collect()
     }
 
     /// The interval of a number, extended to that of all slices as planned.
-    fn with_all_slices(&self, stated: Interval, load: &str, again: Again<'_>) -> Option<Interval> {
+    fn with_all_slices(&self, stated: Interval, load: &str, recompute: Recompute<'_>) -> Option<Interval> {
         let Some(as_planned) = &self.as_planned else { return Some(stated) };
         let rounds = Rounds { all: &as_planned.rounds, times: &[], ..self.rounds };
-        let planned = again(&rounds, as_planned.speeds.get(load))?;
+        let planned = recompute(&rounds, as_planned.speeds.get(load))?;
         Some(Interval { low: stated.low.min(planned.low), high: stated.high.max(planned.high), ..stated })
     }
 
@@ -130,9 +131,9 @@ impl<'a> Evidence<'a> {
         let load = under.load.as_str();
         let p50 = &measures::RESPONSE_P50;
         // The median is computed slice by slice, so it depends on which slices count.
-        let extended = |stated: Option<Interval>, again: Again<'_>| {
+        let extended = |stated: Option<Interval>, recompute: Recompute<'_>| {
             let of_slices = quantile.measure == CostMeasure::ResponseP50Us;
-            if of_slices { self.with_all_slices(stated?, load, again) } else { stated }
+            if of_slices { self.with_all_slices(stated?, load, recompute) } else { stated }
         };
         let is_of_quiet = quantile.measure == CostMeasure::ResponseQuietP99Us;
         let missing = |under: &ArmLoad| {

@@ -19,7 +19,7 @@ pub struct Lab {
     /// The second server of clusters that need one.
     pub seconds: BTreeMap<String, SocketAddr>,
     /// An address that ignores connection attempts.
-    pub deaf: SocketAddr,
+    pub full_backlog: SocketAddr,
     /// The server of all other clusters.
     pub other: SocketAddr,
     /// The certificate authority of servers and clients.
@@ -41,14 +41,14 @@ pub enum Variant {
     /// flight at once even on a busy machine.
     Patient,
     /// Servers that ignore connection attempts.
-    Deaf,
+    FullBacklog,
     /// A second server for clusters with outlier detection, because Envoy does not eject the only one.
     Doubled,
 }
 
 impl Variant {
     /// All variants.
-    pub const ALL: [Self; 4] = [Self::Usual, Self::Patient, Self::Deaf, Self::Doubled];
+    pub const ALL: [Self; 4] = [Self::Usual, Self::Patient, Self::FullBacklog, Self::Doubled];
 }
 
 /// The bootstrap in a lab. The kernel chooses the ports of listeners and of the admin interface.
@@ -68,7 +68,7 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab, variant: Variant) -> Value {
         let server = lab.servers.get(&name).copied().unwrap_or(lab.other);
         let is_limits = name == RATELIMIT;
         let servers = match (variant, lab.seconds.get(&name)) {
-            (Variant::Deaf, _) if !is_limits => vec![lab.deaf],
+            (Variant::FullBacklog, _) if !is_limits => vec![lab.full_backlog],
             (Variant::Doubled, Some(second)) => vec![server, *second],
             _ => vec![server],
         };
@@ -171,7 +171,7 @@ mod tests {
         Lab {
             servers: [server(1111)].into(),
             seconds: [server(3333)].into(),
-            deaf: SocketAddr::from(([127, 0, 0, 1], 4444)),
+            full_backlog: SocketAddr::from(([127, 0, 0, 1], 4444)),
             other: SocketAddr::from(([127, 0, 0, 1], 2222)),
             authority: "/lab/ca.pem".into(),
             certificate: "/lab/a.pem".into(),
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn other_variants_have_other_servers_and_nothing_else() {
         let usual = in_lab(rendered(RETRIES), &lab("a_example_80"), Variant::Usual);
-        for (variant, ports) in [(Variant::Deaf, &[4444][..]), (Variant::Doubled, &[1111, 3333])] {
+        for (variant, ports) in [(Variant::FullBacklog, &[4444][..]), (Variant::Doubled, &[1111, 3333])] {
             let mut other = in_lab(rendered(RETRIES), &lab("a_example_80"), variant);
             let endpoints = other.pointer_mut(ENDPOINTS).unwrap().as_array_mut().unwrap();
             let port = |one: &Value| one.pointer("/endpoint/address/socket_address/port_value").cloned();

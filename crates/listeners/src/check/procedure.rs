@@ -15,7 +15,7 @@ pub enum Procedure {
     /// A request while the server has a certificate with another name.
     WrongName,
     /// A request from a client without a certificate.
-    Stranger,
+    AnonymousClient,
     /// A request, followed by a wait until the proxy closes its idle connection to the server.
     Idle {
         /// The longest time that it takes if the promise is kept, microseconds.
@@ -30,7 +30,7 @@ pub enum Procedure {
     /// Requests whose first tries fail, beside others in flight.
     Retries(Retries),
     /// A request while the servers ignore connection attempts.
-    Deaf {
+    FullBacklog {
         /// The longest time that it takes if the promise is kept, microseconds.
         waits_us: u64,
     },
@@ -99,7 +99,7 @@ impl Procedure {
     pub fn variant(&self) -> Variant {
         match self {
             Self::Crowd(_) | Self::Retries(_) => Variant::Patient,
-            Self::Deaf { .. } => Variant::Deaf,
+            Self::FullBacklog { .. } => Variant::FullBacklog,
             Self::Ejection { .. } => Variant::Doubled,
             _ => Variant::Usual,
         }
@@ -119,7 +119,7 @@ impl Procedure {
         match self {
             Self::Request { waits_us, .. }
             | Self::Idle { waits_us }
-            | Self::Deaf { waits_us }
+            | Self::FullBacklog { waits_us }
             | Self::Ejection { waits_us, .. } => *waits_us,
             _ => 0,
         }

@@ -78,7 +78,7 @@ pub enum Judged {
         /// The observations.
         seen: String,
         /// True if a busy machine may explain it, so that another trial may keep the promise.
-        is_excusable: bool,
+        is_retryable: bool,
     },
     /// The observations are inconclusive, for this reason.
     Untried(String),
@@ -95,12 +95,12 @@ impl Judged {
 
     /// Returns a broken promise that a busy machine cannot explain.
     pub(crate) fn broken(seen: impl Into<String>) -> Self {
-        Self::Broken { seen: seen.into(), is_excusable: false }
+        Self::Broken { seen: seen.into(), is_retryable: false }
     }
 
     /// Returns a broken promise that a busy machine may explain.
-    pub(crate) fn excusable(seen: impl Into<String>) -> Self {
-        Self::Broken { seen: seen.into(), is_excusable: true }
+    pub(crate) fn retryable(seen: impl Into<String>) -> Self {
+        Self::Broken { seen: seen.into(), is_retryable: true }
     }
 }
 

@@ -49,10 +49,10 @@ pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> 
     if http2.iter().any(|path| at(path).is_some()) {
         keys.insert("http2".to_owned(), true.into());
     }
-    add(&mut keys, "keepalive", unless(option("/idle_timeout"), &json!("4.5s")));
+    add(&mut keys, "keepalive", non_default(option("/idle_timeout"), &json!("4.5s")));
     let requests = option("/max_requests_per_connection").or_else(|| at("/max_requests_per_connection"));
-    add(&mut keys, "max_requests_per_connection", unless(requests, &json!(1000)));
-    add(&mut keys, "connect_timeout", unless(at("/connect_timeout"), &json!("0.25s")));
+    add(&mut keys, "max_requests_per_connection", non_default(requests, &json!(1000)));
+    add(&mut keys, "connect_timeout", non_default(at("/connect_timeout"), &json!("0.25s")));
     add(&mut keys, "circuit_breakers", at("/circuit_breakers/thresholds/0").and_then(breakers));
     let budget = at("/circuit_breakers/thresholds/0/retry_budget").map(|budget| {
         let mut own = Keys::new();
@@ -61,7 +61,7 @@ pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> 
         Value::Object(own)
     });
     let usual = json!({"budget_percent": 20, "min_retry_concurrency": 3});
-    add(&mut keys, "retry_budget", unless(budget.as_ref(), &usual));
+    add(&mut keys, "retry_budget", non_default(budget.as_ref(), &usual));
     add(
         &mut keys,
         "outlier_detection",
@@ -89,7 +89,7 @@ pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> 
 }
 
 /// A value that differs from the default of the file.
-fn unless(value: Option<&Value>, usual: &Value) -> Option<Value> {
+fn non_default(value: Option<&Value>, usual: &Value) -> Option<Value> {
     value.filter(|value| *value != usual).cloned()
 }
 

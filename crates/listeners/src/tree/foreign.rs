@@ -119,11 +119,11 @@ fn of_chart(value: Tree) -> Tree {
                 node: Node::Scalar(Value::String(name.text.clone()), Style::Flow),
             };
             let mut all = vec![(renamed(name, "name"), own)];
-            all.extend(raised(keys).into_iter().map(|(key, mut value)| {
+            all.extend(flattened(keys).into_iter().map(|(key, mut value)| {
                 if key.text == "split"
                     && let Node::Mapping(keys) = value.node
                 {
-                    value.node = Node::Mapping(raised(keys));
+                    value.node = Node::Mapping(flattened(keys));
                 }
                 (key, value)
             }));
@@ -135,7 +135,7 @@ fn of_chart(value: Tree) -> Tree {
 }
 
 /// Moves the connection keys that a chart has inside of `upstream` to the same level as `upstream`.
-fn raised(keys: Vec<(Key, Tree)>) -> Vec<(Key, Tree)> {
+fn flattened(keys: Vec<(Key, Tree)>) -> Vec<(Key, Tree)> {
     let mut all = Vec::with_capacity(keys.len());
     for (key, mut value) in keys {
         if key.text == "upstream"

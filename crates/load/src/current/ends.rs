@@ -52,9 +52,9 @@ impl Current<'_> {
         let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return false };
         *left -= 1;
         if *left == 0
-            && let Some(untaken) = &self.run.untaken
+            && let Some(unclaimed) = &self.run.unclaimed
         {
-            *left = untaken.take();
+            *left = unclaimed.claim();
         }
         *left == 0
     }

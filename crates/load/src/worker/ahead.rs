@@ -41,21 +41,21 @@ impl Worker {
         let mut next = 0;
         // The connections being opened, oldest first, each with its start; and the one that waits for a full backlog.
         let mut under_way: VecDeque<(u64, ConnectionId)> = VecDeque::new();
-        let mut held_up: Option<(u64, ConnectionId)> = None;
+        let mut deferred: Option<(u64, ConnectionId)> = None;
         let mut events = Vec::with_capacity(MAX_EVENTS);
         while !stop.load(Ordering::Relaxed) {
             let now = now_ns();
             while next < count && due_ns(next) <= now {
                 let lane = LaneId(next);
                 let (since_ns, connection) =
-                    held_up.take().unwrap_or_else(|| (now, self.connection_for(lane)));
+                    deferred.take().unwrap_or_else(|| (now, self.connection_for(lane)));
                 match self.open(connection, now) {
                     Ok(()) => {
                         under_way.push_back((since_ns, connection));
                         next += 1;
                     }
                     Err(Errno::AGAIN) => {
-                        held_up = Some((since_ns, connection));
+                        deferred = Some((since_ns, connection));
                         break;
                     }
                     Err(error) => return Err(self.connect_error(lane, &error.into())),
@@ -71,7 +71,7 @@ impl Worker {
                 break;
             }
             let wait_ns = match due_ns(next).saturating_sub(now) {
-                _ if held_up.is_some() => QUEUE_FULL_NS,
+                _ if deferred.is_some() => QUEUE_FULL_NS,
                 0 => SCAN_NS,
                 left_ns => left_ns.min(SCAN_NS),
             };
@@ -95,7 +95,7 @@ impl Worker {
             // here must not count against the server, so connections time out only when all events are handled.
             if events.len() < MAX_EVENTS {
                 let oldest = under_way.iter().find(|(_, connection)| self.is_opening(*connection));
-                for &(since_ns, connection) in oldest.into_iter().chain(&held_up) {
+                for &(since_ns, connection) in oldest.into_iter().chain(&deferred) {
                     self.check_time(since_ns, connection, now)?;
                 }
             }

@@ -268,6 +268,6 @@ impl Worker {
         let ConnectionError::Socket(error) = error else {
             return ConnectError::Refused { address, reason: error.to_string() };
         };
-        ConnectError::of_socket(address, wanted, (*error).into())
+        ConnectError::from_socket(address, wanted, (*error).into())
     }
 }

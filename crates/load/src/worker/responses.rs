@@ -281,7 +281,7 @@ impl Worker {
     ) {
         let Some(slot) = self.connections.in_flight_on(connection, stream) else {
             // The state machine treats an unexpected response as a protocol error.
-            self.note_unasked(current, connection, Cause::UNASKED, now);
+            self.note_unsolicited(current, connection, Cause::UNSOLICITED, now);
             return self.connections.answer(connection, stream);
         };
         let request = self.request(slot);
@@ -308,8 +308,8 @@ impl Worker {
                 let deviations = &mut current.recording(intended_ns).deviations;
                 *deviations.entry(deviation.as_str().to_owned()).or_default() += 1;
             }
-            let asked = self.traffic.targets[picked.target].request.asked;
-            let why = if asked.is_last() || response.status == 101 {
+            let flags = self.traffic.targets[picked.target].request.flags;
+            let why = if flags.is_last() || response.status == 101 {
                 Closing::Request
             } else if deviation.is_some_and(|deviation| deviation != Deviation::EndOfTls) {
                 Closing::Violation
@@ -353,18 +353,18 @@ impl Worker {
     fn closed_by_server(&mut self, connection: ConnectionId) {
         let slot = self.connections.in_flight_on(connection, StreamId(0));
         let asked = slot.map(|slot| self.request(slot).picked.target);
-        let is_asked = asked.is_some_and(|target| self.traffic.targets[target].request.asked.is_last());
+        let is_asked = asked.is_some_and(|target| self.traffic.targets[target].request.flags.is_last());
         let why = if is_asked { Closing::Request } else { Closing::Server };
         self.connections.handle(Event::Drain { connection, why });
     }
 
     /// Records a violation of the protocol if no request is in flight that fails with it.
-    fn note_unasked(&self, current: &mut Current, connection: ConnectionId, cause: Cause, now: u64) {
+    fn note_unsolicited(&self, current: &mut Current, connection: ConnectionId, cause: Cause, now: u64) {
         if cause.failure == Failure::Malformed
             && matches!(self.connections.state(connection), State::Open { in_flight: 0, .. })
             && let Some(what) = self.reasons.text(cause.reason)
         {
-            current.record_unasked(now, what);
+            current.record_unsolicited(now, what);
         }
     }
 
@@ -375,7 +375,7 @@ impl Worker {
             self.answer_before_reset(current, connection, now);
         }
         let cause = self.reasons.cause(error);
-        self.note_unasked(current, connection, cause, now);
+        self.note_unsolicited(current, connection, cause, now);
         self.feed(current, Event::Failed { connection, cause }, now);
         self.perform(current, now);
     }

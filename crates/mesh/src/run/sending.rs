@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use hoptax_agents::controller::{self, Asked, Called, Notice, Stream};
+use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent, Stream};
 use hoptax_checks::thresholds::Limits;
-use hoptax_cluster::Coming;
+use hoptax_cluster::PendingAgent;
 use hoptax_load::Pace;
 use hoptax_result::LoadResult;
 use hoptax_session::awake::NeverHalt;
@@ -157,20 +157,20 @@ fn sent(
         max_error_share: Some(1.0),
         ..Sending::default()
     };
-    let called = |Coming { name, stream }| Called {
+    let called = |PendingAgent { name, stream }| RemoteAgent {
         name,
         stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
     };
-    let asked = Asked {
+    let request = LoadRequest {
         sending: &sending,
-        agents: arm.running.coming().into_iter().map(called).collect(),
+        agents: arm.running.pending_agents().into_iter().map(called).collect(),
         news: None,
         advice: "see its pod",
         token: Some(arm.token.clone()),
         least: 1,
         is_watched: false,
     };
-    let gathered = controller::send(asked, interrupt, &mut |notice| {
+    let gathered = controller::send(request, interrupt, &mut |notice| {
         if let Notice::Problem(text) = notice {
             on_problem(text);
         }

@@ -1,6 +1,6 @@
 //! The objects that a template may contain: those whose effect is limited to the namespace of an arm.
 
-use hoptax_cluster::rights::Made;
+use hoptax_cluster::rights::GroupResource;
 use serde_json::{Value, json};
 
 use super::Template;
@@ -146,9 +146,12 @@ fn group(version: &str) -> &str {
     version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The kind of an object, as named in the right to create it.
-pub(super) fn made(object: &Value) -> Made {
-    Made { group: group(word(object, "/apiVersion")).to_owned(), resource: plural(word(object, "/kind")) }
+/// The kind of an object, as a right to create it names it.
+pub(super) fn made(object: &Value) -> GroupResource {
+    GroupResource {
+        group: group(word(object, "/apiVersion")).to_owned(),
+        resource: plural(word(object, "/kind")),
+    }
 }
 
 /// The name of a kind in paths. Nearly all follow this rule, and without a cluster there is no better source.
@@ -334,7 +337,7 @@ mod tests {
             ),
             ("consul.hashicorp.com/v1alpha1", "ServiceResolver", "consul.hashicorp.com", "serviceresolvers"),
         ] {
-            let expected = Made { group: group.to_owned(), resource: resource.to_owned() };
+            let expected = GroupResource { group: group.to_owned(), resource: resource.to_owned() };
             assert_eq!(made(&json!({"apiVersion": version, "kind": kind})), expected);
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use hoptax_wire::Asked;
+use hoptax_wire::RequestFlags;
 use hoptax_wire::http1::{Progress, Request, RequestError, ResponseReader};
 use rand::{Rng, RngExt};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -182,7 +182,7 @@ impl Caller {
             self.connection = Some((stream, ResponseReader::default()));
         }
         let Some((stream, reader)) = &mut self.connection else { return Ok(()) };
-        reader.begin(Asked::default());
+        reader.begin(RequestFlags::default());
         stream.write_all(&self.peer.request).map_err(in_words)
     }
 

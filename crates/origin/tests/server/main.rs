@@ -350,7 +350,7 @@ fn headers_larger_than_a_frame_arrive_over_http_2() {
         ..OriginOptions::default()
     });
     let expected = ExpectedHeader { name: "x-long".to_owned(), value: Some(value) };
-    let mut client = Http2::new(Settings::of_streams(1), Some(vec![expected].into()));
+    let mut client = Http2::new(Settings::with_streams(1), Some(vec![expected].into()));
     let fields = [(":method", "GET"), (":scheme", "http"), (":authority", "a"), (":path", "/")];
     let request = Encoded::http2(&fields, b"");
     let (mut socket, mut output, mut events) = (origin.connect(), Vec::new(), Vec::new());
@@ -378,7 +378,7 @@ fn the_record_holds_streaming_calls_beside_requests() {
         move || origin.run_recorded(&stop)
     });
     let mut socket = TcpStream::connect(address).unwrap();
-    let mut client = Http2::new(Settings::of_streams(1), None);
+    let mut client = Http2::new(Settings::with_streams(1), None);
     let mut output = Vec::new();
     client.open(&mut output);
     for (path, body) in [

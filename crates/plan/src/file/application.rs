@@ -53,7 +53,7 @@ impl ApplicationEntry {
             // The schema knows the words.
             Self::Word(word) => Ok(Application::named(word)),
             Self::Command(ApplicationSection { command, ready }) => {
-                Application::of_command(command, ready.as_deref()).map(Some)
+                Application::from_command(command, ready.as_deref()).map(Some)
             }
         }
     }

@@ -50,7 +50,7 @@ impl CallerEntry {
         match self {
             // The schema knows the words.
             Self::Word(word) => Ok(Caller::named(word)),
-            Self::Command(CallerSection { command }) => Caller::of_command(command).map(Some),
+            Self::Command(CallerSection { command }) => Caller::from_command(command).map(Some),
         }
     }
 }

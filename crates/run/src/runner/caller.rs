@@ -118,7 +118,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // This caller writes its process id, and does not end by itself.
         let command = ["sh", "-c", "echo $$ > {folder}/started; exec sleep 1000", "{url}", "{seconds}"];
-        let caller = Caller::of_command(&command.map(str::to_owned)).unwrap();
+        let caller = Caller::from_command(&command.map(str::to_owned)).unwrap();
         let load = Load {
             name: "callers".to_owned(),
             open: None,

@@ -27,10 +27,10 @@ use hoptax_result::{Answer, ConnectionsP99, Course, CourseInterval, WorkerConnec
 use hoptax_stats::median;
 
 use super::error::missing;
-use super::happenings::Happenings;
 use super::spread::Spread;
 use super::subject::{Connections, Subject};
 use super::subjects::Subjects;
+use super::timeline_events::TimelineEvents;
 use super::traffic::TIMEOUT;
 use super::{Control, RunError, Setting};
 use crate::event::Event;
@@ -124,8 +124,8 @@ impl Observation<'_> {
         let Some(Connections::Kept(mut worker)) = connections else {
             return Err(missing(&arm.id, &format!("open connection under the load `{}`", load.name)));
         };
-        let mut happenings = Happenings::new(timeline, arm, setting);
-        happenings.at_the_start(subjects)?;
+        let mut events = TimelineEvents::new(timeline, arm, setting);
+        events.at_the_start(subjects)?;
         let mut spread = Spread::begin(timeline, arm, &subjects.only(arm)?.subject)?;
         let began_s = began.elapsed().as_secs_f64();
         let start_ns = now_ns() + START.as_nanos() as u64;
@@ -144,7 +144,7 @@ impl Observation<'_> {
         let is_cut = AtomicBool::new(false);
         let used = thread::scope(|scope| -> Result<TaskUse, RunError> {
             let sending = scope.spawn(|| send(&mut worker, run, &mut recording, &is_cut));
-            let happened = happen(&mut happenings, &mut spread, subjects, arm, record_from_ns..end_ns, stop);
+            let happened = perform_due(&mut events, &mut spread, subjects, arm, record_from_ns..end_ns, stop);
             if happened.is_err() || stop.load(Ordering::Relaxed) {
                 // Without its events, the rest of the slice is useless.
                 is_cut.store(true, Ordering::Relaxed);
@@ -154,9 +154,9 @@ impl Observation<'_> {
             happened?;
             Ok(used?)
         })?;
-        let stayed = stayed(&addresses, &worker.local_addresses());
+        let stayed = kept_connections(&addresses, &worker.local_addresses());
         let workers = by_worker(&subjects.only(arm)?.subject, &stayed, &recording);
-        let events = happenings.finish()?;
+        let events = events.finish()?;
         if !stop.load(Ordering::Relaxed) {
             let planned = subjects.only(arm)?.planned;
             subjects.check(&[planned])?;
@@ -195,8 +195,8 @@ fn release(plan: &Plan, load: &Load, round: u32) -> Release {
 }
 
 /// Performs the events and reads the statistics when they are due, until the end of the slice. The slice is recorded in `recorded_ns`.
-fn happen(
-    happenings: &mut Happenings<'_>,
+fn perform_due(
+    events: &mut TimelineEvents<'_>,
     spread: &mut Spread<'_>,
     subjects: &mut Subjects<'_>,
     arm: &Arm,
@@ -207,7 +207,7 @@ fn happen(
     loop {
         let now = now_ns();
         let due_ns = |at: Option<Duration>| at.map_or(u64::MAX, |at| record_from_ns + at.as_nanos() as u64);
-        let (event_ns, sample_ns) = (due_ns(happenings.due()), due_ns(spread.due()));
+        let (event_ns, sample_ns) = (due_ns(events.due()), due_ns(spread.due()));
         // The statistics of an interval are read before the event that ends it.
         if sample_ns <= now.min(event_ns).min(end_ns) {
             spread.sample(&subjects.only(arm)?.subject)?;
@@ -215,7 +215,7 @@ fn happen(
             return Ok(());
         } else if event_ns <= now.min(end_ns) {
             // Performed even if an earlier event took until the end of the slice: a check reports how late it was.
-            happenings.perform(subjects, record_from_ns)?;
+            events.perform(subjects, record_from_ns)?;
         } else if now >= end_ns {
             return Ok(());
         } else {
@@ -294,7 +294,10 @@ fn connections_p99(recording: &Recording) -> Option<ConnectionsP99> {
 }
 
 /// The addresses of connections that were open at the start and still are, by their number.
-fn stayed(before: &[Option<SocketAddr>], after: &[Option<SocketAddr>]) -> BTreeMap<SocketAddr, usize> {
+fn kept_connections(
+    before: &[Option<SocketAddr>],
+    after: &[Option<SocketAddr>],
+) -> BTreeMap<SocketAddr, usize> {
     let both = before.iter().zip(after).enumerate();
     both.filter_map(|(number, (before, after))| Some((before.filter(|_| before == after)?, number))).collect()
 }

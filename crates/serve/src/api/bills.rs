@@ -8,7 +8,7 @@ use axum::routing::post;
 use hoptax_session::Kind as FailureKind;
 
 use super::operation::{Answer, Operation, Verb, schema_of};
-use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
+use super::start::{self, ACCEPTED, Accepted, BUSY, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
 use crate::app::{App, MAX_UPLOADS, blocking};
 use crate::billing::{self, Dropped};
 use crate::job::{Kind, cut};
@@ -34,7 +34,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     parameters: &[],
     body: Some(schema_of::<WantedBill>),
     answers: &[
-        BEGUN,
+        ACCEPTED,
         Answer::error(
             400,
             "It is no configuration, names a file or brings code, or another value is not valid.",
@@ -57,12 +57,12 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     route: || post(start).layer(DefaultBodyLimit::max(MAX_BODY_BYTES)),
 }];
 
-async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
+async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Accepted, Problem> {
     if !app.allows_bills {
         return Err(Problem::new(StatusCode::FORBIDDEN, OFF));
     }
     // Check before receiving the body, which would waste memory and a processor while a job is running.
-    start::room(&app, Kind::Bill)?;
+    start::check_room(&app, Kind::Bill)?;
     let upload = app.upload().ok_or_else(|| {
         app.metrics.refused(Refused::Uploads);
         let error =
@@ -83,8 +83,8 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
         Ok((dropped, turn))
     })
     .await?;
-    start::begin(&app, turn, Kind::Bill, name, move |of_job, interrupt| {
-        billing::priced(of_job, &dropped, interrupt)
+    start::begin(&app, turn, Kind::Bill, name, move |handle, interrupt| {
+        billing::priced(handle, &dropped, interrupt)
     })
 }
 

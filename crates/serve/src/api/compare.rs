@@ -22,7 +22,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     path: "/compare",
     id: "compareRuns",
     summary: "Runs as one document: their numbers, the differences from the first run with decisions, and what else differs.",
-    parameters: &[Parameter::of_query_always(
+    parameters: &[Parameter::in_required_query(
         "runs",
         "The numbers of the runs, with commas between them. The others are compared with the first.",
         run_numbers,

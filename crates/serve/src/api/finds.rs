@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::routing::post;
 
 use super::operation::{Operation, Verb, schema_of};
-use super::start::{self, Begun, TARGET_REFUSED};
+use super::start::{self, Accepted, TARGET_REFUSED};
 use crate::app::App;
 use crate::finding;
 use crate::job::Kind;
@@ -29,14 +29,14 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     route: || post(start),
 }];
 
-async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
+async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Accepted, Problem> {
     let wanted: WantedFind = start::body(request).await?;
     let find = wanted.bounded(app.most_connections).map_err(Problem::bad_input)?;
     let turn = start::turn(&app, Kind::Find).await?;
     let (addresses, turn) = start::admitted(&app, turn, find.load().target()).await?;
     let name = find.load().shown_target();
     let search = find.search(addresses);
-    start::begin(&app, turn, Kind::Find, name, move |of_job, interrupt| {
-        finding::found(of_job, &search, interrupt)
+    start::begin(&app, turn, Kind::Find, name, move |handle, interrupt| {
+        finding::found(handle, &search, interrupt)
     })
 }

@@ -17,7 +17,7 @@ use crate::job::Job;
 use crate::metrics::Refused;
 use crate::problem::Problem;
 
-const JOB: Parameter = Parameter::of_path("job", "The number of a job.", schema_of::<u64>);
+const JOB: Parameter = Parameter::in_path("job", "The number of a job.", schema_of::<u64>);
 const NO_JOB: Answer = Answer::error(404, "There is no such job, or it is forgotten.");
 
 /// The operations on jobs.

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::routing::post;
 
 use super::operation::{Operation, Verb, schema_of};
-use super::start::{self, Begun, TARGET_REFUSED};
+use super::start::{self, Accepted, TARGET_REFUSED};
 use crate::app::App;
 use crate::job::Kind;
 use crate::problem::Problem;
@@ -25,14 +25,14 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     route: || post(start),
 }];
 
-async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
+async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Accepted, Problem> {
     let wanted: WantedLoad = start::body(request).await?;
     let load = wanted.bounded(app.most_connections).map_err(Problem::bad_input)?;
     let turn = start::turn(&app, Kind::Load).await?;
     let (addresses, turn) = start::admitted(&app, turn, load.target()).await?;
     let name = load.shown_target();
     let sending = load.sending(addresses);
-    start::begin(&app, turn, Kind::Load, name, move |of_job, interrupt| {
-        sending::sent(of_job, sending, interrupt)
+    start::begin(&app, turn, Kind::Load, name, move |handle, interrupt| {
+        sending::sent(handle, sending, interrupt)
     })
 }

@@ -109,22 +109,22 @@ impl Verb {
 
 impl Parameter {
     /// A parameter in a path.
-    pub(crate) const fn of_path(name: &'static str, description: &'static str, schema: Schematic) -> Self {
+    pub(crate) const fn in_path(name: &'static str, description: &'static str, schema: Schematic) -> Self {
         Self { place: Place::Path, name, description, schema, is_required: true }
     }
 
     /// An optional parameter in a query.
-    pub(crate) const fn of_query(name: &'static str, description: &'static str, schema: Schematic) -> Self {
+    pub(crate) const fn in_query(name: &'static str, description: &'static str, schema: Schematic) -> Self {
         Self { place: Place::Query, name, description, schema, is_required: false }
     }
 
     /// A required parameter in a query.
-    pub(crate) const fn of_query_always(
+    pub(crate) const fn in_required_query(
         name: &'static str,
         description: &'static str,
         schema: Schematic,
     ) -> Self {
-        Self { is_required: true, ..Self::of_query(name, description, schema) }
+        Self { is_required: true, ..Self::in_query(name, description, schema) }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::history::MAX_RUNS;
 use crate::problem::Problem;
 
 const JSON: &str = "application/json";
-pub(super) const RUN: Parameter = Parameter::of_path("run", "The number of a run.", run_number);
+pub(super) const RUN: Parameter = Parameter::in_path("run", "The number of a run.", run_number);
 const NO_RUN: Answer = Answer::error(404, "There is no such run, or it has no result.");
 const NOT_READABLE: Answer = Answer::error(501, "Another version of hoptax wrote the result of the run.");
 
@@ -34,12 +34,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         id: "listRuns",
         summary: "Runs of the store, the latest first. The next page is `before` the last run of this one.",
         parameters: &[
-            Parameter::of_query(
+            Parameter::in_query(
                 "limit",
                 "The most runs, 500 if absent.",
                 |_| json_schema!({"type": "integer", "format": "uint32", "minimum": 1, "maximum": MAX_RUNS}),
             ),
-            Parameter::of_query(
+            Parameter::in_query(
                 "before",
                 "The number of a run: those that began before it, and none if there is no such run.",
                 run_number,
@@ -81,7 +81,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "A run in a format for other programs and for people.",
         parameters: &[
             RUN,
-            Parameter::of_path(
+            Parameter::in_path(
                 "output",
                 "The format, by the ending of its files.",
                 |_| json_schema!({"type": "string", "enum": endings()}),
@@ -102,7 +102,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "The result of a load in a format of another tool, or that of a study as SMP.",
         parameters: &[
             RUN,
-            Parameter::of_path(
+            Parameter::in_path(
                 "format",
                 "The format: JSON of Fortio, the percentiles or the log of HdrHistogram, JSON of Service Mesh Performance.",
                 |_| json_schema!({"type": "string", "enum": names()}),

@@ -17,10 +17,10 @@ use super::BASE;
 use super::operation::{Answer, schema_of};
 use crate::app::{App, Turn, blocking, now};
 use crate::job::{Job, Kind, Outcome};
-use crate::jobs::NotBegun;
+use crate::jobs::BeginError;
 use crate::metrics::Refused;
 use crate::problem::Problem;
-use crate::working::{self, OfJob};
+use crate::working::{self, JobHandle};
 
 /// Time limit for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ pub(super) const fn answers(
     not_this_kind: &'static str,
 ) -> [Answer; 9] {
     [
-        BEGUN,
+        ACCEPTED,
         Answer::error(400, not_valid),
         Answer::error(403, refused),
         NOT_IN_TIME,
@@ -50,7 +50,7 @@ pub(super) const TARGET_REFUSED: &str =
     "Its target is not allowed, or a page of another server or a proxy sent the request.";
 
 /// The answer to a successful start.
-pub(super) const BEGUN: Answer =
+pub(super) const ACCEPTED: Answer =
     Answer::json(202, "The job, which began. `Location` is its address.", schema_of::<Job>);
 pub(super) const NOT_IN_TIME: Answer = Answer::error(408, "The body of the request did not come in time.");
 pub(super) const BUSY: Answer = Answer::error(409, "Another job runs, which the error names.");
@@ -59,7 +59,7 @@ pub(super) const NOT_JSON: Answer = Answer::error(415, "The request is not decla
 pub(super) const ENDING: Answer = Answer::error(503, "The server ends.");
 
 /// A started job with its address.
-pub(super) type Begun = (StatusCode, [(HeaderName, String); 1], Json<Job>);
+pub(super) type Accepted = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
 /// The body of a request.
 ///
@@ -78,8 +78,8 @@ pub(super) async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Pro
 ///
 /// # Errors
 /// When another one is running, or the server is shutting down.
-pub(super) fn room(app: &App, kind: Kind) -> Result<(), Problem> {
-    app.jobs.room(kind).map_err(|why| not_begun(app, why))
+pub(super) fn check_room(app: &App, kind: Kind) -> Result<(), Problem> {
+    app.jobs.check_room(kind).map_err(|why| begin_problem(app, why))
 }
 
 /// The turn of a request to start a job. While it is held, no other job begins, so no lookup or read competes with a measurement for a
@@ -87,12 +87,12 @@ pub(super) fn room(app: &App, kind: Kind) -> Result<(), Problem> {
 /// measurements, too.
 ///
 /// # Errors
-/// As [`room`].
+/// As [`check_room`].
 pub(super) async fn turn(app: &App, kind: Kind) -> Result<Turn, Problem> {
-    room(app, kind)?;
+    check_room(app, kind)?;
     let turn = app.turn().await;
     // Check again: another request may have started a job while this one waited.
-    room(app, kind)?;
+    check_room(app, kind)?;
     Ok(turn)
 }
 
@@ -123,19 +123,19 @@ pub(super) fn begin(
     turn: Turn,
     kind: Kind,
     name: String,
-    work: impl FnOnce(&OfJob, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
-) -> Result<Begun, Problem> {
+    work: impl FnOnce(&JobHandle, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
+) -> Result<Accepted, Problem> {
     let begun = app.jobs.begin(kind, name, now());
     drop(turn);
-    let (job, interrupt) = begun.map_err(|why| not_begun(app, why))?;
+    let (job, interrupt) = begun.map_err(|why| begin_problem(app, why))?;
     working::begin(app, job.job, kind, interrupt, work)
         .map_err(|error| Problem::internal(format!("the thread of the job cannot be started: {error}")))?;
     Ok((StatusCode::ACCEPTED, [(LOCATION, address(job.job))], Json(job)))
 }
 
-fn not_begun(app: &App, why: NotBegun) -> Problem {
+fn begin_problem(app: &App, why: BeginError) -> Problem {
     match why {
-        NotBegun::Busy(running) => {
+        BeginError::Busy(running) => {
             app.metrics.refused(Refused::Busy);
             let error = format!(
                 "job {running} runs, and jobs would disturb each other: wait for its end, or stop it with POST {}/stop",
@@ -143,7 +143,7 @@ fn not_begun(app: &App, why: NotBegun) -> Problem {
             );
             Problem::new(StatusCode::CONFLICT, error)
         }
-        NotBegun::Closed => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends"),
+        BeginError::Closed => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends"),
     }
 }
 

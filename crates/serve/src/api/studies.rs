@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::routing::{get, post};
 
 use super::operation::{Answer, Operation, Verb, schema_of};
-use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
+use super::start::{self, ACCEPTED, Accepted, BUSY, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
 use crate::app::{App, blocking};
 use crate::job::Kind;
 use crate::problem::Problem;
@@ -38,7 +38,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         parameters: &[],
         body: Some(schema_of::<WantedStudy>),
         answers: &[
-            BEGUN,
+            ACCEPTED,
             Answer::error(400, "There is no such study, it needs root, or its time is not valid."),
             NOT_IN_TIME,
             BUSY,
@@ -62,12 +62,12 @@ async fn list() -> Result<Json<&'static [BuiltInStudy]>, Problem> {
     all().await.map(Json)
 }
 
-async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
+async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Accepted, Problem> {
     let wanted: WantedStudy = start::body(request).await?;
     let turn = start::turn(&app, Kind::Study).await?;
     let study = wanted.bounded(all().await?).map_err(Problem::bad_input)?;
     let name = wanted.name().to_owned();
-    start::begin(&app, turn, Kind::Study, name, move |of_job, interrupt| {
-        studying::measured(of_job, &study, interrupt)
+    start::begin(&app, turn, Kind::Study, name, move |handle, interrupt| {
+        studying::measured(handle, &study, interrupt)
     })
 }

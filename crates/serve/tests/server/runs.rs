@@ -101,7 +101,7 @@ static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 #[test]
 fn the_place_of_a_store_that_cannot_be_read_is_told_to_its_owner_alone() {
     let site = Site::with(|options| Options {
-        tell: |update| {
+        on_update: |update| {
             if let Update::Problem(text) = update {
                 TOLD.lock().unwrap().push(text.to_owned());
             }

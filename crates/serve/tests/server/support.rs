@@ -68,7 +68,7 @@ pub(crate) fn options(folder: &TempDir) -> Options {
         is_offline: false,
         loads_at_once: 1,
         store: folder.path().join("store.sqlite"),
-        tell: |_| (),
+        on_update: |_| (),
     }
 }
 

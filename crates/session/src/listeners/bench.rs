@@ -46,11 +46,11 @@ pub(super) struct Bench<'a> {
     pub(super) addresses: BTreeMap<Variant, BTreeMap<String, SocketAddr>>,
     /// TLS of a client with a certificate.
     pub(super) client: Arc<ClientConfig>,
-    pub(super) stranger: Arc<ClientConfig>,
+    pub(super) anonymous_client: Arc<ClientConfig>,
     /// Reason why many requests cannot be in flight at a time, such as a limit of the machine; None if they can.
     pub(super) no_crowd: Option<String>,
     /// Reason why there is no address that ignores connection attempts; None if there is one.
-    pub(super) no_deaf: Option<String>,
+    pub(super) no_full_backlog: Option<String>,
     /// The number of the next mark.
     pub(super) marks: AtomicU64,
     /// Held by a trial that keeps the processors busy.
@@ -120,7 +120,7 @@ impl Bench<'_> {
         loop {
             let procedure = trial.procedure();
             let obstacle = match &procedure {
-                Procedure::Deaf { .. } => &self.no_deaf,
+                Procedure::FullBacklog { .. } => &self.no_full_backlog,
                 procedure if procedure.at_a_time() > 0 => &self.no_crowd,
                 _ => &None,
             };
@@ -129,7 +129,7 @@ impl Bench<'_> {
             }
             let seen = self.seen(course, &procedure);
             let judged = judge(course, trial, &seen);
-            let may_differ = matches!(judged, Judged::Broken { is_excusable: true, .. } | Judged::Untried(_));
+            let may_differ = matches!(judged, Judged::Broken { is_retryable: true, .. } | Judged::Untried(_));
             if !may_differ || earlier.len() + 1 >= MOST_TRIALS || self.interrupt.is_requested() {
                 return (Outcome { judged, earlier }, !seen.arrivals.is_empty());
             }
@@ -152,7 +152,7 @@ impl Bench<'_> {
                 self.servers.set_wrong(&course.cluster, false);
                 seen
             }
-            Procedure::Stranger | Procedure::Deaf { .. } => {
+            Procedure::AnonymousClient | Procedure::FullBacklog { .. } => {
                 let mut seen = Seen::default();
                 self.request(course, &Answer::Success, procedure, &mut seen);
                 seen
@@ -251,8 +251,8 @@ impl Bench<'_> {
         let mark = self.mark(Some(&course.cluster), answer.clone());
         let limit = Duration::from_micros(procedure.waits_us()) + PATIENCE;
         let destination = self.destination(procedure.variant(), course).map(|one| match procedure {
-            Procedure::Stranger if course.is_tls => {
-                Destination { tls: Some(Arc::clone(&self.stranger)), ..one }
+            Procedure::AnonymousClient if course.is_tls => {
+                Destination { tls: Some(Arc::clone(&self.anonymous_client)), ..one }
             }
             _ => one,
         });

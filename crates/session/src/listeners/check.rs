@@ -22,7 +22,7 @@ use hoptax_wire::tls::{ClientConfig, Identity, ServerConfig, ServerSecurity, Ver
 use serde_json::Value;
 
 use super::bench::{Bench, Outcome, Tried};
-use super::deaf::Deaf;
+use super::full_backlog::FullBacklog;
 use super::limits::Limits;
 use super::plan;
 use super::servers::{Security, Servers};
@@ -59,7 +59,7 @@ struct LabTls {
     certificates: Certificates,
     client: Arc<ClientConfig>,
     /// TLS of a client without a certificate.
-    stranger: Arc<ClientConfig>,
+    anonymous_client: Arc<ClientConfig>,
 }
 
 /// Checks a listeners file.
@@ -80,10 +80,11 @@ pub fn check(
     let tls = LabTls::create(folder.path())?;
     let servers = tls.servers(&plan, &courses)?;
     let limits = Limits::start().map_err(cannot_start)?;
-    let deaf = Deaf::start().map_err(|error| format!("cannot fill the queue of a listening socket: {error}"));
-    // The proxy inherits the limit on open files of the program that starts it.
+    let full_backlog =
+        FullBacklog::start().map_err(|error| format!("cannot fill the queue of a listening socket: {error}"));
+    // The proxy has the limit of the program that starts it.
     let no_crowd = room_for_crowds(&courses);
-    let lab = lab(&servers, &limits, deaf.as_ref().ok(), &tls, folder.path())?;
+    let lab = lab(&servers, &limits, full_backlog.as_ref().ok(), &tls, folder.path())?;
     let mut proxies = BTreeMap::new();
     for variant in variants(&courses) {
         let bootstrap = in_lab(bootstrap.clone(), &lab, variant);
@@ -97,9 +98,9 @@ pub fn check(
         limits: &limits,
         addresses: addresses.map_err(Failure::environment)?,
         client: Arc::clone(&tls.client),
-        stranger: Arc::clone(&tls.stranger),
+        anonymous_client: Arc::clone(&tls.anonymous_client),
         no_crowd,
-        no_deaf: deaf.as_ref().err().cloned(),
+        no_full_backlog: full_backlog.as_ref().err().cloned(),
         marks: AtomicU64::new(0),
         busy: Mutex::new(()),
         interrupt,
@@ -131,8 +132,8 @@ impl LabTls {
             certificate: certificates.certificate(GENERATOR),
             key: certificates.key(GENERATOR),
         };
-        let (client, stranger) = (client(Some(identity))?, client(None)?);
-        Ok(Self { certificates, client, stranger })
+        let (client, anonymous_client) = (client(Some(identity))?, client(None)?);
+        Ok(Self { certificates, client, anonymous_client })
     }
 
     /// Starts a server for each cluster whose promises are tried, and one for all others.
@@ -186,7 +187,7 @@ fn cannot_start(error: std::io::Error) -> Failure {
 fn lab(
     servers: &Servers,
     limits: &Limits,
-    deaf: Option<&Deaf>,
+    full_backlog: Option<&FullBacklog>,
     tls: &LabTls,
     folder: &Path,
 ) -> Result<Lab, Failure> {
@@ -198,7 +199,7 @@ fn lab(
     Ok(Lab {
         servers,
         seconds,
-        deaf: deaf.map_or(other, |deaf| deaf.address),
+        full_backlog: full_backlog.map_or(other, |full_backlog| full_backlog.address),
         other,
         authority: tls.certificates.authority(),
         certificate: tls.certificates.certificate(ORIGIN),

@@ -71,14 +71,14 @@ pub(crate) enum Class {
 
 /// The trials at one load.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct AtLoad {
+pub(crate) struct LoadEvidence {
     /// For each trial, its length and its sample for each criterion.
     samples: Vec<(Duration, Vec<Sample>)>,
     /// Trials that say nothing about the subject, because the generator was the limit.
     unusable: usize,
 }
 
-impl AtLoad {
+impl LoadEvidence {
     pub(crate) fn add(&mut self, duration: Duration, samples: Option<Vec<Sample>>) {
         match samples {
             Some(samples) => self.samples.push((duration, samples)),
@@ -117,7 +117,7 @@ impl AtLoad {
 }
 
 /// All trials of a search, by rung.
-pub(crate) type Trials = BTreeMap<u32, AtLoad>;
+pub(crate) type Trials = BTreeMap<u32, LoadEvidence>;
 
 /// The class of each load that was tried, ascending. `error` is the probability of deciding wrongly about a load where the criterion just
 /// holds. `measured` is the dispersion of the lost requests, if it is known.
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_load_is_out_of_reach_when_six_more_trials_are_unusable_than_usable() {
-        let mut at = AtLoad::default();
+        let mut at = LoadEvidence::default();
         at.add(SECOND, Some(Vec::new()));
         for _ in 0..6 {
             at.add(SECOND, None);

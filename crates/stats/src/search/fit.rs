@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::critical::two_sided_t;
-use crate::search::evidence::{AtLoad, Share, Trials};
+use crate::search::evidence::{LoadEvidence, Share, Trials};
 use crate::search::goal::Criterion;
 use crate::search::ladder::Ladder;
 
@@ -66,7 +66,7 @@ pub(crate) struct NearLoad {
 /// A load that was tried.
 struct Tried<'a> {
     rung: u32,
-    at: &'a AtLoad,
+    at: &'a LoadEvidence,
     /// The requests of its trials.
     share: Share,
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::search::bounds::{Ends, Known, KnownEnds};
 use crate::search::choice::{View, choose};
-use crate::search::evidence::{AtLoad, ERROR, MOST_VALUES, Sample, Share, Trials};
+use crate::search::evidence::{ERROR, LoadEvidence, MOST_VALUES, Sample, Share, Trials};
 use crate::search::fit::CONFIDENCE;
 use crate::search::goal::{Criterion, SHORTEST};
 use crate::search::ladder::Ladder;
@@ -280,7 +280,7 @@ impl Search {
 
     /// The lowest load that the generator cannot produce.
     fn reach(&self) -> Option<u32> {
-        self.trials.iter().find(|(_, at)| AtLoad::is_out_of_reach(at)).map(|(rung, _)| *rung)
+        self.trials.iter().find(|(_, at)| LoadEvidence::is_out_of_reach(at)).map(|(rung, _)| *rung)
     }
 
     fn choice(&self, goal: &[usize], known: &[KnownEnds]) -> u32 {

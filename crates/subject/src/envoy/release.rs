@@ -84,7 +84,7 @@ impl<'a> EnvoyChoice<'a> {
     pub fn check(self) -> Result<(), ReleaseError> {
         match self.at()? {
             At::Program(program) => Envoy::at(&program).map(drop),
-            At::Release(version) => Releases::of_user(self.is_offline)?.check(version),
+            At::Release(version) => Releases::for_user(self.is_offline)?.check(version),
             At::Usual => Ok(()),
         }
     }
@@ -109,7 +109,7 @@ impl Envoy {
         stop: &AtomicBool,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, ReleaseError> {
-        let releases = || Releases::of_user(choice.is_offline);
+        let releases = || Releases::for_user(choice.is_offline);
         match choice.at()? {
             At::Program(program) => Self::at(&program),
             At::Release(version) => releases()?.get_or_install(version, stop, note),

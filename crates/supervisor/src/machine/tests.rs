@@ -26,7 +26,7 @@ fn serving() -> Machine {
     let accepted = machine.step(seconds(0), Event::Accepted(configuration(1)));
     assert_eq!(accepted, [Action::Start(first)]);
     let live = machine.step(seconds(1), Event::Live(1));
-    assert_eq!(live, [Action::Say(News::Serves(first))]);
+    assert_eq!(live, [Action::Report(LifecycleEvent::Serves(first))]);
     machine
 }
 
@@ -46,11 +46,11 @@ fn a_change_starts_a_successor_and_the_next_one_waits_until_the_first_has_ended(
     assert_eq!(machine.serving(), Some(process(2, 1, 1, 2)));
     machine.step(seconds(11), Event::Asked);
     let waits = machine.step(seconds(11), Event::Accepted(configuration(3)));
-    assert_eq!(waits, [Action::Say(News::Waits(configuration(3)))]);
+    assert_eq!(waits, [Action::Report(LifecycleEvent::Waits(configuration(3)))]);
     assert_eq!(machine.step(seconds(13), Event::Tick), []);
     let gone = machine.step(seconds(14), Event::Ended(1));
     let next = process(3, 1, 2, 3);
-    assert_eq!(gone, [Action::Say(News::Gone(process(1, 1, 0, 1))), Action::Start(next)]);
+    assert_eq!(gone, [Action::Report(LifecycleEvent::Gone(process(1, 1, 0, 1))), Action::Start(next)]);
 }
 
 #[test]
@@ -60,16 +60,16 @@ fn a_successor_that_fails_is_tried_again_with_its_epoch_three_times() {
     for (number, wait) in [(2, 1), (3, 2)] {
         let failed = process(number, 1, 1, 2);
         let again = now + seconds(wait);
-        let said = Action::Say(News::NotStarted { process: failed, again: Some(again) });
-        assert_eq!(machine.step(now, Event::Ended(number)), [Action::RemoveMark(1), said]);
+        let report = Action::Report(LifecycleEvent::NotStarted { process: failed, again: Some(again) });
+        assert_eq!(machine.step(now, Event::Ended(number)), [Action::RemoveMark(1), report]);
         let early = again.checked_sub(Duration::from_millis(1)).unwrap();
         assert_eq!(machine.step(early, Event::Tick), []);
         now = again;
         let started = machine.step(now, Event::Tick);
         assert_eq!(started, [Action::Start(process(number + 1, 1, 1, 2))]);
     }
-    let said = Action::Say(News::NotStarted { process: process(4, 1, 1, 2), again: None });
-    assert_eq!(machine.step(now, Event::Ended(4)), [Action::RemoveMark(1), said]);
+    let report = Action::Report(LifecycleEvent::NotStarted { process: process(4, 1, 1, 2), again: None });
+    assert_eq!(machine.step(now, Event::Ended(4)), [Action::RemoveMark(1), report]);
     assert_eq!(machine.step(now + seconds(1000), Event::Tick), []);
     assert_eq!(machine.serving(), Some(process(1, 1, 0, 1)));
 }
@@ -111,8 +111,8 @@ fn a_first_process_that_does_not_start_is_the_end() {
     let mut machine = Machine::default();
     machine.step(seconds(0), Event::Asked);
     machine.step(seconds(0), Event::Accepted(configuration(1)));
-    let said = Action::Say(News::NotStarted { process: process(1, 1, 0, 1), again: None });
-    assert_eq!(machine.step(seconds(1), Event::Ended(1)), [said, Action::Exit(End::NotStarted)]);
+    let report = Action::Report(LifecycleEvent::NotStarted { process: process(1, 1, 0, 1), again: None });
+    assert_eq!(machine.step(seconds(1), Event::Ended(1)), [report, Action::Exit(End::NotStarted)]);
 }
 
 #[test]
@@ -121,12 +121,12 @@ fn a_process_that_is_lost_is_replaced_at_once_and_later_after_growing_times() {
     let mut now = seconds(10);
     for (number, wait) in [(1, 0), (2, 1), (3, 2), (4, 4)] {
         let again = now + seconds(wait);
-        let said = Action::Say(News::Lost { process: process(number, number, 0, 1), again });
+        let report = Action::Report(LifecycleEvent::Lost { process: process(number, number, 0, 1), again });
         let next = Action::Start(process(number + 1, number + 1, 0, 1));
         if wait == 0 {
-            assert_eq!(machine.step(now, Event::Ended(number)), [said, next]);
+            assert_eq!(machine.step(now, Event::Ended(number)), [report, next]);
         } else {
-            assert_eq!(machine.step(now, Event::Ended(number)), [said]);
+            assert_eq!(machine.step(now, Event::Ended(number)), [report]);
             assert_eq!(machine.step(again, Event::Tick), [next]);
         }
         now = again;
@@ -271,7 +271,7 @@ impl World {
             is_stopped: false,
             end: None,
         };
-        world.tell(Event::Asked);
+        world.dispatch(Event::Asked);
         world
     }
 
@@ -280,7 +280,7 @@ impl World {
     }
 
     /// Passes an event to the machine, and performs its actions.
-    fn tell(&mut self, event: Event) {
+    fn dispatch(&mut self, event: Event) {
         for action in self.machine.step(self.now, event) {
             assert!(self.end.is_none(), "{action:?} after the end");
             self.act(action);
@@ -310,10 +310,10 @@ impl World {
                     one.ends = Some(one.ends.map_or(soon, |ends| ends.min(soon)));
                 }
             }
-            Action::Say(News::NotStarted { process, again: None }) => {
+            Action::Report(LifecycleEvent::NotStarted { process, again: None }) => {
                 self.given_up = Some(process.configuration.number);
             }
-            Action::Say(_) => {}
+            Action::Report(_) => {}
             Action::Exit(end) => {
                 assert!(self.alive.is_empty(), "a process is left: {:?}", self.alive);
                 self.end = Some(end);
@@ -352,9 +352,9 @@ impl World {
             if is_accepted {
                 self.accepted.push(version);
                 self.kept.insert(self.accepted.len() as u64);
-                self.tell(Event::Accepted(configuration(self.accepted.len() as u64)));
+                self.dispatch(Event::Accepted(configuration(self.accepted.len() as u64)));
             } else {
-                self.tell(Event::Refused);
+                self.dispatch(Event::Refused);
             }
         }
         let numbers: Vec<u64> = self.alive.keys().copied().collect();
@@ -362,7 +362,7 @@ impl World {
             let Some(one) = self.alive.get(&number).copied() else { continue };
             if one.ends.is_some_and(|at| at <= self.now) {
                 self.alive.remove(&number);
-                self.tell(Event::Ended(number));
+                self.dispatch(Event::Ended(number));
             } else if one.state == State::Starting && one.lives.is_some_and(|at| at <= self.now) {
                 for before in self.alive.values_mut().filter(|before| before.state == State::Serving) {
                     before.state = State::Draining;
@@ -371,10 +371,10 @@ impl World {
                 if let Some(one) = self.alive.get_mut(&number) {
                     one.state = State::Serving;
                 }
-                self.tell(Event::Live(number));
+                self.dispatch(Event::Live(number));
             }
         }
-        self.tell(Event::Tick);
+        self.dispatch(Event::Tick);
     }
 }
 
@@ -414,18 +414,18 @@ proptest! {
                 Step::Wait(ticks) => (0..ticks).for_each(|_| world.tick(sticks)),
                 Step::Change(is_accepted) => {
                     world.file = (world.file.0 + 1, is_accepted);
-                    world.tell(Event::Asked);
+                    world.dispatch(Event::Asked);
                 }
                 Step::Lose => {
                     if let Some(serving) = world.serving() {
                         world.alive.remove(&serving.process.number);
-                        world.tell(Event::Ended(serving.process.number));
+                        world.dispatch(Event::Ended(serving.process.number));
                     }
                 }
                 Step::Stick => sticks = !sticks,
                 Step::Stop => {
                     world.is_stopped = true;
-                    world.tell(Event::Stop);
+                    world.dispatch(Event::Stop);
                 }
             }
         }

@@ -63,7 +63,7 @@ pub enum Verdict {
 
 impl Rules {
     /// The rules of an application with this key: the published plans.
-    pub fn of_key(key: Key) -> Self {
+    pub fn with_key(key: Key) -> Self {
         Self {
             key,
             limits: Limits::default(),
@@ -142,7 +142,7 @@ mod tests {
     const GRANT: Grant = Grant { account: 7, plan: Plan::Team };
 
     fn rules() -> Rules {
-        Rules::of_key(Key::new(b"a key of a test"))
+        Rules::with_key(Key::new(b"a key of a test"))
     }
 
     fn token() -> String {

@@ -80,7 +80,7 @@ pub(crate) fn once(
             beside(options, tool, &url, stop, |ended| Ok(relay.run(ended)?))?
         }
     };
-    let Told { reported, cpu_ns, withheld_by } = match outcome {
+    let ToolOutcome { reported, cpu_ns, withheld_by } = match outcome {
         Ok(output) => output,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -110,7 +110,7 @@ pub(crate) fn once(
 }
 
 /// The report of a tool, and its CPU time.
-struct Told {
+struct ToolOutcome {
     reported: Reported,
     /// Its CPU time, nanoseconds.
     cpu_ns: u64,
@@ -119,7 +119,7 @@ struct Told {
 }
 
 /// The report of a tool, or the reason for its failure.
-type Outcome = Result<Told, String>;
+type Outcome = Result<ToolOutcome, String>;
 
 /// Runs a tool while `serve` records the exchanges.
 fn beside(
@@ -198,7 +198,7 @@ fn call(
     Ok(match (tool.tool.read)(&output) {
         Ok(reported) => {
             let withheld_by = file.as_deref().filter(|_| is_own).map(withheld_by).unwrap_or_default();
-            Ok(Told { reported, cpu_ns, withheld_by })
+            Ok(ToolOutcome { reported, cpu_ns, withheld_by })
         }
         Err(reason) => Err(format!("{reason} ({status}); its output ends with:\n{}", child.last_lines(4))),
     })

@@ -60,7 +60,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         let low_us = if is_exact { behind.us } else { before.us };
         Some(ImportedRange { percentile, low_us, high_us: behind.us })
     };
-    let of_buckets = Reported::of_buckets(bucket);
+    let of_buckets = Reported::from_buckets(bucket);
     let reported = Reported {
         answered: Some(CountRange::exactly(last.count)),
         sums: total
@@ -75,7 +75,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         },
         ..of_buckets
     };
-    Ok(Judgement::of_comments(text).import("hgrm", reported, &NOT_REPORTED))
+    Ok(Judgement::from_comments(text).import("hgrm", reported, &NOT_REPORTED))
 }
 
 fn line(text: &str) -> Option<Line> {

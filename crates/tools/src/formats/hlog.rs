@@ -92,7 +92,7 @@ pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> 
         },
         ..Reported::default()
     };
-    Ok(Judgement::of_comments(text).import("hlog", reported, &NOT_REPORTED))
+    Ok(Judgement::from_comments(text).import("hlog", reported, &NOT_REPORTED))
 }
 
 /// Decodes a histogram; None if it is invalid.

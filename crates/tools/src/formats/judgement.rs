@@ -34,13 +34,13 @@ impl Judgement {
     }
 
     /// Returns the judgement of a study's table written by hoptax, whose times are sound and complete.
-    pub(super) fn of_study() -> Self {
+    pub(super) fn for_study() -> Self {
         Self { is_of_hoptax: true, ..Self::default() }
     }
 
     /// Parses the comments of `hoptax load` and `hoptax convert export`, which begin with `#`. A text with the files of several loads has
     /// several sets of comments, all of which apply.
-    pub(super) fn of_comments(text: &str) -> Self {
+    pub(super) fn from_comments(text: &str) -> Self {
         let mut judgement = Self::default();
         for (what, value) in text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(':')) {
             match what {
@@ -163,14 +163,14 @@ mod tests {
         let text = "#[Histogram log format version 1.3]\n# a comment\n# verdict: caution\n# warn: errors: verdict: void\n\
                     # withheld in the result: p99.9\n# verdict: void\n# withheld in the result: p99, p99.9\n\
                     # lower bounds in the result: p90\n";
-        let read = Judgement::of_comments(text);
+        let read = Judgement::from_comments(text);
         assert!(read.is_void);
         assert_eq!(
             (read.withheld.join(" ").as_str(), read.bounded.as_slice()),
             ("p99.9 p99 p99.9", ["p90".to_owned()].as_slice())
         );
-        assert_eq!(Judgement::of_comments("# warn: errors: verdict: void\n"), Judgement::default());
-        assert_eq!(Judgement::new(Some("sound"), None, Some("")), Judgement::of_study());
+        assert_eq!(Judgement::from_comments("# warn: errors: verdict: void\n"), Judgement::default());
+        assert_eq!(Judgement::new(Some("sound"), None, Some("")), Judgement::for_study());
     }
 
     #[test]
@@ -196,12 +196,12 @@ mod tests {
 
     #[test]
     fn times_of_another_program_may_be_those_of_failed_requests() {
-        let result = Judgement::of_comments("# a comment\n").import("a", reported(), &[]);
+        let result = Judgement::from_comments("# a comment\n").import("a", reported(), &[]);
         let imported = result.imported.clone().unwrap();
         assert_eq!(imported.answered, Some(CountRange { at_least: 0, at_most: 7 }));
         assert_eq!((result.rate.achieved, result.latency.service.count), (None, 7));
         assert_eq!(imported.unknown[0], "which of its 7 times are those of failed requests");
-        let own = Judgement::of_comments("# verdict: sound\n").import("a", reported(), &[]);
+        let own = Judgement::from_comments("# verdict: sound\n").import("a", reported(), &[]);
         assert_eq!((own.book.answered, own.body.imported.unwrap().answered), (7, None));
     }
 

@@ -82,7 +82,7 @@ fn distribution(
         Some(ImportedRange { percentile, low_us: bin.from_us, high_us: bin.to_us })
     };
     let answered = Some(CountRange::exactly(total));
-    let reported = Reported { answered, ..Reported::of_buckets(bucket) };
+    let reported = Reported { answered, ..Reported::from_buckets(bucket) };
     Ok(judgement.import(format, reported, &NOT_REPORTED))
 }
 
@@ -112,7 +112,7 @@ mod tests {
             bin("a under open", 900.0, 1_000.0, 1),
             bin("b under open", 10.0, 20.0, 7),
         ];
-        let result = distribution("csv", &Judgement::of_study(), &bins, Some("a under open")).unwrap();
+        let result = distribution("csv", &Judgement::for_study(), &bins, Some("a under open")).unwrap();
         assert_eq!(result.book.answered, 100);
         let ranges = result.imported.clone().unwrap().ranges;
         let of = |p: f64| {
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!([of(50.0), of(90.0), of(99.0)], [(100.0, 112.0), (112.0, 126.0), (112.0, 126.0)]);
         // A tenth of its end is not wide.
         assert_eq!(result.latency.service.p99_9_us, Some(1_000.0));
-        let error = distribution("csv", &Judgement::of_study(), &bins, None).unwrap_err();
+        let error = distribution("csv", &Judgement::for_study(), &bins, None).unwrap_err();
         assert_eq!(error, "it has `a under open` and `b under open`: name one with `--statistic`");
         let empty = distribution("csv", &Judgement::default(), &[bin("", 1.0, 2.0, 0)], None).unwrap_err();
         assert_eq!(empty, "`` has no times");

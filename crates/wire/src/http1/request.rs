@@ -4,8 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::asked::Asked;
 use crate::encoded::Encoded;
+use crate::request_flags::RequestFlags;
 
 /// A request to encode. [`Request::encode`] adds `Host`, and `Content-Length` if there is a body or the method implies
 /// one, unless they are among the headers.
@@ -164,8 +164,8 @@ impl Encoded {
     /// # Errors
     /// When it cannot be encoded.
     pub fn http1(request: &Request) -> Result<Self, RequestError> {
-        let asked = Asked::new(&request.method, &request.headers);
-        Ok(Self { asked, ..Self::plain(request.encode()?, false) })
+        let flags = RequestFlags::new(&request.method, &request.headers);
+        Ok(Self { flags, ..Self::plain(request.encode()?, false) })
     }
 }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
 use super::head::{MAX_HEAD_BYTES, blank_lines, parse};
-use crate::asked::Asked;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::malformed::{Malformed, Truncated};
 use crate::number::same_length;
+use crate::request_flags::RequestFlags;
 use crate::response::{ExpectedHeader, Response};
 
 /// Maximum size of a head that is remembered.
@@ -58,7 +58,7 @@ pub struct ResponseReader {
     /// The head so far, if it arrived in more than one piece.
     head: Vec<u8>,
     /// Properties of the request that affect the reading of its response and the connection.
-    asked: Asked,
+    flags: RequestFlags,
     /// True if an interim response to the request has arrived.
     has_interim: bool,
     /// True if the last response can have no body, regardless of its headers.
@@ -105,14 +105,14 @@ struct Head {
 #[derive(Debug)]
 struct KnownHead {
     bytes: Vec<u8>,
-    asked: Asked,
+    flags: RequestFlags,
     head: Head,
 }
 
 impl ResponseReader {
     /// A reader for the responses to requests with these properties.
-    pub fn new(asked: Asked) -> Self {
-        Self { asked, ..Self::default() }
+    pub fn new(flags: RequestFlags) -> Self {
+        Self { flags, ..Self::default() }
     }
 
     /// Makes the reader check responses for these headers.
@@ -138,11 +138,11 @@ impl ResponseReader {
     }
 
     /// Resets the reader for the response to a request.
-    pub fn begin(&mut self, asked: Asked) {
+    pub fn begin(&mut self, flags: RequestFlags) {
         self.state = State::Head;
         self.head.clear();
         self.kept.begin();
-        self.asked = asked;
+        self.flags = flags;
         self.has_interim = false;
     }
 
@@ -160,7 +160,7 @@ impl ResponseReader {
     ///
     /// # Errors
     /// When they are anything else; the connection is then unusable.
-    pub fn feed_unasked(&self, bytes: &[u8]) -> Result<(), Malformed> {
+    pub fn feed_unsolicited(&self, bytes: &[u8]) -> Result<(), Malformed> {
         match excess(bytes, self.is_bodiless) {
             None => Ok(()),
             Some(found) => Err(found),
@@ -256,7 +256,7 @@ impl ResponseReader {
 
     fn complete(&mut self, response: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
-        self.is_bodiless = self.asked.is_head() || matches!(response.status, 204 | 304);
+        self.is_bodiless = self.flags.is_head() || matches!(response.status, 204 | 304);
         // Bytes after a switch of protocols belong to the new one.
         if !rest.is_empty()
             && response.status != 101
@@ -278,7 +278,7 @@ impl ResponseReader {
     fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
         if self.head.is_empty() {
             if let Some(known) = &self.known
-                && known.asked == self.asked
+                && known.flags == self.flags
                 && let Some(rest) = bytes.strip_prefix(known.bytes.as_slice())
             {
                 *bytes = rest;
@@ -286,7 +286,7 @@ impl ResponseReader {
             }
             self.skip_blank_lines(bytes);
             let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
-            let Some(head) = parse_head(bytes, self.asked, expected, cookies)? else {
+            let Some(head) = parse_head(bytes, self.flags, expected, cookies)? else {
                 return self.keep_head(bytes);
             };
             self.deviation = head.deviation;
@@ -300,7 +300,7 @@ impl ResponseReader {
         let taken = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(before) + 1);
         self.head.extend_from_slice(bytes.get(..taken).unwrap_or_default());
         let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
-        let Some(head) = parse_head(&self.head, self.asked, expected, cookies)? else {
+        let Some(head) = parse_head(&self.head, self.flags, expected, cookies)? else {
             return if self.head.len() > MAX_HEAD_BYTES { Err(Malformed::HeadTooLarge) } else { Ok(None) };
         };
         self.deviation = head.deviation;
@@ -325,11 +325,11 @@ impl ResponseReader {
         {
             return;
         }
-        let asked = self.asked;
-        let known = self.known.get_or_insert(KnownHead { bytes: Vec::new(), asked, head });
+        let flags = self.flags;
+        let known = self.known.get_or_insert(KnownHead { bytes: Vec::new(), flags, head });
         known.bytes.clear();
         known.bytes.extend_from_slice(bytes);
-        (known.asked, known.head) = (asked, head);
+        (known.flags, known.head) = (flags, head);
     }
 
     fn keep_head(&mut self, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
@@ -357,17 +357,17 @@ fn excess(bytes: &[u8], is_bodiless: bool) -> Option<Malformed> {
 #[inline]
 fn parse_head(
     bytes: &[u8],
-    asked: Asked,
+    flags: RequestFlags,
     expected: Option<&[ExpectedHeader]>,
     cookies: Option<&mut Cookies>,
 ) -> Result<Option<Head>, Malformed> {
-    parse(bytes, |head_bytes, response| read_head(head_bytes, response, asked, expected, cookies))
+    parse(bytes, |head_bytes, response| read_head(head_bytes, response, flags, expected, cookies))
 }
 
 fn read_head(
     head_bytes: usize,
     response: &httparse::Response<'_, '_>,
-    asked: Asked,
+    flags: RequestFlags,
     expected: Option<&[ExpectedHeader]>,
     cookies: Option<&mut Cookies>,
 ) -> Result<Head, Malformed> {
@@ -398,14 +398,14 @@ fn read_head(
         let set = response.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("set-cookie"));
         set.for_each(|header| cookies.set(header.value));
     }
-    if status == 101 && !asked.is_upgrade() {
+    if status == 101 && !flags.is_upgrade() {
         return Err(Malformed::Switched);
     }
     let interim = (100..200).contains(&status) && status != 101;
-    let has_body = !(asked.is_head() || interim || matches!(status, 101 | 204 | 304));
+    let has_body = !(flags.is_head() || interim || matches!(status, 101 | 204 | 304));
     let (body, deviation) = if has_body { body(coding, length, is_http10)? } else { (None, None) };
     keep_alive &= !matches!(body, Some(Body::UntilClose)) && deviation.is_none();
-    keep_alive &= status != 101 && !asked.is_last();
+    keep_alive &= status != 101 && !flags.is_last();
     let is_as_expected = expected.is_none_or(|expected| {
         expected
             .iter()

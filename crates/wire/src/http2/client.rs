@@ -32,7 +32,7 @@ pub struct Settings {
 
 impl Settings {
     /// The given number of streams, with windows that do not delay responses below 16 MiB.
-    pub fn of_streams(streams: u32) -> Self {
+    pub fn with_streams(streams: u32) -> Self {
         Self { streams, stream_window_bytes: 16 << 20, connection_window_bytes: 64 << 20 }
     }
 }
@@ -232,7 +232,7 @@ impl State {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         let body = bytes.get(request.body_from..).unwrap_or_default();
         let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
-        stream.begin(self.next_id, request.asked.is_head(), self.session.first_window_bytes, call);
+        stream.begin(self.next_id, request.flags.is_head(), self.session.first_window_bytes, call);
         let id = self.next_id;
         self.next_id += 2;
         let end = if body.is_empty() { flag::END_STREAM } else { 0 };

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::hpack::{ENTRY_BYTES, TABLE_BYTES, put_integer, put_string, static_index};
-use crate::asked::Asked;
 use crate::encoded::Encoded;
 use crate::field::Field;
+use crate::request_flags::RequestFlags;
 
 /// Index of `cookie` in the static table (RFC 7541, appendix A).
 const COOKIE_INDEX: usize = 32;
@@ -40,7 +40,7 @@ impl Encoded {
         let fields = fields.map(fields_of).collect();
         let body_from = bytes.len();
         bytes.extend_from_slice(body);
-        Self { bytes, asked: Asked::head(is_head), fields, body_from }
+        Self { bytes, flags: RequestFlags::head(is_head), fields, body_from }
     }
 
     /// Numbers the fields of all requests of a load, so that connections can index those that requests share. Fields

@@ -157,7 +157,7 @@ impl Http3 {
             let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
             *one = Stream {
                 unsent,
-                is_head: request.asked.is_head(),
+                is_head: request.flags.is_head(),
                 response,
                 call,
                 id: self.spare.pop_front(),

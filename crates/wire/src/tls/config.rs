@@ -13,9 +13,9 @@ use rustls::{
     SupportedProtocolVersion, version,
 };
 
-use super::once::Once;
 use super::sessions::Sessions;
 use super::setup_error::{GROUPS, SetupError, registered};
+use super::verify_once::VerifyOnce;
 
 /// A certificate chain and its key.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
     let builder = if security.trusts_all {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(NoVerifier { provider }))
     } else if security.verifies_once {
-        let verifier = Once::new(roots(security.authorities)?, provider)?;
+        let verifier = VerifyOnce::new(roots(security.authorities)?, provider)?;
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
     } else {
         builder.with_root_certificates(roots(security.authorities)?)

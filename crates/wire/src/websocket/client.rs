@@ -95,7 +95,7 @@ impl WebSocket {
             self.message.take(frame.payload);
             if frame.is_complete && frame.is_last {
                 let is_as_expected = self.message.is_as_expected();
-                let response = Response { is_as_expected, ..Response::of_bytes(self.message_bytes) };
+                let response = Response { is_as_expected, ..Response::with_body_bytes(self.message_bytes) };
                 Event::push_answered(events, 0, response);
                 self.begin();
             }
@@ -148,7 +148,10 @@ mod tests {
             for piece in [&bytes[..cut], &bytes[cut..]] {
                 socket.feed(piece, &mut output, &mut events).unwrap();
             }
-            assert_eq!(events.last(), Some(&Event::Answered { stream: 0, response: Response::of_bytes(5) }));
+            assert_eq!(
+                events.last(),
+                Some(&Event::Answered { stream: 0, response: Response::with_body_bytes(5) })
+            );
             assert_eq!(output, [0x8a, 0x81, 0, 0, 0, 0, b'x']);
         }
     }

@@ -79,7 +79,7 @@ fn respond(server: &mut Server, id: u32, bytes: u64, output: &mut Vec<u8>) {
 
 #[test]
 fn responses_come_back_on_their_streams_in_any_order() {
-    let mut pair = Pair::new(Settings::of_streams(4));
+    let mut pair = Pair::new(Settings::with_streams(4));
     for stream in 0..4 {
         pair.send(stream, &request(b""));
     }
@@ -109,7 +109,7 @@ fn bodies_larger_than_every_window_get_through_both_ways() {
 
 #[test]
 fn a_status_of_grpc_is_in_the_trailers() {
-    let mut pair = Pair::new(Settings::of_streams(1));
+    let mut pair = Pair::new(Settings::with_streams(1));
     pair.send(0, &request(b"x"));
     pair.carry(7, |server, id, output| {
         server.respond(id, &[(":status", "200")], Body::Bytes(vec![0; 9]), &[("grpc-status", "5")], output);
@@ -127,7 +127,7 @@ fn a_status_of_grpc_is_in_the_trailers() {
 #[test]
 fn header_blocks_larger_than_a_frame_are_continued() {
     let long = "x".repeat(40_000);
-    let mut pair = Pair::new(Settings::of_streams(1));
+    let mut pair = Pair::new(Settings::with_streams(1));
     pair.send(0, &request(b""));
     let mut sent = Vec::new();
     pair.carry(1000, |server, id, output| {
@@ -152,7 +152,7 @@ fn header_blocks_larger_than_a_frame_are_continued() {
 
 #[test]
 fn a_cancelled_request_frees_its_stream() {
-    let mut pair = Pair::new(Settings::of_streams(1));
+    let mut pair = Pair::new(Settings::with_streams(1));
     pair.send(0, &request(b""));
     let mut first = 0;
     pair.carry(1000, |_, id, _| first = id);
@@ -166,7 +166,7 @@ fn a_cancelled_request_frees_its_stream() {
 
 /// The events of a client with two requests, for bytes that follow valid settings.
 fn client_takes(bytes: &[u8]) -> Result<Vec<Event>, ProtocolError> {
-    let mut client = Http2::new(Settings::of_streams(2), None);
+    let mut client = Http2::new(Settings::with_streams(2), None);
     let (mut output, mut events) = (Vec::new(), Vec::new());
     client.open(&mut output);
     client.send(0, &request(b""), &request(b"").bytes, &mut output);
@@ -239,7 +239,7 @@ fn a_response_whose_fields_http2_forbids_is_malformed_and_the_others_go_on() {
 
 #[test]
 fn a_connection_that_ends_after_an_interim_response_ends_within_the_response() {
-    let mut client = Client::new(&ClientProtocol::Http2(Settings::of_streams(2)), &Vec::new().into());
+    let mut client = Client::new(&ClientProtocol::Http2(Settings::with_streams(2)), &Vec::new().into());
     let (mut output, request) = (Vec::new(), request(b""));
     client.open(&mut output);
     let settings = frame(4, 0, 0, &[]);
@@ -256,7 +256,7 @@ fn a_connection_that_ends_after_an_interim_response_ends_within_the_response() {
 
 #[test]
 fn settings_that_are_too_large_are_those_of_http2() {
-    let mut client = Http2::new(Settings::of_streams(1), None);
+    let mut client = Http2::new(Settings::with_streams(1), None);
     let settings = frame(4, 0, 0, &vec![0; 18_000]);
     let error = client.feed(&settings, &mut Vec::new(), &mut Vec::new()).unwrap_err();
     assert_eq!(error, ProtocolError::Http2("a frame larger than 16 KiB"));
@@ -266,7 +266,7 @@ fn settings_that_are_too_large_are_those_of_http2() {
 fn a_refusal_before_the_end_of_the_request_is_a_response_and_ends_the_request() {
     let body = vec![b'x'; 1 << 20];
     let (mut client, mut output, mut events) =
-        (Http2::new(Settings::of_streams(1), None), Vec::new(), Vec::new());
+        (Http2::new(Settings::with_streams(1), None), Vec::new(), Vec::new());
     client.open(&mut output);
     client.send(0, &request(&body), &request(&body).bytes, &mut output);
     client.feed(&[0, 0, 0, 4, 0, 0, 0, 0, 0], &mut output, &mut events).unwrap();
@@ -326,7 +326,7 @@ fn protocol_violations_are_named() {
         .flatten()
         .collect();
     assert!(violation(&flood).contains("larger than 300 KiB"));
-    let mut client = Http2::new(Settings::of_streams(1), None);
+    let mut client = Http2::new(Settings::with_streams(1), None);
     let response = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut Vec::new(), &mut Vec::new());
     assert_eq!(response, Err(ProtocolError::NotHttp2));
     let mut server = Server::default();
@@ -339,7 +339,7 @@ fn protocol_violations_are_named() {
 proptest! {
     #[test]
     fn pieces_do_not_matter(piece in 1_usize..200) {
-        let mut pair = Pair::new(Settings::of_streams(2));
+        let mut pair = Pair::new(Settings::with_streams(2));
         pair.send(0, &request(&[1; 3000]));
         pair.send(1, &request(b""));
         pair.carry(piece, |server, id, output| respond(server, id, 4000, output));
@@ -351,7 +351,7 @@ proptest! {
         limits in prop::collection::vec(0_u32..5, 1..20),
         piece in 1_usize..40,
     ) {
-        let mut client = Http2::new(Settings::of_streams(4), None);
+        let mut client = Http2::new(Settings::with_streams(4), None);
         let (mut output, mut reported) = (Vec::new(), u32::MAX);
         let of = |limit: u32| frame(4, 0, 0, &[&[0, 3], limit.to_be_bytes().as_slice()].concat());
         let bytes: Vec<u8> = limits.iter().flat_map(|limit| of(*limit)).collect();
@@ -387,7 +387,7 @@ proptest! {
 /// A server that responds to each message of a call with `per_message` messages as it comes, and ends the call after `most`. Returns
 /// the number of messages in each read of it, and the events of the client.
 fn conversation(messages: Messages, per_message: u32, most: u32) -> (Vec<usize>, Vec<Event>) {
-    let mut client = Http2::new(Settings::of_streams(1), None);
+    let mut client = Http2::new(Settings::with_streams(1), None);
     let mut server = Server::streaming(|_| true);
     let (mut to_server, mut to_client, mut events) = (Vec::new(), Vec::new(), Vec::new());
     client.time_messages(messages);

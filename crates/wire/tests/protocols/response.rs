@@ -2,7 +2,7 @@
 
 use hoptax_wire::http1::{Deviation, MAX_FIELDS, MAX_HEAD_BYTES, Progress, Request, ResponseReader};
 use hoptax_wire::{
-    Asked, Client, ClientProtocol, Encoded, Event, ExpectedHeader, Malformed, Response, Truncated,
+    Client, ClientProtocol, Encoded, Event, ExpectedHeader, Malformed, RequestFlags, Response, Truncated,
 };
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
@@ -96,9 +96,9 @@ fn the_reader_serves_one_response_after_another() {
 
 #[test]
 fn a_response_to_head_has_no_body() {
-    let mut reader = ResponseReader::new(Asked::head(true));
+    let mut reader = ResponseReader::new(RequestFlags::head(true));
     assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n"), Ok(response(200, 0, true)));
-    let mut reader = ResponseReader::new(Asked::head(true));
+    let mut reader = ResponseReader::new(RequestFlags::head(true));
     let found = reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello");
     assert_eq!(found, Err(Malformed::BodyOfNone));
 }
@@ -128,7 +128,7 @@ fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
     assert_eq!(reader.end(), Ok(None));
     // The interim response to the request before is none to this one.
     reader.feed(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n").unwrap();
-    reader.begin(Asked::default());
+    reader.begin(RequestFlags::default());
     assert_eq!(reader.end(), Ok(None));
 }
 
@@ -205,7 +205,7 @@ fn what_is_wrong_does_not_depend_on_where_a_response_is_split() {
         for cut in (0..bytes.len().min(100)).chain((0..bytes.len()).step_by(step)) {
             let mut reader = ResponseReader::default();
             let found = match reader.feed(&bytes[..cut]) {
-                Ok(Progress::Complete(_)) => reader.feed_unasked(&bytes[cut..]).err(),
+                Ok(Progress::Complete(_)) => reader.feed_unsolicited(&bytes[cut..]).err(),
                 Ok(Progress::Partial) => reader.feed(&bytes[cut..]).err(),
                 Err(error) => Some(error),
             };
@@ -238,8 +238,8 @@ fn blank_lines_after_a_response_are_discarded() {
         let mut reader = ResponseReader::default();
         for _ in 0..3 {
             assert_eq!(reader.feed(&[RESPONSE, rest].concat()), Ok(response(200, 2, true)), "{rest:?}");
-            assert_eq!(reader.feed_unasked(rest), Ok(()), "{rest:?}");
-            reader.begin(Asked::default());
+            assert_eq!(reader.feed_unsolicited(rest), Ok(()), "{rest:?}");
+            reader.begin(RequestFlags::default());
             // The line feed after the end of the read that completed the response.
             assert_eq!(reader.feed(b"\n"), Ok(Progress::Partial));
             assert!(reader.is_idle() && !reader.begins());
@@ -248,10 +248,10 @@ fn blank_lines_after_a_response_are_discarded() {
     }
     let mut bodiless = ResponseReader::default();
     assert_eq!(bodiless.feed(b"HTTP/1.1 204 No Content\r\n\r\n"), Ok(response(204, 0, true)));
-    assert_eq!(bodiless.feed_unasked(b"ok"), Err(Malformed::BodyOfNone));
+    assert_eq!(bodiless.feed_unsolicited(b"ok"), Err(Malformed::BodyOfNone));
     let reader = ResponseReader::default();
-    assert_eq!(reader.feed_unasked(RESPONSE), Err(Malformed::SecondResponse));
-    assert_eq!(reader.feed_unasked(b"x"), Err(Malformed::Excess));
+    assert_eq!(reader.feed_unsolicited(RESPONSE), Err(Malformed::SecondResponse));
+    assert_eq!(reader.feed_unsolicited(b"x"), Err(Malformed::Excess));
 }
 
 #[test]

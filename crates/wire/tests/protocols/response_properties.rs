@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hoptax_wire::Asked;
 use hoptax_wire::ExpectedHeader;
+use hoptax_wire::RequestFlags;
 use hoptax_wire::http1::{Progress, ResponseReader};
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ proptest! {
         let whole = read(&bytes);
         let mut reader = ResponseReader::default();
         let split = match reader.feed(&bytes[..cut]) {
-            Ok(complete @ Progress::Complete(_)) => reader.feed_unasked(&bytes[cut..]).map(|()| complete),
+            Ok(complete @ Progress::Complete(_)) => reader.feed_unsolicited(&bytes[cut..]).map(|()| complete),
             Ok(Progress::Partial) => reader.feed(&bytes[cut..]),
             early => early,
         };
@@ -77,8 +77,8 @@ proptest! {
         for ((bytes, is_head), cut, pieces) in responses {
             // Most responses arrive in one piece, as on most connections.
             let cut = if pieces == 0 { cut.min(bytes.len()) } else { bytes.len() };
-            let mut fresh = ResponseReader::new(Asked::head(is_head)).expecting(Arc::clone(&expected));
-            reader.begin(Asked::head(is_head));
+            let mut fresh = ResponseReader::new(RequestFlags::head(is_head)).expecting(Arc::clone(&expected));
+            reader.begin(RequestFlags::head(is_head));
             for piece in [&bytes[..cut], &bytes[cut..]] {
                 let outcome = fresh.feed(piece);
                 prop_assert_eq!(reader.feed(piece), outcome);

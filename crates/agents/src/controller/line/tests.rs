@@ -16,7 +16,7 @@ fn greeting() -> FromAgent {
     FromAgent::Hello { version: VERSION, program: Program::this() }
 }
 
-fn hear(line: &mut Line, message: FromAgent, now_ns: u64) -> Vec<Output> {
+fn receive(line: &mut Line, message: FromAgent, now_ns: u64) -> Vec<Output> {
     line.on(Input::Frame { message, at_ns: now_ns }, now_ns)
 }
 
@@ -25,16 +25,16 @@ fn answer(line: &mut Line, mut outputs: Vec<Output>) -> Vec<Output> {
     while let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() {
         let sent_ns = *sent_ns;
         let clock = FromAgent::Clock { sent_ns, received_ns: sent_ns + 110, replied_ns: sent_ns + 110 };
-        outputs = hear(line, clock, sent_ns + 20);
+        outputs = receive(line, clock, sent_ns + 20);
     }
     outputs
 }
 
-fn told(outputs: &[Output]) -> Vec<&Told> {
+fn events(outputs: &[Output]) -> Vec<&AgentEvent> {
     outputs
         .iter()
         .filter_map(|output| match output {
-            Output::Tell(told) => Some(told),
+            Output::Notify(event) => Some(event),
             _ => None,
         })
         .collect()
@@ -42,9 +42,9 @@ fn told(outputs: &[Output]) -> Vec<&Told> {
 
 fn idle() -> Line {
     let mut line = begun();
-    let outputs = hear(&mut line, greeting(), 1);
+    let outputs = receive(&mut line, greeting(), 1);
     let outputs = answer(&mut line, outputs);
-    let [Told::Greeted(offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    let [AgentEvent::Greeted(offset)] = events(&outputs)[..] else { panic!("{outputs:?}") };
     assert_eq!((offset.offset_ns, offset.error_ns), (100, 12));
     line
 }
@@ -60,9 +60,9 @@ fn preparing() -> Line {
 /// It was heard last at 400 ns.
 fn ready() -> Line {
     let mut line = preparing();
-    let outputs = hear(&mut line, FromAgent::Ready, 240);
+    let outputs = receive(&mut line, FromAgent::Ready, 240);
     let outputs = answer(&mut line, outputs);
-    assert!(matches!(told(&outputs)[..], [Told::Ready(_)]));
+    assert!(matches!(events(&outputs)[..], [AgentEvent::Ready(_)]));
     line
 }
 
@@ -84,8 +84,8 @@ fn ticks(line: &mut Line, from_ns: u64, to_ns: u64) -> Option<AgentOutcome> {
 }
 
 fn ended(outputs: &[Output]) -> Option<AgentOutcome> {
-    told(outputs).into_iter().find_map(|told| match told {
-        Told::Ended(outcome, _) => Some(*outcome),
+    events(outputs).into_iter().find_map(|event| match event {
+        AgentEvent::Ended(outcome, _) => Some(*outcome),
         _ => None,
     })
 }
@@ -93,11 +93,11 @@ fn ended(outputs: &[Output]) -> Option<AgentOutcome> {
 #[test]
 fn an_agent_is_compared_planned_started_and_reports_once() {
     let mut line = sending();
-    let outputs = hear(&mut line, FromAgent::Second(Box::default()), 2 * SECOND_NS);
-    assert!(matches!(told(&outputs)[..], [Told::Second(_)]));
-    let outputs = hear(&mut line, FromAgent::Report(Box::new(sample::load())), 3 * SECOND_NS);
+    let outputs = receive(&mut line, FromAgent::Second(Box::default()), 2 * SECOND_NS);
+    assert!(matches!(events(&outputs)[..], [AgentEvent::Second(_)]));
+    let outputs = receive(&mut line, FromAgent::Report(Box::new(sample::load())), 3 * SECOND_NS);
     let outputs = answer(&mut line, outputs);
-    let [Told::Reported(_, Some(after))] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    let [AgentEvent::Reported(_, Some(after))] = events(&outputs)[..] else { panic!("{outputs:?}") };
     assert_eq!(after.offset_ns, 100);
     // It is asked until all others have reported, too, and never given up.
     for at_ns in [5, 100].map(|second| second * SECOND_NS) {
@@ -128,11 +128,11 @@ fn an_agent_that_dies_is_silent_late_or_fails_is_told_once_with_its_outcome() {
     let mut line = sending();
     line.until_ns = None;
     assert_eq!(ticks(&mut line, 400, SILENCE_NS), None);
-    assert!(line.on(Input::Heard, SILENCE_NS).is_empty());
+    assert!(line.on(Input::Activity, SILENCE_NS).is_empty());
     assert_eq!(ticks(&mut line, SILENCE_NS + 401, 2 * SILENCE_NS), None);
     let failed = FromAgent::Failed { reason: "no route".to_owned() };
-    assert_eq!(ended(&hear(&mut ready(), failed, 500)), Some(AgentOutcome::Failed));
-    let outputs = hear(&mut begun(), FromAgent::Busy, 1);
+    assert_eq!(ended(&receive(&mut ready(), failed, 500)), Some(AgentOutcome::Failed));
+    let outputs = receive(&mut begun(), FromAgent::Busy, 1);
     assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
     assert!(matches!(outputs.last(), Some(Output::Close)), "{outputs:?}");
 }
@@ -140,9 +140,9 @@ fn an_agent_that_dies_is_silent_late_or_fails_is_told_once_with_its_outcome() {
 #[test]
 fn whoever_answers_no_question_about_its_clock_is_late_however_much_it_says() {
     let mut line = begun();
-    hear(&mut line, greeting(), 1);
+    receive(&mut line, greeting(), 1);
     for at_ns in (SECOND_NS..=COMPARING_NS).step_by(SECOND_NS as usize) {
-        assert!(hear(&mut line, FromAgent::Ready, at_ns).is_empty());
+        assert!(receive(&mut line, FromAgent::Ready, at_ns).is_empty());
         assert_eq!(ended(&line.on(Input::Tick, at_ns)), None, "{at_ns}");
     }
     assert_eq!(ended(&line.on(Input::Tick, COMPARING_NS + 2)), Some(AgentOutcome::Late));
@@ -181,7 +181,7 @@ fn an_agent_is_asked_every_second_also_while_it_waits_and_sends() {
 fn the_best_exchange_before_the_start_counts() {
     let mut line = ready();
     let worse = FromAgent::Clock { sent_ns: 500, received_ns: 900, replied_ns: 900 };
-    hear(&mut line, worse, 1_500);
+    receive(&mut line, worse, 1_500);
     let outputs = line.on(Input::Order(Order::Start { at_ns: 1, until_ns: 2 }), 1_600);
     assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Start { offset_ns: 100, .. })]));
 }
@@ -189,25 +189,25 @@ fn the_best_exchange_before_the_start_counts() {
 #[test]
 fn clocks_are_compared_again_when_the_agent_is_ready_and_while_others_are_awaited() {
     let mut line = preparing();
-    let outputs = hear(&mut line, FromAgent::Ready, 2 * SECOND_NS);
+    let outputs = receive(&mut line, FromAgent::Ready, 2 * SECOND_NS);
     let outputs = answer(&mut line, outputs);
-    let [Told::Ready(offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    let [AgentEvent::Ready(offset)] = events(&outputs)[..] else { panic!("{outputs:?}") };
     // The first exchanges had the same round trip, two seconds before.
     assert!(offset.sent_ns >= 2 * SECOND_NS, "{offset:?}");
     let outputs = line.on(Input::Tick, 9 * SECOND_NS / 2);
     let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() else { panic!("{outputs:?}") };
     let later_ns = *sent_ns;
     let outputs = answer(&mut line, outputs);
-    let [Told::Compared(offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    let [AgentEvent::Compared(offset)] = events(&outputs)[..] else { panic!("{outputs:?}") };
     assert_eq!((offset.offset_ns, offset.sent_ns), (100, later_ns));
 }
 
 #[test]
 fn an_agent_that_is_ready_and_answers_no_question_about_its_clock_is_late() {
     let mut line = preparing();
-    assert!(told(&hear(&mut line, FromAgent::Ready, SECOND_NS)).is_empty());
+    assert!(events(&receive(&mut line, FromAgent::Ready, SECOND_NS)).is_empty());
     for at_ns in (SECOND_NS..=SECOND_NS + COMPARING_NS).step_by(SECOND_NS as usize) {
-        assert!(hear(&mut line, FromAgent::Ready, at_ns).is_empty());
+        assert!(receive(&mut line, FromAgent::Ready, at_ns).is_empty());
         assert_eq!(ended(&line.on(Input::Tick, at_ns)), None, "{at_ns}");
     }
     let outputs = line.on(Input::Tick, SECOND_NS + COMPARING_NS + 1);
@@ -218,18 +218,20 @@ fn an_agent_that_is_ready_and_answers_no_question_about_its_clock_is_late() {
 #[test]
 fn another_program_or_an_impossible_clock_is_refused() {
     let program = Program { version: "0.0.0".to_owned(), commit: None };
-    let outputs = hear(&mut begun(), FromAgent::Hello { version: VERSION, program }, 1);
+    let outputs = receive(&mut begun(), FromAgent::Hello { version: VERSION, program }, 1);
     assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
-    let outputs = hear(&mut begun(), FromAgent::Hello { version: 1, program: Program::this() }, 1);
-    let [Told::Ended(AgentOutcome::Failed, reason)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    let outputs = receive(&mut begun(), FromAgent::Hello { version: 1, program: Program::this() }, 1);
+    let [AgentEvent::Ended(AgentOutcome::Failed, reason)] = events(&outputs)[..] else {
+        panic!("{outputs:?}")
+    };
     assert!(reason.contains("with version 1 of the protocol") && reason.ends_with("use one hoptax for both"));
     let mut line = begun();
-    let mut outputs = hear(&mut line, greeting(), 1);
+    let mut outputs = receive(&mut line, greeting(), 1);
     while let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() {
         let sent_ns = *sent_ns;
         // It replies before it receives.
         let clock = FromAgent::Clock { sent_ns, received_ns: 9, replied_ns: 8 };
-        outputs = hear(&mut line, clock, sent_ns + 20);
+        outputs = receive(&mut line, clock, sent_ns + 20);
     }
     assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
 }
@@ -237,7 +239,7 @@ fn another_program_or_an_impossible_clock_is_refused() {
 #[test]
 fn a_report_is_kept_if_the_agent_dies_while_clocks_are_compared_again() {
     let mut line = sending();
-    hear(&mut line, FromAgent::Report(Box::new(sample::load())), 2 * SECOND_NS);
+    receive(&mut line, FromAgent::Report(Box::new(sample::load())), 2 * SECOND_NS);
     let outputs = line.on(Input::Lost("its connection ended".to_owned()), 2 * SECOND_NS);
-    assert!(matches!(told(&outputs)[..], [Told::Reported(_, None)]), "{outputs:?}");
+    assert!(matches!(events(&outputs)[..], [AgentEvent::Reported(_, None)]), "{outputs:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
+use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent, by_address};
 use hoptax_result::Agents;
 use hoptax_session::load::Sending;
 use hoptax_session::token::Token;
@@ -24,15 +24,17 @@ pub(super) fn sent(
 ) -> Result<Code, Failure> {
     let addresses = arguments.agents.as_slice();
     let least = arguments.least_agents.map_or(addresses.len(), |least| least as usize);
-    let called =
-        |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
+    let called = |address: &String| RemoteAgent {
+        name: address.clone(),
+        stream: by_address(address.clone(), ARRIVAL),
+    };
     let token_file = arguments.agents_token_file.as_deref();
     let token = token_file.map(|file| Token::of_file(file, &print::say)).transpose()?;
     // Each agent needs a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
     let progress = LoadProgress::of_agents();
-    let asked = Asked {
+    let request = LoadRequest {
         sending,
         agents: addresses.iter().map(called).collect(),
         news: None,
@@ -41,18 +43,18 @@ pub(super) fn sent(
         least,
         is_watched: progress.is_some(),
     };
-    gather(asked, progress, &interrupt, outputs, |_| ())
+    gather(request, progress, &interrupt, outputs, |_| ())
 }
 
 /// Has agents send a load, shows its progress, and prints its result, to which `add` adds what others know of the agents.
 pub(super) fn gather(
-    asked: Asked<'_>,
+    request: LoadRequest<'_>,
     mut progress: Option<LoadProgress>,
     interrupt: &Interrupt,
     outputs: Outputs<'_>,
     add: impl FnOnce(&mut Agents),
 ) -> Result<Code, Failure> {
-    let gathered = controller::send(asked, interrupt, &mut |notice| match (notice, &mut progress) {
+    let gathered = controller::send(request, interrupt, &mut |notice| match (notice, &mut progress) {
         (Notice::Live(line), Some(progress)) => progress.show(line),
         (Notice::Live(_), None) => {}
         (Notice::Note(text), Some(progress)) => progress.say(Update::Note(text)),

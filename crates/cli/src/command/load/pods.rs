@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hoptax_agents::SentLoad;
 use hoptax_cluster::Namespace;
-use hoptax_cluster::job::{ARRIVAL, AgentJob, Dress, PORT, Pull, new_name};
+use hoptax_cluster::job::{ARRIVAL, AgentJob, PORT, PodPatch, Pull, new_name};
 use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
 
@@ -103,7 +103,7 @@ fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<A
             MEMORY_MIB + connections.number.div_ceil(agents).div_ceil(CONNECTIONS_PER_MIB)
         }),
         avoided: Vec::new(),
-        dress: Dress::default(),
+        patch: PodPatch::default(),
     })
 }
 
@@ -154,9 +154,9 @@ fn send(
     least: usize,
     outputs: Outputs<'_>,
 ) -> Result<Code, Failure> {
-    use hoptax_agents::controller::{Asked, Called, Stream};
+    use hoptax_agents::controller::{LoadRequest, RemoteAgent, Stream};
     use hoptax_cluster::job::pods::State;
-    use hoptax_cluster::{Coming, start_agents};
+    use hoptax_cluster::{PendingAgent, start_agents};
     use hoptax_result::Agents;
     use hoptax_session::token::Token;
     use hoptax_session::{Update, machine};
@@ -172,13 +172,13 @@ fn send(
     let mut running = start_agents(job, context, token.secret()).map_err(of_cluster)?;
     print::note(&format!("{of}, which is removed at the end"));
     let progress = LoadProgress::of_agents();
-    let called = |Coming { name, stream }| Called {
+    let called = |PendingAgent { name, stream }| RemoteAgent {
         name,
         stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
     };
-    let asked = Asked {
+    let request = LoadRequest {
         sending,
-        agents: running.coming().into_iter().map(called).collect(),
+        agents: running.pending_agents().into_iter().map(called).collect(),
         news: running.take_news(),
         advice: "see what was said of its pod",
         token: Some(token),
@@ -196,7 +196,7 @@ fn send(
             }
         }
     };
-    let sent = super::agents::gather(asked, progress, &interrupt, outputs, add);
+    let sent = super::agents::gather(request, progress, &interrupt, outputs, add);
     if let Err(refused) = running.end() {
         let text = format!(
             "{of}, which was not removed: its agents end at its deadline, and the cluster removes it then; {refused}"

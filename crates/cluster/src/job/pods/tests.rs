@@ -61,7 +61,7 @@ fn an_agent_that_runs_or_is_on_the_way_is_no_news() {
     let creating = pod(1, status("Pending", json!({"waiting": {"reason": "ContainerCreating"}})));
     let all = agents_of(json!([creating, running]), json!([]));
     let states: Vec<&State> = all.iter().map(|agent| &agent.state).collect();
-    assert_eq!(states, [&State::Running, &State::Coming, &State::Coming]);
+    assert_eq!(states, [&State::Running, &State::Pending, &State::Pending]);
     assert_eq!(all[0].pod.as_deref(), Some("hoptax-load-1-0-abcde"));
     assert_eq!(all[2].pod, None);
     assert!(News::default().update(&all).is_empty());

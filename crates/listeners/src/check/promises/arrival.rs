@@ -43,13 +43,13 @@ impl Trial for Arrives {
             None if course.has_functions => {
                 Judged::Untried(format!("its functions answer themselves: {response}"))
             }
-            None if seen.reason.is_empty() => Judged::excusable(format!("{response}, and nothing arrives")),
+            None if seen.reason.is_empty() => Judged::retryable(format!("{response}, and nothing arrives")),
             None => {
-                Judged::excusable(format!("{response}, and nothing arrives: Envoy says `{}`", seen.reason))
+                Judged::retryable(format!("{response}, and nothing arrives: Envoy says `{}`", seen.reason))
             }
             Some(arrival) if *arrival != self.0 => Judged::broken(difference(&self.0, arrival)),
             Some(_) if seen.response != Some(Ok(200)) => {
-                Judged::excusable(format!("it arrives, and its client gets {response}"))
+                Judged::retryable(format!("it arrives, and its client gets {response}"))
             }
             Some(_) => Judged::Kept("as said".to_owned()),
         }
@@ -94,7 +94,7 @@ mod tests {
             let mut other = sound.clone();
             other.arrivals.iter_mut().for_each(change);
             let judged = trial.judge(&course(), &other);
-            assert!(matches!(judged, Judged::Broken { is_excusable: false, .. }), "{judged:?}");
+            assert!(matches!(judged, Judged::Broken { is_retryable: false, .. }), "{judged:?}");
         }
         assert!(!is_kept(&trial, &seen(503, 1, 1)) && !is_kept(&trial, &seen(200, 1, 0)));
         let mut rival = sound;

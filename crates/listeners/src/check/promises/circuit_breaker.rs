@@ -94,12 +94,12 @@ impl Trial for Limits {
         if seen.overloaded < overflowed {
             let others = number(overflowed - seen.overloaded);
             let words = format!("{words}, {others} of them without `x-envoy-overloaded`");
-            return if course.has_functions { Judged::Untried(words) } else { Judged::excusable(words) };
+            return if course.has_functions { Judged::Untried(words) } else { Judged::retryable(words) };
         }
         if (arrived, waits, overflowed) == (arriving, waiting, refused) {
             Judged::Kept(words)
         } else {
-            Judged::excusable(words)
+            Judged::retryable(words)
         }
     }
 }

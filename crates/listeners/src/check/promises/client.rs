@@ -11,16 +11,16 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
         return None;
     }
     let said = "a client without a certificate is refused".to_owned();
-    Some(Promise { about: PromiseKind::Client, said, trial: Ok(Box::new(Stranger)) })
+    Some(Promise { about: PromiseKind::Client, said, trial: Ok(Box::new(AnonymousClient)) })
 }
 
 /// A client without a certificate gets no response.
 #[derive(Debug)]
-struct Stranger;
+struct AnonymousClient;
 
-impl Trial for Stranger {
+impl Trial for AnonymousClient {
     fn procedure(&self) -> Procedure {
-        Procedure::Stranger
+        Procedure::AnonymousClient
     }
 
     fn judge(&self, _course: &Course, seen: &Seen) -> Judged {
@@ -48,12 +48,12 @@ mod tests {
     fn a_client_without_a_certificate_is_refused_only_if_it_gets_nothing() {
         let response = Some(Err("a TLS alert".to_owned()));
         let refused = Seen { response, wants_certificate: true, ..Seen::default() };
-        assert!(is_kept(&Stranger, &refused));
+        assert!(is_kept(&AnonymousClient, &refused));
         let other = Seen { wants_certificate: false, ..refused.clone() };
-        assert!(matches!(Stranger.judge(&course(), &other), Judged::Untried(_)));
-        assert!(!is_kept(&Stranger, &seen(403, 1, 0)));
-        assert!(!is_kept(&Stranger, &Seen { arrivals: seen(200, 1, 1).arrivals, ..refused }));
-        assert!(!is_kept(&Stranger, &Seen::default()));
+        assert!(matches!(AnonymousClient.judge(&course(), &other), Judged::Untried(_)));
+        assert!(!is_kept(&AnonymousClient, &seen(403, 1, 0)));
+        assert!(!is_kept(&AnonymousClient, &Seen { arrivals: seen(200, 1, 1).arrivals, ..refused }));
+        assert!(!is_kept(&AnonymousClient, &Seen::default()));
     }
 
     #[test]

@@ -37,27 +37,27 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
         .or_else(|| tries::obstacle(subject, retry?))
         .or_else(|| (latest(to_us) >= ends_us).then(|| "the request may end before it".to_owned()))
         .or_else(|| too_long(to_us));
-    Some(Promise::new(PromiseKind::ConnectTimeout, said, obstacle, GivenUp(from_us..=to_us)))
+    Some(Promise::new(PromiseKind::ConnectTimeout, said, obstacle, ConnectGiveUp(from_us..=to_us)))
 }
 
 /// No connection opens, and the request ends with status 503 within this time, microseconds.
 #[derive(Debug)]
-struct GivenUp(RangeInclusive<u64>);
+struct ConnectGiveUp(RangeInclusive<u64>);
 
-impl Trial for GivenUp {
+impl Trial for ConnectGiveUp {
     fn procedure(&self) -> Procedure {
-        Procedure::Deaf { waits_us: *self.0.end() }
+        Procedure::FullBacklog { waits_us: *self.0.end() }
     }
 
     fn judge(&self, course: &Course, seen: &Seen) -> Judged {
         let words = format!("{} after {}", seen.response(), seconds(seen.took_us));
         if seen.response != Some(Ok(503)) || !seen.reason.contains(REASON) {
             let words = format!("{words}: `{}`", seen.reason);
-            return if course.has_functions { Judged::Untried(words) } else { Judged::excusable(words) };
+            return if course.has_functions { Judged::Untried(words) } else { Judged::retryable(words) };
         }
         match compared(seen.took_us, &self.0) {
             Ordering::Equal => Judged::Kept(format!("{}, status 503", seconds(seen.took_us))),
-            Ordering::Greater => Judged::excusable(words),
+            Ordering::Greater => Judged::retryable(words),
             Ordering::Less => Judged::broken(words),
         }
     }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_given_up_neither_early_nor_late_nor_for_another_reason() {
-        let trial = GivenUp(250_000..=250_000);
+        let trial = ConnectGiveUp(250_000..=250_000);
         let with = |took_us| Seen { reason: format!("reset reason: {REASON}"), ..seen(503, took_us, 0) };
         let kept = |took_us| is_kept(&trial, &with(took_us));
         assert_eq!([230_000, 245_000, 250_000, 340_000, 360_000].map(kept), [false, true, true, true, false]);

@@ -34,16 +34,16 @@ impl Trial for Idle {
 
     fn judge(&self, _course: &Course, seen: &Seen) -> Judged {
         if seen.arrivals.is_empty() {
-            return Judged::excusable(format!("{}, and nothing arrives", seen.response()));
+            return Judged::retryable(format!("{}, and nothing arrives", seen.response()));
         }
         let Some(idle_us) = seen.idle_us else {
-            return Judged::excusable(format!("it is still open after {}", seconds(seen.took_us)));
+            return Judged::retryable(format!("it is still open after {}", seconds(seen.took_us)));
         };
         let words = format!("it ends after {}", seconds(idle_us));
         match compared(idle_us, &(self.ends_us..=self.ends_us)) {
             Ordering::Equal => Judged::Kept(seconds(idle_us)),
             Ordering::Less => Judged::broken(words),
-            Ordering::Greater => Judged::excusable(words),
+            Ordering::Greater => Judged::retryable(words),
         }
     }
 }

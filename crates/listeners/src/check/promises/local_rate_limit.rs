@@ -74,7 +74,7 @@ impl Trial for Bucket {
             seconds = grouped(seconds, 2)
         );
         let range = expected * (1.0 - FEWER) - 1.0..=expected * (1.0 + MORE) + 1.0;
-        if range.contains(&f64::from(admitted)) { Judged::Kept(words) } else { Judged::excusable(words) }
+        if range.contains(&f64::from(admitted)) { Judged::Kept(words) } else { Judged::retryable(words) }
     }
 }
 

@@ -33,7 +33,7 @@ impl Trial for Decided {
             return Judged::Untried("no request was sent".to_owned());
         };
         let Some((domain, entries)) = asked else {
-            return Judged::excusable("the service is not asked");
+            return Judged::retryable("the service is not asked");
         };
         let descriptor = [("user-agent".to_owned(), admitted_agent.clone())];
         if *domain != self.domain {
@@ -50,10 +50,10 @@ impl Trial for Decided {
             format!("{arrives}, {response}")
         };
         if *admitted != Some((Ok(200), true)) {
-            return Judged::excusable(format!("a request that the service admits {}", in_words(admitted)));
+            return Judged::retryable(format!("a request that the service admits {}", in_words(admitted)));
         }
         if *refused != Some((Ok(429), false)) {
-            return Judged::excusable(format!("a request that the service refuses {}", in_words(refused)));
+            return Judged::retryable(format!("a request that the service refuses {}", in_words(refused)));
         }
         Judged::Kept("as decided, status 200 and 429".to_owned())
     }

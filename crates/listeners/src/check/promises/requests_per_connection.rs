@@ -65,9 +65,9 @@ impl Trial for Reuse {
         let arrived = counted(places.len() as u64, "request");
         if places.len() as u64 <= u64::from(self.most) {
             let words = format!("only {arrived} of {} arrive: {}", number(self.requests), seen.response());
-            return if course.has_functions { Judged::Untried(words) } else { Judged::excusable(words) };
+            return if course.has_functions { Judged::Untried(words) } else { Judged::retryable(words) };
         }
-        Judged::excusable(format!("{words}, of {arrived}"))
+        Judged::retryable(format!("{words}, of {arrived}"))
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
         assert!(!kept(&[1, 2, 3, 4]) && !kept(&[1, 2, 1, 2]) && !kept(&[1, 1, 1, 1]) && !kept(&[1, 2, 3]));
         assert!(matches!(
             reuse.judge(&course(), &with(&[1, 2, 3, 4])),
-            Judged::Broken { is_excusable: false, .. }
+            Judged::Broken { is_retryable: false, .. }
         ));
         let single = Reuse { most: 1, requests: 2 };
         assert!(is_kept(&single, &with(&[1, 1])) && !is_kept(&single, &with(&[1, 2])));

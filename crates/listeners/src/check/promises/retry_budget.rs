@@ -110,7 +110,7 @@ impl Trial for Budget {
             }
             (own, _) if own > again => Judged::broken(words),
             _ if course.has_functions => Judged::Untried(words),
-            _ => Judged::excusable(words),
+            _ => Judged::retryable(words),
         }
     }
 }
@@ -168,7 +168,7 @@ mod tests {
             )
         };
         assert!(matches!(judged(4, 2), Judged::Kept(_)));
-        assert!(matches!(judged(5, 1), Judged::Broken { is_excusable: false, .. }));
+        assert!(matches!(judged(5, 1), Judged::Broken { is_retryable: false, .. }));
         assert!(matches!(judged(3, 3), Judged::Broken { .. }));
         assert!(matches!(judged(4, 0), Judged::Broken { .. }));
     }

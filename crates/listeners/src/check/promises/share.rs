@@ -37,7 +37,7 @@ impl Trial for Split {
         let here = seen.arrivals.iter().filter(|arrival| arrival.cluster == course.cluster).count() as u64;
         if all < u64::from(REQUESTS) / 2 {
             let words = format!("{all} of {REQUESTS} requests arrive: {}", seen.response());
-            return if course.has_functions { Judged::Untried(words) } else { Judged::excusable(words) };
+            return if course.has_functions { Judged::Untried(words) } else { Judged::retryable(words) };
         }
         let Some(interval) = exact_share(here, all, CONFIDENCE) else {
             return Judged::Untried("no request arrives".to_owned());
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!([410, 430, 500, 580, 600].map(kept), [false, true, true, true, false]);
         // Chance is in the interval.
         let judged = split.judge(&course(), &with(600, 5000));
-        assert!(matches!(judged, Judged::Broken { is_excusable: false, .. }), "{judged:?}");
+        assert!(matches!(judged, Judged::Broken { is_retryable: false, .. }), "{judged:?}");
     }
 
     #[test]

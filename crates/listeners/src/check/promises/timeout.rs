@@ -28,14 +28,14 @@ pub(super) fn promise(subject: &Subject<'_>) -> Promise {
     if from_us == idle_us && idle_us < timeout.us {
         said = format!("{said}, without a byte after {}", Duration { us: idle_us }.in_seconds());
     }
-    Promise::new(PromiseKind::Timeout, said, too_long(to_us), Silence(from_us..=to_us))
+    Promise::new(PromiseKind::Timeout, said, too_long(to_us), SilentServer(from_us..=to_us))
 }
 
 /// The server does not answer, and the request ends with status 504 within this time, microseconds.
 #[derive(Debug)]
-struct Silence(RangeInclusive<u64>);
+struct SilentServer(RangeInclusive<u64>);
 
-impl Trial for Silence {
+impl Trial for SilentServer {
     fn procedure(&self) -> Procedure {
         Procedure::Request { answer: Answer::Silence, waits_us: *self.0.end() }
     }
@@ -43,13 +43,13 @@ impl Trial for Silence {
     fn judge(&self, _course: &Course, seen: &Seen) -> Judged {
         let words = format!("{} after {}", seen.response(), seconds(seen.took_us));
         if seen.arrivals.is_empty() {
-            return Judged::excusable(format!("{words}, and nothing arrives"));
+            return Judged::retryable(format!("{words}, and nothing arrives"));
         }
         match compared(seen.took_us, &self.0) {
             Ordering::Equal if seen.response == Some(Ok(504)) => {
                 Judged::Kept(format!("{}, status 504", seconds(seen.took_us)))
             }
-            Ordering::Greater => Judged::excusable(words),
+            Ordering::Greater => Judged::retryable(words),
             _ => Judged::broken(words),
         }
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_timeout_is_neither_early_nor_late_nor_another_status() {
-        let trial = Silence(1_000_000..=2_000_000);
+        let trial = SilentServer(1_000_000..=2_000_000);
         for took_us in [995_000, 1_500_000, 2_090_000] {
             assert!(is_kept(&trial, &seen(504, took_us, 1)), "{took_us}");
         }

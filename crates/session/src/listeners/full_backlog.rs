@@ -13,13 +13,13 @@ const OPENS: Duration = Duration::from_millis(200);
 
 /// The address; its listener closes when dropped.
 #[derive(Debug)]
-pub(super) struct Deaf {
+pub(super) struct FullBacklog {
     pub(super) address: SocketAddr,
     _listener: TcpListener,
     _queue: Vec<TcpStream>,
 }
 
-impl Deaf {
+impl FullBacklog {
     pub(super) fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -45,11 +45,11 @@ mod tests {
 
     #[test]
     fn no_connection_opens_while_it_is_there() {
-        let deaf = Deaf::start().unwrap();
+        let full_backlog = FullBacklog::start().unwrap();
         let error = |address| TcpStream::connect_timeout(&address, OPENS).unwrap_err().kind();
-        let address = deaf.address;
+        let address = full_backlog.address;
         assert_eq!(error(address), io::ErrorKind::TimedOut);
-        drop(deaf);
+        drop(full_backlog);
         assert_eq!(error(address), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -18,12 +18,12 @@ use super::subjects::Subjects;
 use super::{RunError, Setting};
 
 /// The events of a course.
-pub(super) struct Happenings<'a> {
+pub(super) struct TimelineEvents<'a> {
     arm: &'a Arm,
     setting: &'a Setting<'a>,
     /// The events that are still due, in chronological order.
     due: std::slice::Iter<'a, TimedEvent>,
-    happened: Vec<Happened>,
+    performed: Vec<Happened>,
     /// Stops origins that become silent.
     freezer: Freezer,
     /// The generations of the proxies that were restarted, by their index.
@@ -74,14 +74,14 @@ impl Generations {
     }
 }
 
-impl<'a> Happenings<'a> {
+impl<'a> TimelineEvents<'a> {
     /// The events of a course of an arm.
     pub(super) fn new(timeline: &'a Timeline, arm: &'a Arm, setting: &'a Setting<'a>) -> Self {
         Self {
             arm,
             setting,
             due: timeline.events.iter(),
-            happened: Vec::new(),
+            performed: Vec::new(),
             freezer: Freezer::default(),
             generations: BTreeMap::new(),
         }
@@ -103,7 +103,7 @@ impl<'a> Happenings<'a> {
 
     /// Performs the next event. The slice began at `from_ns`.
     pub(super) fn perform(&mut self, subjects: &mut Subjects<'_>, from_ns: u64) -> Result<(), RunError> {
-        // All events have happened.
+        // All events were performed.
         let Some(TimedEvent { at, change }) = self.due.next() else { return Ok(()) };
         if let Change::Restart { proxy, .. } = change {
             self.wait_for_earlier(proxy.as_deref())?;
@@ -121,7 +121,7 @@ impl<'a> Happenings<'a> {
             }
             Change::Restart { proxy, how } => self.restart(subjects, proxy.as_deref(), *how)?,
         };
-        self.happened.push(Happened {
+        self.performed.push(Happened {
             what: change.to_string(),
             planned_s: at.as_secs_f64(),
             began_s,
@@ -175,6 +175,6 @@ impl<'a> Happenings<'a> {
     /// Thaws frozen processes, which could not end otherwise. Returns all events.
     pub(super) fn finish(mut self) -> Result<Vec<Happened>, RunError> {
         self.freezer.thaw_all()?;
-        Ok(self.happened)
+        Ok(self.performed)
     }
 }

@@ -15,7 +15,7 @@ use super::SetupError;
 
 /// Verifies every certificate once per name, and once that the server has its key.
 #[derive(Debug)]
-pub(super) struct Once {
+pub(super) struct VerifyOnce {
     verifier: Arc<WebPkiServerVerifier>,
     /// Verified certificates, with the name that they were verified for.
     certificates: Mutex<Vec<(CertificateDer<'static>, ServerName<'static>)>>,
@@ -23,7 +23,7 @@ pub(super) struct Once {
     keys: Mutex<Vec<CertificateDer<'static>>>,
 }
 
-impl Once {
+impl VerifyOnce {
     /// A verifier that trusts these authorities.
     pub(super) fn new(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Self, SetupError> {
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
@@ -47,7 +47,7 @@ impl Once {
     }
 }
 
-impl ServerCertVerifier for Once {
+impl ServerCertVerifier for VerifyOnce {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

@@ -38,7 +38,7 @@ struct Answered {
 
 /// The delays of one worker in one run.
 #[derive(Debug)]
-pub(crate) struct HeldUp {
+pub(crate) struct GeneratorDelay {
     account: Option<ThreadAccount>,
     /// The worker's run delay when it was last read.
     run_delay_ns: u64,
@@ -53,7 +53,7 @@ pub(crate) struct HeldUp {
     turn: Vec<Answered>,
 }
 
-impl HeldUp {
+impl GeneratorDelay {
     /// The delays of the calling thread from `now_ns` on. Without its account, every wait counts as a delay.
     pub(crate) fn new(account: Option<ThreadAccount>, now_ns: u64) -> Self {
         let run_delay_ns = account.as_ref().and_then(read).unwrap_or_default();
@@ -153,67 +153,67 @@ mod tests {
     use super::*;
 
     /// Response times without the delays, of the responses of one turn.
-    fn end(held_up: &mut HeldUp) -> Vec<u64> {
+    fn end(generator_delay: &mut GeneratorDelay) -> Vec<u64> {
         let mut all = Vec::new();
-        held_up.end_turn(|_, _, ns| all.push(ns));
+        generator_delay.end_turn(|_, _, ns| all.push(ns));
         all
     }
 
     /// A worker whose run delay is not known, so that its waits count as delays.
-    fn worker() -> HeldUp {
-        HeldUp::new(None, 1_000)
+    fn worker() -> GeneratorDelay {
+        GeneratorDelay::new(None, 1_000)
     }
 
     #[test]
     fn a_response_is_earlier_by_the_lag_of_its_request_and_by_the_time_until_it_was_read() {
-        let mut held_up = worker();
+        let mut generator_delay = worker();
         // Due at 1,000, sent 300 late, read 200 after the wait of a worker that did not sleep for 500.
-        held_up.start(300, true);
-        held_up.returned(1_400, 1_900);
-        held_up.read(0, 1_000, 1_100, 800, 2_100, false);
+        generator_delay.start(300, true);
+        generator_delay.returned(1_400, 1_900);
+        generator_delay.read(0, 1_000, 1_100, 800, 2_100, false);
         // The worker handled other events for 400, waited for 500, and took 200 to read; the request was out for 800 alone.
-        assert_eq!(end(&mut held_up), [0]);
-        held_up.returned(2_150, 2_160);
-        held_up.read(0, 1_000, 1_300, 900, 2_200, false);
+        assert_eq!(end(&mut generator_delay), [0]);
+        generator_delay.returned(2_150, 2_160);
+        generator_delay.read(0, 1_000, 1_300, 900, 2_200, false);
         // Since the wait before: 250, and 60 of its own. The lag is 300.
-        assert_eq!(end(&mut held_up), [1_300 - 300 - 250 - 10 - 40]);
+        assert_eq!(end(&mut generator_delay), [1_300 - 300 - 250 - 10 - 40]);
     }
 
     #[test]
     fn a_request_that_meets_a_late_one_may_be_delayed_as_much() {
-        let mut held_up = worker();
-        held_up.start(5_000, true);
-        held_up.start(0, false);
-        held_up.returned(1_000, 1_000);
-        held_up.read(0, 0, 9_000, 9_000, 1_000, false);
-        assert_eq!(end(&mut held_up), [4_000]);
+        let mut generator_delay = worker();
+        generator_delay.start(5_000, true);
+        generator_delay.start(0, false);
+        generator_delay.returned(1_000, 1_000);
+        generator_delay.read(0, 0, 9_000, 9_000, 1_000, false);
+        assert_eq!(end(&mut generator_delay), [4_000]);
         // Alone again.
-        held_up.start(0, true);
-        held_up.read(0, 0, 9_000, 9_000, 1_000, false);
-        assert_eq!(end(&mut held_up), [9_000]);
+        generator_delay.start(0, true);
+        generator_delay.read(0, 0, 9_000, 9_000, 1_000, false);
+        assert_eq!(end(&mut generator_delay), [9_000]);
     }
 
     #[test]
     fn a_request_that_waited_for_a_connection_is_delayed_by_everything_before() {
-        let mut held_up = worker();
-        held_up.start(0, true);
-        held_up.returned(1_500, 1_600);
-        end(&mut held_up);
-        held_up.returned(1_700, 1_800);
-        held_up.read(0, 0, 9_000, 100, 1_850, true);
+        let mut generator_delay = worker();
+        generator_delay.start(0, true);
+        generator_delay.returned(1_500, 1_600);
+        end(&mut generator_delay);
+        generator_delay.returned(1_700, 1_800);
+        generator_delay.read(0, 0, 9_000, 100, 1_850, true);
         // 500 and 100 of the first turn, 100 and 100 of the second, and 50 until it was read.
-        assert_eq!(end(&mut held_up), [9_000 - 850]);
+        assert_eq!(end(&mut generator_delay), [9_000 - 850]);
     }
 
     #[test]
     fn a_thread_that_slept_was_late_by_its_run_delay_alone() {
-        let account = ThreadAccount::of_this_thread().unwrap();
-        let mut held_up = HeldUp::new(Some(account), 0);
-        held_up.start(0, true);
+        let account = ThreadAccount::current().unwrap();
+        let mut generator_delay = GeneratorDelay::new(Some(account), 0);
+        generator_delay.start(0, true);
         // It has been waiting for a second, in which its run delay cannot have grown by as much.
-        held_up.returned(1_000, 1_000_001_000);
-        held_up.read(0, 0, 2_000_000_000, 2_000_000_000, 1_000_001_000, false);
-        let left_ns = end(&mut held_up)[0];
+        generator_delay.returned(1_000, 1_000_001_000);
+        generator_delay.read(0, 0, 2_000_000_000, 2_000_000_000, 1_000_001_000, false);
+        let left_ns = end(&mut generator_delay)[0];
         assert!(left_ns > 1_500_000_000, "{left_ns}");
     }
 }

@@ -1,4 +1,4 @@
-//! The requests of a closed loop that no worker has taken yet. Workers differ in speed, if only because one has one connection more. If
+//! The requests of a closed loop that no worker has claimed yet. Workers differ in speed, if only because one has one connection more. If
 //! each had a fixed number of requests, the faster ones would end first, and the rest of the record would be one of fewer connections.
 //!
 //! The requests of an open loop are dealt out beforehand ([`crate::share`]). Its times are planned, so no worker is faster than another:
@@ -9,17 +9,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Inverse of the share of its remaining requests that a worker takes at once. At the end it holds few requests that others could send.
+/// Inverse of the share of its remaining requests that a worker claims at once. At the end it holds few requests that others could send.
 const PARTS: u64 = 8;
 
 /// The requests, shared by the workers of a trial.
 #[derive(Clone, Debug)]
-pub struct Untaken {
+pub struct UnclaimedRequests {
     left: Arc<AtomicU64>,
     workers: u64,
 }
 
-impl Untaken {
+impl UnclaimedRequests {
     /// The `requests` of a trial with this number of workers.
     pub(crate) fn new(requests: u64, workers: u64) -> Self {
         Self { left: Arc::new(AtomicU64::new(requests)), workers: workers.max(1) }
@@ -31,8 +31,8 @@ impl Untaken {
         (expected / PARTS).max(expected.min(1))
     }
 
-    /// Takes some requests; 0 if none is left.
-    pub(crate) fn take(&self) -> u64 {
+    /// Claims some requests; 0 if none is left.
+    pub(crate) fn claim(&self) -> u64 {
         let mut left = self.left.load(Ordering::Acquire);
         while left > 0 {
             let part = (left / (self.workers * PARTS)).max(1);
@@ -51,13 +51,13 @@ mod tests {
 
     #[test]
     fn a_worker_has_a_request_at_first_unless_there_is_none() {
-        assert_eq!([0, 1, 7, 8, 1_000].map(Untaken::first_of), [0, 1, 1, 1, 125]);
+        assert_eq!([0, 1, 7, 8, 1_000].map(UnclaimedRequests::first_of), [0, 1, 1, 1, 125]);
     }
 
     #[test]
     fn workers_of_unequal_speed_take_all_requests_and_end_together() {
         const SPEEDS: [u64; 3] = [1, 2, 4];
-        let untaken = Untaken::new(10_000, 3);
+        let unclaimed = UnclaimedRequests::new(10_000, 3);
         let (mut own, mut sent) = ([1_u64; 3], [0_u64; 3]);
         let mut ended = [None; 3];
         for turn in 0.. {
@@ -67,7 +67,7 @@ mod tests {
                         (own[worker], sent[worker]) = (own[worker] - 1, sent[worker] + 1);
                     }
                     if own[worker] == 0 {
-                        own[worker] = untaken.take();
+                        own[worker] = unclaimed.claim();
                     }
                 }
                 if own[worker] == 0 {

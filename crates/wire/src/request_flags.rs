@@ -2,13 +2,13 @@
 
 /// Properties of a request that affect the reading of its response and the connection. They are decided when the request is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked(u8);
+pub struct RequestFlags(u8);
 
 const HEAD: u8 = 1;
 const LAST: u8 = 2;
 const UPGRADE: u8 = 4;
 
-impl Asked {
+impl RequestFlags {
     /// A `HEAD`, if `is_head`, or another method; the connection is kept.
     pub fn head(is_head: bool) -> Self {
         Self(if is_head { HEAD } else { 0 })
@@ -51,18 +51,18 @@ mod tests {
 
     #[test]
     fn a_request_says_whether_it_is_the_last_of_its_connection() {
-        let asked = |headers: &[(&str, &str)]| {
+        let flags_of = |headers: &[(&str, &str)]| {
             let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Asked::new("GET", &headers.collect::<Vec<_>>())
+            RequestFlags::new("GET", &headers.collect::<Vec<_>>())
         };
         for value in ["close", "Close", "CLOSE ", "keep-alive, close", "TE,\tclose , x"] {
-            assert!(asked(&[("x", "y"), ("CONNECTION", value)]).is_last(), "{value}");
+            assert!(flags_of(&[("x", "y"), ("CONNECTION", value)]).is_last(), "{value}");
         }
-        assert!(asked(&[("connection", "te"), ("connection", "close")]).is_last());
+        assert!(flags_of(&[("connection", "te"), ("connection", "close")]).is_last());
         for value in ["", "keep-alive", "closed", "not close", "x-close"] {
-            assert_eq!(asked(&[("connection", value)]), Asked::default(), "{value}");
+            assert_eq!(flags_of(&[("connection", value)]), RequestFlags::default(), "{value}");
         }
-        assert_eq!(asked(&[("x-connection", "close")]), Asked::default());
-        assert!(asked(&[("Upgrade", "h2c"), ("Connection", "upgrade")]).is_upgrade());
+        assert_eq!(flags_of(&[("x-connection", "close")]), RequestFlags::default());
+        assert!(flags_of(&[("Upgrade", "h2c"), ("Connection", "upgrade")]).is_upgrade());
     }
 }

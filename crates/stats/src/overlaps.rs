@@ -13,7 +13,7 @@ use hoptax_result::Interval;
 ///
 /// **Degenerate cases.** Intervals that share only an end overlap. An interval of zero width overlaps every
 /// interval that contains it. An interval with a NaN end overlaps nothing, itself included.
-pub fn meets(a: &Interval, b: &Interval) -> bool {
+pub fn overlaps(a: &Interval, b: &Interval) -> bool {
     a.low <= b.high && b.low <= a.high
 }
 
@@ -26,22 +26,22 @@ mod tests {
     }
 
     #[test]
-    fn intervals_meet_when_they_share_a_value() {
+    fn intervals_overlap_when_they_share_a_value() {
         let middle = interval(1.0, 2.0);
         for other in [interval(0.0, 1.0), interval(2.0, 3.0), interval(1.4, 1.6), interval(0.0, 3.0), middle]
         {
-            assert!(meets(&middle, &other) && meets(&other, &middle), "{other:?}");
+            assert!(overlaps(&middle, &other) && overlaps(&other, &middle), "{other:?}");
         }
         for other in [interval(0.0, 0.9), interval(2.1, 3.0), interval(f64::NAN, f64::NAN)] {
-            assert!(!meets(&middle, &other) && !meets(&other, &middle), "{other:?}");
+            assert!(!overlaps(&middle, &other) && !overlaps(&other, &middle), "{other:?}");
         }
     }
 
     #[test]
-    fn two_starts_of_header_mutation_did_not_meet() {
+    fn two_starts_of_header_mutation_did_not_overlap() {
         // CPU time per request in us from two starts of 80 blocks each, measured on a 2-core virtual machine.
-        assert!(!meets(&interval(-0.32, 1.00), &interval(1.48, 2.81)));
+        assert!(!overlaps(&interval(-0.32, 1.00), &interval(1.48, 2.81)));
         // The same for the file access log.
-        assert!(meets(&interval(0.76, 2.21), &interval(1.72, 2.98)));
+        assert!(overlaps(&interval(0.76, 2.21), &interval(1.72, 2.98)));
     }
 }

@@ -8,7 +8,7 @@ use super::on_nodes;
 
 /// The additions to a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dress {
+pub struct PodPatch {
     /// Additional labels.
     pub labels: BTreeMap<String, String>,
     /// Additional annotations.
@@ -23,9 +23,9 @@ pub struct Dress {
     pub shares_processors: bool,
 }
 
-impl Dress {
+impl PodPatch {
     /// Applies the additions to a pod with `metadata` and `spec`.
-    pub fn put_on(&self, pod: &mut Value) {
+    pub fn apply_to(&self, pod: &mut Value) {
         for (part, more) in [("labels", &self.labels), ("annotations", &self.annotations)] {
             for (key, value) in more {
                 pod["metadata"][part][key] = json!(value);
@@ -58,12 +58,12 @@ mod tests {
     fn lists_are_added_to_and_other_keys_replaced() {
         let spec =
             json!({"containers": [{"name": "proxy"}], "volumes": [{"name": "v"}], "restartPolicy": "Always"});
-        let dress = Dress {
+        let patch = PodPatch {
             labels: [("a".to_owned(), "b".to_owned())].into(),
             spec: spec.as_object().unwrap().clone(),
             has_host_network: true,
             node: Some("node-1".to_owned()),
-            ..Dress::default()
+            ..PodPatch::default()
         };
         let mut pod = json!({
             "metadata": {"labels": {"app": "origin"}},
@@ -73,7 +73,7 @@ mod tests {
                 "affinity": {"podAntiAffinity": {"of": "the pod"}},
             },
         });
-        dress.put_on(&mut pod);
+        patch.apply_to(&mut pod);
         let expected = json!({
             "metadata": {"labels": {"app": "origin", "a": "b"}},
             "spec": {
@@ -95,7 +95,7 @@ mod tests {
         });
         assert_eq!(pod, expected);
         let before = pod.clone();
-        Dress::default().put_on(&mut pod);
+        PodPatch::default().apply_to(&mut pod);
         assert_eq!(pod, before);
     }
 }

@@ -1,4 +1,4 @@
-//! Speaks with one agent over a stream of any kind.
+//! Drives the line to one agent over a stream of any kind.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::line::{Input, Line, Output, Told};
+use super::line::{AgentEvent, Input, Line, Output};
 use crate::frame::{self, MAX_BYTES};
 use crate::message::{FromAgent, ShownToken};
 
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// Time limit for writing a message to an agent.
 const WRITE_TIME: Duration = Duration::from_secs(5);
 /// Minimum time between two reports that a message is arriving, nanoseconds.
-const SAY_EVERY_NS: u64 = 1_000_000_000;
+const ACTIVITY_EVERY_NS: u64 = 1_000_000_000;
 /// Interval between attempts to connect.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
@@ -56,39 +56,39 @@ pub fn by_address(address: String, within: Duration) -> Connecting {
     })
 }
 
-/// Speaks with agent `number` until the controller or the agent ends. All news of the agent goes to `told`.
-pub(super) async fn speak(
+/// Drives the line to agent `number` until the controller or the agent ends. Its events go to `events`.
+pub(super) async fn drive(
     number: usize,
     connecting: Connecting,
     token: Option<ShownToken>,
     (sender, mut inbox): (UnboundedSender<Input>, UnboundedReceiver<Input>),
-    told: UnboundedSender<(usize, Told)>,
+    events: UnboundedSender<(usize, AgentEvent)>,
 ) {
-    let tell = |news: Told| {
+    let notify = |event: AgentEvent| {
         // The controller may have ended.
-        let _ = told.send((number, news));
+        let _ = events.send((number, event));
     };
     let stream = match connecting.await {
         Ok(stream) => stream,
         Err(error) => {
-            return tell(Told::Ended(AgentOutcome::Absent, format!("cannot connect to it: {error}")));
+            return notify(AgentEvent::Ended(AgentOutcome::Absent, format!("cannot connect to it: {error}")));
         }
     };
     let (mut from, mut to) = tokio::io::split(stream);
     // The reader is aborted when dropped, also if this line is aborted: it would otherwise keep the stream open.
     let mut reader = JoinSet::new();
     reader.spawn(async move {
-        let mut said_ns = 0;
+        let mut sent_ns = 0;
         loop {
-            let heard = || {
+            let on_activity = || {
                 let now = now_ns();
-                if now.saturating_sub(said_ns) >= SAY_EVERY_NS {
-                    said_ns = now;
+                if now.saturating_sub(sent_ns) >= ACTIVITY_EVERY_NS {
+                    sent_ns = now;
                     // The line may have ended. Sending the message itself will show that.
-                    let _ = sender.send(Input::Heard);
+                    let _ = sender.send(Input::Activity);
                 }
             };
-            let (input, is_end) = match frame::read::<FromAgent>(&mut from, MAX_BYTES, heard).await {
+            let (input, is_end) = match frame::read::<FromAgent>(&mut from, MAX_BYTES, on_activity).await {
                 Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
                 Ok(None) => (Input::Lost("its connection ended".to_owned()), true),
                 Err(error) => (Input::Lost(error.to_string()), true),
@@ -111,13 +111,13 @@ pub(super) async fn speak(
                         Err(_) => "it takes no message".to_owned(),
                     };
                     for output in line.on(Input::Lost(failed), now_ns()) {
-                        if let Output::Tell(news) = output {
-                            tell(news);
+                        if let Output::Notify(event) = output {
+                            notify(event);
                         }
                     }
                     break 'line;
                 }
-                Output::Tell(news) => tell(news),
+                Output::Notify(event) => notify(event),
                 Output::Close => break 'line,
             }
         }
