@@ -77,6 +77,7 @@ pub fn judge(
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         wall_seconds: result.plan.wall_seconds,
+        loads: result.plan.loads.clone(),
         limits: limits_of(false),
         same: limits_of(true),
         unchanged: side_by_side.unchanged.clone(),
@@ -203,6 +204,7 @@ mod tests {
             gate(&["cpu>+3%"], [Some(Interval::around(0.05, 0.01)), Some(Interval::around(0.0, 0.01))]);
         assert_eq!(outcomes(&result), [("baseline", GateOutcome::Failed), ("lua", GateOutcome::Passed)]);
         assert!(result.has_failed() && !result.is_unknown());
+        assert_eq!(result.loads.iter().map(|load| load.name.as_str()).collect::<Vec<_>>(), ["all"]);
         let [same] = result.same.as_slice() else { panic!("{result:?}") };
         assert_eq!(
             (same.arm.as_str(), same.measure, same.outcome),
@@ -251,7 +253,10 @@ mod tests {
         let (closed, open) = ("{name: all, loop: closed}", "{name: some, loop: open, rate: 100}");
         let error = check(closed, &["cpu>+3%", "p99>+10%", "memory>+5%", "p50>+1%"]).unwrap_err();
         assert!(error.starts_with("`p99>+10%` needs a load in open loop, and `x` has none"), "{error}");
-        assert!(error.contains("`p50>+1%`") && !error.contains("cpu") && !error.contains("memory"), "{error}");
+        assert!(
+            error.contains("`p50>+1%`") && !error.contains("cpu") && !error.contains("memory"),
+            "{error}"
+        );
         assert!(check(open, &["rate<-5%"]).unwrap_err().contains("closed loop"));
         assert_eq!(check(&format!("{closed}, {open}"), &["cpu>+3%", "p99>+10%", "rate<-5%"]), Ok(()));
     }

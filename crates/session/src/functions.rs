@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
-use hoptax_report::documents::at_load;
+use hoptax_report::documents::{at_load, at_loads};
 use hoptax_report::numbers::{UNCERTAIN_SIGN, difference, percent_difference};
 use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult, grouped};
 use serde_json::{Map, Value, json};
@@ -135,17 +135,18 @@ pub(crate) fn listed_arms<'a>(list: &'a StudyResult, id: &str) -> Vec<&'a ArmRes
     list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect()
 }
 
-/// The load of an arm, if that is not the load of most arms of the list: `at 2,000 requests/s`.
-pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> Option<String> {
+/// The load of an arm behind its price, if that is not the load of most arms of the list: `, at 2,000 requests/s`; empty otherwise.
+pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> String {
     let own = list.plan.cpu_load_of(&arm.id).filter(|own| list.plan.cpu_load() != Some(*own));
-    own.map(at_load)
+    own.map_or_else(String::new, |load| format!(", {}", at_load(load)))
 }
 
-/// The Envoy, the machine and the time of the list.
+/// The Envoy, the machine, the time and the load of the list.
 pub(crate) fn circumstances(list: &StudyResult) -> String {
     let environment = &list.environment;
     let version = environment.proxy_version.as_deref().unwrap_or("?");
-    format!("Envoy {version}, {}, {}", environment.cpu_model, environment.started_at)
+    let loads = at_loads(&list.plan.loads, &[CostMeasure::CpuShare, CostMeasure::ResponseP50Us]);
+    format!("Envoy {version}, {}, {}{loads}", environment.cpu_model, environment.started_at)
 }
 
 /// Listed price of a function, one line for each arm.
@@ -164,7 +165,7 @@ fn price(list: &StudyResult, id: &str) -> String {
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {} us of the companion's CPU", grouped(companion.estimate, 1));
         }
-        text.extend(own_load(list, arm).map(|load| format!(", {load}")));
+        text += &own_load(list, arm);
         text.push('\n');
     }
     if text.contains(UNCERTAIN_SIGN) {
@@ -215,6 +216,20 @@ fn as_json(function: &Function) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn listed_prices_name_the_load_that_they_hold_for() {
+        let list = prices::published().unwrap();
+        let usual = at_load(list.plan.cpu_load().unwrap());
+        let text = price(list, "lua");
+        assert!(
+            usual.contains(" requests/s") && text.contains(&format!("response times {usual})")),
+            "{text}"
+        );
+        let slow = list.plan.cpu_load_of("jwt").unwrap();
+        assert!(price(list, "jwt").contains(&format!(", {}\n", at_load(slow))), "{}", price(list, "jwt"));
+        assert_eq!(own_load(list, list.arm("lua").unwrap()), "");
+    }
 
     #[test]
     fn a_listed_price_whose_sign_is_not_supported_is_marked_and_others_are_not() {

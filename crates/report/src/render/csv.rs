@@ -51,7 +51,7 @@ fn inert(text: &str) -> String {
 
 /// True if a text is a number with a sign, and perhaps with its unit: nothing in it calls a function, another program or another file.
 fn is_amount(text: &str) -> bool {
-    let is_of_amount = |c: char| c.is_alphanumeric() || " .,%±/".contains(c);
+    let is_of_amount = |c: char| c.is_alphanumeric() || " .,%±/?".contains(c);
     text.strip_prefix(['+', '-'])
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.chars().all(is_of_amount))
 }

@@ -32,8 +32,9 @@ pub(super) fn chapter(documents: &Path) -> Result<Chapter, Failure> {
 fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
     let mut text = format!(
         "# Functions\n\nThe functions of the catalogue, each with the CPU time that it adds to a request at its default knobs, in percent of \
-         plain proxying: {}, with a 95 % interval. `?` marks a cost whose sign is not supported once all costs of the list are judged \
-         together. A cost belongs to a machine and a load: [read results](../guide/results.md#loads-and-machines).\n",
+         plain proxying, with a 95 % interval: {}. Heavy functions have a load of their own, which stands behind their price. `?` marks a \
+         cost whose sign is not supported once all costs of the list are judged together. A cost belongs to a machine and a load: [read \
+         results](../guide/results.md#loads-and-machines).\n",
         circumstances(listed)
     );
     for (family, functions) in by_family(catalogue) {
@@ -43,7 +44,8 @@ fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
         for function in functions {
             let name = format!("[`{}`]({})", function.id, file_name(&function.id));
             let arm = listed_arms(listed, &function.id).into_iter().find(|arm| arm.id == function.id);
-            let price = arm.map_or_else(|| "-".to_owned(), |arm| Price::from_arm(arm).cpu_share);
+            let price = |arm: &ArmResult| Price::from_arm(arm).cpu_share + &own_load(listed, arm);
+            let price = arm.map_or_else(|| "-".to_owned(), price);
             text += &row([&name, &price, &cell(&function.summary)]);
         }
     }
@@ -96,7 +98,7 @@ fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> S
     text += &row(["arm", "CPU time", "us", "us of the companion", "p50, us"]);
     text += &row(["---", "---:", "---:", "---:", "---:"]);
     for arm in &arms {
-        let load = own_load(listed, arm).map_or_else(String::new, |load| format!(", {load}"));
+        let load = own_load(listed, arm);
         let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let companion = arm.companion_cpu_us_per_request;
         let companion = companion.map_or_else(|| "-".to_owned(), |one| grouped(one.estimate, 1));
@@ -185,8 +187,14 @@ mod tests {
             let expected = format!("| {}", cell(&code(&arm.id)));
             let row = page.lines().find(|line| line.starts_with(&expected)).expect(&expected);
             assert!(row.contains(&Price::from_arm(arm).cpu_us), "{row}");
+            assert!(row.contains(&own_load(listed, arm)) && page.contains(&circumstances(listed)), "{page}");
             found += 1;
         }
+        let in_list =
+            |id: &str| chapter.list.lines().find(|line| line.starts_with(&format!("| [`{id}`]"))).unwrap();
+        let own = own_load(listed, listed.arm("jwt").unwrap());
+        assert!(!own.is_empty() && in_list("jwt").contains(&own), "{}", in_list("jwt"));
+        assert!(chapter.list.contains(&circumstances(listed)));
         assert!(found > 50, "{found} arms: the list has more");
     }
 

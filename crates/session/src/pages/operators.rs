@@ -4,7 +4,7 @@ use hoptax_result::{ArmResult, StudyResult, percent};
 
 use super::markdown::{cell, code, file_name, row};
 use crate::failure::Failure;
-use crate::functions::{Price, circumstances};
+use crate::functions::{Price, circumstances, own_load};
 use crate::prices;
 
 /// Its path below the folder of the documents.
@@ -112,7 +112,7 @@ pub(super) fn page() -> Result<String, Failure> {
     let mut text = format!(
         "# What to turn off first\n\nFor whoever runs Envoy and wants processor time back. The prices are those of the [price \
          list](../results/price-list/README.md): CPU time that a function adds to each request, in percent of plain proxying, with a 95 % \
-         interval ({}). On your machine and under your load they differ, so begin with your own proxy:\n\n    \
+         interval ({}). Heavy functions have a load of their own, which stands behind their price. On your machine and under your load they differ, so begin with your own proxy:\n\n    \
          curl 'http://ADMIN/config_dump?include_eds' > dump.json\n    \
          hoptax price dump.json --budget 5m               # the cost of each part of your configuration\n    \
          hoptax price dump.json --without jwt_authn       # of this part alone\n    \
@@ -124,8 +124,8 @@ pub(super) fn page() -> Result<String, Failure> {
     text += &row(["as it is", "price", "as it could be", "price", "the change"]);
     text += &row(["---", "---:", "---", "---:", "---"]);
     for (change, from, to) in &changes {
-        let (name, price) = to.map_or_else(|| ("-".to_owned(), "-".to_owned()), named);
-        let (from_name, from_price) = named(from);
+        let (name, price) = to.map_or_else(|| ("-".to_owned(), "-".to_owned()), |to| named(listed, to));
+        let (from_name, from_price) = named(listed, from);
         text += &row([&from_name, &from_price, &name, &price, &cell(change.advice)]);
     }
     text += &may_stay(listed);
@@ -169,8 +169,8 @@ fn share(arm: &ArmResult) -> f64 {
 }
 
 /// An arm with a link to the page of its function, and its price.
-fn named(arm: &ArmResult) -> (String, String) {
-    (link(arm), Price::from_arm(arm).cpu_share)
+fn named(listed: &StudyResult, arm: &ArmResult) -> (String, String) {
+    (link(arm), Price::from_arm(arm).cpu_share + &own_load(listed, arm))
 }
 
 fn link(arm: &ArmResult) -> String {
@@ -188,6 +188,9 @@ mod tests {
         let rows: Vec<&str> =
             page.lines().filter(|line| line.contains("](../functions/") && line.starts_with('|')).collect();
         assert_eq!(rows.len(), CHANGES.len(), "{page}");
+        assert!(page.contains(&circumstances(listed)), "{page}");
+        let jwt = named(listed, arm(listed, "jwt").unwrap()).1;
+        assert!(jwt.contains(", at ") && rows.iter().any(|row| row.contains(&jwt)), "{jwt}");
         let mut before = f64::INFINITY;
         for row in rows {
             let ids: Vec<&str> = row

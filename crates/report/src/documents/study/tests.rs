@@ -1,4 +1,4 @@
-use hoptax_result::{BoundOf, Loosened};
+use hoptax_result::{BoundOf, Loop, Loosened};
 
 use super::*;
 use crate::{Style, fixture};
