@@ -204,7 +204,7 @@ pub(crate) mod fixture {
             environment,
             plain_us: Some(interval(plain_us - 1.0, plain_us, plain_us + 1.0)),
             never_halted: false,
-            loads: vec![in_use(4_000.0, &["lua", "cors"]), in_use(1_500.0, &["jwt"])],
+            loads: vec![in_use(4_000.0, &["lua", "cors"]), in_use(900.0, &["jwt"])],
         }
     }
 

@@ -98,8 +98,19 @@ mod tests {
             let doubled = formula.replace('"', "\"\"");
             assert_eq!(super::inert(formula), format!("\"'{doubled}\""));
         }
-        for text in ["", "lua", "-1", "+4.95", "-1,234.5 us", "+3 %", "-5 ±2 us/request", "1=2", "a-b", "'=1"]
-        {
+        for text in [
+            "",
+            "lua",
+            "-1",
+            "+4.95",
+            "-1,234.5 us",
+            "+3 %",
+            "-5 ±2 us/request",
+            "+0.46 ±0.80 ?",
+            "1=2",
+            "a-b",
+            "'=1",
+        ] {
             assert_eq!(super::inert(text), format!("\"{text}\""));
         }
     }

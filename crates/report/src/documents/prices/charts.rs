@@ -50,7 +50,7 @@ mod tests {
         let rows = rows(&fixture::carried());
         let all: Vec<(&str, &str, Tone)> =
             rows.iter().map(|row| (row.name.as_str(), row.kind, row.tone)).collect();
-        assert_eq!(all, [("jwt (1,500/s)", "measured here", Tone::Own), ("lua", "carried", Tone::Third)]);
+        assert_eq!(all, [("jwt (900/s)", "measured here", Tone::Own), ("lua", "carried", Tone::Third)]);
         assert_eq!([&rows[0].number.basis, &rows[1].number.basis], [&Basis::Measured, &Basis::Predicted]);
     }
 
