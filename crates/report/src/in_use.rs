@@ -141,7 +141,8 @@ fn chart(
 }
 
 fn point(axis: Axis, plotted: &Plotted, Placed { place, value, has_uncertain_sign }: &Placed) -> Point {
-    let make = if plotted.is_level { Quantity::level } else { Quantity::difference };
+    let make: fn(&Interval, &'static str) -> Quantity =
+        if plotted.is_level { Quantity::level } else { Quantity::difference };
     let number = make(value, plotted.unit).with_sign(*has_uncertain_sign);
     Point::with_interval(*place, value, format!("{} at {}", number.with_unit(), axis.words(*place)))
 }

@@ -141,6 +141,16 @@ pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> String {
     own.map_or_else(String::new, |load| format!(", {}", at_load(load)))
 }
 
+/// The sentence about the loads behind prices; empty if all arms of the list have one load.
+pub(crate) fn meaning_of_own_loads(list: &StudyResult) -> &'static str {
+    let has_own = list.arms.iter().any(|arm| !own_load(list, arm).is_empty());
+    if has_own {
+        " A load behind a price is that of a function which is too heavy for the other one."
+    } else {
+        ""
+    }
+}
+
 /// The Envoy, the machine, the time and the load of the list.
 pub(crate) fn circumstances(list: &StudyResult) -> String {
     let environment = &list.environment;
@@ -214,21 +224,32 @@ fn as_json(function: &Function) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The published list with a load of its own for `jwt`, at 1,500 requests/s.
+    pub(crate) fn with_own_load() -> StudyResult {
+        let mut list = prices::published().unwrap().clone();
+        let ids: Vec<String> = list.arms.iter().map(|arm| arm.id.clone()).collect();
+        let usual = list.plan.cpu_load().unwrap().name.clone();
+        let usual = list.plan.loads.iter_mut().find(|load| load.name == usual).unwrap();
+        let mut own = usual.clone();
+        (own.name, own.rate) = ("in-use-slow".to_owned(), Some(1_500.0));
+        own.arms = ["baseline", "jwt"].map(str::to_owned).to_vec();
+        usual.arms = ids.into_iter().filter(|id| id != "jwt").collect();
+        list.plan.loads.push(own);
+        list
+    }
 
     #[test]
     fn listed_prices_name_the_load_that_they_hold_for() {
-        let list = prices::published().unwrap();
+        let list = with_own_load();
         let usual = at_load(list.plan.cpu_load().unwrap());
-        let text = price(list, "lua");
-        assert!(
-            usual.contains(" requests/s") && text.contains(&format!("response times {usual})")),
-            "{text}"
-        );
-        let slow = list.plan.cpu_load_of("jwt").unwrap();
-        assert!(price(list, "jwt").contains(&format!(", {}\n", at_load(slow))), "{}", price(list, "jwt"));
-        assert_eq!(own_load(list, list.arm("lua").unwrap()), "");
+        let [lua, jwt] = ["lua", "jwt"].map(|id| price(&list, id));
+        assert!(usual.contains(" requests/s"), "{usual}");
+        assert!(lua.contains(&format!("CPU time and response times {usual}), added")), "{lua}");
+        assert!(jwt.contains(", at 1,500 requests/s") && !lua.contains("1,500 requests/s"), "{lua}{jwt}");
+        assert_eq!(meaning_of_own_loads(prices::published().unwrap()), "");
     }
 
     #[test]

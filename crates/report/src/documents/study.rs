@@ -421,7 +421,7 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
         };
         let note = format!(
             "Each function under each open loop, with its interval: the CPU time that it adds, as a share of that of the arm \
-             compared with under the same load, and its CPU and response times; grey: that arm.{busy}"
+             compared with under the same load, and its CPU and response times; grey: that arm; ?: may be zero, or of the other sign.{busy}"
         );
         sections.extend(Section::of_charts("Costs by load", &note, [Chart::Groups(several)]));
     }
