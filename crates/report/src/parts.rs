@@ -30,7 +30,7 @@ pub(crate) fn table(result: &StudyResult) -> Option<Table> {
                 (under.added_parts?, Quantity::judged_alone)
             }
         };
-        let cell = |(_, unit, part): &Column| Cell::from(part(&parts).map(|number| make(&number, *unit)));
+        let cell = |&(_, unit, part): &Column| Cell::from(part(&parts).map(|number| make(&number, unit)));
         let name = format!("{}{}", arm.id, mark(result, arm));
         Some((name, COLUMNS.iter().map(cell).collect()))
     };
