@@ -85,6 +85,7 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         wall_seconds: result.plan.wall_seconds,
+        loads: result.plan.loads.clone(),
         subjects: others.map(subject).collect(),
     }
 }
@@ -193,6 +194,7 @@ mod tests {
         let found = compare(&result, "baseline", 0.02);
         let names: Vec<&str> = found.subjects.iter().map(|subject| subject.subject.arm.as_str()).collect();
         assert_eq!(names, ["same", "lua"]);
+        assert!(!found.loads.is_empty() && found.loads == result.plan.loads, "{:?}", found.loads);
         assert!(found.subjects[0].is_same && !found.subjects[1].is_same);
         let [same, lua] = [0, 1].map(|index| measure(&found.subjects[index], CostMeasure::CpuUs).unwrap());
         assert_eq!(same.decision, Decision::Equivalent);

@@ -77,6 +77,7 @@ pub fn judge(
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         wall_seconds: result.plan.wall_seconds,
+        loads: result.plan.loads.clone(),
         limits: limits_of(false),
         same: limits_of(true),
         unchanged: side_by_side.unchanged.clone(),
@@ -204,6 +205,7 @@ mod tests {
             gate(&["cpu>+3%"], [Some(Interval::around(0.05, 0.01)), Some(Interval::around(0.0, 0.01))]);
         assert_eq!(outcomes(&result), [("baseline", GateOutcome::Failed), ("lua", GateOutcome::Passed)]);
         assert!(result.has_failed() && !result.is_unknown());
+        assert_eq!(result.loads.iter().map(|load| load.name.as_str()).collect::<Vec<_>>(), ["all"]);
         let [same] = result.same.as_slice() else { panic!("{result:?}") };
         assert_eq!(
             (same.arm.as_str(), same.measure, same.outcome),

@@ -7,6 +7,7 @@ use hoptax_result::{
 };
 
 use crate::findings::named;
+use crate::load_rate::at_loads;
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, difference, grouped, or_dash, percent, percent_difference, short};
 use crate::sittings::{scaled, unit};
@@ -248,7 +249,14 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
         [one] => format!("differences from {}", quoted(&one.reference)),
         _ => "differences from the reference".to_owned(),
     };
-    Table::of_words(title, headings, rows).with_words(&["measure", "decision"])
+    Table::of_words(title + &loads(results), headings, rows).with_words(&["measure", "decision"])
+}
+
+/// The loads that differences in the measures of these comparisons hold for, as the end of a title. All are of one study.
+fn loads(results: &[&ComparisonBody]) -> String {
+    let measures = results.iter().flat_map(|result| &result.subjects).flat_map(|subject| &subject.measures);
+    let measures: Vec<CostMeasure> = measures.map(|one| one.measure).collect();
+    results.first().map_or_else(String::new, |first| at_loads(&first.loads, &measures))
 }
 
 /// The decisions of several comparisons of one study: a row for each arm, and a column for each measure of any comparison.
@@ -356,6 +364,7 @@ pub(crate) mod fixture {
             confidence: 0.95,
             rounds: 24,
             wall_seconds: 264.0,
+            loads: crate::fixture::study().body.plan.loads,
             subjects: vec![
                 ComparedSubject {
                     differences: Some(differences),

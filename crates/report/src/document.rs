@@ -262,9 +262,11 @@ impl Section {
         Self::of_lines(title, lines.iter().map(|line| capitalised(line)).collect())
     }
 
-    /// A section of one table, with its title.
+    /// A section of one table, with its title, and with the meaning of the mark of its numbers if any has one.
     pub(crate) fn of_table(table: Table) -> Self {
-        Self::new(capitalised(&table.title), vec![Block::Table(table)])
+        let title = capitalised(&table.title);
+        let meaning = table.meaning_of_mark().map(|meaning| Block::Lines(vec![meaning]));
+        Self::new(title, std::iter::once(Block::Table(table)).chain(meaning).collect())
     }
 
     /// Like [`Self::of_table`], collapsed until a reader opens it.

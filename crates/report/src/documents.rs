@@ -33,6 +33,7 @@ use serde_json::Value;
 use crate::document::Document;
 use crate::kind::{self, Kind};
 
+pub use crate::load_rate::{at_load, at_loads};
 pub use bill::bill;
 pub use calibration::calibration;
 pub use comparison::{comparison, decisions, studies_comparison};
@@ -54,9 +55,7 @@ pub use scale::{scale, scale_of};
 pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};
 pub(crate) use study::table_so_far;
-pub use study::{
-    TextTable, at_load, costs_so_far, mesh_of, sittings, so_far, study, study_in_folder, study_of,
-};
+pub use study::{TextTable, costs_so_far, mesh_of, sittings, so_far, study, study_in_folder, study_of};
 
 /// Defines a kind from the body of its results and the function that makes their documents.
 macro_rules! kind {

@@ -1,7 +1,10 @@
 //! A gate: a sentence for its outcome, a sentence for each limit that did not pass, and a table of all limits.
 
-use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference, Verdict};
+use hoptax_result::{
+    CostMeasure, GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference, Verdict,
+};
 
+use crate::load_rate::at_loads;
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, grouped, or_dash, percent, percent_difference};
 use crate::sittings::{scaled, unit};
@@ -139,7 +142,9 @@ pub(crate) fn table(result: &GateResult) -> Table {
     let own = result.limits.iter().map(|limit| row(limit, limit.arm.clone()));
     let same = result.same.iter().map(|limit| row(limit, format!("{} (A/A)", limit.arm)));
     let headings = ["arm", "limit", "measure", "reference", "change", "outcome"];
-    let title = "limits, and how much each measure changes from the reference";
+    let measures: Vec<CostMeasure> = result.limits.iter().map(|limit| limit.measure).collect();
+    let loads = at_loads(&result.loads, &measures);
+    let title = format!("limits, and how much each measure changes from the reference{loads}");
     Table::of_words(title, headings, own.chain(same)).with_words(&["limit", "measure", "outcome"])
 }
 
@@ -205,7 +210,7 @@ fn caveats(reference: &StoredReference) -> Vec<String> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{CostMeasure, Environment, GateBody, Interval};
+    use hoptax_result::{Environment, GateBody, Interval};
 
     use super::*;
 
@@ -241,6 +246,7 @@ pub(crate) mod fixture {
             confidence: 0.95,
             rounds: 12,
             wall_seconds: 96.0,
+            loads: crate::fixture::study().body.plan.loads,
             limits: vec![
                 limit("baseline", "cpu>+3%", cpu, Some((0.052, 0.011)), GateOutcome::Failed),
                 limit("baseline", "p99>+10%", p99, Some((0.06, 0.09)), GateOutcome::Undecided),

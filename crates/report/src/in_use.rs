@@ -1,10 +1,11 @@
 //! Charts of a function by load: its CPU time, as a share and per request, and its response time.
 
-use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
+use hoptax_result::{ArmKind, ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, StudyResult};
 
 use crate::by_load;
 use crate::chart::{Axis as ChartAxis, Group, Line, Point, Series, Tone};
-use crate::numbers::{grouped, level};
+use crate::numbers::grouped;
+use crate::quantity::Quantity;
 use crate::rows::{self, rows};
 
 /// The horizontal axis of the charts.
@@ -62,6 +63,14 @@ struct Plotted {
     is_level: bool,
 }
 
+/// A value of an arm on the axis.
+struct Placed {
+    place: f64,
+    value: Interval,
+    /// True for a difference whose sign is not supported.
+    has_uncertain_sign: bool,
+}
+
 const CPU_SHARE: Plotted =
     Plotted { title: "CPU cost, %", unit: "%", value: by_load::CPU_SHARE, is_level: false };
 const CPU: Plotted = Plotted {
@@ -92,13 +101,18 @@ pub(crate) fn by_load_charts(result: &StudyResult) -> Vec<Group> {
 }
 
 /// Positions of open loops on the axis with the values of an arm, ascending.
-fn series(result: &StudyResult, arm: &ArmResult, axis: Axis, value: by_load::Of) -> Vec<(f64, Interval)> {
+fn series(result: &StudyResult, arm: &ArmResult, axis: Axis, plotted: &Plotted) -> Vec<Placed> {
     let at = |load: &LoadSpec| {
         let under = arm.under(&load.name)?;
-        Some((axis.place(load, under)?, value(under)?))
+        let is_uncertain = under.cost.uncertain_signs.contains(&CostMeasure::CpuShare);
+        Some(Placed {
+            place: axis.place(load, under)?,
+            value: (plotted.value)(under)?,
+            has_uncertain_sign: !plotted.is_level && is_uncertain,
+        })
     };
-    let mut series: Vec<(f64, Interval)> = result.plan.loads.iter().filter_map(at).collect();
-    series.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut series: Vec<Placed> = result.plan.loads.iter().filter_map(at).collect();
+    series.sort_by(|a, b| a.place.total_cmp(&b.place));
     series
 }
 
@@ -110,26 +124,27 @@ fn chart(
     plotted: &Plotted,
 ) -> Option<Series> {
     let axis = Axis::new(result);
-    let own = series(result, arm, axis, plotted.value);
-    let ((first, _), (last, _)) = (own.first().copied()?, own.last().copied()?);
-    if first >= last {
+    let own = series(result, arm, axis, plotted);
+    if own.first()?.place >= own.last()?.place {
         return None;
     }
-    let line = |name: &str, tone: Tone, of: &[(f64, Interval)]| {
-        let points = of.iter().map(|(place, value)| point(axis, plotted, *place, value));
+    let line = |name: &str, tone: Tone, of: &[Placed]| {
+        let points = of.iter().map(|placed| point(axis, plotted, placed));
         Line::joined(name, tone, points.collect())
     };
     let other = baseline
         .filter(|_| plotted.is_level)
-        .map(|baseline| line(&baseline.id, Tone::Other, &series(result, baseline, axis, plotted.value)));
+        .map(|baseline| line(&baseline.id, Tone::Other, &series(result, baseline, axis, plotted)));
     let y = ChartAxis::linear(plotted.title, plotted.unit);
     let lines = other.into_iter().chain([line(&arm.id, Tone::Own, &own)]).collect();
     Some(Series::new(plotted.title, axis.drawn(), y, lines))
 }
 
-fn point(axis: Axis, plotted: &Plotted, place: f64, value: &Interval) -> Point {
-    let text = format!("{} {} at {}", level(value), plotted.unit, axis.words(place));
-    Point::with_interval(place, value, text)
+fn point(axis: Axis, plotted: &Plotted, Placed { place, value, has_uncertain_sign }: &Placed) -> Point {
+    let make: fn(&Interval, &'static str) -> Quantity =
+        if plotted.is_level { Quantity::level } else { Quantity::difference };
+    let number = make(value, plotted.unit).with_sign(*has_uncertain_sign);
+    Point::with_interval(*place, value, format!("{} at {}", number.with_unit(), axis.words(*place)))
 }
 
 #[cfg(test)]
@@ -149,6 +164,22 @@ mod tests {
         assert_eq!((baseline.tone, own.tone), (Tone::Other, Tone::Own));
         assert!(own.points.len() == 2 && baseline.points.len() == 2 && own.points[0].x < own.points[1].x);
         assert_eq!(own.points[0].text.as_deref(), Some("76.43 ±0.78 us at 4,000 requests/s"));
+    }
+
+    #[test]
+    fn a_cost_whose_sign_is_not_supported_is_marked() {
+        let mut result = fixture::loaded();
+        let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        let half = lua.loads.iter_mut().find(|load| load.load == "half").unwrap();
+        half.cost.uncertain_signs = vec![CostMeasure::CpuShare];
+        let all = by_load_charts(&result);
+        let charts = &all.iter().find(|one| one.name == "lua").unwrap().charts;
+        let texts = |chart: usize| {
+            let points = charts[chart].lines.last().unwrap().points.iter();
+            points.map(|point| point.text.clone().unwrap()).collect::<Vec<String>>()
+        };
+        assert_eq!(texts(0), ["+10.76 ±0.91 % at 4,000 requests/s", "+10.76 ±0.91 ? % at 10,000 requests/s"]);
+        assert!(texts(1).iter().all(|text| !text.contains('?')), "a level has no such mark: {:?}", texts(1));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use hoptax_result::{ArmResult, LayerUse, StudyResult};
 
 use crate::numbers::{difference, level, or_dash, percent};
+use crate::quantity::Quantity;
 use crate::rows::in_percent;
 use crate::table::Table;
 pub(crate) use bars::bars;
@@ -46,7 +47,8 @@ fn table(arm: &ArmResult) -> Option<Table> {
         let share = layer.cpu_us_per_request.estimate / whole;
         let mut cells = vec![level(&layer.cpu_us_per_request), percent(share, 1)];
         if other.is_some() {
-            cells.push(or_dash(layer.added_us_per_request.as_ref().map(difference)));
+            let added = layer.added_us_per_request.as_ref();
+            cells.push(or_dash(added.map(|added| Quantity::judged_alone(added, "us").text())));
         }
         (layer.layer.clone(), cells)
     };

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{CarryError, Price, PriceMade, PricedMachine, PricesResult};
+use hoptax_result::{
+    CarryError, CostMeasure, LoadSpec, Measure, Price, PriceMade, PricedMachine, PricesResult,
+};
 
-use crate::numbers::{counted, decimals, difference, ends, grouped, level, or_dash, percent, signed};
+use crate::load_rate::{at_load, planned};
+use crate::numbers::{UNCERTAIN_SIGN, counted, decimals, ends, grouped, level, percent, signed};
+use crate::quantity::Quantity;
 use crate::rows::in_percent;
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 /// The source of the prices, how they were converted, and their errors.
 pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
@@ -28,15 +32,75 @@ pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
 fn machine(machine: &PricedMachine) -> String {
     let environment = &machine.environment;
     format!(
-        "{}, {} processors{}, Linux {}, Envoy {}, {}; plain proxying {} us",
+        "{}, {} processors{}, Linux {}, Envoy {}, {}; plain proxying {} us{}",
         environment.cpu_model,
         environment.cpus,
         if machine.never_halted { " kept from halting" } else { "" },
         environment.kernel,
         environment.proxy_version.as_deref().unwrap_or("?"),
         environment.started_at,
-        machine.plain_us.as_ref().map_or_else(|| "?".to_owned(), level)
+        machine.plain_us.as_ref().map_or_else(|| "?".to_owned(), level),
+        usual_load(machine).map_or_else(String::new, |load| format!(" {}", at_load(load)))
     )
+}
+
+/// The load that most costs on a machine hold for; none if it is not known.
+pub(crate) fn usual_load(machine: &PricedMachine) -> Option<&LoadSpec> {
+    LoadSpec::usual(&machine.loads, Measure::Cpu)
+}
+
+/// The load of a listed price, if that is not the load of most.
+fn own_load<'a>(result: &'a PricesResult, price: &Price) -> Option<&'a LoadSpec> {
+    let own = LoadSpec::usual_of(&result.listed.loads, &price.id, Measure::Cpu);
+    own.filter(|own| usual_load(&result.listed) != Some(*own))
+}
+
+/// The function of a price, with the rate of its listed load in parentheses if that is not the load of most.
+pub(crate) fn name(result: &PricesResult, price: &Price) -> String {
+    let mark = own_load(result, price).map(|load| format!(" ({})", planned(load)));
+    format!("{}{}", price.id, mark.unwrap_or_default())
+}
+
+/// The meaning of the rates in [`name`], a sentence for each.
+pub(crate) fn own_loads(result: &PricesResult) -> Vec<String> {
+    let is_named =
+        |load: &&LoadSpec| result.prices.iter().any(|price| own_load(result, price) == Some(*load));
+    let sentence = |load: &LoadSpec| {
+        format!(
+            "({}): listed {}, like the plain proxying that it is a share of",
+            planned(load),
+            at_load(load)
+        )
+    };
+    result.listed.loads.iter().filter(is_named).map(sentence).collect()
+}
+
+/// The loads that most prices hold for, as the end of a title.
+fn at(result: &PricesResult) -> String {
+    let of = |word: &str, machine: &PricedMachine| {
+        usual_load(machine).map_or_else(String::new, |load| format!("; {word}{}", at_load(load)))
+    };
+    match &result.here {
+        None => of("", &result.listed),
+        Some(here) => of("listed ", &result.listed) + &of("here ", &here.machine),
+    }
+}
+
+/// The listed price in percent or in us. Its sign is not supported if the list says so, and in any case if its own interval contains zero.
+pub(crate) fn listed(price: &Price, measure: CostMeasure) -> Option<Quantity> {
+    let (number, unit) = match measure {
+        CostMeasure::CpuShare => (price.listed_share.as_ref().map(in_percent)?, "%"),
+        _ => (price.listed_us?, "us"),
+    };
+    let is_uncertain = price.listed_uncertain_signs.contains(&measure) || number.contains(0.0);
+    Some(Quantity::difference(&number, unit).with_sign(is_uncertain))
+}
+
+/// The price on this machine, likewise.
+pub(crate) fn here(price: &Price) -> Option<Quantity> {
+    let us = price.here_us?;
+    let number = Quantity::difference(&us, "us").with_sign(price.here_has_uncertain_sign || us.contains(0.0));
+    Some(if price.made == PriceMade::Carried { number.predicted() } else { number })
 }
 
 /// Errors of converted prices for functions whose true price is known.
@@ -56,26 +120,27 @@ fn error(error: &CarryError) -> String {
 pub(crate) fn table(result: &PricesResult) -> Table {
     let is_carried = result.here.is_some();
     let row = |price: &Price| {
-        let share = price.listed_share.as_ref().map(in_percent);
-        let here = price.here_us.as_ref();
-        let here = [here.map(|us| signed(us.estimate, decimals(us.half_width()))), here.map(ends)];
-        let listed = [&share, &price.listed_us].map(|one| one.as_ref().map(difference));
-        let here = here.into_iter().filter(|_| is_carried);
-        let mut cells: Vec<String> = here.chain(listed).map(or_dash).collect();
+        let mark = if here(price).is_some_and(|here| here.has_uncertain_sign) { UNCERTAIN_SIGN } else { "" };
+        let us = price.here_us.as_ref();
+        let estimate = us.map(|us| signed(us.estimate, decimals(us.half_width())) + mark);
+        let here = [estimate, us.map(ends)].map(Cell::from).into_iter().filter(|_| is_carried);
+        let listed =
+            [CostMeasure::CpuShare, CostMeasure::CpuUs].map(|measure| Cell::from(listed(price, measure)));
+        let mut cells: Vec<Cell> = here.chain(listed).collect();
         if is_carried {
             let why = price.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-            cells.push(format!("{}{why}", price.made.words()));
+            cells.push(Cell::words(format!("{}{why}", price.made.words())));
         }
-        (price.id.clone(), cells)
+        (name(result, price), cells)
     };
     let columns: &[&str] = if is_carried {
         &["function", "here us", "interval", "listed %", "listed us", "source"]
     } else {
         &["function", "%", "us"]
     };
-    let title = "CPU time of the proxy that a function adds to a request, % of plain proxying and us";
+    let what = "CPU time of the proxy that a function adds to a request, % of plain proxying and us";
     let rows = priced_first(result).into_iter().map(row);
-    Table::of_words(title, columns.iter().copied(), rows).with_words(&["source"])
+    Table::of_cells(format!("{what}{}", at(result)), columns.iter().copied(), rows).with_words(&["source"])
 }
 
 /// The functions with a price here, followed by those without one.
@@ -101,7 +166,7 @@ pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{CarriedTo, Environment, Interval, Price, PricesBody};
+    use hoptax_result::{CarriedTo, Environment, Interval, Loop, Price, PricesBody, sample};
 
     use super::*;
 
@@ -119,7 +184,9 @@ pub(crate) mod fixture {
                 (listed_us + 0.2) / 20.0,
             )),
             listed_us: Some(interval(listed_us - 0.2, listed_us, listed_us + 0.2)),
+            listed_uncertain_signs: Vec::new(),
             here_us,
+            here_has_uncertain_sign: false,
             made,
             reason,
         }
@@ -138,6 +205,17 @@ pub(crate) mod fixture {
             environment,
             plain_us: Some(interval(plain_us - 1.0, plain_us, plain_us + 1.0)),
             never_halted: false,
+            loads: vec![in_use(4_000.0, &["lua", "cors"]), in_use(900.0, &["jwt"])],
+        }
+    }
+
+    /// A load of plain proxying and these functions.
+    fn in_use(rate: f64, functions: &[&str]) -> LoadSpec {
+        LoadSpec {
+            loop_: Loop::Open,
+            rate: Some(rate),
+            arms: std::iter::once(&"baseline").chain(functions).map(ToString::to_string).collect(),
+            ..sample::closed_loop(&format!("in-use-{rate}"), 32)
         }
     }
 

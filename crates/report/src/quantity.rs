@@ -120,6 +120,12 @@ impl Quantity {
         Self::measured(interval, unit, Form::Difference)
     }
 
+    /// A measured difference that nothing judges together with others: its own interval decides if its sign is supported. That of exact
+    /// counts may have no width, and is in no doubt then.
+    pub(crate) fn judged_alone(interval: &Interval, unit: &'static str) -> Self {
+        Self::difference(interval, unit).with_sign(interval.contains(0.0) && interval.low < interval.high)
+    }
+
     fn measured(interval: &Interval, unit: &'static str, form: Form) -> Self {
         Self {
             estimate: Some(interval.estimate),
@@ -264,6 +270,10 @@ mod tests {
         let difference = Quantity::difference(&interval(4.95, 4.3, 5.6), "us");
         assert_eq!(difference.text(), "+4.95 ±0.65");
         assert_eq!(difference.with_sign(true).text(), "+4.95 ±0.65 ?");
+        let alone =
+            |low, high| Quantity::judged_alone(&interval(f64::midpoint(low, high), low, high), "us").text();
+        assert_eq!(alone(-0.9, 0.1), "-0.40 ±0.50 ?");
+        assert_eq!([alone(-0.9, -0.1), alone(0.0, 0.0)], ["-0.50 ±0.40", "+0.00 ±0.00"]);
     }
 
     #[test]

@@ -6,9 +6,10 @@ use hoptax_result::{
 use hoptax_stats::{mean_over_rounds, standard_error};
 
 use crate::by_load::open_loops;
-use crate::numbers::{difference, grouped, level, or_dash, percent, signed};
+use crate::numbers::{grouped, level, or_dash, percent, signed};
+use crate::quantity::Quantity;
 use crate::rows::{arm_level, hop_level, in_units, mark};
-use crate::table::Table;
+use crate::table::{Cell, Table};
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
 /// The secondary tables of a study: costs of its functions that are not in the main table.
@@ -123,27 +124,28 @@ fn companion(result: &StudyResult) -> Table {
         let companion = arm.companion_cpu_us_per_request?;
         let proxy = arm.cost.cpu_us_per_request;
         let both = proxy.map(|proxy| grouped(proxy.estimate + companion.estimate, 1));
-        let proxy = or_dash(proxy.as_ref().map(difference));
+        let is_uncertain = arm.cost.uncertain_signs.contains(&CostMeasure::CpuUs);
+        let proxy = proxy.map(|proxy| Quantity::difference(&proxy, "us").with_sign(is_uncertain));
         let name = format!("{}{}", arm.id, mark(result, arm));
-        Some((name, vec![proxy, level(&companion), or_dash(both)]))
+        Some((name, vec![proxy.into(), Cell::level(Some(&companion), "us"), both.into()]))
     };
     let title = "functions that call a service (companion), CPU time per request";
     let headings = ["arm", "proxy cost us", "companion us", "total us"];
-    Table::of_words(title, headings, result.arms.iter().filter_map(row))
+    Table::of_cells(title, headings, result.arms.iter().filter_map(row))
 }
 
 /// The separate table of a round measure: the value of an arm's proxies, and the cost of the function. None without numbers.
 fn own(result: &StudyResult, measure: RoundMeasure) -> Option<Table> {
     let definition = measure.definition();
+    let unit = definition.unit_name;
     let row = |arm: &ArmResult| {
         let own = of_whole_arm(result, arm, measure)?;
         let cost = arm.cost.of_rounds.get(measure);
-        let added = or_dash(cost.map(|cost| difference(&in_units(&cost, definition.unit))));
-        Some((arm.id.clone(), vec![level(&own), added]))
+        let added = cost.map(|cost| Quantity::judged_alone(&in_units(&cost, definition.unit), unit));
+        Some((arm.id.clone(), vec![Cell::level(Some(&own), unit), added.into()]))
     };
-    let unit = definition.unit_name;
     let headings = ["arm".to_owned(), unit.to_owned(), format!("added {unit}")];
-    let table = Table::of_words(definition.own_table?, headings, result.arms.iter().filter_map(row));
+    let table = Table::of_cells(definition.own_table?, headings, result.arms.iter().filter_map(row));
     (!table.rows.is_empty()).then_some(table)
 }
 

@@ -109,7 +109,7 @@ impl Cell {
 
     /// Returns true if its text ends with [`UNCERTAIN_SIGN`].
     pub(crate) fn has_mark(&self) -> bool {
-        matches!(self, Self::Quantity(Quantity { has_uncertain_sign: true, .. }))
+        self.text().ends_with(UNCERTAIN_SIGN)
     }
 
     /// Returns true if it is drawn in grey: a number that is unknown or has only bounds.
@@ -176,13 +176,23 @@ impl Table {
         headings: impl IntoIterator<Item = H>,
         rows: impl IntoIterator<Item = (String, Vec<String>)>,
     ) -> Self {
+        let cells = |(name, words): (String, Vec<String>)| {
+            (name, words.into_iter().map(Cell::from).collect::<Vec<Cell>>())
+        };
+        Self::of_cells(title, headings, rows.into_iter().map(cells))
+    }
+
+    /// As [`Self::of_words`], of cells of any kind.
+    pub(crate) fn of_cells<H: Into<String>>(
+        title: impl Into<String>,
+        headings: impl IntoIterator<Item = H>,
+        rows: impl IntoIterator<Item = (String, Vec<Cell>)>,
+    ) -> Self {
         let mut headings = headings.into_iter().map(|heading| -> String { heading.into() });
         let names = headings.next().unwrap_or_default();
         let column =
             |(place, heading): (usize, String)| Column::new(heading, u8::try_from(place).unwrap_or(u8::MAX));
-        let row = |(name, cells): (String, Vec<String>)| {
-            Row::new(name, cells.into_iter().map(Cell::from).collect())
-        };
+        let row = |(name, cells): (String, Vec<Cell>)| Row::new(name, cells);
         Self::new(title, names, headings.enumerate().map(column), rows.into_iter().map(row))
     }
 

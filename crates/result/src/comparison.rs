@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, CostMeasure, Environment, Interval, Report};
+use crate::{Body, CostMeasure, Environment, Interval, LoadSpec, Report};
 
 /// The comparison of the arms of one study with a reference among them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ pub struct ComparisonBody {
     pub rounds: u32,
     /// Duration of the study, seconds.
     pub wall_seconds: f64,
+    /// The loads of the study; empty in results of earlier versions.
+    #[serde(default)]
+    pub loads: Vec<LoadSpec>,
     /// The other subjects, in the order of the study.
     pub subjects: Vec<ComparedSubject>,
 }

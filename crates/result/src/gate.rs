@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, CostMeasure, Environment, Interval, Report};
+use crate::{Body, CostMeasure, Environment, Interval, LoadSpec, Report};
 
 /// The result of a gate: each limit for each arm of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,9 @@ pub struct GateBody {
     pub rounds: u32,
     /// Duration of the study, seconds.
     pub wall_seconds: f64,
+    /// The loads of the study; empty in results of earlier versions.
+    #[serde(default)]
+    pub loads: Vec<LoadSpec>,
     /// Each limit for each arm, arm by arm.
     pub limits: Vec<GateLimit>,
     /// The same for the A/A arm, a second copy of the first arm: its true change is zero. It decides nothing.

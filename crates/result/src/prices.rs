@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Interval, Report};
+use crate::{Body, CostMeasure, Environment, Interval, LoadSpec, Report};
 
 /// A price list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,9 @@ pub struct PricedMachine {
     pub plain_us: Option<Interval>,
     /// True if its processors were kept from halting.
     pub never_halted: bool,
+    /// The loads of the study that measured it; empty in results of earlier versions.
+    #[serde(default)]
+    pub loads: Vec<LoadSpec>,
 }
 
 /// Conversion of a list to a machine, and the errors of the method on known machines.
@@ -94,8 +97,14 @@ pub struct Price {
     pub listed_share: Option<Interval>,
     /// The same in us.
     pub listed_us: Option<Interval>,
+    /// The listed numbers whose sign is not supported once all costs of the list are judged together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed_uncertain_signs: Vec<CostMeasure>,
     /// The same in us on this machine; null if the list was not carried.
     pub here_us: Option<Interval>,
+    /// True if it was measured on this machine, and its sign is not supported once all costs of that study are judged together.
+    #[serde(default)]
+    pub here_has_uncertain_sign: bool,
     /// The origin of the price.
     pub made: PriceMade,
     /// Reason why it was not carried; null if it was.

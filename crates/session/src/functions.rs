@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
-use hoptax_report::documents::at_load;
+use hoptax_report::documents::{at_load, at_loads};
 use hoptax_report::numbers::{UNCERTAIN_SIGN, difference, percent_difference};
 use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult, grouped};
 use serde_json::{Map, Value, json};
@@ -135,17 +135,28 @@ pub(crate) fn listed_arms<'a>(list: &'a StudyResult, id: &str) -> Vec<&'a ArmRes
     list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect()
 }
 
-/// The load of an arm, if it differs from that of most arms of the list: `at 2,000 requests/s`.
-pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> Option<String> {
+/// The load of an arm behind its price, if that is not the load of most arms of the list: `, at 2,000 requests/s`; empty otherwise.
+pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> String {
     let own = list.plan.cpu_load_of(&arm.id).filter(|own| list.plan.cpu_load() != Some(*own));
-    own.map(at_load)
+    own.map_or_else(String::new, |load| format!(", {}", at_load(load)))
 }
 
-/// The Envoy, the machine and the time at which the list was measured.
+/// The sentence about the loads behind prices; empty if all arms of the list have one load.
+pub(crate) fn meaning_of_own_loads(list: &StudyResult) -> &'static str {
+    let has_own = list.arms.iter().any(|arm| !own_load(list, arm).is_empty());
+    if has_own {
+        " A load behind a price is that of a function which is too heavy for the other one."
+    } else {
+        ""
+    }
+}
+
+/// The Envoy, the machine, the time and the load of the list.
 pub(crate) fn circumstances(list: &StudyResult) -> String {
     let environment = &list.environment;
     let version = environment.proxy_version.as_deref().unwrap_or("?");
-    format!("Envoy {version}, {}, {}", environment.cpu_model, environment.started_at)
+    let loads = at_loads(&list.plan.loads, &[CostMeasure::CpuShare, CostMeasure::ResponseP50Us]);
+    format!("Envoy {version}, {}, {}{loads}", environment.cpu_model, environment.started_at)
 }
 
 /// Listed price of a function, one line for each arm.
@@ -164,7 +175,7 @@ fn price(list: &StudyResult, id: &str) -> String {
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {} us of the companion's CPU", grouped(companion.estimate, 1));
         }
-        text.extend(own_load(list, arm).map(|load| format!(", {load}")));
+        text += &own_load(list, arm);
         text.push('\n');
     }
     if text.contains(UNCERTAIN_SIGN) {
@@ -213,8 +224,33 @@ fn as_json(function: &Function) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The published list with a load of its own for `jwt`, at 1,500 requests/s.
+    pub(crate) fn with_own_load() -> StudyResult {
+        let mut list = prices::published().unwrap().clone();
+        let ids: Vec<String> = list.arms.iter().map(|arm| arm.id.clone()).collect();
+        let usual = list.plan.cpu_load().unwrap().name.clone();
+        let usual = list.plan.loads.iter_mut().find(|load| load.name == usual).unwrap();
+        let mut own = usual.clone();
+        (own.name, own.rate) = ("in-use-slow".to_owned(), Some(1_500.0));
+        own.arms = ["baseline", "jwt"].map(str::to_owned).to_vec();
+        usual.arms = ids.into_iter().filter(|id| id != "jwt").collect();
+        list.plan.loads.push(own);
+        list
+    }
+
+    #[test]
+    fn listed_prices_name_the_load_that_they_hold_for() {
+        let list = with_own_load();
+        let usual = at_load(list.plan.cpu_load().unwrap());
+        let [lua, jwt] = ["lua", "jwt"].map(|id| price(&list, id));
+        assert!(usual.contains(" requests/s"), "{usual}");
+        assert!(lua.contains(&format!("CPU time and response times {usual}), added")), "{lua}");
+        assert!(jwt.contains(", at 1,500 requests/s") && !lua.contains("1,500 requests/s"), "{lua}{jwt}");
+        assert_eq!(meaning_of_own_loads(prices::published().unwrap()), "");
+    }
 
     #[test]
     fn a_listed_price_whose_sign_is_not_supported_is_marked_and_others_are_not() {

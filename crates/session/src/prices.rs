@@ -88,7 +88,7 @@ mod tests {
     use hoptax_plan::file::StudyFile;
     use hoptax_plan::plan::Plan;
     use hoptax_predict::prices::{ANCHORS as MODEL_ANCHORS, listed};
-    use hoptax_result::Loop;
+    use hoptax_result::{CostMeasure, Loop, PriceMade};
 
     use super::*;
     use crate::study::tests::planned;
@@ -145,8 +145,18 @@ mod tests {
         assert!(prices.len() > 50);
         assert!(prices.iter().all(|price| !price.id.starts_with("control/")), "controls are no prices");
         assert!(list.arms.iter().any(|arm| arm.id.starts_with("control/")));
-        let carried = prices_on_this_machine(list, list).unwrap();
-        assert!((carried.body.here.unwrap().factor - 1.0).abs() < 1e-9);
+        assert!(prices.iter().any(|price| !price.listed_uncertain_signs.is_empty()));
+        let carried = prices_on_this_machine(list, list).unwrap().body;
+        for price in &carried.prices {
+            let judged = &list.arm(&price.id).unwrap().cost.uncertain_signs;
+            let is_uncertain = judged.contains(&CostMeasure::CpuUs);
+            assert_eq!(price.listed_uncertain_signs.contains(&CostMeasure::CpuUs), is_uncertain, "{price:?}");
+            let is_measured = price.made == PriceMade::Measured;
+            assert_eq!(price.here_has_uncertain_sign, is_uncertain && is_measured, "{price:?}");
+        }
+        let here = carried.here.unwrap();
+        assert!((here.factor - 1.0).abs() < 1e-9);
+        assert_eq!((&here.machine.loads, &carried.listed.loads), (&list.plan.loads, &list.plan.loads));
         assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
     }
 }

@@ -86,6 +86,7 @@ pub fn judge_by_stored(
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         wall_seconds: result.plan.wall_seconds,
+        loads: result.plan.loads.clone(),
         limits,
         same: Vec::new(),
         unchanged: Vec::new(),
@@ -239,6 +240,7 @@ mod tests {
         new.verdict = Verdict::Caution;
         new.findings = vec![Finding::new("steal", Severity::Warn, Measured::us(1.0, 0.0), String::new(), "")];
         let gate = judge(&new, reference());
+        assert!(!gate.loads.is_empty() && gate.loads == new.plan.loads, "{:?}", gate.loads);
         assert_eq!(
             (gate.verdict, gate.findings, gate.environment),
             (new.verdict, new.findings, new.environment)

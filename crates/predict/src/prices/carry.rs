@@ -1,8 +1,8 @@
 //! Prices for a machine, from a price list and a few costs measured on that machine.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CarriedTo, CarryError, Interval, Loop, Price, PriceMade, PricedMachine, PricesBody,
-    PricesResult, StudyResult, Verdict,
+    ArmKind, ArmResult, CarriedTo, CarryError, CostMeasure, Interval, Loop, Price, PriceMade, PricedMachine,
+    PricesBody, PricesResult, StudyResult, Verdict,
 };
 
 use crate::prices::errors::known_errors;
@@ -19,7 +19,12 @@ pub fn listed(list: &StudyResult) -> PricesResult {
         id: arm.id.clone(),
         listed_share: arm.cost.cpu_share,
         listed_us: arm.cost.cpu_us_per_request,
+        listed_uncertain_signs: [CostMeasure::CpuShare, CostMeasure::CpuUs]
+            .into_iter()
+            .filter(|measure| arm.cost.uncertain_signs.contains(measure))
+            .collect(),
         here_us: None,
+        here_has_uncertain_sign: false,
         made: PriceMade::Listed,
         reason: None,
     };
@@ -57,8 +62,11 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
         .judged(list.verdict.max(here.verdict), Vec::new());
     for price in &mut result.prices {
         let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
-        match measured.and_then(|arm| arm.cost.cpu_us_per_request) {
-            Some(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Measured),
+        match measured.and_then(|arm| Some((&arm.cost, arm.cost.cpu_us_per_request?))) {
+            Some((cost, us)) => {
+                (price.here_us, price.made) = (Some(us), PriceMade::Measured);
+                price.here_has_uncertain_sign = cost.uncertain_signs.contains(&CostMeasure::CpuUs);
+            }
             None => match carried(&from, price, factor, lacking.as_deref(), error.as_ref()) {
                 Ok(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Carried),
                 Err(reason) => (price.reason, price.made) = (Some(reason), PriceMade::NotCarried),
@@ -117,6 +125,7 @@ fn priced(result: &StudyResult) -> PricedMachine {
         environment: result.environment.clone(),
         plain_us: plain.and_then(|arm| arm.cpu_us_per_request),
         never_halted: result.plan.never_halted,
+        loads: result.plan.loads.clone(),
     }
 }
 
@@ -164,7 +173,9 @@ mod tests {
                     low: estimate - half_width,
                     high: estimate + half_width,
                 }),
+                listed_uncertain_signs: Vec::new(),
                 here_us: None,
+                here_has_uncertain_sign: false,
                 made: PriceMade::Listed,
                 reason: None,
             };

@@ -5,8 +5,10 @@ mod charts;
 use hoptax_result::{PricesResult, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
+use crate::load_rate::at_load;
 use crate::numbers::{ends, grouped, level, percent_difference, signed};
-use crate::prices::{lines, not_carried, table};
+use crate::prices::{lines, name, not_carried, own_loads, table, usual_load};
+use crate::table::Table;
 
 /// Maximum number of rows on the first screen, including the line for the rest. Readers look first for the most expensive functions.
 const MOST_ROWS: usize = 12;
@@ -23,6 +25,8 @@ pub fn prices(result: &PricesResult) -> Document {
     document.most_rows = Some(MOST_ROWS);
     document.plots.extend(charts::charts(result));
     document.notes.extend(result.here.as_ref().and_then(|_| not_carried(result)));
+    document.notes.extend(own_loads(result));
+    document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
         Verdict::Caution if result.halts_differently() => {
@@ -49,11 +53,17 @@ fn answer(result: &PricesResult) -> Vec<String> {
         let machine = &result.listed.environment.cpu_model;
         let plain = result.listed.plain_us.as_ref();
         let plain = plain.map_or_else(String::new, |us| {
-            format!(": plain proxying takes {} us of CPU time per request", level(us))
+            let at = usual_load(&result.listed).map(|load| format!(" {}", at_load(load)));
+            format!(
+                ": plain proxying takes {} us of CPU time per request{}",
+                level(us),
+                at.unwrap_or_default()
+            )
         });
         let highest = result.prices.iter().find_map(|price| Some((price, price.listed_share?)));
         let highest = highest.map(|(price, share)| {
-            format!("`{}` adds most of {count} functions, {}", price.id, percent_difference(&share))
+            let name = name(result, price);
+            format!("`{name}` adds most of {count} functions, {}", percent_difference(&share))
         });
         return std::iter::once(format!("Measured on another machine ({machine}){plain}"))
             .chain(highest)
@@ -83,6 +93,8 @@ fn answer(result: &PricesResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{CostMeasure, Interval};
+
     use super::*;
     use crate::fixture::STYLE;
     use crate::prices::fixture;
@@ -91,5 +103,51 @@ mod tests {
     #[test]
     fn prices_that_were_carried() {
         insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), STYLE));
+    }
+
+    #[test]
+    fn a_list_names_its_load_and_marks_functions_of_another_one() {
+        let mut listed = fixture::carried();
+        listed.here = None;
+        let document = prices(&listed);
+        assert!(
+            document.answer[0].ends_with("us of CPU time per request at 4,000 requests/s"),
+            "{document:?}"
+        );
+        let table = document.table.unwrap();
+        assert!(table.title.ends_with("and us; at 4,000 requests/s"), "{}", table.title);
+        let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["jwt (900/s)", "lua", "cors"]);
+        let own = "(900/s): listed at 900 requests/s, like the plain proxying that it is a share of";
+        assert_eq!(document.notes, [own]);
+        // Results of earlier versions have no loads.
+        listed.listed.loads.clear();
+        let text = terminal::details(&prices(&listed), STYLE);
+        assert!(text.contains("plain proxying and us:\n") && !text.contains("requests/s"), "{text}");
+    }
+
+    #[test]
+    fn a_price_whose_sign_is_not_supported_is_marked_in_table_and_chart() {
+        let mut result = fixture::carried();
+        let cells = |result: &PricesResult| prices(result).table.unwrap().texts_of("cors");
+        let notes = |result: &PricesResult| prices(result).notes.concat();
+        assert_eq!(cells(&result)[2..4], ["+2.50 ±1.00", "+0.50 ±0.20"]);
+        assert!(!notes(&result).contains("may be zero"));
+        let cors = &mut result.prices[2];
+        cors.listed_uncertain_signs = vec![CostMeasure::CpuUs];
+        cors.here_us = Some(Interval::around(-0.1, 0.3));
+        assert_eq!(
+            cells(&result),
+            [
+                "-0.10 ?",
+                "-0.40 to +0.20",
+                "+2.50 ±1.00",
+                "+0.50 ±0.20 ?",
+                "not carried: too small on the list"
+            ]
+        );
+        assert!(notes(&result).contains("?: may be zero, or of the other sign"));
+        let page = crate::render::json::text(&prices(&result)).unwrap();
+        assert!(page.contains("-0.10 ±0.30 ?"), "the chart: {page}");
     }
 }

@@ -5,9 +5,10 @@ mod headlines;
 mod mesh;
 mod next;
 mod sittings_chart;
+mod wake_ups;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, RoundMeasure, SittingArm,
+    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, RoundMeasure, SittingArm,
     SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
@@ -16,8 +17,9 @@ use crate::costs::costs as all_costs;
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
 use crate::layers::{bars, flame};
+use crate::load_rate::{at_load, at_loads};
 use crate::next::Next;
-use crate::numbers::{counted, grouped, level, percent, percent_difference};
+use crate::numbers::{counted, level, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
@@ -138,6 +140,7 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next();
     document.next =
         Some(Next::sitting(&result.study, "measures another sitting, some hours later, and combines all"));
+    document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.plots.extend(sittings_chart::chart(result));
     document.sections.push(sittings_section(result, None));
     document
@@ -232,10 +235,18 @@ fn stated_and_clear(rows: &[Row<'_>]) -> (usize, usize) {
     (stated, functions(rows).filter(is_clear).count())
 }
 
+/// The first arm, in the order of the table, whose cost in CPU time is above zero.
+fn dearest<'r, 'a>(rows: &'r [Row<'a>]) -> Option<&'r Row<'a>> {
+    let has_cost = |row: &&Row<'_>| {
+        above_zero(row, CostMeasure::CpuShare).or(above_zero(row, CostMeasure::CpuUs)).is_some()
+    };
+    functions(rows).find(has_cost)
+}
+
 fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let share = |row: &Row<'_>| above_zero(row, CostMeasure::CpuShare);
     let us = |row: &Row<'_>| above_zero(row, CostMeasure::CpuUs);
-    let dearest = functions(rows).find(|row| share(row).or(us(row)).is_some());
+    let dearest = dearest(rows);
     let plain = baselines(result).first().and_then(|arm| plain(result, arm));
     let most = dearest.map(|row| {
         let cost = match (share(row), us(row)) {
@@ -287,21 +298,6 @@ fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{name} takes {}", parts.join(" and ")))
 }
 
-/// The load of a number, as in `at 4,000 requests/s, uniform arrivals`.
-pub fn at_load(load: &LoadSpec) -> String {
-    match (load.loop_, load.rate, load.utilisation) {
-        (Loop::Closed, ..) => "at saturation".to_owned(),
-        (Loop::Open, Some(rate), _) => {
-            // With uniform arrivals, no queue forms behind other callers.
-            let arrivals =
-                load.arrivals.as_ref().map_or_else(String::new, |arrivals| format!(", {arrivals} arrivals"));
-            format!("at {} requests/s{arrivals}", grouped(rate, 0))
-        }
-        (Loop::Open, None, Some(share)) => format!("at {} of each arm's capacity", percent(share, 0)),
-        (Loop::Open, None, None) => format!("under {}", load.name),
-    }
-}
-
 /// True if some arm has a quiet p99.
 fn has_quiet(rows: &[Row<'_>]) -> bool {
     rows.iter().any(|row| row.cost(CostMeasure::ResponseQuietP99Us).is_stated())
@@ -330,18 +326,10 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         _ => "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
     };
     let mut table = Table::new(title, "arm", columns, rows.iter().map(row)).without_empty_columns();
-    let has = |names: &[&str]| table.columns.iter().any(|column| names.contains(&column.heading.as_str()));
-    let cpu = result.plan.cpu_load().filter(|_| has(&["CPU %", "CPU us"]));
-    let times = result.plan.response_load().filter(|_| has(&["p50 us", "p90 us", "quiet p99 us", "p99 us"]));
-    table.title += &match (cpu, times) {
-        (Some(cpu), Some(times)) if cpu == times => format!("; CPU time and response times {}", at_load(cpu)),
-        (cpu, times) => {
-            let of = |what: &str, load: Option<&LoadSpec>| {
-                load.map_or_else(String::new, |load| format!("; {what} {}", at_load(load)))
-            };
-            of("CPU time", cpu) + &of("response times", times)
-        }
-    };
+    let has = |heading: &str| table.columns.iter().any(|column| column.heading == heading);
+    let shown = OF_SLICES.into_iter().filter(|(_, heading, _)| has(heading));
+    let measures: Vec<CostMeasure> = shown.map(|(measure, ..)| measure).collect();
+    table.title += &at_loads(&result.plan.loads, &measures);
     (!table.columns.is_empty()).then_some(table)
 }
 
@@ -392,6 +380,7 @@ fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut notes = words::loosened(&result.loosened);
     notes.extend(saturated(result, rows));
     notes.extend(own_loads(result, rows));
+    notes.extend(wake_ups::note(result, dearest(rows)));
     if has_quiet(rows) {
         notes.extend(words::quiet(result));
     }
@@ -451,7 +440,7 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
         };
         let note = format!(
             "Each function under each open loop, with its interval: the CPU time that it adds, as a share of that of the arm \
-             compared with under the same load, and its CPU and response times; grey: that arm.{busy}"
+             compared with under the same load, and its CPU and response times; grey: that arm; ?: may be zero, or of the other sign.{busy}"
         );
         sections.extend(Section::of_charts("Costs by load", &note, [Chart::Groups(several)]));
     }

@@ -51,7 +51,7 @@ fn inert(text: &str) -> String {
 
 /// True if a text is a signed number, possibly with its unit, which calls no function, program or file.
 fn is_amount(text: &str) -> bool {
-    let is_of_amount = |c: char| c.is_alphanumeric() || " .,%±/".contains(c);
+    let is_of_amount = |c: char| c.is_alphanumeric() || " .,%±/?".contains(c);
     text.strip_prefix(['+', '-'])
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.chars().all(is_of_amount))
 }
@@ -98,8 +98,19 @@ mod tests {
             let doubled = formula.replace('"', "\"\"");
             assert_eq!(super::inert(formula), format!("\"'{doubled}\""));
         }
-        for text in ["", "lua", "-1", "+4.95", "-1,234.5 us", "+3 %", "-5 ±2 us/request", "1=2", "a-b", "'=1"]
-        {
+        for text in [
+            "",
+            "lua",
+            "-1",
+            "+4.95",
+            "-1,234.5 us",
+            "+3 %",
+            "-5 ±2 us/request",
+            "+0.46 ±0.80 ?",
+            "1=2",
+            "a-b",
+            "'=1",
+        ] {
             assert_eq!(super::inert(text), format!("\"{text}\""));
         }
     }

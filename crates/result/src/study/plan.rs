@@ -103,13 +103,13 @@ impl StudyPlan {
 
     /// The load that the numbers of a study in a measure are taken from by default; none for measures that all loads contribute to.
     pub fn usual_load(&self, measure: Measure) -> Option<&LoadSpec> {
-        chosen(self.loads.iter(), measure)
+        LoadSpec::usual(&self.loads, measure)
     }
 
     /// The load that the numbers of the arm with this id in a measure are taken from: [`Self::usual_load`] of the loads that are for the
     /// arm.
     pub fn usual_load_of(&self, arm: &str, measure: Measure) -> Option<&LoadSpec> {
-        chosen(self.loads.iter().filter(|load| load.is_for(arm)), measure)
+        LoadSpec::usual_of(&self.loads, arm, measure)
     }
 
     /// The name of the load that the costs of the arm with this id in a measure are taken from.
@@ -204,5 +204,17 @@ impl LoadSpec {
     /// Returns true if the load is for the arm with this id.
     pub fn is_for(&self, arm: &str) -> bool {
         self.arms.is_empty() || self.arms.iter().any(|one| one == arm)
+    }
+
+    /// The one of the loads of a study that its numbers in a measure are taken from by default; none for measures that all loads
+    /// contribute to.
+    pub fn usual(loads: &[Self], measure: Measure) -> Option<&Self> {
+        chosen(loads.iter(), measure)
+    }
+
+    /// The one of the loads of a study that the numbers of the arm with this id in a measure are taken from: [`Self::usual`] of those that
+    /// are for the arm.
+    pub fn usual_of<'a>(loads: &'a [Self], arm: &str, measure: Measure) -> Option<&'a Self> {
+        chosen(loads.iter().filter(|load| load.is_for(arm)), measure)
     }
 }

@@ -11,7 +11,9 @@ use super::markdown::{cell, code, file_name, line, row, source};
 use super::picture::{Bar, picture};
 use super::results::{self, ResultPage};
 use crate::failure::Failure;
-use crate::functions::{Price, by_family, circumstances, listed_arms, own_load, truncated};
+use crate::functions::{
+    Price, by_family, circumstances, listed_arms, meaning_of_own_loads, own_load, truncated,
+};
 use crate::{library, prices};
 
 /// The pages and their list.
@@ -32,9 +34,10 @@ pub(super) fn chapter(documents: &Path) -> Result<Chapter, Failure> {
 fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
     let mut text = format!(
         "# Functions\n\nThe functions of the catalogue, each with the CPU time that it adds to a request at its default knobs, in percent of \
-         plain proxying: {}, with a 95 % interval. `?` marks a cost whose sign is not supported once all costs of the list are judged \
+         plain proxying, with a 95 % interval: {}.{} `?` marks a cost whose sign is not supported once all costs of the list are judged \
          together. A cost belongs to a machine and a load: [read results](../guide/results.md#loads-and-machines).\n",
-        circumstances(listed)
+        circumstances(listed),
+        meaning_of_own_loads(listed)
     );
     for (family, functions) in by_family(catalogue) {
         text += &format!("\n## {}\n\n", capitalised(family));
@@ -43,7 +46,8 @@ fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
         for function in functions {
             let name = format!("[`{}`]({})", function.id, file_name(&function.id));
             let arm = listed_arms(listed, &function.id).into_iter().find(|arm| arm.id == function.id);
-            let price = arm.map_or_else(|| "-".to_owned(), |arm| Price::from_arm(arm).cpu_share);
+            let price = |arm: &ArmResult| Price::from_arm(arm).cpu_share + &own_load(listed, arm);
+            let price = arm.map_or_else(|| "-".to_owned(), price);
             text += &row([&name, &price, &cell(&function.summary)]);
         }
     }
@@ -96,7 +100,7 @@ fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> S
     text += &row(["arm", "CPU time", "us", "us of the companion", "p50, us"]);
     text += &row(["---", "---:", "---:", "---:", "---:"]);
     for arm in &arms {
-        let load = own_load(listed, arm).map_or_else(String::new, |load| format!(", {load}"));
+        let load = own_load(listed, arm);
         let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let companion = arm.companion_cpu_us_per_request;
         let companion = companion.map_or_else(|| "-".to_owned(), |one| grouped(one.estimate, 1));
@@ -174,6 +178,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::functions::tests::with_own_load;
 
     #[test]
     fn every_listed_arm_is_on_the_page_of_its_function_with_its_price() {
@@ -185,9 +190,28 @@ mod tests {
             let expected = format!("| {}", cell(&code(&arm.id)));
             let row = page.lines().find(|line| line.starts_with(&expected)).expect(&expected);
             assert!(row.contains(&Price::from_arm(arm).cpu_us), "{row}");
+            assert!(page.contains(&circumstances(listed)), "{page}");
             found += 1;
         }
         assert!(found > 50, "{found} arms: the list has more");
+    }
+
+    #[test]
+    fn a_price_of_another_load_than_most_names_it_on_its_page_and_in_the_list() {
+        let (catalogue, listed) = (library::catalogue().unwrap(), with_own_load());
+        let list = list(catalogue, &listed);
+        assert!(
+            list.contains(&circumstances(&listed)) && list.contains(meaning_of_own_loads(&listed)),
+            "{list}"
+        );
+        let jwt = catalogue.iter().find(|function| function.id == "jwt").unwrap();
+        let page = page(jwt, &listed, &[]).unwrap();
+        for (text, begin) in [(&list, "| [`jwt`]"), (&page, "| `jwt`, at")] {
+            let row = text.lines().find(|line| line.starts_with(begin)).unwrap();
+            assert!(row.contains(", at 1,500 requests/s"), "{row}");
+        }
+        let lua = list.lines().find(|line| line.starts_with("| [`lua`]")).unwrap();
+        assert!(!lua.contains("requests/s"), "{lua}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use hoptax_result::{ArmResult, StudyResult, percent};
 
 use super::markdown::{cell, code, file_name, row};
 use crate::failure::Failure;
-use crate::functions::{Price, circumstances};
+use crate::functions::{Price, circumstances, meaning_of_own_loads, own_load};
 use crate::prices;
 
 /// Its path relative to the folder of the documents.
@@ -112,20 +112,21 @@ pub(super) fn page() -> Result<String, Failure> {
     let mut text = format!(
         "# What to turn off first\n\nFor whoever runs Envoy and wants processor time back. The prices are those of the [price \
          list](../results/price-list/README.md): CPU time that a function adds to each request, in percent of plain proxying, with a 95 % \
-         interval ({}). On your machine and under your load they differ, so begin with your own proxy:\n\n    \
+         interval ({}).{} On your machine and under your load they differ, so begin with your own proxy:\n\n    \
          curl 'http://ADMIN/config_dump?include_eds' > dump.json\n    \
          hoptax price dump.json --budget 5m               # the cost of each part of your configuration\n    \
          hoptax price dump.json --without jwt_authn       # of this part alone\n    \
          hoptax price dump.json --what-if 'jwt -> check-token/lua'\n\n\
          [Bills](bills.md) has the rules for naming parts.\n\n## Changes, the largest saving first\n\n\
          The order is that of the estimates. A change is worth as much as it saves of all CPU time of the proxy, plain proxying included.\n\n",
-        circumstances(listed)
+        circumstances(listed),
+        meaning_of_own_loads(listed)
     );
     text += &row(["as it is", "price", "as it could be", "price", "the change"]);
     text += &row(["---", "---:", "---", "---:", "---"]);
     for (change, from, to) in &changes {
-        let (name, price) = to.map_or_else(|| ("-".to_owned(), "-".to_owned()), named);
-        let (from_name, from_price) = named(from);
+        let (name, price) = to.map_or_else(|| ("-".to_owned(), "-".to_owned()), |to| named(listed, to));
+        let (from_name, from_price) = named(listed, from);
         text += &row([&from_name, &from_price, &name, &price, &cell(change.advice)]);
     }
     text += &may_stay(listed);
@@ -169,8 +170,8 @@ fn share(arm: &ArmResult) -> f64 {
 }
 
 /// An arm with a link to the page of its function, and its price.
-fn named(arm: &ArmResult) -> (String, String) {
-    (link(arm), Price::from_arm(arm).cpu_share)
+fn named(listed: &StudyResult, arm: &ArmResult) -> (String, String) {
+    (link(arm), Price::from_arm(arm).cpu_share + &own_load(listed, arm))
 }
 
 fn link(arm: &ArmResult) -> String {
@@ -181,6 +182,7 @@ fn link(arm: &ArmResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::tests::with_own_load;
 
     #[test]
     fn changes_are_in_the_order_of_what_they_save_and_every_one_saves() {
@@ -188,6 +190,10 @@ mod tests {
         let rows: Vec<&str> =
             page.lines().filter(|line| line.contains("](../functions/") && line.starts_with('|')).collect();
         assert_eq!(rows.len(), CHANGES.len(), "{page}");
+        assert!(page.contains(&circumstances(listed)), "{page}");
+        let list = with_own_load();
+        let (_, price) = named(&list, arm(&list, "jwt").unwrap());
+        assert!(price.contains(" %, at 1,500 requests/s"), "{price}");
         let mut before = f64::INFINITY;
         for row in rows {
             let ids: Vec<&str> = row

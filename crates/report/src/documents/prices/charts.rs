@@ -1,24 +1,21 @@
 //! The chart of prices: the listed cost of each function, or its cost on this machine.
 
-use hoptax_result::{Price, PriceMade, PricesResult};
+use hoptax_result::{CostMeasure, Price, PriceMade, PricesResult};
 
 use crate::chart::{Chart, IntervalRow, Intervals, Tone};
 use crate::document::Section;
-use crate::prices::priced_first;
-use crate::quantity::Quantity;
+use crate::prices::{here, listed, name, priced_first};
 
 /// The functions with a price, in the order of the table; none without one.
 pub(super) fn charts(result: &PricesResult) -> Option<Section> {
     let is_carried = result.here.is_some();
     let row = |price: &Price| {
-        let us = if is_carried { price.here_us } else { price.listed_us };
-        let number = Quantity::difference(&us?, "us");
-        let carried = price.made == PriceMade::Carried;
+        let number = if is_carried { here(price) } else { listed(price, CostMeasure::CpuUs) };
         Some(IntervalRow {
-            name: price.id.clone(),
+            name: name(result, price),
             kind: price.made.words(),
-            tone: if carried { Tone::Third } else { Tone::Own },
-            number: if carried { number.predicted() } else { number },
+            tone: if price.made == PriceMade::Carried { Tone::Third } else { Tone::Own },
+            number: number?,
             note: None,
         })
     };
@@ -53,7 +50,7 @@ mod tests {
         let rows = rows(&fixture::carried());
         let all: Vec<(&str, &str, Tone)> =
             rows.iter().map(|row| (row.name.as_str(), row.kind, row.tone)).collect();
-        assert_eq!(all, [("jwt", "measured here", Tone::Own), ("lua", "carried", Tone::Third)]);
+        assert_eq!(all, [("jwt (900/s)", "measured here", Tone::Own), ("lua", "carried", Tone::Third)]);
         assert_eq!([&rows[0].number.basis, &rows[1].number.basis], [&Basis::Measured, &Basis::Predicted]);
     }
 

@@ -3,9 +3,10 @@
 
 use hoptax_result::{ArmResult, CostMeasure, Place, StudyResult};
 
-use super::{at_load, functions, is_above_zero, stated_and_clear};
+use super::{functions, is_above_zero, stated_and_clear};
 use crate::findings::{self, FindingGroup, checks};
 use crate::headline::{Headline, unless_void};
+use crate::load_rate::at_load;
 use crate::numbers::counted;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{Row, arm_level, baselines, unit_name};

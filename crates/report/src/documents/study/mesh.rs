@@ -2,7 +2,8 @@
 
 use hoptax_result::{CostMeasure, StudyResult};
 
-use super::{at_load, plain};
+use super::plain;
+use crate::load_rate::at_load;
 use crate::quantity::{Basis, Quantity};
 use crate::rows::{Row, baselines, compared_with};
 use crate::table::Cell;

@@ -28,7 +28,8 @@ pub(super) fn chart(result: &SittingsResult) -> Option<Section> {
             name: arm.id.clone(),
             kind,
             tone,
-            number: Quantity::difference(&scaled(interval, measure), unit),
+            // Here, nothing has judged all costs together.
+            number: Quantity::judged_alone(&scaled(interval, measure), unit),
             note: None,
         };
         rows.extend(cost.combined.map(|combined| row("over all sittings", Tone::Own, combined)));
@@ -38,8 +39,8 @@ pub(super) fn chart(result: &SittingsResult) -> Option<Section> {
             Some(sitting.with_note(format!("sitting {}", number + 1)))
         }));
     }
-    let note =
-        "The interval of one sitting holds for that sitting only; its processes and its hour are in it.";
+    let note = "The interval of one sitting holds for that sitting only; its processes and its hour are in it. ? marks a sign that is \
+                not supported by its own interval.";
     let chart = Intervals::new("cost of each arm", measure.words(), rows);
     Section::of_charts("Cost of each arm over all sittings", note, chart.map(Chart::Intervals))
 }
@@ -73,6 +74,19 @@ mod tests {
         let many = vec![result.arms[0].clone(); MOST];
         result.arms.extend(many);
         assert!(rows(&result).iter().all(|(_, kind, _)| *kind == "over all sittings"));
+    }
+
+    #[test]
+    fn a_cost_whose_interval_contains_zero_is_marked() {
+        let mut result = fixture::three();
+        let share = &mut result.arms[0].costs[1];
+        share.combined = Some(hoptax_result::Interval::around(-0.002, 0.003));
+        let section = chart(&result).unwrap();
+        let Some(Block::Chart(chart)) = section.blocks.last() else { panic!("{section:?}") };
+        let Chart::Intervals(of) = chart.as_ref() else { panic!("{chart:?}") };
+        let texts: Vec<String> = of.rows.iter().map(|row| row.number.text()).collect();
+        assert_eq!(texts[0], "-0.20 ±0.30 ?");
+        assert!(texts[1..].iter().all(|text| !text.ends_with('?')), "{texts:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use hoptax_result::{BoundOf, LinkPlan, Loosened};
+use hoptax_result::{BoundOf, LinkPlan, Loop, Loosened};
 
 use super::*;
 use crate::{Style, fixture};
