@@ -8,7 +8,7 @@ mod sittings_chart;
 mod wake_ups;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, RoundMeasure, SittingArm,
+    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, RoundMeasure, SittingArm,
     SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
