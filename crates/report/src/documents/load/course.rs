@@ -302,6 +302,7 @@ mod tests {
 
     #[test]
     fn bytes_are_drawn_per_second_beside_the_rate_if_any_body_was_recorded() {
+        type Lines = Vec<(String, Vec<Option<f64>>)>;
         let mut result = fixture::load();
         let titles = |result: &LoadResult| -> Vec<String> {
             let blocks = section(result).unwrap().blocks;
@@ -317,7 +318,7 @@ mod tests {
         let found = titles(&result);
         let of_rate = found.iter().position(|title| title == "requests per second").unwrap();
         assert_eq!(found[of_rate + 1], "bytes of bodies per second");
-        let values = |result: &LoadResult| -> (&'static str, Vec<(String, Vec<Option<f64>>)>) {
+        let values = |result: &LoadResult| -> (&'static str, Lines) {
             let chart = bytes(result).unwrap();
             let of = |line: Line| (line.name, line.points.iter().map(|point| point.y).collect());
             (chart.y.unit, chart.lines.into_iter().map(of).collect())
