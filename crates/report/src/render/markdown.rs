@@ -143,7 +143,7 @@ mod tests {
         let text = super::text(&documents::study_of(&result, "quick", "a`<script>"));
         let marked = text.lines().filter(|line| line.contains("<script>")).collect::<Vec<_>>();
         let next =
-            "Next: `hoptax study --resume a'<script> --rounds 20` adds rounds, which narrow the intervals.";
+            "Next: `hoptax study --resume 'a'<script>' --rounds 20` adds rounds, which narrow the intervals.";
         assert_eq!(marked, [next]);
     }
 

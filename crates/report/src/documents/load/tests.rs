@@ -176,7 +176,7 @@ fn requested_percentiles_and_conditions_have_their_lines() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let line = text.lines().find(|line| line.starts_with("p99.99")).unwrap();
-    assert!(line.contains(">= 5,000,000") && line.contains("412.3"), "{line}");
+    assert!(line.contains("≥ 5,000,000") && line.contains("412.3"), "{line}");
 }
 
 #[test]
