@@ -23,7 +23,7 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
 pub(crate) fn other_work(subject: &str, reference: &str, differences: &[String]) -> Option<String> {
     (!differences.is_empty()).then(|| {
         format!(
-            "{subject} answers differently from {reference}: {}. So their costs are not those of the same work",
+            "{subject} answers differently from {reference}: {}. So their costs are those of different work",
             differences.join(", ")
         )
     })
