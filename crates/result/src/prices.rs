@@ -131,8 +131,8 @@ impl PriceMade {
         match self {
             Self::Listed => "listed",
             Self::Measured => "measured here",
-            Self::Carried => "carried",
-            Self::NotCarried => "not carried",
+            Self::Carried => "converted",
+            Self::NotCarried => "not converted",
         }
     }
 }

@@ -30,7 +30,7 @@ pub fn prices(result: &PricesResult) -> Document {
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
         Verdict::Caution if result.halts_differently() => {
-            "processors were kept from halting on one of the two machines only, so carried prices may be off by more"
+            "processors were kept from halting on one of the two machines only, so converted prices may be off by more"
         }
         Verdict::Caution => {
             "a check of the studies behind the prices warned or failed; prices without support are left out"
@@ -72,7 +72,7 @@ fn answer(result: &PricesResult) -> Vec<String> {
     let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
     let error = here.error.as_ref().map(|error| {
         format!(
-            "On known machines, nearly all carried prices were off by at most {} times",
+            "On known machines, nearly all converted prices were off by at most {} times",
             grouped(error.factor, 2)
         )
     });
@@ -143,7 +143,7 @@ mod tests {
                 "-0.40 to +0.20",
                 "+2.50 ±1.00",
                 "+0.50 ±0.20 ?",
-                "not carried: too small on the list"
+                "not converted: too small on the list"
             ]
         );
         assert!(notes(&result).contains("?: may be zero, or of the other sign"));
