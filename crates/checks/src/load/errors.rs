@@ -162,7 +162,7 @@ mod tests {
         let finding = &result.findings[0];
         let expected = "990 malformed: two different lengths (900), others (90); 10 reset";
         assert!(finding.message.ends_with(expected), "{}", finding.message);
-        assert!(finding.advice.starts_with("correct what the responses violate"), "{}", finding.advice);
+        assert!(finding.advice.starts_with("fix the violations that the reasons name"), "{}", finding.advice);
     }
 
     #[test]

@@ -230,7 +230,7 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
 /// of the proxy's highest rate.
 pub(super) const CAPACITY: Check<StudyResult> = Check {
     id: "capacity-not-saturated",
-    protects_from: "a share of the rate that the connections allow, taken for a share of the proxy's capacity",
+    protects_from: "a share of the rate that connections allow, taken for a share of the proxy's capacity",
     source: "own; a closed loop of N connections cannot exceed N / response time",
     judge: |result, limits| {
         let limit = limits.value(&thresholds::SATURATED_SHARE);

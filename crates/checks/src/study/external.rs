@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(severity, Some(Severity::Info));
         let found = result.findings.iter().find(|one| one.id == "no-account").unwrap();
         assert_eq!(found.arm.as_deref(), Some(result.arms[2].id.as_str()));
-        assert!(found.message.contains("no CPU time and no memory"), "{}", found.message);
+        assert!(found.message.contains("CPU time and memory are not known"), "{}", found.message);
         assert!(found.advice.contains("`account: {pid: NUMBER}`"), "{}", found.advice);
         assert!(!found.withholds);
         assert_eq!(with("external", Some("pid 7")).0, None);

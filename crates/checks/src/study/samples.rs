@@ -307,7 +307,7 @@ mod tests {
         assert!((32..=40).contains(&rounds), "{rounds}");
         assert!(
             advice([8_000, 8_000], [Some(50.0), Some(5_000.0)])
-                .starts_with("no number of rounds that fits a day")
+                .starts_with("no number of rounds that fits into a day")
         );
         assert_eq!(
             advice([8_000, 8_000], [Some(50.0), None]),
