@@ -132,7 +132,7 @@ impl PriceMade {
             Self::Listed => "listed",
             Self::Measured => "measured here",
             Self::Carried => "converted",
-            Self::NotCarried => "not converted",
+            Self::NotCarried => "no price",
         }
     }
 }

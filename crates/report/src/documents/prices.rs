@@ -143,7 +143,7 @@ mod tests {
                 "-0.40 to +0.20",
                 "+2.50 ±1.00",
                 "+0.50 ±0.20 ?",
-                "not converted: too small on the list"
+                "no price: too small on the list"
             ]
         );
         assert!(notes(&result).contains("?: may be zero, or of the other sign"));
