@@ -138,13 +138,7 @@ mod tests {
         cors.here_us = Some(Interval::around(-0.1, 0.3));
         assert_eq!(
             cells(&result),
-            [
-                "-0.10 ?",
-                "-0.40 to +0.20",
-                "+2.50 ±1.00",
-                "+0.50 ±0.20 ?",
-                "no price: too small on the list"
-            ]
+            ["-0.10 ?", "-0.40 to +0.20", "+2.50 ±1.00", "+0.50 ±0.20 ?", "no price: too small on the list"]
         );
         assert!(notes(&result).contains("?: may be zero, or of the other sign"));
         let page = crate::render::json::text(&prices(&result)).unwrap();
