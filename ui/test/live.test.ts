@@ -139,7 +139,7 @@ describe("what is said to those who hear the page", () => {
   test("a server that is lost and found again is said once each", () => {
     const lost = after([at(1), { kind: "lost" }]);
     expect(lost.isLost).toBe(true);
-    expect(lost.said.text).toContain("not heard from");
+    expect(lost.said.text).toContain("does not answer");
     expect(after([{ kind: "lost" }], lost)).toBe(lost);
     const found = after([at(2)], lost);
     expect(found.isLost).toBe(false);
@@ -183,7 +183,7 @@ test.each([
   ["study", "interrupted", "Job 1 of the study x was stopped"],
   ["bill", "running", "Job 1 prices x"],
   ["bill", "failed", "Job 1 of the bill of x failed"],
-  ["study", "stopping", "Job 1 stops, and waits for the end of what it has begun"],
+  ["study", "stopping", "Job 1 stops when its current step ends"],
 ] as const)("a %s that is %s is called so", (kind, state, words) => {
   expect(title(job({ kind, state, name: "x" }))).toBe(words);
 });

@@ -192,7 +192,7 @@ pub fn unaccounted(result: &LoadResult) -> Option<String> {
     let is_known = account.cpu_share.and(account.memory_bytes).is_some();
     (!is_known || (account.cpu_us.is_none() && result.book.answered > 0)).then(|| {
         format!(
-            "account: a process or a thread of `{}` ended during the trial, so its use is not known",
+            "account: a process or a thread of `{}` ended during the trial, so its CPU time and memory are not known",
             account.processes
         )
     })

@@ -94,9 +94,9 @@ thresholds! {
     CALLERS_BUSY = max("callers-busy", 0.85, "Busy share of the processors of callers in another language, above which the callers limit the rate.");
     DELAYED = max("delayed-slices", 0.25, "Share of slices of which only the CPU time counts, since the proxy waited for its processor.");
     DELAYED_FAIL = max("delayed-slices-fail", 0.50, "As delayed-slices; above it, rates and response times are based on a selection.");
-    QUIET_WAIT = max("quiet-wait", 0.01, "Share of a slice that generator and proxies each may wait for a processor, if the slice is to be quiet: the quiet p99 is that of these slices. In a quick study on two virtual processors of an Intel Xeon, 77 % of the responses were in such slices, and 5 % of those beyond p99; run-delay warns of a generator that waits longer.");
+    QUIET_WAIT = max("quiet-wait", 0.01, "Largest share of a quiet slice that generator and proxies each may wait for a processor. The quiet p99 is that of quiet slices. In a quick study on two virtual processors of an Intel Xeon, 77 % of the responses were in such slices, and 5 % of those beyond p99; run-delay warns of a generator that waits longer.");
     QUIET_SHARE = min("quiet-share", 0.5, "Share of the responses of an arm that must be in quiet slices. With fewer, these are a selection, as with set-aside-fail.");
-    QUIET_DIFFERENCE = max("quiet-difference", 0.1, "Difference of the shares of the responses in quiet slices of an arm and of the one that it is compared with. Above it, and where the slices do not exclude twice as much with 95 %, what the arm does may decide which of its slices are quiet. In simulated quick studies, judged by the difference alone, 96 to 99 of 100 arms that the machine hits alike pass; of arms that cause twice the stalls themselves, 3 do. With few slices hardly any arm passes: of 40 slices against 80, of which 90 % are quiet, 90 of 100 arms that are alike, and of 8 none.");
+    QUIET_DIFFERENCE = max("quiet-difference", 0.1, "Difference of the shares of the responses in quiet slices of an arm and of the one that it is compared with. Above it, and where the slices do not exclude twice as much with 95 %, what the arm does may decide which of its slices are quiet. In simulated quick studies, judged by the difference alone, 96 to 99 of 100 arms that the machine hits alike pass; of arms that cause twice the stalls themselves, 3 do. With fewer slices, fewer arms pass: with 40 slices against 80, of which 90 % are quiet, 90 of 100 arms that are alike, and with 8 slices none.");
     KNOWN_CPU_SHARE = max("known-cpu-share", 0.01, "Relative deviation of a measured CPU cost from one that is known beforehand.");
     KNOWN_CPU_FAIL_SHARE = max("known-cpu-fail-share", 0.05, "As known-cpu-share; above it, all CPU costs are withheld.");
     SAME_RARE = max("same-rare", 0.001, "A/A arms: probability that chance alone shows such a difference in a sound study, below which the setup is at fault.");
@@ -105,7 +105,7 @@ thresholds! {
     FAILS_BEFORE = max("fails-before-events", 0.01, "Share of requests that fail before the first event of a timeline.");
     PROXY_RUN_DELAY = max("proxy-run-delay", 0.02, "Share of its slices for which a proxy waited for its processor.");
     PROXY_THROTTLED = max("proxy-throttled", 0.0, "Share of the periods of a CPU limit (cgroup) in which it stopped a proxy.");
-    PROXY_THROTTLED_FAIL = max("proxy-throttled-fail", 0.01, "As proxy-throttled; above it, more requests may have waited for the limit than p99 leaves out, and times are only bounded.");
+    PROXY_THROTTLED_FAIL = max("proxy-throttled-fail", 0.01, "As proxy-throttled; above it, more than one request in a hundred may have waited for the limit, so times are only bounded.");
 }
 
 /// The thresholds in effect.

@@ -306,12 +306,12 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
         Some(format!("{}: {reason}", change.change))
     });
     let lacking = bill.lacking.iter().map(|what| {
-        format!("{what}: this Envoy has no such extension, so no number contains it; `--envoy PATH` measures with one that has it")
+        format!("{what}: this Envoy lacks the extension, so no number includes it; `--envoy PATH` measures with one that has it")
     });
     let cannot_run = bill.replacements.iter().filter(|replacement| replacement.cannot_run);
     // Several listeners of a dump may lack the same extension.
     let cannot_run: BTreeSet<String> = cannot_run
-        .map(|replacement| format!("{}: no number contains it; {}", replacement.what, replacement.with))
+        .map(|replacement| format!("{}: no number includes it; {}", replacement.what, replacement.with))
         .collect();
     parts.chain(changes).chain(lacking).chain(cannot_run).collect()
 }

@@ -143,7 +143,7 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
         let found = match cpu.decision {
             Decision::Equivalent => format!("equivalent within {margin}, as it should be"),
             Decision::Undecided => {
-                format!("zero is in the interval, as it should be, but not yet all within {margin}")
+                format!("the interval contains zero, as it should, but is not yet within {margin}")
             }
             Decision::Different => {
                 "different by chance, as one in twenty is, or by a fault of the setup: repeat the comparison"

@@ -105,11 +105,11 @@ pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
         format.split('/').next()
     }
     let Stated { format, program } =
-        serde_json::from_str(text).map_err(|error| format!("it is no result of hoptax ({error})"))?;
+        serde_json::from_str(text).map_err(|error| format!("it is not a hoptax result ({error})"))?;
     let kind = KINDS
         .iter()
         .find(|kind| name(kind.format) == name(&format))
-        .ok_or_else(|| format!("its format is `{format}`, which is not one of results"))?;
+        .ok_or_else(|| format!("its format is `{format}`, which is not a format of results"))?;
     check_format(&format, kind.format, program["version"].as_str())?;
     Ok(kind)
 }
@@ -204,7 +204,7 @@ mod tests {
         let newer = r#"{"format": "hoptax.history/9", "program": {"version": "99.1.0"}}"#;
         let why = kind_of_text(newer).unwrap_err();
         assert!(why.ends_with("use hoptax 99.1.0 or a later one"), "{why}");
-        assert!(refused("elsewhere/1").contains("not one of results"));
-        assert!(kind_of_text("[]").unwrap_err().starts_with("it is no result of hoptax"));
+        assert!(refused("elsewhere/1").contains("not a format of results"));
+        assert!(kind_of_text("[]").unwrap_err().starts_with("it is not a hoptax result"));
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
             |change| format!("by {}", percent_difference(change)),
         );
         return format!(
-            "`{arm}`: {measure} changes {change}, but for other work, so `{text}` is not held; if the answers are meant to differ, \
+            "`{arm}`: {measure} changes {change}, but for different work, so `{text}` is not met; if the answers are meant to differ, \
              `hoptax compare` shows what they cost"
         );
     }
@@ -112,7 +112,7 @@ fn remedy(result: &GateResult, limit: &GateLimit) -> String {
         ),
         None => match &result.stored_reference {
             Some(reference) => format!(
-                "{} stored runs of the reference say too little of how sittings differ: store more, widen the limit, or measure side by \
+                "{} stored runs of the reference say too little about how sittings differ: store more, widen the limit, or measure side by \
                  side with `--candidate`",
                 reference.runs.len()
             ),
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(outcome(&result), first);
         let sentence = sentences(&result).concat();
         assert!(
-            sentence.contains("by +0.4 ±1.3 %, but for other work, so `cpu>+3%` is not held"),
+            sentence.contains("by +0.4 ±1.3 %, but for different work, so `cpu>+3%` is not met"),
             "{sentence}"
         );
     }

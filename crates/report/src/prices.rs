@@ -19,7 +19,7 @@ pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
     lines.push(format!("here: {}", machine(&here.machine)));
     if result.prices.iter().any(|price| price.made == PriceMade::Carried) {
         lines.push(format!(
-            "carried by {} and {}: a function costs {} times its listed price",
+            "converted with {} and {}: a function costs {} times its listed price",
             here.anchors.split_last().map_or(String::new(), |(_, first)| first.join(", ")),
             here.anchors.last().map_or("no anchor", String::as_str),
             grouped(here.factor, 2)
@@ -106,8 +106,8 @@ pub(crate) fn here(price: &Price) -> Option<Quantity> {
 /// Errors of converted prices for functions whose true price is known.
 fn error(error: &CarryError) -> String {
     format!(
-        "{} functions carried between {} known machines were off by {} at the median; the intervals here are a factor of {} both ways \
-         and cover {} % of other functions on such machines",
+        "prices of {} functions converted between {} known machines were off by {} at the median; the intervals here are a factor of \
+         {} both ways and cover {} % of other functions on such machines",
         error.functions,
         error.machines,
         percent(error.median_share, 0),

@@ -7,11 +7,10 @@ use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 
 /// Explanation of the table.
-const NOTE: &str = "A published number is rounded, so it stands for all numbers up to half a unit of its last digit away; zeros at its end \
-                    are no digits. Excluded: all of these lie above or below the measured interval. Not excluded: some lie in it, which \
-                    is no agreement, since a wide interval excludes little. Unknown: some lie in it, and it reaches further than \
-                    a quarter of the measured number to each side. Published numbers come from other hardware, so compare directions and \
-                    ratios.";
+const NOTE: &str = "A published number is rounded, so it stands for all numbers within half a unit of its last digit that is not zero. \
+                    Excluded: all of these lie above or below the measured interval. Not excluded: some lie in it, which does not show \
+                    agreement, since a wide interval excludes little. Unknown: some lie in it, and its half-width is more than a quarter \
+                    of the measured number. Published numbers come from other hardware, so compare directions and ratios.";
 /// Maximum half-width of a measured number, as a share of it, for a published number to be called not excluded. A wider interval contains
 /// numbers that differ by a factor of over 1.6, so it excludes too little to be informative.
 const WIDEST_SHARE: f64 = 0.25;

@@ -23,7 +23,7 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
 pub(crate) fn other_work(subject: &str, reference: &str, differences: &[String]) -> Option<String> {
     (!differences.is_empty()).then(|| {
         format!(
-            "{subject} answers differently from {reference}: {}. So their costs are not those of the same work",
+            "{subject} answers differently from {reference}: {}. So their costs are those of different work",
             differences.join(", ")
         )
     })
@@ -154,7 +154,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
             .to_owned(),
     ];
     sentences.extend(quiet(result).map(|quiet| {
-        format!("{quiet}; slices are classified by what the kernel counts of waits, never by response times, and p99 is that of all slices")
+        format!("{quiet}; slices are classified by the waits that the kernel counts, never by response times, and p99 is that of all slices")
     }));
     if let Some(weight) = result.host.neighbour_weight {
         sentences.push(format!(

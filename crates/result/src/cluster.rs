@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A cluster of Kubernetes, in whose pods callers, proxies and servers were.
+/// The Kubernetes cluster whose pods ran callers, proxies and servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterEnvironment {
@@ -22,12 +22,12 @@ pub struct ClusterEnvironment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CpuTimeSource {
-    /// Their control groups, which pods on their nodes read when they are asked.
+    /// Their control groups, which pods on their nodes read on request.
     Cgroup,
     /// The metrics of the kubelets, which read each container every 10 to 20 seconds.
     #[default]
     Kubelet,
-    /// A Prometheus, which asks the kubelets for them now and then.
+    /// A Prometheus, which scrapes the kubelets at intervals.
     Prometheus,
 }
 

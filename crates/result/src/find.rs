@@ -61,8 +61,8 @@ pub struct FindBody {
     pub closed_loop_rate: f64,
     /// Time limit of the search, seconds.
     pub budget_s: f64,
-    /// A time limit with which a search that knew too little at its end shows that its next rate holds, if no request is late or lost there,
-    /// seconds; null for other searches, and in results of earlier versions.
+    /// For a search that ended undecided: a time limit that suffices to show that its next rate holds, if no request is late or lost there,
+    /// seconds. Null for other searches, and in results of earlier versions.
     pub deciding_budget_s: Option<f64>,
     /// Time that it took, seconds.
     pub took_s: f64,
@@ -144,8 +144,8 @@ pub struct ModesOfLoad {
     pub answered_rate: f64,
     /// The modes, the fastest first; empty if the load does not count.
     pub modes: Vec<Mode>,
-    /// Reasons why the load says nothing about modes: failed checks of the generator and its machine, or those that leave bounds of its
-    /// times alone. Empty if it counts.
+    /// Reasons why the load says nothing about modes: failed checks of the generator and its machine, or those that leave only bounds of
+    /// its times. Empty if it counts.
     pub does_not_count: Vec<String>,
 }
 

@@ -15,13 +15,13 @@ const NAMED: usize = 2;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LintBody {
-    /// The files, in the order in which they were named; last a file of allowances that allow nothing.
+    /// The files, in the order in which they were named. The last one is the file of allowances if some of its allowances match nothing.
     pub files: Vec<LintedFile>,
     /// The rules of all findings, in the order of their ids.
     pub rules: Vec<LintRule>,
-    /// The ids of the rules that were applied alone; empty if all were.
+    /// The ids of the rules that `--only` names; empty if all rules were applied.
     pub only: Vec<String>,
-    /// The file of what is allowed; null without one.
+    /// The file of allowances; null without one.
     pub allowances: Option<String>,
 }
 
@@ -45,11 +45,11 @@ pub struct LintedFile {
 pub struct LintFinding {
     /// The id of the rule.
     pub rule: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: LintSeverity,
     /// The fault, in one line.
     pub message: String,
-    /// The file that it is in: one that the file of the user names, or that file.
+    /// The file that it is in: the file of the user, or one that this file names.
     pub file: String,
     /// The line, from 1; 0 if the pointer says more, because the file is JSON in one line, or if no node is meant.
     pub line: u64,
@@ -57,7 +57,7 @@ pub struct LintFinding {
     pub column: u64,
     /// The JSON pointer of the node in the file.
     pub pointer: String,
-    /// The way to the node in the configuration: its pointer, with the names of items instead of their numbers.
+    /// The path to the node in the configuration: its pointer, with the names of items instead of their numbers.
     pub path: String,
     /// The changes of `--fix`; empty if it needs a decision.
     pub fix: Vec<LintChange>,
@@ -86,19 +86,19 @@ pub struct LintUnread {
 pub struct LintRule {
     /// Its id.
     pub id: String,
-    /// How bad its findings are.
+    /// The severity of its findings.
     pub severity: LintSeverity,
     /// The fault that it finds, in a few words.
     pub title: String,
     /// Consequences of the fault, and an incident where it had them.
     pub why: String,
-    /// The cure.
+    /// The remedy.
     pub cure: String,
-    /// Where this is known from.
+    /// The source of this knowledge.
     pub source: String,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LintSeverity {
@@ -106,7 +106,7 @@ pub enum LintSeverity {
     Error,
     /// It fails under conditions that are usual.
     Warning,
-    /// A default that the owner should know, or a matter of the surroundings.
+    /// A default that the owner should know, or a fault only in some environments.
     Info,
 }
 

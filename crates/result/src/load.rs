@@ -131,14 +131,14 @@ pub struct LoadBody {
     /// merged result whose runs began at different times, and in results of other tools and of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_over_time: Option<BytesOverTime>,
-    /// Violations of the protocol that by themselves fail no request, by rule: responses whose end is known all the same, and bytes that
-    /// arrived while no request was in flight.
+    /// Violations of the protocol that alone fail no request, by rule: responses whose end is known nevertheless, and bytes that arrived
+    /// while no request was in flight.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deviations: BTreeMap<String, u64>,
-    /// Established connections that were closed, from the start of the record on, by why: `server` if the server closed or drained them, `request` if a
-    /// request asked for it (`Connection: close`), `violation` if the server violated the protocol, `refused` if it refused a single
-    /// request, `early-response` if it responded before it had the whole request, `timed-out` with a request that timed out, `plan` at their
-    /// number of requests or age, `generator` if a resource of this machine was exhausted.
+    /// Established connections that were closed after the start of the record, by reason: `server` if the server closed or drained them,
+    /// `request` if a request asked for it (`Connection: close`), `violation` if the server violated the protocol, `refused` if it refused
+    /// a single request, `early-response` if it responded before it had the whole request, `timed-out` with a request that timed out,
+    /// `plan` at their number of requests or age, `generator` if a resource of this machine was exhausted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub closed: BTreeMap<String, u64>,
     /// Requests per second.
@@ -150,8 +150,8 @@ pub struct LoadBody {
     /// Distributions. Response and service time are of answered requests and of those whose response was still pending;
     /// the others are of answered requests.
     pub latency: LatencySet,
-    /// Response time of answered requests less the time by which the generator may have delayed them: by sending late, also other requests
-    /// that they met at the server, and by reading late. Each is a lower bound. Null in results of other tools.
+    /// Response time of answered requests less the time by which the generator may have delayed them: by sending them, or requests ahead of
+    /// them at the server, late, and by reading late. Each is a lower bound. Null in results of other tools.
     pub without_generator: Option<Latency>,
     /// Bounds of response and service time. They hold also if `latency` states the number.
     #[serde(default)]

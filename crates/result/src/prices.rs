@@ -20,7 +20,7 @@ pub struct PricesBody {
 }
 
 impl PricesBody {
-    /// True if only one of the two machines was kept from halting when idle: the list's, or the one that the prices are carried to.
+    /// True if only one of the two machines was kept from halting when idle: the list's, or the one that the prices are converted to.
     pub fn halts_differently(&self) -> bool {
         self.here.as_ref().is_some_and(|here| here.machine.never_halted != self.listed.never_halted)
     }
@@ -66,17 +66,17 @@ pub struct CarriedTo {
     pub factor: f64,
     /// Anchors that the factor was measured with: functions by their ids, and `plain proxying`.
     pub anchors: Vec<String>,
-    /// Errors of carried prices on machines where the true costs are known. Null if there are none.
+    /// Errors of converted prices on machines where the true costs are known. Null if there are none.
     pub error: Option<CarryError>,
 }
 
-/// Errors of carried prices, of functions that are known precisely on several machines.
+/// Errors of converted prices, for functions that are known precisely on several machines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarryError {
-    /// Number of functions whose carried prices were compared with a measurement. Each counts once, with its largest error.
+    /// Number of functions whose converted prices were compared with a measurement. Each counts once, with its largest error.
     pub functions: u32,
-    /// Number of machines that they were carried between.
+    /// Number of machines that they were converted between.
     pub machines: u32,
     /// Median error, as a share of the true cost.
     pub median_share: f64,
@@ -100,14 +100,14 @@ pub struct Price {
     /// The listed numbers whose sign is not supported once all costs of the list are judged together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listed_uncertain_signs: Vec<CostMeasure>,
-    /// The same in us on this machine; null if the list was not carried.
+    /// The same in us on this machine; null if the list was not converted.
     pub here_us: Option<Interval>,
     /// True if it was measured on this machine, and its sign is not supported once all costs of that study are judged together.
     #[serde(default)]
     pub here_has_uncertain_sign: bool,
     /// The origin of the price.
     pub made: PriceMade,
-    /// Reason why it was not carried; null if it was.
+    /// Reason why it was not converted; null if it was.
     pub reason: Option<String>,
 }
 
@@ -119,7 +119,7 @@ pub enum PriceMade {
     Listed,
     /// Measured on this machine.
     Measured,
-    /// Carried to this machine by the model.
+    /// Converted to this machine by the model.
     Carried,
     /// Outside the range of the model.
     NotCarried,
@@ -131,8 +131,8 @@ impl PriceMade {
         match self {
             Self::Listed => "listed",
             Self::Measured => "measured here",
-            Self::Carried => "carried",
-            Self::NotCarried => "not carried",
+            Self::Carried => "converted",
+            Self::NotCarried => "no price",
         }
     }
 }

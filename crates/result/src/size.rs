@@ -230,7 +230,7 @@ pub enum PredictedTime {
     MeanUs,
     /// Its 99th percentile.
     P99Us,
-    /// The mean on the slowest way.
+    /// The mean on the critical path.
     CriticalPathUs,
 }
 
@@ -265,8 +265,8 @@ pub struct ProxyLatency {
     pub busy_share: f64,
     /// Time that it adds to a request that it handles.
     pub added: AddedTime,
-    /// Time that it adds on average to the slowest way of a request to the entry, us: of calls at the same time, to the slowest. Null if
-    /// withheld.
+    /// Time that it adds on average to the critical path of a request to the entry, us: of calls at the same time, only the slowest counts.
+    /// Null if withheld.
     pub critical_path_us: Option<Interval>,
     /// True if it is less busy or busier than those whose response times were measured.
     pub is_extrapolated: bool,

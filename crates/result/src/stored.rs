@@ -99,8 +99,8 @@ pub struct HistorySeries {
     pub load: Option<String>,
     /// The proxy that the number describes; null for all together.
     pub proxy: Option<String>,
-    /// Limit of quiet slices by which the runs tell them, for a number that rests on these: the largest share of one that generator and
-    /// proxies each waited for a processor, 0 to 1. Null for other numbers, and if it is not known.
+    /// For a number that is computed from quiet slices, the limit by which the runs classify them: the largest share of a slice that
+    /// generator and proxies each waited for a processor, 0 to 1. Null for other numbers, and if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_wait_share: Option<f64>,
     /// The number in each run that states it, in chronological order.

@@ -159,7 +159,7 @@ mod tests {
         fs::write(run.join("gate.json"), "of the gate").unwrap();
         assert_eq!(text(&run).unwrap(), "of the gate");
         let parsed = |text: &str| parse("it", text).unwrap_err().to_string();
-        assert!(parsed("prices").contains("it is no result of hoptax ("), "{}", parsed("prices"));
+        assert!(parsed("prices").contains("it is not a hoptax result ("), "{}", parsed("prices"));
         let load = serde_json::to_string(&hoptax_result::sample::load()).unwrap();
         assert!(parsed(&load).contains("its format is `hoptax.load/"), "{}", parsed(&load));
         assert!(is_path(run.to_str().unwrap()) && is_path("runs/none") && !is_path("nightly"));

@@ -103,7 +103,7 @@ function ChartView({ chart, section, of, view, change }: ChartProps) {
           ["from s", "to s", "from us", "to us", "count"],
           ...data.columns.flatMap((column) => column.bins.map((bin) => [column.from, column.to, bin.from, bin.to, bin.count].map(String))),
         ]}
-        note="The stronger the colour, the larger the share of the responses in that part of the time, on a scale of roots."
+        note="The stronger the colour, the larger the share of the responses in that part of the time, on a square-root scale."
       />
     );
   }

@@ -24,10 +24,10 @@ interface Given {
 export function whyNot(files: readonly Given[]): string | undefined {
   const [file, ...more] = files;
   if (file === undefined) {
-    return "that is no file: drop the file of a configuration";
+    return "that is not a file: drop a configuration file";
   }
   if (more.length > 0) {
-    return `these are ${files.length} files: a bill is of one configuration, so drop one`;
+    return `these are ${files.length} files: a bill covers one configuration, so drop one file`;
   }
   return file.size > MOST_BYTES ? `${file.name} has more than 4 MiB: price it with \`hoptax price FILE\`` : undefined;
 }

@@ -31,7 +31,7 @@ interface FormProps {
 
 /** Why no configuration can be sent to a server that was not started for it. */
 const BILLS_OFF =
-  "Bills are off on this server: a configuration may do more than its checks know. Allow them with `hoptax serve --allow-bills` to people who might as well have a shell on its machine, or price the file there with `hoptax price FILE`.";
+  "Bills are off on this server, because its checks cannot detect everything that a configuration does. Enable them with `hoptax serve --allow-bills`, if everyone who can reach the page may have a shell on its machine, or price the file there with `hoptax price FILE`.";
 
 /** The fields of every kind as they are first. */
 const FIRST = Object.fromEntries(Object.values(FORMS).map((form) => [form.kind, form.first])) as Record<Kind, Fields>;

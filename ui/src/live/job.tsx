@@ -49,14 +49,14 @@ export function JobView({ live, job, heading, stop, onFocus }: JobProps) {
           <Words text={sentence(capitalised(live.problem))} />
         </p>
       )}
-      {live.isLost && <p class="wrong">The server is not heard from. The page tries again; the job goes on without it.</p>}
+      {live.isLost && <p class="wrong">The server does not answer. The page tries again; the job continues without it.</p>}
       <End job={job} />
       {!isEnd(job) && (
         <p class="act">
           <button type="button" class="quiet" onFocus={onFocus} onClick={() => setHeld(isHeld ? undefined : live)}>
             {isHeld ? "Follow the job again" : "Hold the numbers"}
           </button>
-          {isHeld && <span class="soft">The job goes on. Below is what was shown when they were held.</span>}
+          {isHeld && <span class="soft">The job continues. The numbers below are those from when they were held.</span>}
         </p>
       )}
       {step !== null && (
@@ -66,7 +66,7 @@ export function JobView({ live, job, heading, stop, onFocus }: JobProps) {
         </p>
       )}
       {progress === null ? (
-        !isEnd(job) && job.kind === "load" && <p class="soft">The first numbers come half a second after the begin.</p>
+        !isEnd(job) && job.kind === "load" && <p class="soft">The first numbers appear half a second after the start.</p>
       ) : (
         <>
           {!isEnd(job) && <progress max={progress.total_s} value={progress.elapsed_s} aria-label="Time of the job" />}
@@ -177,7 +177,7 @@ function End({ job }: { job: Job }) {
       )}
       {job.run !== null ? (
         <p>
-          <a href={`/runs/${job.run}`}>Open run {job.run}</a>, or <a href="/">load the list again</a>, which is as it was when the page was opened.
+          <a href={`/runs/${job.run}`}>Open run {job.run}</a>, or <a href="/">load the list again</a>, which shows the state when the page was opened.
         </p>
       ) : (
         <p>It has no result. The form above starts it again.</p>

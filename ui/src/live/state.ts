@@ -95,7 +95,7 @@ export function next(live: Live, event: LiveEvent): Live {
     case "invalid":
       return { ...live, errors: event.errors };
     case "lost":
-      return live.isLost ? live : { ...live, isLost: true, said: { ...live.said, text: "The server is not heard from. The page tries again." } };
+      return live.isLost ? live : { ...live, isLost: true, said: { ...live.said, text: "The server does not answer. The page tries again." } };
     case "gone":
       return { ...NOTHING, errors: errorsOf(event.why) };
   }

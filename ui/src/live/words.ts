@@ -25,7 +25,7 @@ export function title({ job, kind, state, name }: Job): string {
     case "running":
       return `Job ${job} ${DOES[kind](name)}`;
     case "stopping":
-      return `Job ${job} stops, and waits for ${kind === "load" ? "the responses to what it has sent" : "the end of what it has begun"}`;
+      return `Job ${job} stops when ${kind === "load" ? "its requests are answered" : "its current step ends"}`;
     case "done":
       return `Job ${job} ${IS[kind](name)} is done`;
     case "interrupted":

@@ -42,7 +42,7 @@ fn known(agent: &Agent) -> String {
             grouped(answered as f64, 0),
             until_s = grouped(until_s, 1)
         ),
-        _ => "It told of no request".to_owned(),
+        _ => "It reported no request".to_owned(),
     }
 }
 
@@ -52,8 +52,8 @@ fn meaning(agents: &Agents, agent: &Agent) -> String {
     let lacking = 100.0 / agents.shares().max(1) as f64;
     let rate = agent.planned_rate.map_or_else(String::new, |rate| format!(" ({}/s)", grouped(rate, 0)));
     format!(
-        "Counts and rates are those of {others}: {lacking} % of the plan{rate} is missing. Response times are under the \
-         whole plan until it ended, and under less after that",
+        "Counts and rates are those of {others}: {lacking} % of the plan{rate} is missing. Response times are those under the \
+         whole load until it ended, and under less load afterwards",
         lacking = grouped(lacking, 1)
     )
 }
@@ -63,9 +63,9 @@ fn meaning(agents: &Agents, agent: &Agent) -> String {
 /// Random arrivals need no common clock, and a closed loop has no schedule.
 pub(super) const START: Check<LoadResult> = Check {
     id: "agents-start",
-    protects_from: "arrivals that the clocks of agents moved, read as even or as one burst",
-    source: "own; the error is half of the round trip of an exchange with each agent and its drift since then (RFC 5905), of the two largest \
-             together. Arrivals that are moved by up to an error change no time in a queue that serves in order by more than that error",
+    protects_from: "arrivals that clock errors of agents shifted, taken for even arrivals or one burst",
+    source: "own; the clock error of an agent is half of the round trip of an exchange with it, plus the drift since then (RFC 5905); the two \
+             largest are added. In a queue that serves in order, arrivals that are shifted by at most this error change no time by more",
     judge: |result, limits| {
         let Some(agents) = &result.agents else { return Vec::new() };
         let arrivals = result.plan.arrivals.as_deref().unwrap_or_default();
@@ -98,8 +98,7 @@ fn spread(result: &LoadResult, error_us: f64, limits: &Limits) -> Option<Finding
             Measured::us(error_us, most_us),
             format!(
                 "the starts of two agents may differ by {error_us} us, and the {name} of response times is {response_us} us: a burst of \
-                 all agents may have met the server as several, and then response times are lower than those of one burst, by up to \
-                 {error_us} us",
+                 all agents may have reached the server as several bursts, whose response times are lower by up to {error_us} us",
                 error_us = grouped(error_us, 0),
                 response_us = grouped(response_us, 0)
             ),
@@ -118,8 +117,8 @@ fn uneven(result: &LoadResult, error_us: f64) -> Option<Finding> {
             Measured::us(error_us, spacing_us),
             format!(
                 "the starts of two agents may differ by {error_us} us, and the requests of all are {spacing_us} us apart: each agent \
-                 sends evenly, but together they do not. Requests of several agents may meet at the server, so response times are not those \
-                 of evenly spaced arrivals, from which each may differ by up to {error_us} us",
+                 sends evenly, but together they do not. Requests of several agents may arrive at the same time, so each response time may \
+                 differ by up to {error_us} us from that of evenly spaced arrivals",
                 error_us = grouped(error_us, 0),
                 spacing_us = grouped(spacing_us, 1)
             ),
@@ -170,7 +169,7 @@ mod tests {
             assert!(message.contains(part), "{message}");
         }
         let (_, result) = judged(Agent { known_until_s: Some(0.0), ..died });
-        assert!(result.findings[0].message.contains("its connection ended. It told of no request. Counts"));
+        assert!(result.findings[0].message.contains("its connection ended. It reported no request. Counts"));
         assert_eq!(judged(agent("b", Some(1), AgentOutcome::Merged)).0, None);
     }
 

@@ -7,7 +7,7 @@ use crate::check::Check;
 /// A load that was not alone.
 pub(super) const OTHER_LOADS: Check<LoadResult> = Check {
     id: "other-loads",
-    protects_from: "the effect of other loads of this machine reported as the subject's",
+    protects_from: "the effect of other loads from this machine reported as the subject's",
     source: "own: loads of one machine share its processors and its network, and perhaps the subject",
     judge: |result, _| {
         let others = result.loads_beside.unwrap_or(0);

@@ -53,10 +53,10 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
 fn first_step(kind: Option<&str>) -> &'static str {
     match kind {
         Some("malformed" | "switched") => {
-            "correct what the responses violate, which the reasons name; `curl -v` shows one"
+            "fix the violations that the reasons name; `curl -v` shows a response"
         }
         Some("protocol" | "tls") => {
-            "check what the server offers at this port against `--protocol` and the options of TLS; the reasons name what is missing"
+            "check that the server offers `--protocol` and the TLS options at this port; the reasons name what is missing"
         }
         Some("refused") => {
             "check that the subject runs, and that its queue of new connections is long enough"
@@ -71,7 +71,7 @@ fn first_step(kind: Option<&str>) -> &'static str {
 /// Violations of the protocol that fail no request by themselves, which clients may read differently.
 pub(super) const DEVIATIONS: Check<LoadResult> = Check {
     id: "deviations",
-    protects_from: "responses that this generator reads and another client, or a proxy, rejects or reads differently",
+    protects_from: "responses that this generator accepts, and that another client or a proxy rejects or reads differently",
     source: "RFC 9112, sections 6.1, 6.3, 9.2 and 9.8",
     judge: |result, _| {
         let count: u64 = result.deviations.values().sum();
@@ -162,7 +162,7 @@ mod tests {
         let finding = &result.findings[0];
         let expected = "990 malformed: two different lengths (900), others (90); 10 reset";
         assert!(finding.message.ends_with(expected), "{}", finding.message);
-        assert!(finding.advice.starts_with("correct what the responses violate"), "{}", finding.advice);
+        assert!(finding.advice.starts_with("fix the violations that the reasons name"), "{}", finding.advice);
     }
 
     #[test]

@@ -132,7 +132,7 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
 /// Evidence that was requested, or is usually judged, but that this machine does not offer.
 pub(super) const UNSEEN: Check<LoadResult> = Check {
     id: "unseen",
-    protects_from: "evidence that is missing, taken for evidence that nothing was wrong",
+    protects_from: "missing evidence taken for evidence that nothing was wrong",
     source: "own",
     judge: |result, _| {
         let finding = |message: String, advice: &str| {
@@ -146,7 +146,7 @@ pub(super) const UNSEEN: Check<LoadResult> = Check {
         let is_judged = result.imported.is_none() && !result.plan.never_halted;
         let pressure = (is_judged && result.generator.pressure_share.is_none()).then(|| {
             let message =
-                "whether tasks waited for a processor is not known: the kernel shows no /proc/pressure/cpu"
+                "it is not known if tasks waited for a processor: the kernel has no /proc/pressure/cpu"
                     .to_owned();
             finding(message, "enable pressure stall information (the kernel parameter `psi=1`)")
         });

@@ -60,7 +60,7 @@ fn lost(merged: &Merged, one: &RunLeftOut) -> String {
         (None, _) => {
             let listed = (rates.len() + merged.left_out.len()) as f64;
             format!(
-                "its planned rate is not known; if it was the mean of those merged, {}/s, {} % of the planned rate are missing",
+                "its planned rate is not known; if it was the mean of the merged rates, {}/s, {} % of the planned rate are missing",
                 grouped(known / rates.len().max(1) as f64, 0),
                 grouped(100.0 / listed, 1)
             )
@@ -71,7 +71,7 @@ fn lost(merged: &Merged, one: &RunLeftOut) -> String {
 /// The runs must have recorded at the same time.
 pub(super) const COMMON_WINDOW: Check<LoadResult> = Check {
     id: "common-window",
-    protects_from: "requests under part of a load, counted as if all generators had sent",
+    protects_from: "requests sent while only some of the generators ran, counted as if all had sent",
     source: "own: requests outside of the time in which all runs recorded; a twentieth is the length of a batch",
     judge: |result, limits| {
         let Some(merged) = &result.merged else { return Vec::new() };
@@ -228,7 +228,7 @@ mod tests {
     fn a_run_that_is_left_out_is_a_caution_with_its_share_of_the_rate() {
         for (planned_rate, expected) in [
             (Some(1_000.0), "1,000/s, 25.0 % of the planned rate, are missing"),
-            (None, "its planned rate is not known; if it was the mean of those merged, 1,500/s, 33.3 % of"),
+            (None, "its planned rate is not known; if it was the mean of the merged rates, 1,500/s, 33.3 %"),
         ] {
             let (severity, result) = fired("runs-left-out", |result| {
                 result.merged = Some(Merged { left_out: vec![left_out(planned_rate)], ..two() });

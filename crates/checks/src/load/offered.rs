@@ -242,7 +242,7 @@ fn advice_on_closing(result: &LoadResult) -> &'static str {
             "the requests end their connections (`Connection: close` or an upgrade): remove that header if clients keep connections"
         }
         Some("violation") => {
-            "hoptax closes a connection whose state is unknown: correct what the server violates, which the reasons of failures and the check \
+            "hoptax closes a connection whose state is unknown: fix the violations of the server, which the reasons of failures and the check \
              deviations name"
         }
         Some("refused") => {

@@ -24,8 +24,8 @@ pub(super) const DIFFERENT_ANSWERS: Check<StudyResult> = Check {
             let message =
                 format!("`{}` answers differently from `{}`: {}", arm.id, reference.id, differences.join(", "));
             let measured = Measured::count(differences.len() as f64, 0.0, "differences");
-            let advice = "their costs are not those of the same work: send a request that both answer alike, unless the other answer is \
-                          what you want to price";
+            let advice = "their costs are those of different work: send a request that both answer alike, unless you want to price the \
+                          other answer";
             let finding = Finding::new("different-answers", severity, measured, message, advice);
             Some(Finding { arm: Some(arm.id.clone()), ..finding })
         });

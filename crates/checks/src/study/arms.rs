@@ -172,7 +172,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
             let message =
                 format!("its processors were busy {} of the time under the closed loop", percent(share, 0));
             let measured = Measured::percent(share, limits.value(&thresholds::SATURATED_SHARE));
-            let advice = "raise the number of connections: it limited the rate, or other work on these processors did, and not the proxy";
+            let advice = "raise the number of connections: they, or other work on these processors, limited the rate instead of the proxy";
             Some(Finding {
                 arm: Some(arm.id.clone()),
                 measures: vec![Measure::MaxRate],
@@ -230,7 +230,7 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
 /// of the proxy's highest rate.
 pub(super) const CAPACITY: Check<StudyResult> = Check {
     id: "capacity-not-saturated",
-    protects_from: "a share of what connections carry read as a share of what the proxy can take",
+    protects_from: "a share of the rate that connections allow, taken for a share of the proxy's capacity",
     source: "own; a closed loop of N connections cannot exceed N / response time",
     judge: |result, limits| {
         let limit = limits.value(&thresholds::SATURATED_SHARE);
@@ -243,9 +243,8 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
                  generator, limited the loop",
                 percent(share, 0)
             );
-            let advice = "a load that is a share of its capacity is a share of what its processor takes at the CPU time of a request in an open \
-                          loop, and at most the rate of that closed loop: compare arms by how busy the load kept their proxies, or raise \
-                          the number of connections of the load";
+            let advice = "its capacity was computed from the CPU time of a request in an open loop, and is at most the rate of that closed \
+                          loop: compare arms by how busy the load kept their proxies, or raise the number of connections of the load";
             let measured = Measured::percent(share, limit);
             Some(for_arm(arm, Finding::new("capacity-not-saturated", Severity::Info, measured, message, advice)))
         });

@@ -18,7 +18,7 @@ pub(super) const TOP_DOWN_ABSENT: Check<StudyResult> = Check {
         };
         let absent = profiles().filter(|profile| profile.top_down_absent.is_some()).count();
         let message = format!("no top-down counters: {reason}");
-        let advice = "measure on a machine without a hypervisor, or on one that passes the counters of the processor on";
+        let advice = "use a machine without a hypervisor, or one whose hypervisor exposes the performance counters of the processor";
         let measured = Measured::count(absent as f64, 0.0, "profiles without counters");
         vec![Finding::new("top-down-absent", Severity::Info, measured, message, advice)]
     },

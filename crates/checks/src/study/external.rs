@@ -33,8 +33,8 @@ pub(super) const NO_ACCOUNT: Check<StudyResult> = Check {
     judge: |result, _| {
         let unknown = external(result).filter(|(_, subject)| subject.account.is_none());
         let found = unknown.map(|(arm, _)| {
-            let message = "the study does not name the processes of the server: it has no CPU time and no memory, and no cost in \
-                           them against another arm or of another arm against it";
+            let message = "the study does not name the processes of the server: its CPU time and memory are not known, and neither are \
+                           costs in them between it and another arm";
             let advice = "name its processes, as `account: {pid: NUMBER}`, `{process: NAME}`, `{cgroup: PATH}` or `{unit: NAME}`";
             let measured = Measured::count(arm.responses as f64, 0.0, "requests without CPU time");
             let one = Finding::new("no-account", Severity::Info, measured, message.to_owned(), advice);
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(severity, Some(Severity::Info));
         let found = result.findings.iter().find(|one| one.id == "no-account").unwrap();
         assert_eq!(found.arm.as_deref(), Some(result.arms[2].id.as_str()));
-        assert!(found.message.contains("no CPU time and no memory"), "{}", found.message);
+        assert!(found.message.contains("CPU time and memory are not known"), "{}", found.message);
         assert!(found.advice.contains("`account: {pid: NUMBER}`"), "{}", found.advice);
         assert!(!found.withholds);
         assert_eq!(with("external", Some("pid 7")).0, None);

@@ -98,7 +98,7 @@ fn untested(
         return None;
     }
     let message = format!(
-        "the known CPU time of `{}` was not tested: the interval of what was measured is ±{half_us} us, ±{} of the expected \
+        "the known CPU time of `{}` was not tested: the interval of the measured difference is ±{half_us} us, ±{} of the expected \
          {expected_us} us",
         arm.id,
         percent(share, 0),

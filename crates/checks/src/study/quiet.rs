@@ -21,8 +21,8 @@ use crate::thresholds::{self, Limits};
 pub(super) const QUIET: Check<StudyResult> = Check {
     id: "quiet-slices",
     protects_from: "a tail without the waiting that the arm itself causes",
-    source: "own: shares of the responses in slices in which generator and proxies hardly waited for a processor, and what slices of that \
-             number tell of their difference (Agresti and Caffo 2000); simulated coverage",
+    source: "own: shares of the responses in slices in which generator and proxies hardly waited for a processor, and the interval of their \
+             difference for that number of slices (Agresti and Caffo 2000); simulated coverage",
     judge: |result, limits| {
         let slices = differences(result);
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
@@ -126,14 +126,14 @@ fn differs(Shares { own, others, slices }: Shares, limits: &Limits) -> Option<Fi
         }
         Some(true) => {
             message += &format!(
-                "; with so few slices, the difference may be {} points or chance",
+                "; with so few slices, the difference may be {} points, or due to chance",
                 grouped(may_be * 100.0, 0)
             );
-            "its slices are too few to tell if the arm makes somebody wait: its cost in quiet p99 is only bounded, by quiet slices and \
+            "it has too few slices to tell if the arm causes the waits: its cost in quiet p99 is only bounded, by quiet slices and \
              all slices together; add rounds, or blocks of this load"
         }
         None => {
-            "either the arm makes somebody wait, or its few slices differ by chance: its cost in quiet p99 is only bounded, by quiet slices \
+            "either the arm causes the waits, or its few slices differ by chance: its cost in quiet p99 is only bounded, by quiet slices \
              and all slices together; add rounds"
         }
     };
@@ -240,14 +240,14 @@ mod tests {
         // 80 % and 80 %, 80 % and 60 % of 10 slices.
         let quiet = |round: u32| u32::from(round < 8);
         let alike = found(1, [quiet, quiet]).unwrap();
-        assert!(alike.advice.starts_with("its slices are too few to tell"), "{alike:?}");
+        assert!(alike.advice.starts_with("it has too few slices to tell"), "{alike:?}");
         assert!(
             alike.costs_alone && alike.value > 20.0 && (alike.threshold - 20.0).abs() < 1e-9,
             "{alike:?}"
         );
         let apart = found(1, [quiet, |round| u32::from(round < 6)]).unwrap();
         assert!(
-            apart.message.contains("points or chance") && (apart.threshold - 10.0).abs() < 1e-9,
+            apart.message.contains("points, or due to chance") && (apart.threshold - 10.0).abs() < 1e-9,
             "{apart:?}"
         );
     }
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(found(20, [steady, steady]), None);
         assert_eq!(found(20, [varying, varying]), None, "both vary with the machine");
         let apart = found(20, [steady, varying]).unwrap();
-        assert!(apart.advice.starts_with("its slices are too few to tell"), "{apart:?}");
+        assert!(apart.advice.starts_with("it has too few slices to tell"), "{apart:?}");
     }
 
     #[test]

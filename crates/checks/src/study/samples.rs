@@ -75,8 +75,8 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
     protects_from: "a cost whose interval is too wide to be useful",
-    source: "own: half-width of the interval against the level of the arm compared with (0 without proxies), of p90 and p99 against the \
-             lower level of the two arms, or what the cost is at least, if that is larger",
+    source: "own: half-width of the interval as a share of the level of the arm compared with (0 without proxies); for p90 and p99, as a \
+             share of the lower level of the two arms, or of the smallest cost in the interval if that is larger",
     judge: |result, limits| {
         let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
         let [of_p99, of_quiet] = TAILS.map(|tail| rounds_advice(result, &tail, limits));
@@ -92,7 +92,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                 }
                 let name = measure.as_str();
                 let base = match divisor {
-                    WidthDivisor::LeastCost => "what the cost is at least".to_owned(),
+                    WidthDivisor::LeastCost => "the smallest cost in the interval".to_owned(),
                     WidthDivisor::Lower => format!("the lower {name} of the two arms"),
                     WidthDivisor::Reference => format!("the baseline's {name}"),
                 };
@@ -307,7 +307,7 @@ mod tests {
         assert!((32..=40).contains(&rounds), "{rounds}");
         assert!(
             advice([8_000, 8_000], [Some(50.0), Some(5_000.0)])
-                .starts_with("no number of rounds that fits a day")
+                .starts_with("no number of rounds that fits into a day")
         );
         assert_eq!(
             advice([8_000, 8_000], [Some(50.0), None]),
@@ -441,7 +441,7 @@ mod tests {
         let (severity, result) = fired("vague-cost", cost(340.0));
         assert_eq!(severity, Some(Severity::Info));
         let message = &result.findings.iter().find(|one| one.id == "vague-cost").unwrap().message;
-        assert!(message.ends_with("±52 % of what the cost is at least"), "{message}");
+        assert!(message.ends_with("±52 % of the smallest cost in the interval"), "{message}");
     }
 
     #[test]

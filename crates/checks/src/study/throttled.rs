@@ -32,8 +32,8 @@ pub(super) const THROTTLED: Check<StudyResult> = Check {
                 arm.id,
                 stopped.collect::<Vec<_>>().join("; ")
             );
-            let advice = "raise or remove the CPU limit of the container, or lower the rate; CPU times are those under the limit, which may \
-                          differ from those without it";
+            let advice = "raise or remove the CPU limit of the container, or lower the rate; CPU times under the limit may differ from \
+                          those without it";
             let finding =
                 Finding::new("throttled", severity, Measured::percent(share, threshold), message, advice);
             Some(Finding { arm: Some(arm.id.clone()), measures: Measure::TIMED.to_vec(), ..finding })

@@ -201,11 +201,11 @@ fn a_load_goes_on_without_agents_that_do_not_come_if_enough_do() {
     let both = format!("{nobody},{address}");
     let (ran, _) = load(&both, &COUNTED, &url);
     assert_eq!(ran.code, Some(3));
-    let absent = format!("nothing was sent: agent `{nobody}` did not come: cannot connect to it: ");
+    let absent = format!("nothing was sent: agent `{nobody}` never joined: cannot connect to it: ");
     assert!(ran.stderr.contains(&absent) && ran.stderr.contains("--least-agents"), "{}", ran.stderr);
     let (ran, result) = load(&both, &[["--least-agents", "1"].as_slice(), COUNTED.as_slice()].concat(), &url);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("agent `{nobody}` did not come: ")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("agent `{nobody}` never joined: ")), "{}", ran.stderr);
     assert_eq!(result["book"]["answered"], 600);
     assert_eq!(result["agents"]["all"][0]["outcome"], "absent");
     assert_eq!(result["agents"]["all"][0]["index"], Value::Null);

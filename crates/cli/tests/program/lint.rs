@@ -122,7 +122,7 @@ fn a_file_that_cannot_be_read_hides_no_finding_of_the_others_and_none_is_mended(
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stdout.starts_with("1 error, 3 warnings and 1 info in "), "{ran:?}");
     // Once the name is corrected, it mends.
-    assert!(ran.stdout.contains("envoy.yaml --fix   mends 1 of the findings"), "{ran:?}");
+    assert!(ran.stdout.contains("envoy.yaml --fix   fixes 1 of the findings"), "{ran:?}");
     assert!(ran.stderr.contains("bad.yaml") && ran.stderr.contains("nowhere.yaml"), "{ran:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), FAULTY);
 }

@@ -50,14 +50,14 @@ pub fn judge_by_stored(
         let reasons: String = left_out.iter().map(|reason| format!("\n  {reason}")).collect();
         return Err(format!(
             "{} of the runs labelled `{label}` can be compared with, and at least {MIN_RUNS} are needed, better five, hours apart: one \
-             says nothing of how much sittings on this machine differ{reasons}",
+             run does not show how much sittings on this machine differ{reasons}",
             used.len()
         ));
     }
     if limits.iter().any(|limit| limit.measure == CostMeasure::ResponseQuietP99Us) {
         let others = used.iter().filter(|one| !has_rule_of(&one.result, result));
         left_out.extend(
-            others.map(|one| format!("run {}, in quiet p99: it tells quiet slices by another rule", one.run)),
+            others.map(|one| format!("run {}, in quiet p99: its rule for quiet slices differs", one.run)),
         );
     }
     used.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
@@ -149,7 +149,7 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
     let unknown_because = match new {
         None => unknown::reason(result, result.arm(arm), measure),
         Some(_) if reference.len() < MIN_RUNS => {
-            let rule = if is_quiet { " by the same rule of quiet slices" } else { "" };
+            let rule = if is_quiet { " by the same rule for quiet slices" } else { "" };
             let (known, all) = (reference.len(), earlier.len());
             Some(format!(
                 "{known} of the {all} stored runs state it{rule}, and at least {MIN_RUNS} are needed"
@@ -305,12 +305,12 @@ mod tests {
         assert!(limit(&two).change_share.is_some() && limit(&two).unknown_because.is_none());
         let left_out = &two.stored_reference.as_ref().unwrap().left_out;
         assert_eq!(left_out.len(), 2);
-        assert_eq!(left_out[0], "run 2, in quiet p99: it tells quiet slices by another rule");
+        assert_eq!(left_out[0], "run 2, in quiet p99: its rule for quiet slices differs");
         let one = of([0.01, 0.02, 0.02, 0.02]);
         assert_eq!(
             limit(&one).unknown_because.as_deref(),
             Some(
-                "1 of the 4 stored runs state it by the same rule of quiet slices, and at least 2 are needed"
+                "1 of the 4 stored runs state it by the same rule for quiet slices, and at least 2 are needed"
             )
         );
     }

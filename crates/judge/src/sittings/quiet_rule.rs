@@ -27,7 +27,7 @@ pub fn with_one_quiet_rule(mut parts: Vec<Part>) -> (Vec<Part>, Option<Finding>)
     };
     let sittings: Vec<String> = different.iter().map(sittings_of).collect();
     let message = format!(
-        "the sittings tell quiet slices by different rules, so no quiet p99 is combined: {}",
+        "the sittings classify quiet slices by different rules, so no quiet p99 is combined: {}",
         sittings.join("; ")
     );
     let advice = "combine sittings with one `--threshold quiet-wait`; each sitting states its own quiet p99 in its report";

@@ -44,7 +44,7 @@ pub fn not_in_use(list: &StudyResult, here: &StudyResult) -> Option<String> {
     let is_in_use =
         |result: &&StudyResult| result.plan.cpu_load().is_some_and(|load| load.loop_ == Loop::Open);
     let other = [list, here].into_iter().find(|result| !is_in_use(result))?;
-    Some(format!("`{}` has no load in use, whose CPU costs are carried", other.name))
+    Some(format!("`{}` has no load in use, from whose CPU costs prices are converted", other.name))
 }
 
 /// Carries a list to the machine of `here`, a study that measured plain proxying and some functions of the list. `known` are the
@@ -93,7 +93,7 @@ fn lacking(anchors: &[Anchor]) -> Option<String> {
         return Some(format!("{PLAIN} is not known on both machines"));
     }
     let count = anchors.iter().filter(|anchor| ANCHORS.contains(&anchor.name.as_str())).count();
-    (count < MIN_ANCHORS).then(|| format!("too few known anchors here: {count}, not {MIN_ANCHORS}"))
+    (count < MIN_ANCHORS).then(|| format!("too few known anchors here: {count} instead of {MIN_ANCHORS}"))
 }
 
 /// The carried price with its interval, or the reason why it cannot be carried.
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(lacking(&anchors_of(&ANCHORS, true)), None);
         assert_eq!(lacking(&anchors_of(&ANCHORS[1..], true)), None);
         let two = lacking(&anchors_of(&ANCHORS[2..], true)).unwrap();
-        assert!(two.contains("known anchors here: 2, not 3"), "{two}");
+        assert!(two.contains("known anchors here: 2 instead of 3"), "{two}");
         assert!(
             lacking(&anchors_of(&["lua", "cors", "rbac", "jwt"], true)).is_some(),
             "others: unknown errors"

@@ -154,7 +154,7 @@ fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> 
     let mut connections = plain.subject.iter().flat_map(|subject| &subject.tls);
     if hops.len() > 1 && connections.any(|tls| *tls != ConnectionTls::None) {
         return Err(
-            "the plain proxy that it is compared with accepts TLS, so it is no further proxy of the chain; use functions `tls/*`"
+            "the plain proxy that it is compared with accepts TLS, so it cannot be a further proxy of the chain; use functions `tls/*`"
                 .to_owned(),
         );
     }

@@ -279,7 +279,7 @@ impl Resolving<'_> {
             match state.get(call.service) {
                 Some(Visit::None) => self.visit(call.service, calls, state, order),
                 Some(Visit::Entered) => {
-                    let message = "the call leads back to a service that is on its way: a cycle has no rate";
+                    let message = "the call closes a cycle of services, and a cycle has no rate";
                     self.problem(&format!("/services/{place}/calls/{}", call.step), message.to_owned());
                 }
                 _ => {}

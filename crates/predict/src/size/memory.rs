@@ -77,7 +77,7 @@ impl LearnedItems {
         let is_beyond = |(_, count, each): &&(&str, u64, Each)| *count as f64 > each.most;
         let sentence = |(kind, count, each): &(&str, u64, Each)| {
             format!(
-                "the memory of {count} {kind}s of the proxy of `{service}` is taken from {} {kind}s, for each the same",
+                "the memory of {count} {kind}s of the proxy of `{service}` is extrapolated from {} {kind}s, with the same for each",
                 each.most
             )
         };

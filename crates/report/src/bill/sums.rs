@@ -37,7 +37,7 @@ pub(super) fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>)
             ""
         };
         lines.push(format!(
-            "the pairs that were measured: {} us of the difference that the second study finds{elsewhere}",
+            "the measured pairs explain {} us of the difference that the second study finds{elsewhere}",
             difference(pairs_us)
         ));
     }

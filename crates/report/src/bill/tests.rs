@@ -34,7 +34,7 @@ fn each_form_names_the_extensions_that_no_number_contains_because_they_cannot_ru
         cannot_run: true,
     };
     bill.replacements.extend([removed.clone(), removed]);
-    let line = "HTTP filter signing: no number contains it; removed: it asks for credentials";
+    let line = "HTTP filter signing: no number includes it; removed: it asks for credentials";
     for form in forms(&bill) {
         assert_eq!(form.matches(line).count(), 1, "{form}");
     }

@@ -43,7 +43,7 @@ fn next(result: &CalibrationResult) -> Next {
 fn usable(result: &CalibrationResult) -> String {
     if result.is_disturbed() {
         return format!(
-            "others used {} of a processor, so the numbers include their work, and are not stored: stop them, and calibrate again",
+            "other programs used {} of a processor, so the numbers include their work and are not stored: stop them, and calibrate again",
             percent(result.others_share, 0)
         );
     }
@@ -293,7 +293,7 @@ mod tests {
         assert!(text.contains("does not merge exactly"), "{text}");
         result.others_share = 0.92;
         let text = terminal::screen(&calibration(&result), STYLE);
-        assert!(text.contains("others used 92 % of a processor") && text.contains("not stored"), "{text}");
+        assert!(text.contains("other programs used 92 %") && text.contains("not stored"), "{text}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ const SAME_DIFFERS: &str = "same-differs";
 
 /// The note on decisions in a measure in which identical arms differ; none if they differ in no measure.
 fn beside_same(findings: &[Finding]) -> Option<String> {
-    let note = "in a measure in which an identical arm differs, differences that are no larger than its own are undecided";
+    let note = "where an identical arm differs in a measure, differences that are no larger are undecided";
     findings.iter().any(|finding| finding.id == SAME_DIFFERS).then(|| note.to_owned())
 }
 

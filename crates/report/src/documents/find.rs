@@ -129,9 +129,9 @@ fn held(result: &FindResult) -> String {
     let held: Vec<f64> = held.collect();
     let Some(highest) = held.iter().copied().max_by(f64::total_cmp) else { return String::new() };
     match held.iter().filter(|one| one.to_bits() == highest.to_bits()).count() {
-        1 => format!(". A trial at {}/s held, which alone decides nothing", rate(highest)),
+        1 => format!(". A trial at {}/s held, but one trial decides nothing", rate(highest)),
         several => format!(
-            ". {several} trials at {}/s held, which together have too few requests to decide",
+            ". {several} trials at {}/s held, but together they have too few requests to decide",
             rate(highest)
         ),
     }

@@ -120,7 +120,7 @@ fn legend(check: &GraphRunCheck) -> Option<String> {
     let is_extrapolated = check.proxies.iter().any(|proxy| proxy.is_extrapolated && proxy.cpu.is_some());
     let marks = [
         (is_found, "* more than chance explains"),
-        (is_extrapolated, "~ beyond what was learned from, so not in the average error"),
+        (is_extrapolated, "~ outside of the measured range, so not in the average error"),
     ];
     let marks: Vec<&str> = marks.into_iter().filter_map(|(is, mark)| is.then_some(mark)).collect();
     (!marks.is_empty()).then(|| marks.join("; "))
@@ -196,7 +196,7 @@ fn proxies(result: &GraphRunResult) -> Table {
         Column::new("memory MiB", 3),
         Column::new("requests/s", 4),
     ];
-    Table::new("use of each proxy; that of all is for each request to the entry", "proxy of", columns, rows)
+    Table::new("use of each proxy; for all proxies, per request to the entry", "proxy of", columns, rows)
         .without_empty_columns()
 }
 
@@ -257,7 +257,7 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
     }
     if check.proxies.iter().any(|proxy| proxy.is_extrapolated) || check.are_times_extrapolated {
         lines.push(
-            "~ beyond what the prediction was learned from; such CPU times are not in these errors"
+            "~ outside of the range that the prediction is based on; such CPU times are not in these errors"
                 .to_owned(),
         );
     }

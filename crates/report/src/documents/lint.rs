@@ -28,7 +28,7 @@ pub fn lint(result: &LintResult) -> Document {
     let mut document = Document::new(format!("lint {}", result.subject()), title, vec![answer(result, &all)]);
     document.verdict = (result.verdict != Verdict::Sound).then(|| Judgement {
         verdict: result.verdict,
-        usable: "rules that need what could not be read say nothing".to_owned(),
+        usable: "rules that need a part that could not be read report nothing".to_owned(),
     });
     document.table =
         (!shown.is_empty()).then(|| table("findings, the most severe first", &shown, &result.body));
@@ -162,7 +162,7 @@ fn next(result: &LintResult, all: &[&LintFinding]) -> Option<Next> {
         let allow = result.allowances.iter().map(|file| format!(" --allow {}", command_line::word(file)));
         let options: String = only.chain(allow).collect();
         let command = format!("hoptax lint {} --fix{options}", command_line::words(files));
-        return Some(Next::new(command, format!("mends {mendable} of the findings")));
+        return Some(Next::new(command, format!("fixes {mendable} of the findings")));
     }
     Some(Next::new(format!("hoptax lint explain {}", worst.rule), "says why, and what to do"))
 }
@@ -315,7 +315,7 @@ mod tests {
             text.contains("not read: dump.json /configs/0: a type that is not known; and 1 more"),
             "{text}"
         );
-        assert!(text.contains("caution: rules that need what could not be read say nothing"), "{text}");
+        assert!(text.contains("caution: rules that need a part that could not be read"), "{text}");
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn repeated(result: &ListenersCheckResult) -> Option<String> {
     let is_repeated = |one: &CheckedPromise| one.outcome == PromiseOutcome::Kept && !one.earlier.is_empty();
     let count = result.promises().filter(|(_, promise)| is_repeated(promise)).count();
     let promises = counted(count as u64, "promise");
-    (count > 0).then(|| format!("{promises} kept by a second or third trial only: see the details"))
+    (count > 0).then(|| format!("{promises} kept only in a second or third trial: see the details"))
 }
 
 fn lines(result: &ListenersCheckResult, outcome: PromiseOutcome) -> Vec<String> {
@@ -165,28 +165,28 @@ fn cell(listener: &CheckedListener, kind: PromiseKind) -> Cell {
 
 fn method() -> Vec<String> {
     [
-        "Envoy runs on what the file becomes; its upstreams are servers of the check on this machine, and so are all ports and certificates",
-        "Envoy has one worker: with several, each opens a connection to an upstream in any case, so limits of connections are kept less exactly",
-        "timeout: the server is silent, and the request ends with status 504 not more than 10 ms before the time that the file says, and not more \
-         than 100 ms or 5 % after the latest",
-        "tries: the server fails in each way of the file that a response can show, and counts",
+        "Envoy runs the configuration rendered from the file; its upstreams, ports and certificates are those of the check, on this machine",
+        "Envoy has one worker: with several, each opens at least one connection to an upstream, so limits of connections are less exact",
+        "timeout: the server does not answer, and the request ends with status 504 at most 10 ms before the time in the file, and at most 100 ms \
+         or 5 % after the latest",
+        "tries: the server fails in each way in the file that a response can show, and counts the tries",
         "other name: the server has a certificate of the same authority for another name, and must get no request",
-        "stranger: where the file asks for a certificate, the handshake of a client without one must end with the alert that says so",
-        "share: of 5,000 requests those that arrive elsewhere are counted, once; the share of the file must lie in their exact 99.99 % interval, \
-         so that one of 10,000 checks calls a share broken that is not",
-        "breaker: a second Envoy has a minute for each request; the server answers none, and counts those that it has; three more than the \
-         limits admit must get status 503 with `x-envoy-overloaded`",
-        "idle: the server leaves its connection open after a response, and the proxy must end it, within the limits of the timeout",
-        "reuse: requests are sent one after the other; a server counts those of each connection",
-        "connect: a third Envoy has upstreams whose queue of connections is full, so that none opens; the limits of the timeout hold",
-        "budget: first tries fail, and second tries are not answered; so many are under way as the budget admits beside other requests, and two \
-         more are not tried again",
+        "stranger: where the file requires a client certificate, the handshake of a client without one must end with the TLS alert for that",
+        "share: 5,000 requests are sent once, and those that arrive elsewhere are counted; the share in the file must lie in the exact 99.99 % \
+         interval of this count, so one check in 10,000 calls a correct share broken",
+        "breaker: a second Envoy waits a minute for each response; the server answers no request, and counts those that it has; three requests \
+         more than the limits admit must get status 503 with `x-envoy-overloaded`",
+        "idle: the server leaves its connection open after a response, and the proxy must close it, within the tolerance of `timeout`",
+        "reuse: requests are sent one after the other, and the server counts those of each connection",
+        "connect: a third Envoy has upstreams whose accept queue is full, so that no connection opens; the tolerance is that of `timeout`",
+        "budget: first tries fail, and retries are not answered; as many retries are in flight as the budget admits beside other requests, and \
+         two more requests are not retried",
         "ejection: a fourth Envoy has a second server for the upstream; the first one fails as often as the file says, must get no request \
-         from 1.3 s on until its time is over, and then one within the interval and the second in which Envoy tells its workers; there is one trial",
-        "limit: the service of limits refuses one of two user agents, and must be asked as the file says; a local limit must admit what \
-         its bucket holds and gets in a second, between 10 % less and 5 % more",
-        "a promise that a busy machine can break counts as broken when three trials break it; what trials before the last one saw is said \
-         behind it",
+         from 1.3 s on until its ejection ends, and then one within the interval plus the second in which Envoy tells its workers; there is one trial",
+        "limit: the rate limit service refuses one of two user agents, and must be asked as the file says; a local limit must admit the tokens \
+         that its bucket holds and gets in a second, between 10 % less and 5 % more",
+        "a promise that a busy machine can break counts as broken when three trials break it; observations of earlier trials follow that of the \
+         last one",
     ]
     .map(str::to_owned)
     .to_vec()
@@ -266,7 +266,7 @@ mod tests {
         }
         let document = listeners_check(&result);
         let shown = screen(&result);
-        assert!(shown.contains("7 promises kept by a second or third trial only"), "{shown}");
+        assert!(shown.contains("7 promises kept only in a second or third trial"), "{shown}");
         let details = terminal::details(&document, STYLE);
         let details = details.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(details.matches("; before: status 504 after 9.000").count(), 9, "{details}");

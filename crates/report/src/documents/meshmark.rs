@@ -54,7 +54,7 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
         "Method",
         vec![
             "MeshMark: 100 times the mean share of CPU and memory that is left, with a weight of 0 % as the factor 1; `as printed` \
-             multiplies by weights of +50 %. What a proxy does is in no term: docs/reference/smp.md lists the defects"
+             multiplies by weights of +50 %. No term covers the work of a proxy: docs/reference/smp.md lists the defects"
                 .to_owned(),
             format!(
                 "value for cost: requests for each second of CPU time that the arm adds to the one that it is compared with, \

@@ -30,7 +30,7 @@ pub fn prices(result: &PricesResult) -> Document {
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
         Verdict::Caution if result.halts_differently() => {
-            "processors were kept from halting on one of the two machines only, so carried prices may be off by more"
+            "processors were kept from halting on one of the two machines only, so converted prices may be off by more"
         }
         Verdict::Caution => {
             "a check of the studies behind the prices warned or failed; prices without support are left out"
@@ -72,7 +72,7 @@ fn answer(result: &PricesResult) -> Vec<String> {
     let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
     let error = here.error.as_ref().map(|error| {
         format!(
-            "On known machines, nearly all carried prices were off by at most {} times",
+            "On known machines, nearly all converted prices were off by at most {} times",
             grouped(error.factor, 2)
         )
     });
@@ -138,13 +138,7 @@ mod tests {
         cors.here_us = Some(Interval::around(-0.1, 0.3));
         assert_eq!(
             cells(&result),
-            [
-                "-0.10 ?",
-                "-0.40 to +0.20",
-                "+2.50 ±1.00",
-                "+0.50 ±0.20 ?",
-                "not carried: too small on the list"
-            ]
+            ["-0.10 ?", "-0.40 to +0.20", "+2.50 ±1.00", "+0.50 ±0.20 ?", "no price: too small on the list"]
         );
         assert!(notes(&result).contains("?: may be zero, or of the other sign"));
         let page = crate::render::json::text(&prices(&result)).unwrap();

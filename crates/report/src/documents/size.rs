@@ -108,7 +108,7 @@ fn answer(result: &SizeResult) -> Vec<String> {
     let at = format!("At {} requests/s", number(result.rate));
     let used = match few.as_slice() {
         [] => format!("{at}, the proxies of {} use", result.graph),
-        _ => format!("With as many, the proxies of {} use", result.graph),
+        _ => format!("With these, the proxies of {} use", result.graph),
     };
     let few = (!few.is_empty()).then(|| format!("{at}, {}", few.join(" and ")));
     let added = result.latency.as_ref().and_then(|latency| latency.added.mean_us);
@@ -123,7 +123,7 @@ fn answer(result: &SizeResult) -> Vec<String> {
         [] => String::new(),
         others => format!(" or `{}`", others.join("` or `")),
     };
-    let as_it_is = if few.is_some() { "As it is, the" } else { "The" };
+    let as_it_is = if few.is_some() { "As configured, the" } else { "The" };
     let mut answer: Vec<String> = few.into_iter().collect();
     answer.extend([
         format!("{used} {}{money}{added}", cores(&result.cores).with_unit()),

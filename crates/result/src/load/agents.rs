@@ -40,7 +40,7 @@ impl Agents {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
-    /// The name that it was asked for by: its address, or that of its pod.
+    /// The name that the load was requested with: its address, or that of its pod.
     pub name: String,
     /// The node of the cluster that its pod ran on; null if it was no pod, or never had a node.
     pub node: Option<String>,
@@ -59,11 +59,11 @@ pub struct Agent {
     pub clock_drift_us: Option<f64>,
     /// Its share of the planned rate, requests per second; null in a closed loop.
     pub planned_rate: Option<f64>,
-    /// Requests that it sent in the record; of an agent that was lost, those that it had told of.
+    /// Requests that it sent in the record; for a lost agent, those that it had reported.
     pub sent: Option<u64>,
     /// Requests of these that were answered as expected.
     pub answered: Option<u64>,
-    /// End of the time that these counts are of, seconds since the start of the record.
+    /// End of the time that these counts cover, seconds since the start of the record.
     pub known_until_s: Option<f64>,
     /// 99th percentile of its send lag, us.
     pub send_lag_p99_us: Option<f64>,
@@ -90,7 +90,7 @@ pub enum AgentOutcome {
     Late,
     /// It could not send its part, or its report cannot be read.
     Failed,
-    /// It never came, and the others divided the whole load among them.
+    /// It never joined, and the others divided the whole load among them.
     Absent,
 }
 
@@ -112,7 +112,7 @@ impl AgentOutcome {
             Self::Silent => "fell silent",
             Self::Late => "was late",
             Self::Failed => "failed",
-            Self::Absent => "did not come",
+            Self::Absent => "never joined",
         }
     }
 

@@ -84,10 +84,10 @@ pub struct Imported {
     pub tool: String,
     /// Quantities that it does not report, and that cannot be judged.
     pub unknown: Vec<String>,
-    /// The quantiles of service time of which the file tells only a wide range. They are not in the distribution.
+    /// The quantiles of service time for which the file has only a wide range. They are not in the distribution.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<ImportedRange>,
-    /// Requests answered, where counters of the tool overlap or do not tell, so that it states only a range. Null in the book then.
+    /// Requests answered, if the counters of the tool overlap or are incomplete, so that only a range is known. Null in the book then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<CountRange>,
     /// Requests failed, in the same case.

@@ -15,8 +15,7 @@ pub struct Merged {
     pub runs: Vec<MergedRun>,
     /// The listed runs that are not in the result.
     pub left_out: Vec<RunLeftOut>,
-    /// Share of the answered requests that belong to times at which not all runs recorded, 0 to 1. They had less load
-    /// beside them.
+    /// Share of the answered requests that belong to times at which not all runs recorded, 0 to 1. The server had less load then.
     pub outside_share: f64,
     /// True if quantiles have intervals: only if the records of all runs begin and end within a twentieth of each other.
     pub has_intervals: bool,

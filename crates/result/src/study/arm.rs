@@ -167,7 +167,7 @@ pub struct LayerUse {
     pub added_us_per_request: Option<Interval>,
 }
 
-/// A frame on the stacks of the proxies of an arm, within those that call it. It is made of the stacks of the run folder.
+/// A frame on the stacks of the proxies of an arm, within those that call it. It is computed from the stacks in the run folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameUse {

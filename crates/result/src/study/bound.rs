@@ -7,7 +7,7 @@ use super::CostMeasure;
 
 /// A range that holds a number which was not measured well enough to be stated.
 ///
-/// A bound is no measurement: it has no estimate, and its middle means nothing. Decisions take the number for unknown. Outputs show it
+/// A bound is no measurement: it has no estimate, and its middle means nothing. Decisions treat the number as unknown. Outputs show it
 /// in grey, as `-20 to +300`, `at least 12,000` or `at most 40`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -51,8 +51,8 @@ pub struct StudyPlan {
     pub timeline: Option<TimelinePlan>,
 }
 
-/// A slice is quiet if neither generator nor proxies waited for a processor for longer: by what the kernel counts of their threads, never
-/// by response times.
+/// A slice is quiet if neither generator nor proxies waited for a processor for a larger share of it, as the kernel counts for their
+/// threads. Response times never decide.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuietRule {

@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(result(&serde_json::to_string(&load).unwrap()).unwrap().numbers, Some(Vec::new()));
         for (format, why) in [
             ("hoptax.study/1", format!("reads `{}`", StudyResult::FORMAT)),
-            ("hoptax.run/3", "not one of results".to_owned()),
+            ("hoptax.run/3", "not a format of results".to_owned()),
         ] {
             let refused = result(&format!("{{\"format\": \"{format}\"}}")).unwrap_err();
             assert!(refused.contains(format) && refused.contains(&why), "{refused}");

@@ -34,7 +34,7 @@ export const BILL: Form = {
       isRequired: true,
       isWide: true,
     },
-    { name: "name", label: "Name", hint: "as the run is to be named", form: "text" },
+    { name: "name", label: "Name", hint: "the name of the run", form: "text" },
     { name: "listener", label: "Listener", hint: "empty: the first that forwards a request", form: "text" },
     { name: "request", label: "Request", hint: "such as GET https://shop.test/cart; empty: from the routes", form: "text" },
     { name: "rate", label: "Rate, requests/s", hint: "empty: half of the capacity", form: "decimal" },

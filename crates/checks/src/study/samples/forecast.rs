@@ -59,13 +59,13 @@ pub(super) fn rounds_advice(result: &StudyResult, tail: &Tail, limits: &Limits) 
         .min_by_key(|(rounds, _)| *rounds);
     match fewest {
         Some((rounds, load)) if !is_feasible(result, rounds) => format!(
-            "no number of rounds that fits a day would print {name}: it needs about {} for nine arms in ten under `{load}`, which needs \
-             the fewest; read p50, or measure at a higher rate or in longer blocks",
+            "no number of rounds that fits into a day yields {name}: about {} are needed for nine arms in ten under `{load}`, the load that \
+             needs the fewest; read p50, or measure at a higher rate or in longer blocks",
             count(rounds.into())
         ),
         Some((rounds, load)) => format!(
-            "{name} needs about {} (`--rounds {rounds}`) for nine arms in ten under `{load}`, which needs the fewest; more or longer \
-             blocks of a load reduce that number",
+            "{name} needs about {} (`--rounds {rounds}`) for nine arms in ten under `{load}`, the load that needs the fewest; more or \
+             longer blocks of a load reduce that number",
             counted(rounds.into(), "round")
         ),
         None => "add rounds, or more or longer blocks of this load".to_owned(),

@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
         }
         let listed = field(root, "services").map_or(&[][..], items);
         if listed.is_empty() {
-            self.problem(root, "a topology has a list `services` with at least one service");
+            self.problem(root, "a topology needs a list `services` with at least one service");
         }
         let mut services: Vec<ServiceSection> =
             listed.iter().map(|node| self.service(node, &defaults)).collect();
@@ -119,7 +119,7 @@ impl<'a> Reading<'a> {
         if !self.left_out.is_empty() {
             let keys: Vec<String> =
                 self.left_out.iter().map(|(key, times)| format!("`{key}` ({times})")).collect();
-            notes.push(format!("Left out, as a graph has nothing for them: {}.", keys.join(", ")));
+            notes.push(format!("Left out, as a graph cannot express them: {}.", keys.join(", ")));
         }
         if !self.unreached.is_empty() {
             let names = names(self.unreached.iter().map(String::as_str));
@@ -243,7 +243,7 @@ impl<'a> Reading<'a> {
     fn service(&mut self, node: &'a Placed, defaults: &Defaults<'a>) -> ServiceSection {
         let name = field(node, "name").and_then(string).unwrap_or_default();
         if name.is_empty() {
-            self.problem(node, "a service has a `name`");
+            self.problem(node, "a service needs a `name`");
         }
         let (mut protocol, mut replicas) = (defaults.protocol, defaults.replicas);
         let (mut response_bytes, mut script) = (defaults.response_bytes, defaults.script);
@@ -284,7 +284,7 @@ impl<'a> Reading<'a> {
                         sleeps.extend(self.sleep(sleep).map(|us| (sleep.referenced.line(), us)));
                     } else {
                         let message =
-                            "commands at the same time are calls and sleeps: isotope has no list among them";
+                            "commands at the same time must be calls or sleeps: isotope allows no list there";
                         self.problem(one, message);
                     }
                 }
@@ -380,7 +380,7 @@ impl<'a> Reading<'a> {
                 cycle.iter().skip(1).chain([first]).map(|name| format!("`{name}`")).collect();
             let way = others.join(", which calls ");
             let message = format!(
-                "the call leads back to a service that is on its way (`{first}` calls {way}): a cycle has no rate"
+                "the call closes a cycle of services (`{first}` calls {way}), and a cycle has no rate"
             );
             self.problem(call, message);
         }
@@ -402,7 +402,7 @@ impl<'a> Reading<'a> {
         let bytes = number(node).map_or_else(of_text, sizes::of_number);
         match bytes {
             Ok(_) => {}
-            Err(Fault::Form) => self.problem(node, "a size must be a number of bytes, or such as `10k`"),
+            Err(Fault::Form) => self.problem(node, "a size must be a number of bytes, or text such as `10k`"),
             Err(Fault::TooLarge) => self.problem(node, "the size is too large: it may be at most 8 PiB"),
         }
         bytes.ok()

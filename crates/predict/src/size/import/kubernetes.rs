@@ -125,7 +125,7 @@ impl Reading {
         let Some(kind) = field(node, "kind").and_then(string).or(of_list) else {
             // Two document separators in a row leave an empty document.
             if entries(node).next().is_some() {
-                self.problem(node, "an object has a `kind`".to_owned());
+                self.problem(node, "an object needs a `kind`".to_owned());
             }
             return;
         };
@@ -153,7 +153,7 @@ impl Reading {
     fn names(&mut self, node: &Placed) -> Option<(String, String)> {
         let stated = at(node, &["metadata", "name"]);
         let Some(name) = stated.and_then(string) else {
-            self.problem(node, "an object has a name: `metadata: {name: ...}`".to_owned());
+            self.problem(node, "an object needs a name: `metadata: {name: ...}`".to_owned());
             return None;
         };
         // Names in Kubernetes cannot contain these characters.
@@ -342,7 +342,7 @@ impl Reading {
         if !self.others.is_empty() {
             let list: Vec<String> =
                 self.others.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
-            notes.push(format!("Left out, as a graph has nothing for them: {}.", list.join(", ")));
+            notes.push(format!("Left out, as a graph cannot express them: {}.", list.join(", ")));
         }
         notes
     }

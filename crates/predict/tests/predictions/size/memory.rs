@@ -44,7 +44,7 @@ fn connections_and_clusters_add_what_each_of_them_added() {
     assert!(is_near(memory.estimate, 60e6 + 950.0 * 8_000.0 + 200.0 * 5_000.0), "{memory:?}");
     let text = sized.extrapolations.join("\n");
     assert!(
-        text.contains("the memory of 1000 connections of the proxy of `gateway` is taken from 50"),
+        text.contains("the memory of 1000 connections of the proxy of `gateway` is extrapolated from 50"),
         "{text}"
     );
     assert!(!text.contains("clusters of the proxy"), "{text}");

@@ -136,7 +136,7 @@ fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
         });
     }
     insta::assert_snapshot!(terminal::screen(&find(&result), STYLE));
-    let ended = "account: a process or a thread of `pid 7` ended during the trial, so its use is not known";
+    let ended = "account: a process or a thread of `pid 7` ended during the trial, so its CPU time and memory are not known";
     result.trials[1].generator_limits = vec![ended.to_owned()];
     let goal = FoundGoal {
         state: FindState::GeneratorLimited,

@@ -51,7 +51,7 @@ pub(super) fn section(agents: &Agents) -> Section {
     let mut section = Section::of_table(table);
     if agents.shares() > 1 {
         let start = Block::Note(format!(
-            "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
+            "The starts of two agents differ by at most {} us, bounded by exchanges with their clocks.",
             us(agents.start_error_us)
         ));
         section.blocks.insert(0, start);

@@ -33,10 +33,10 @@ fn others(result: &LoadResult) -> Option<String> {
     let (name, most) = (NamedRequests::OTHERS, NamedRequests::MOST);
     // Requests that one run counts among its others cannot be separated.
     let of_runs =
-        result.merged.as_ref().map_or("", |_| " A name that one run counts among its others is so in all.");
+        result.merged.as_ref().map_or("", |_| " A name that one run counts in them is in them for all runs.");
     has_others(result).then(|| {
         format!(
-            "`{name}` are the requests of all names without a row. The {most} most frequent names have one; of equally frequent names, \
+            "`{name}` are the requests of all names without a row. The {most} most frequent names have a row; of equally frequent names, \
              the first ones.{of_runs}"
         )
     })
@@ -65,12 +65,12 @@ fn without_intervals(result: &LoadResult) -> Option<&'static str> {
     let histograms = result.histograms.as_ref()?;
     let complete = histograms.by_request.values().map(|row| row.batches.len()).max()?;
     (complete < FEWEST_BATCHES).then_some(if result.merged.is_some() {
-        "the merged runs do not have the same complete twentieths of one planned time, of which intervals need ten"
+        "intervals need ten complete twentieths of the planned time, and the merged runs have fewer in common"
     } else if !result.stages.is_empty() {
         "the load has stages, which differ by design"
     } else if result.plan.request_limit.is_some() && result.plan.loop_ == Loop::Closed {
-        "the load ended with its requests, and its warm-up did not tell about how long they take, or that this is less than a tenth of \
-         a second"
+        "the load ended after its number of requests, and its warm-up did not show how long they take, or showed less than a \
+         tenth of a second"
     } else {
         "the load ended in the first half of its planned time, and intervals need ten of its twentieths"
     })

@@ -26,12 +26,11 @@ const TIMES: [(&str, Tone); 3] =
 
 /// The sections of the charts of a load; those without numbers are left out.
 pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
-    let note = "As they were recorded, with what the generator may have delayed.";
+    let note = "As recorded, including delays that the generator may have caused.";
     let all = result.histograms.as_ref().and_then(distributions).map(Chart::Distributions);
     let distributions = Section::of_charts("Distribution of the times", note, all);
-    let note = "Of answered requests, as they were recorded: on average, and over the recorded time. The send lag is the wait until the \
-                generator had sent a request, with the time to open a connection for it. A quantile is drawn where ten times or more are \
-                above it.";
+    let note = "Of answered requests, as recorded: on average, and over the recorded time. The send lag is the wait until the generator \
+                sent a request, including the time to open a connection for it. A quantile is drawn where ten times or more are above it.";
     let over_time = phases::over_time(result).into_iter().map(Chart::Series);
     let phases = phases::phases(result).map(Chart::Bars).into_iter().chain(over_time);
     let phases = Section::of_charts("Phases of a request", note, phases);
@@ -40,8 +39,8 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     if let Some(section) = &mut flow {
         section.blocks.extend(errors::blocks(result));
     }
-    let note = "By the limits of response time among the conditions of the load. Times are as they were recorded, with what the generator may \
-                have delayed, and known to 0.1 %.";
+    let note = "By the limits of response time in `--fail-on`. Times are as recorded, including delays that the generator may have caused, and \
+                known to 0.1 %.";
     let bands = Section::of_charts("Requests within the limits", note, bands::bands(result).map(Chart::Flow));
     let sections = [times(result), bands, distributions, course::section(result), phases, flow];
     sections.into_iter().flatten().collect()

@@ -32,7 +32,7 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     if heat.is_none() && rates.is_none() && bytes.is_none() {
         return None;
     }
-    let note = "Response times as they were recorded, with what the generator may have delayed. A percentile is drawn where ten responses \
+    let note = "Response times as recorded, including delays that the generator may have caused. A percentile is drawn where ten responses \
                 or more are above it. Below: the requests, by when they were due.";
     let of_bytes = "Bytes are those of bodies: of responses when they were complete, and of requests when they were written.";
     let note = if bytes.is_some() { format!("{note} {of_bytes}") } else { note.to_owned() };
@@ -42,7 +42,7 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let charts = percentiles.into_iter().chain(heat).chain(rates).chain(bytes).chain(connections);
     blocks.extend(charts.map(Block::chart));
     if has_rates {
-        let none = "No request that was due in a complete window stayed without an answer.";
+        let none = "Every request that was due in a complete window was answered.";
         blocks.push(
             errors(result)
                 .map_or_else(|| Block::Note(none.to_owned()), |errors| Block::chart(Chart::Series(errors))),

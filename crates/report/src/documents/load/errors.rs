@@ -19,7 +19,7 @@ struct Lost {
 
 /// The table under its title; empty if there is no table.
 pub(super) fn blocks(result: &LoadResult) -> Vec<Block> {
-    let note = "The requests without an answer, by kind and reason as far as it is known, with their shares of these and of all \
+    let note = "The requests without an answer, by kind and, where known, reason, with their shares of these and of all \
                 requests.";
     let table = table(result).map(Block::Table);
     table.map_or_else(Vec::new, |table| vec![Block::Note(note.to_owned()), table])

@@ -47,8 +47,8 @@ fn even(result: &LoadResult) -> Option<String> {
         (result.plan.connections, result.apart.iter().any(|group| group.of == "connection"));
     (is_judged && connections > 1 && result.book.answered > 0 && !has_groups).then(|| {
         format!(
-            "single connections are in a result only if their p50 is more than a fifth above the usual one: none of {} is, of those with \
-             100 requests or more",
+            "a connection is listed only if it has 100 requests or more and its p50 is more than a fifth above the usual one: none of \
+             {} is",
             grouped(f64::from(connections), 0)
         )
     })

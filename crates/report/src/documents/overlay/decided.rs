@@ -146,7 +146,7 @@ pub(super) fn notes(reference: &str) -> Vec<String> {
              different: it excludes zero; undecided: neither"
         ),
         "each interval is that of its own run, and sittings of one study differ by more: `hoptax compare` measures side by side, \
-         which leaves the sitting out"
+         where differences between sittings cancel"
             .to_owned(),
     ]
 }

@@ -55,7 +55,7 @@ fn curves(runs: &[Named<'_, LoadResult>]) -> Option<Section> {
         ];
         if count < runs.len() {
             let without = counted((runs.len() - count) as u64, "run");
-            let note = format!("{without} without a curve: no histogram, or no quantile that is not withheld.");
+            let note = format!("{without} without a curve: no histogram, or every quantile is withheld.");
             blocks.insert(1, Block::Note(note));
         }
         Section::new("Response time by percentile", blocks)

@@ -61,7 +61,7 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     let mut rows = views.iter().flat_map(|view| &view.rows);
     if rows.any(|row| (1..runs.len()).any(|place| is_not_decided(row, place))) {
         document.notes.push(format!(
-            "{NOT_DECIDED}: the numbers differ, and have no interval with a width, or their arm has no level"
+            "{NOT_DECIDED}: the numbers differ and their intervals have no width, or their arm has no level"
         ));
     }
     let title = "Costs of the same arms in each run";

@@ -21,8 +21,8 @@ pub(super) fn charts(result: &PricesResult) -> Option<Section> {
     };
     let rows = priced_first(result).into_iter().filter_map(row).collect();
     let (title, note) = if is_carried {
-        let note = "Carried: the listed price times what this machine takes longer; its interval is what such prices were off by \
-                    on known machines. Functions without a price here are in the table.";
+        let note = "Converted: the listed price times the factor by which this machine is slower; its interval is the error of converted \
+                    prices on known machines. Functions without a price here are in the table.";
         ("Price of each function here", note)
     } else {
         ("Price of each function, as listed", "Hollow and grey: the interval contains zero.")
@@ -50,7 +50,7 @@ mod tests {
         let rows = rows(&fixture::carried());
         let all: Vec<(&str, &str, Tone)> =
             rows.iter().map(|row| (row.name.as_str(), row.kind, row.tone)).collect();
-        assert_eq!(all, [("jwt (900/s)", "measured here", Tone::Own), ("lua", "carried", Tone::Third)]);
+        assert_eq!(all, [("jwt (900/s)", "measured here", Tone::Own), ("lua", "converted", Tone::Third)]);
         assert_eq!([&rows[0].number.basis, &rows[1].number.basis], [&Basis::Measured, &Basis::Predicted]);
     }
 

@@ -21,7 +21,7 @@ fn of_numbers(result: &SizeResult) -> Vec<Headline> {
     let bottleneck = &result.bottleneck;
     let others = bottleneck.or.iter().map(|other| format!(" or `{other}`")).collect::<String>();
     let memory = result.memory_bytes.map_or_else(
-        || Quantity::unknown("that of a proxy is not measured", "MiB"),
+        || Quantity::unknown("the memory of a proxy is not measured", "MiB"),
         |bytes| Quantity::level(&bytes.times(1.0 / MIB), "MiB").predicted(),
     );
     let mut all = vec![

@@ -137,7 +137,7 @@ fn a_proxy_with_too_few_workers_is_the_answer() {
     let text = terminal::screen(&size(&sized), STYLE);
     let first = text.trim_start().lines().next().unwrap();
     assert_eq!(first, "At 12,000 requests/s, `gateway` needs 2 workers instead of 1 (busy 113 ±11 %).");
-    assert!(text.contains("With as many, the proxies of") && text.contains("As it is, the first"), "{text}");
+    assert!(text.contains("With these, the proxies") && text.contains("As configured, the first"), "{text}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ services:
         "`probability` must be a number from 0 to 100",
         "unknown key `retries` of a call",
         "`b` is a second entry point",
-        "bad.yaml:17:5: a service has a `name`",
+        "bad.yaml:17:5: a service needs a `name`",
     ] {
         assert!(found.contains(expected), "{expected}: {found}");
     }
@@ -153,7 +153,7 @@ services:
     let cycle = of(
         "services:\n- {name: a, isEntrypoint: true, script: [{call: b}]}\n- {name: b, script: [[{call: a}]]}\n",
     );
-    assert!(cycle.starts_with("a.yaml:3:30: the call leads back"), "{cycle}");
+    assert!(cycle.starts_with("a.yaml:3:30: the call closes a cycle"), "{cycle}");
     assert!(cycle.contains("(`a` calls `b`, which calls `a`)"), "{cycle}");
     let itself = of("default: {script: [{call: {service: a}}]}\nservices: [{name: a, isEntrypoint: true}]\n");
     assert!(itself.starts_with("a.yaml:1:"), "{itself}");

@@ -167,7 +167,7 @@ fn the_problems_of_all_files_are_reported_together() {
         "looks like a template (`{{` in line 3): render it first, `helm template CHART > rendered.yaml`",
         "2.yaml:3:",
         "`replicas` must be a whole number",
-        "an object has a `kind`",
+        "an object needs a `kind`",
     ] {
         assert!(found.contains(expected), "{expected}: {found}");
     }

@@ -31,7 +31,7 @@ pub(super) fn folds(result: &LoadResult) -> Option<Block> {
         rows.filter_map(|row| named(result, row, histograms.by_request.get(&row.name)?)).collect();
     let ends = ends(&all);
     let folds: Vec<Fold> = all.iter().map(|one| fold(result, one, ends)).collect();
-    let note = "Each request on its own. Times are as they were recorded, with what the generator may have delayed. A percentile is drawn \
+    let note = "Each request on its own. Times are as recorded, including delays that the generator may have caused. A percentile is drawn \
                 where ten responses or more are above it. A response counts at the time its request was due.";
     (!folds.is_empty()).then(|| Block::chart(Chart::Folds(Folds { note: note.to_owned(), folds })))
 }
