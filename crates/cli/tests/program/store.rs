@@ -194,7 +194,7 @@ fn secrets_of_a_study_file_never_reach_the_store() {
         }
     }
     let exported = runs.run(&["runs", "export", "1", &runs.text("out")]);
-    assert!(exported.stderr.contains("without the secrets"), "{exported:?}");
+    assert!(exported.stderr.contains("with their secrets masked"), "{exported:?}");
 }
 
 #[test]
