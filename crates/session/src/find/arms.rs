@@ -148,7 +148,8 @@ fn check_accounts(plan: &Plan, options: &Options<'_>) -> Result<(), Failure> {
     };
     match plan.arms.iter().find(has_none).filter(|_| common::limits_processes(options.objectives)) {
         Some(arm) => Err(Failure::bad_input(format!(
-            "arm `{}` has no proxy, and no `account` of a server, for an objective on CPU time or memory; remove the arm or the objective",
+            "arm `{}` has neither a proxy nor an `account` of a server, which an objective on CPU time or memory needs; remove the arm or \
+             the objective",
             arm.id
         ))),
         None => Ok(()),
@@ -208,13 +209,9 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
     let interval = |width: f64| format!("until the interval of the rate is {} wide", percent(width, 0));
     let needs = gigabytes(estimate::Estimate::from_plan(plan).memory_bytes);
     format!(
-        "search on arms of the study `{}`\n\n\
-         arms        {}; ratios to the first\n\
-         objectives  {}\n\
-         requests    those of the load `{}`, on {} connections, {} arrivals\n\
-         search      each arm, trial by trial in turns, {}\n\
-         rounds      {ROUNDS}, each with all processes started again: {}\n\n\
-         about {}, at most {}, and {needs} of memory\n",
+        "search on arms of the study `{}`\n\narms        {}; ratios to the first\nobjectives  {}\nrequests    those of the load `{}`, on \
+         {} connections, {} arrivals\nsearch      trials of the arms in turn, {}\nrounds      {ROUNDS}, each with all processes started \
+         again: {}\n\nabout {}, at most {}, and {needs} of memory\n",
         plan.name,
         arms.join(", "),
         objectives.join(" and "),
