@@ -78,7 +78,7 @@ fn earlier(
         match machine_differences(&one.result.environment, &this_machine).join("; ") {
             same if same.is_empty() => usable += 1,
             differences => {
-                elsewhere += &format!("\n  run {} is from another machine: {differences}", one.run)
+                elsewhere += &format!("\n  run {} is from another machine: {differences}", one.run);
             }
         }
     }
