@@ -22,9 +22,9 @@ Examples:
   hoptax predict prices --here          costs predicted for this machine from a few measurements
   hoptax predict prices --here --measured runs/quick-1/result.json
 
-With --here, every price states its origin: measured here, converted from the list with an interval
-that includes the model's error, or not converted. docs/design/prices.md describes the model and its
-limits.
+With --here, every price states its origin: `measured here`, `converted` from the list, with an
+interval that includes the model's error, or `no price`. docs/design/prices.md describes the
+model and its limits.
 
 Exit codes:
   0    success

@@ -209,9 +209,13 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
     let interval = |width: f64| format!("until the interval of the rate is {} wide", percent(width, 0));
     let needs = gigabytes(estimate::Estimate::from_plan(plan).memory_bytes);
     format!(
-        "search on arms of the study `{}`\n\narms        {}; ratios to the first\nobjectives  {}\nrequests    those of the load `{}`, on \
-         {} connections, {} arrivals\nsearch      trials of the arms in turn, {}\nrounds      {ROUNDS}, each with all processes started \
-         again: {}\n\nabout {}, at most {}, and {needs} of memory\n",
+        "search on arms of the study `{}`\n\n\
+         arms        {}; ratios to the first\n\
+         objectives  {}\n\
+         requests    those of the load `{}`, on {} connections, {} arrivals\n\
+         search      trials of the arms in turn, {}\n\
+         rounds      {ROUNDS}, each with all processes started again: {}\n\n\
+         about {}, at most {}, and {needs} of memory\n",
         plan.name,
         arms.join(", "),
         objectives.join(" and "),

