@@ -189,7 +189,7 @@ try {
   await page.getByText("Run 1 has the label reference.").waitFor();
   await page.getByLabel("Label", { exact: true }).fill("12");
   await page.keyboard.press("Enter");
-  await page.getByText("A number names a run").waitFor();
+  await page.getByText("A number would be taken for a run").waitFor();
   await page.getByLabel("Label", { exact: true }).fill("nightly");
   await page.keyboard.press("Enter");
   await page.getByText("nightly").waitFor();

@@ -147,7 +147,7 @@ fn after(end: End) -> Option<Result<(), Failure>> {
         End::Served | End::HandshakeFailed => None,
         End::Gone(reason) => Some(Err(Failure::environment(format!("the controller is gone: {reason}")))),
         End::Deadline => Some(Err(Failure::environment(
-            "the agent's time was over while it served a controller: start it with a longer --deadline",
+            "the deadline of the agent passed while it served a controller: start it with a longer --deadline",
         ))),
     }
 }

@@ -155,7 +155,7 @@ fn check_names(agents: &[RemoteAgent], least: usize) -> Result<(), Failure> {
     }
     if least > agents.len() {
         return Err(Failure::bad_input(format!(
-            "the least number of agents is {least}, which is more than the {} that are named",
+            "at least {least} agents are required, and only {} are named",
             agents.len()
         )));
     }
@@ -309,7 +309,7 @@ impl<'a> Control<'a> {
         let all = match event {
             Some((number, event)) => self.ledger.apply(number, event),
             // Every line reports its end.
-            None => self.ledger.give_up("its line broke, which is a bug in hoptax"),
+            None => self.ledger.give_up("its conversation ended without a report, which is a bug in hoptax"),
         };
         for event in all {
             match event {

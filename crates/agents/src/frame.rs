@@ -20,9 +20,7 @@ pub(crate) enum FrameError {
     #[error("{0}")]
     Stream(#[from] std::io::Error),
     /// A message is longer than any that may come.
-    #[error(
-        "a message of {0} bytes is longer than any: the other side is no hoptax, or its load is too large"
-    )]
+    #[error("a message of {0} bytes is too long: the other side is not hoptax, or its load is too large")]
     TooLong(usize),
     /// A message does not follow the protocol. Its content is not shown, because it may be a secret of a request.
     #[error("a message is not one of this protocol, from byte {} on", .0.column())]
@@ -143,7 +141,7 @@ mod tests {
             assert!(all.is_empty() && error.unwrap_err().contains("within a message"), "{end}");
         }
         let error = read_all(&(MAX_BYTES as u32 + 1).to_be_bytes(), 8).1.unwrap_err();
-        assert!(error.contains("longer than any"), "{error}");
+        assert!(error.contains("bytes is too long"), "{error}");
         let error = read_all(&encode(&"text").unwrap(), 8).1.unwrap_err();
         assert!(error.contains("not one of this protocol"), "{error}");
         assert!(matches!(encode(&"x".repeat(MAX_BYTES)), Err(FrameError::TooLong(_))));

@@ -121,7 +121,8 @@ impl SentLoad {
         let alone = of_this_machine(sending);
         if !alone.is_empty() {
             return Err(Failure::bad_input(format!(
-                "a load of agents has no {}: these are for a load of this machine alone; remove them, or send it without agents",
+                "a load of agents does not support {}, which only a load of this machine can have; remove them, or send the load without \
+                 agents",
                 alone.join(", ")
             )));
         }

@@ -132,7 +132,7 @@ fn answer(question: Question, mut read: impl FnMut(&[ContainerId]) -> Vec<Option
     let Question { version, containers } = question;
     if version != VERSION {
         return Err(format!(
-            "the reader speaks version {VERSION} of the protocol, and not {version}: use one hoptax for both"
+            "the reader speaks version {VERSION} of the protocol, and not {version}: use the same version of hoptax for both"
         ));
     }
     if containers.len() > MOST_CONTAINERS {
@@ -245,7 +245,7 @@ mod tests {
     fn another_version_and_bytes_of_a_stranger_are_refused() {
         let other = Question { version: VERSION + 1, containers: Vec::new() };
         let refused = answer(other, |_: &[ContainerId]| Vec::new()).unwrap_err();
-        assert!(refused.contains("use one hoptax for both"), "{refused}");
+        assert!(refused.contains("use the same version of hoptax for both"), "{refused}");
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let none = |_: &[ContainerId]| -> Vec<Option<Counters>> { panic!("nobody asked") };
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 2, b'{', b'}'], &[0, 2, 0, 0], &[0, 0, 0, 9]]

@@ -71,7 +71,7 @@ Exit codes:
 )]
 pub(crate) struct Arguments {
     // In a command's help, these flags come after its own and before `--help`, which has position 999.
-    /// Print all of a result, not its first screen alone
+    /// Print the whole result, not only its first screen
     #[arg(long, global = true, display_order = 990)]
     pub(crate) details: bool,
     /// Print no notes and no progress, only results and problems
@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Study(study::StudyArguments),
     /// Measure what an Envoy configuration costs per request, and what each part adds
     Price(Box<price::PriceArguments>),
-    /// Measure what a mesh costs per request in a cluster, beside the bare networks
+    /// Measure what a mesh costs per request in a cluster, compared with the bare networks
     Mesh(Box<mesh::MeshArguments>),
     /// Decide whether proxies differ, measured side by side
     Compare(compare::CompareArguments),
@@ -100,7 +100,7 @@ pub(crate) enum Command {
     Load(Box<load::LoadArguments>),
     /// Find the highest rate at which a server holds objectives such as `p99<5ms`
     Find(Box<find::FindArguments>),
-    /// Find faults in Envoy configurations that caused incidents, and mend them
+    /// Find faults in Envoy configurations that caused incidents, and fix them
     Lint(lint::LintArguments),
     /// Run a safe Envoy from a few lines: `render`, `check`, `run`, `status`, `import`
     #[command(
@@ -199,7 +199,7 @@ pub(crate) enum ConvertCommand {
 pub(crate) enum LabCommand {
     /// Run a test server that responds with the requested delay, size, status or error
     Origin(origin::OriginArguments),
-    /// Send shares of loads for `hoptax load --agents` on another machine
+    /// Send a share of a load for `hoptax load --agents` on another machine
     Agent(agent::AgentArguments),
     /// Read CPU times of containers on a node of a cluster; for `hoptax mesh` only
     #[command(hide = true)]

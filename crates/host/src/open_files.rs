@@ -34,11 +34,11 @@ fn why_no_ring(setting: Option<&str>) -> String {
             "this kernel has no `kernel.io_uring_disabled`: it is older than 6.6, or built without io_uring"
         }
         Some("0") => {
-            "`kernel.io_uring_disabled` is 0, so the kernel allows it: a seccomp filter, as of a container, or the limit of locked \
-             memory (`ulimit -l`) refuses it"
+            "`kernel.io_uring_disabled` is 0, so the kernel allows it: a seccomp filter, such as that of a container, or the limit of \
+             locked memory (`ulimit -l`) refuses it"
         }
-        Some("1") => "`kernel.io_uring_disabled` is 1: the kernel allows it to privileged processes alone",
-        Some(_) => "`kernel.io_uring_disabled` is 2: the kernel allows it to no process",
+        Some("1") => "`kernel.io_uring_disabled` is 1: the kernel allows it only to privileged processes",
+        Some(_) => "`kernel.io_uring_disabled` is 2: the kernel allows no process to use it",
     };
     reason.to_owned()
 }
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn the_kernel_s_reason_for_no_ring_is_stated() {
         assert!(
-            why_no_ring(Some("2")).contains("to no process") && why_no_ring(Some("1")).contains("privileged")
+            why_no_ring(Some("2")).contains("no process") && why_no_ring(Some("1")).contains("privileged")
         );
         assert!(why_no_ring(Some("0")).contains("seccomp") && why_no_ring(None).contains("older than 6.6"));
         assert_eq!(why_absent("/some/file"), "");

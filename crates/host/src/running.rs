@@ -65,7 +65,7 @@ impl Running {
     /// When there is none, or `/proc` or the control groups cannot be read.
     pub fn processes(&self) -> io::Result<BTreeSet<u32>> {
         let all = all_processes()?;
-        let none = || io::Error::new(io::ErrorKind::NotFound, format!("no process is meant by `{self}`"));
+        let none = || io::Error::new(io::ErrorKind::NotFound, format!("no process matches `{self}`"));
         let first: BTreeSet<u32> = match self {
             Self::Pid(id) => [*id].into_iter().filter(|id| all.contains_key(id)).collect(),
             Self::Process(name) => named(&all, name),

@@ -163,10 +163,8 @@ pub(crate) struct ReasonTexts(Vec<String>);
 
 impl Default for ReasonTexts {
     fn default() -> Self {
-        let fixed = [
-            "a response that nobody asked for",
-            "11 connections in turn ended with GOAWAY before they were ready",
-        ];
+        let fixed =
+            ["an unsolicited response", "11 connections in turn ended with GOAWAY before they were ready"];
         Self(fixed.map(str::to_owned).into())
     }
 }
@@ -278,7 +276,7 @@ mod tests {
             assert_eq!(texts.with(Failure::Closed, &text).reason, cause.reason);
         }
         assert_eq!(texts.text(Cause::from(Failure::Reset).reason), None);
-        assert_eq!(texts.text(Cause::UNSOLICITED.reason), Some("a response that nobody asked for"));
+        assert_eq!(texts.text(Cause::UNSOLICITED.reason), Some("an unsolicited response"));
         let mut texts = ReasonTexts::default();
         let cause = texts.with(Failure::Tls, &"ä".repeat(200));
         assert_eq!(texts.text(cause.reason), Some("ä".repeat(100).as_str()));

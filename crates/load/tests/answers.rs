@@ -205,7 +205,7 @@ fn each_kind_of_failure_has_its_reasons() {
     };
     let ten = |texts: &[&str]| texts.iter().map(|text| ((*text).to_owned(), 10)).collect::<BTreeMap<_, _>>();
     let malformed =
-        ten(&["two different lengths", "space before the colon", "a second response that nobody asked for"]);
+        ten(&["two different lengths", "space before the colon", "a second, unsolicited response"]);
     assert_eq!(reasons("malformed"), malformed, "{:?}", result.failures);
     assert_eq!(reasons("truncated"), ten(&["closed before the end of the Content-Length"]));
     assert_eq!(reasons("closed"), ten(&["before the first byte of the response"]));
@@ -235,7 +235,7 @@ fn a_response_on_an_idle_connection_is_named_although_it_fails_no_request() {
     spec.open = Some((Pace::Constant(20.0), Arrivals::Uniform));
     let result = run(&spec);
     assert_eq!((result.book.answered, result.book.failed), (8, 0), "{:?}", result.failures);
-    let what = "a second response that nobody asked for, while no request was in flight";
+    let what = "a second, unsolicited response, while no request was in flight";
     let count = result.deviations.get(what).copied().unwrap_or(0);
     assert!(count >= 7, "{:?}", result.deviations);
     assert_eq!(result.closed, [("violation".to_owned(), count)].into());

@@ -54,7 +54,7 @@ impl Defaults {
     pub fn replace_by(&self, file: &Path) -> Result<(), String> {
         let replaced =
             Self::read(file).and_then(|query| self.replace(&query).map_err(|error| error.to_string()));
-        replaced.map_err(|error| format!("the default response stays as it was: {error}"))
+        replaced.map_err(|error| format!("the default response is unchanged: {error}"))
     }
 
     fn current(&self) -> Behaviour {

@@ -28,7 +28,7 @@ pub fn differences(one: &BTreeMap<String, Build>, other: &BTreeMap<String, Build
         .into_iter()
         .flat_map(|name| match (one.get(name), other.get(name)) {
             (Some(one), Some(other)) => of_builds(name, one, other),
-            _ => vec![format!("{name} was found for one of them only")],
+            _ => vec![format!("{name} was found for only one of the two")],
         })
         .collect()
 }
@@ -48,7 +48,7 @@ fn of_builds(name: &str, one: &Build, other: &Build) -> Vec<String> {
         match (one.inputs.get(input), other.inputs.get(input)) {
             (Some(one), Some(other)) if one == other => None,
             (Some(_), Some(_)) => Some(format!("the file `{input}` of {name} has changed")),
-            _ => Some(format!("the file `{input}` of {name} was found for one of them only")),
+            _ => Some(format!("the file `{input}` of {name} was found for only one of the two")),
         }
     }));
     found

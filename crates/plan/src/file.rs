@@ -82,8 +82,8 @@ pub struct StudyFile {
     /// overrides the one here, and `at` of an arm overrides both.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub conditions: ConditionsSection,
-    /// Measure each function also at the points listed in its file: the quantities that its cost grows
-    /// with, varied one at a time. `hoptax study --dry-run` lists them.
+    /// Also measure each function at the points listed in its file, which vary the quantities that its cost grows with, one at a time.
+    /// `hoptax study --dry-run` lists them.
     #[serde(default)]
     pub points: bool,
     /// A simulated network link between the callers and everything else, in each direction. Requires root.
@@ -107,12 +107,12 @@ pub struct StudyFile {
     /// Length of the intervals of a timeline, for example `1s`: between 50 ms and 1 min. Default: 1 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<String>,
-    /// The response time that callers accept in a timeline, for example `100ms`. Later responses are late. Default: none is.
+    /// The response time that callers accept in a timeline, for example `100ms`. Later responses are late. Default: no response is late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
-    /// Statistics of the proxies that should be even in a timeline, for example
-    /// `listener.*.worker_*.downstream_cx_active`: `*` matches any text. They are read at the end of each interval. Those
-    /// whose names do not end in `_active` count by their growth.
+    /// Statistics of the proxies whose spread a timeline shows, for example `listener.*.worker_*.downstream_cx_active`: `*` matches any
+    /// text. They are read at the end of each interval. Statistics whose names do not end in `_active` are counters, of which the growth
+    /// counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9._*-]+$"))]
     pub spread: Option<String>,
@@ -189,14 +189,14 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^(uniform|poisson|jitter=[0-9.]+%|burst=[0-9]+)$"))]
     pub arrivals: Option<String>,
-    /// The arms that it is for, by their ids, which `hoptax study --dry-run` lists: `[compress/brotli, 'rbac{rules=50}']`. Default: all. The
-    /// arms that they are compared with take part too, and so do A/A arms of these and, for a known cost in CPU time, the arm that the cost
-    /// is measured against. A heavy arm that has a load of its own leaves the others their higher rate.
+    /// The arms that the load applies to, by their ids, which `hoptax study --dry-run` lists: `[compress/brotli, 'rbac{rules=50}']`.
+    /// Default: all. The arms that they are compared with take part too, and so do A/A arms of these and, for a known cost in CPU time, the
+    /// arm that the cost is measured against. If a heavy arm has its own load, the others keep their higher rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub only: Vec<String>,
-    /// Another load of the file: the arms in its `only` take no part in this one, unless others are compared with them. It names the load
-    /// and not the arms, so each arm stands in one list, and a further arm is under this load without an edit.
+    /// Another load of the file: the arms in its `only` take no part in this load, unless other arms are compared with them. Because it
+    /// names a load instead of arms, each arm is listed once, and a new arm takes part in this load without an edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub except: Option<String>,
     /// Connections to each arm. More than 500 are opened for each slice; fewer stay open over all slices of a round.
@@ -218,9 +218,9 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 200, max = 599)))]
     pub expect: Vec<u16>,
-    /// The caller: `hoptax`, `php`, one PHP process with curl per connection, which keep no state between calls, or a command
-    /// of yours: `{command: [./call, "{url}", "{seconds}", "{processes}"]}`. All but `hoptax` need a closed loop. They send
-    /// GET requests over HTTP/1.1, without headers of their own, and accept every status below 400.
+    /// The caller: `hoptax`, `php` (one PHP process with curl per connection, without state between calls), or a command of yours:
+    /// `{command: [./call, "{url}", "{seconds}", "{processes}"]}`. All but `hoptax` need a closed loop. They send GET requests over
+    /// HTTP/1.1, without headers of their own, and accept every status below 400.
     #[serde(default)]
     pub caller: CallerEntry,
     /// Slices of each arm per round. Default: 16; in a timeline always 1.

@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(differences(&first, &builds()), [""; 0], "{file}");
         }
         fs::remove_file(folder.path().join("site.yaml")).unwrap();
-        let expected = ["the file `site.yaml` of ./interpreter was found for one of them only"];
+        let expected = ["the file `site.yaml` of ./interpreter was found for only one of the two"];
         assert_eq!(differences(&first, &builds()), expected);
     }
 
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(differences(&first, &build("echo PHP 8.2 # patched")), ["a different build of php"]);
         let newer = ["a different build of php (`PHP 8.2` and `PHP 8.4`)"];
         assert_eq!(differences(&first, &build("echo PHP 8.4")), newer);
-        assert_eq!(differences(&first, &BTreeMap::new()), ["php was found for one of them only"]);
-        assert_eq!(differences(&BTreeMap::new(), &first), ["php was found for one of them only"]);
+        assert_eq!(differences(&first, &BTreeMap::new()), ["php was found for only one of the two"]);
+        assert_eq!(differences(&BTreeMap::new(), &first), ["php was found for only one of the two"]);
     }
 }

@@ -14,7 +14,7 @@ const LONGEST: Duration = Duration::from_hours(12);
 pub(crate) fn budget(text: Option<&str>) -> Result<Option<Duration>, String> {
     let Some(text) = text else { return Ok(None) };
     let length = humantime::parse_duration(text)
-        .map_err(|_| "`budget`: it is no length of time, such as `10m` or `90s`".to_owned())?;
+        .map_err(|_| "`budget`: it is not a duration, such as `10m` or `90s`".to_owned())?;
     if (SHORTEST..=LONGEST).contains(&length) {
         Ok(Some(length))
     } else {

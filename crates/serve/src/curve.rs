@@ -31,7 +31,7 @@ pub(crate) struct CurveTrial {
     pub(crate) value: Option<f64>,
     /// True if the objective held.
     pub(crate) holds: bool,
-    /// False if it says nothing about the server, because the generator could not follow.
+    /// False if it says nothing about the server, because the generator could not keep up.
     pub(crate) counts: bool,
 }
 

@@ -209,7 +209,7 @@ fn document_of(run: i64, text: &str) -> Result<Document, Problem> {
 /// The error for a run whose result was written by a version of hoptax that cannot be read.
 pub(crate) fn not_readable(run: i64, why: &str) -> Problem {
     Problem::not_readable(format!(
-        "run {run} cannot be shown: {why}; the address `result` of it has it as it is"
+        "run {run} cannot be shown: {why}; its address `result` has the stored result"
     ))
 }
 

@@ -35,13 +35,13 @@ pub(crate) struct Job {
     pub(crate) name: String,
     /// Its state.
     pub(crate) state: State,
-    /// Its begin, RFC 3339 in UTC.
+    /// Its start, RFC 3339 in UTC.
     pub(crate) started_at: String,
     /// Its end, RFC 3339 in UTC; null until then.
     pub(crate) ended_at: Option<String>,
-    /// The latest progress of a load; null before the first, half a second after the begin, and for all other kinds.
+    /// The latest progress of a load; null before the first, half a second after the start, and for all other kinds.
     pub(crate) progress: Option<Progress>,
-    /// How far a study is, or that of a bill; null while none measures.
+    /// Progress of a study, or of the study of a bill; null while none measures.
     pub(crate) step: Option<Step>,
     /// The trials of a search by objective, of the first four; empty before the first trial, and for all other kinds.
     pub(crate) curves: Vec<Curve>,
@@ -77,9 +77,9 @@ pub(crate) enum Kind {
 pub(crate) enum State {
     /// It measures.
     Running,
-    /// It was asked to stop, and ends what it has begun.
+    /// It was asked to stop, and finishes what it has begun.
     Stopping,
-    /// It ended as planned, or because its server could not follow.
+    /// It ended as planned, or because its server could not keep up.
     Done,
     /// It was stopped; the part until then has a result, if enough was measured.
     Interrupted,
@@ -102,13 +102,13 @@ pub(crate) struct Progress {
     pub(crate) response_p99_us: f64,
     /// Requests without a response since the warm-up.
     pub(crate) errors: u64,
-    /// Bytes per second of the bodies of complete responses; null if not told.
+    /// Bytes per second of the bodies of complete responses; null if unknown.
     pub(crate) body_bytes_per_s: Option<f64>,
-    /// Open connections now; null if not told.
+    /// Open connections now; null if unknown.
     pub(crate) connections: Option<u64>,
 }
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Step {
     /// Slices that are measured.

@@ -16,13 +16,13 @@ const MAX_LETTERS: usize = 64;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LabelChange {
-    /// Labels that the run gets: letters, digits, `-`, `_` and `.`, not digits alone.
+    /// Labels to add: letters, digits, `-`, `_` and `.`, not digits alone.
     #[serde(default)]
     pub(crate) add: Vec<String>,
-    /// Labels that it loses; those that it does not have do not matter.
+    /// Labels to remove; labels that it does not have are ignored.
     #[serde(default)]
     pub(crate) remove: Vec<String>,
-    /// True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label
+    /// True to remove the added labels from all other runs, so that each names only this run. A run is set as reference with the label
     /// `reference`.
     #[serde(default)]
     pub(crate) is_only: bool,
@@ -70,7 +70,7 @@ fn why_not(label: &str) -> Option<&'static str> {
     if label.is_empty() || label.starts_with('.') || !label.chars().all(is_allowed) {
         Some("a label has letters, digits, `-`, `_` and `.`, and does not begin with `.`")
     } else if label.bytes().all(|byte| byte.is_ascii_digit()) {
-        Some("a number names a run: add a letter")
+        Some("a number would be taken for a run: add a letter")
     } else if label.len() > MAX_LETTERS {
         Some("a label has at most 64 letters")
     } else {

@@ -96,7 +96,7 @@ impl Metrics {
     /// All counters as text.
     pub(crate) fn text(&self, now: Now) -> String {
         let mut text = String::new();
-        family(&mut text, "requests_total", "counter", "Requests, refused ones included.");
+        family(&mut text, "requests_total", "counter", "Requests, including refused ones.");
         sample(&mut text, "requests_total", None, read(&self.requests));
         family(&mut text, "refused_total", "counter", "Requests, loads and event streams that were refused.");
         for (&(_, why), counter) in REFUSED.iter().zip(&self.refused) {

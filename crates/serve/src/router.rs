@@ -71,7 +71,7 @@ fn refused(app: &App, refusal: Refusal) -> Response {
             "this server has another name: use the address it listens on, or start it with `--allow-host NAME`",
         ),
         Refusal::Origin => {
-            (Refused::Origin, StatusCode::FORBIDDEN, "a page of another server may not ask for this")
+            (Refused::Origin, StatusCode::FORBIDDEN, "a page of another server may not request this")
         }
         Refusal::Proxy => (
             Refused::Proxy,
@@ -81,7 +81,7 @@ fn refused(app: &App, refusal: Refusal) -> Response {
         Refusal::Token => (
             Refused::Token,
             StatusCode::UNAUTHORIZED,
-            "show the token that `hoptax serve` printed: as `Authorization: Bearer TOKEN`, or as the password in a browser",
+            "send the token that `hoptax serve` printed: as `Authorization: Bearer TOKEN`, or as the password in a browser",
         ),
     };
     app.metrics.refused(why);

@@ -116,7 +116,7 @@ impl WantedLoad {
                     let least = if shortest.is_zero() { "" } else { "longer than 0s and " };
                     problem(name, format!("it must be {least}at most 1h"));
                 }
-                Err(_) => problem(name, "it is no length of time, such as `10s` or `500ms`".to_owned()),
+                Err(_) => problem(name, "it is not a duration, such as `10s` or `500ms`".to_owned()),
             }
             None
         };
@@ -130,7 +130,7 @@ impl WantedLoad {
             None | Some(AUTO) => None,
             Some(name) => protocols().find(|protocol| protocol.as_str() == name).or_else(|| {
                 let words: Vec<&str> = [AUTO].into_iter().chain(protocols().map(Protocol::as_str)).collect();
-                problem("protocol", format!("`{name}` is no protocol of a load: use {}", listed(&words)));
+                problem("protocol", format!("`{name}` is not a protocol of a load: use {}", listed(&words)));
                 None
             }),
         };

@@ -100,8 +100,8 @@ pub fn compare(
     let without = without_cpu_time(&shown, &subjects);
     if let Some(url) = without.first() {
         say(Update::Note(&format!(
-            "the CPU time and memory of {} are not compared: name the processes of a server behind its URL, as `'{url}+pid=ID'` \
-             or `'{url}+process=NAME'`",
+            "the CPU time and memory of {} are not compared: append the processes of a server to its URL, such as `'{url}+pid=ID'` or \
+             `'{url}+process=NAME'`",
             without.join(" and ")
         )));
     }
@@ -110,7 +110,7 @@ pub fn compare(
         && subjects.iter().skip(1).any(Subject::has_cpu_time);
     if settings.until_decided.is_some() && !is_known {
         return Err(Failure::bad_input(
-            "`--until-decided` waits for differences of CPU time, and none is measured: name the processes of the servers, or give \
+            "`--until-decided` waits for differences in CPU time, and none is measured: name the processes of the servers, or give \
              `--rounds`",
         ));
     }
@@ -172,8 +172,8 @@ fn check_same(study: &StudyFile, folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::bad_input(format!(
-        "`{}` holds the study of another comparison (study.yaml): --resume needs the subjects that it was started with; --out starts \
-         another one",
+        "`{}` holds the study of another comparison (study.yaml): --resume needs the same subjects as at its start; --out starts another \
+         comparison",
         folder.display()
     )))
 }

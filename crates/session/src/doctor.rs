@@ -99,7 +99,7 @@ fn envoy(on_path: Option<&Path>) -> FoundEnvoy {
         (None, _, Ok(releases)) if releases.may_fetch() => FoundEnvoy::Fetchable,
         (None, Some(program), _) => tried(program),
         (None, None, Ok(_)) => FoundEnvoy::Missing(format!(
-            "there is no `envoy` on PATH, Envoy {PINNED_VERSION} is not installed, and HOPTAX_OFFLINE lets nothing be fetched"
+            "there is no `envoy` on PATH, Envoy {PINNED_VERSION} is not installed, and HOPTAX_OFFLINE forbids fetching it"
         )),
         (None, None, Err(error)) => FoundEnvoy::Missing(error.to_string()),
     }
@@ -137,7 +137,7 @@ fn abilities(facts: &Facts) -> Vec<Ability> {
         .into_iter()
         .collect();
     let envoy = match &facts.envoy {
-        FoundEnvoy::Ready(version) => format!("Envoy {version} is there"),
+        FoundEnvoy::Ready(version) => format!("Envoy {version} is available"),
         FoundEnvoy::Fetchable => format!("Envoy {PINNED_VERSION} is fetched when it is first needed"),
         FoundEnvoy::Missing(_) => String::new(),
     };
@@ -177,7 +177,7 @@ fn no_proxy(facts: &Facts) -> Vec<LimitReason> {
 fn cpu(facts: &Facts, no_proxy: &[LimitReason]) -> Vec<LimitReason> {
     let mut reasons = no_proxy.to_vec();
     if !facts.counts_cpu_time {
-        reasons.push(LimitReason::new("the kernel counts no CPU time", COUNTS_NO_CPU_TIME));
+        reasons.push(LimitReason::new("the kernel does not count CPU time", COUNTS_NO_CPU_TIME));
     }
     reasons
 }
@@ -187,10 +187,10 @@ fn of_host(facts: &Facts) -> Vec<LimitReason> {
     let machine = &facts.machine;
     let mut reasons = Vec::new();
     if let Some(text) = others(machine) {
-        reasons.push(LimitReason::new("others use the processors", text));
+        reasons.push(LimitReason::new("other processes use the processors", text));
     }
     if let Some(text) = steal(machine) {
-        let text = format!("{text}: use a machine with processors of its own, or another hour");
+        let text = format!("{text}: use a machine with dedicated processors, or measure at another time");
         reasons.push(LimitReason::new("the host takes processor time", text));
     }
     if let Some(usable) = facts.usable_processors.filter(|usable| *usable < f64::from(machine.processors)) {
@@ -240,7 +240,7 @@ fn profiles(facts: &Facts, no_proxy: Vec<LimitReason>) -> Ability {
         excluding.push(LimitReason::new("no perf", text));
     }
     if !facts.samples_kernel {
-        let text = "samples of the kernel need root, or `kernel.perf_event_paranoid` of 1 or less with `kernel.kptr_restrict` of 0";
+        let text = "sampling the kernel needs root, or `kernel.perf_event_paranoid` of 1 or less with `kernel.kptr_restrict` of 0";
         excluding.push(LimitReason::new("needs root", text));
     }
     Ability::new("profiles", "profiles: layers and flame graphs", excluding, Vec::new())

@@ -145,7 +145,7 @@ pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> String {
 pub(crate) fn meaning_of_own_loads(list: &StudyResult) -> &'static str {
     let has_own = list.arms.iter().any(|arm| !own_load(list, arm).is_empty());
     if has_own {
-        " A load behind a price is that of a function which is too heavy for the other one."
+        " A load behind a price is the own load of a function that is too heavy for the common load."
     } else {
         ""
     }
@@ -179,7 +179,7 @@ fn price(list: &StudyResult, id: &str) -> String {
         text.push('\n');
     }
     if text.contains(UNCERTAIN_SIGN) {
-        text += "\n?: the sign is not supported once all costs of the list are judged together\n";
+        text += "\n?: the sign is uncertain when all costs of the list are judged together\n";
     }
     text
 }
@@ -263,7 +263,7 @@ pub(crate) mod tests {
             let us = line.split(" (").nth(1).unwrap().split(" us)").next().unwrap();
             let is_uncertain = arm.cost.uncertain_signs.contains(&CostMeasure::CpuUs);
             assert_eq!(us.ends_with(" ?"), is_uncertain, "{line}");
-            assert_eq!(text.contains("\n?: the sign is not supported"), text.contains(" ?"), "{text}");
+            assert_eq!(text.contains("\n?: the sign is uncertain"), text.contains(" ?"), "{text}");
             *(if is_uncertain { &mut marked } else { &mut unmarked }) += 1;
         }
         assert!(marked > 0 && unmarked > 0, "{marked} {unmarked}");

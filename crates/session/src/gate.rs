@@ -78,7 +78,7 @@ pub fn measure(settings: &GateSettings<'_>, interrupt: &Interrupt, say: Say<'_>)
     };
     let gated = gated.map_err(|failure| {
         if failure.is_interrupt() {
-            failure.with("; only a whole `hoptax gate` judges limits")
+            failure.with("; limits are judged only when `hoptax gate` is complete")
         } else {
             failure
         }

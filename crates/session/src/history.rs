@@ -45,7 +45,7 @@ pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<
     if !names.iter().any(|name| name == number) {
         let hint = hint(number, names.iter().map(String::as_str));
         return Err(Failure::bad_input(format!(
-            "no run in `{}` states the number `{number}`{hint}; `hoptax runs history list` lists the numbers",
+            "no run in `{}` has the number `{number}`{hint}; `hoptax runs history list` lists the numbers",
             path.display()
         )));
     }
@@ -53,7 +53,7 @@ pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<
     let chosen = chosen(all, filter);
     if chosen.is_empty() {
         return Err(Failure::bad_input(format!(
-            "no run states `{number}` of this study, arm and load; without --study, --arm and --load, all are printed"
+            "no run has `{number}` for this study, arm and load; leave out --study, --arm and --load to print all"
         )));
     }
     let mut series: Vec<HistorySeries> = chosen.into_iter().map(with_changes).collect();

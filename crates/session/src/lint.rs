@@ -101,7 +101,8 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
     let costs = how.prices.map(costs).transpose()?.unwrap_or_default();
     let mut allowances = how.allow.map(allowances).transpose()?;
     if how.services.is_some() && !paths.iter().any(|path| is_listeners_file(path)) {
-        let message = "`--services` is for listeners files, and none of these files is one: remove it";
+        let message =
+            "`--services` applies to listeners files only, and none of these files is one: remove it";
         return Err(Failure::bad_input(message));
     }
     let (mut files, mut failures) = (Vec::new(), Vec::new());
@@ -151,13 +152,13 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
         let plain =
             baseline.and_then(|(plain, arm)| study.level_of_reference(arm, plain, CostMeasure::CpuUs));
         let plain = plain.map_or_else(String::new, |us| {
-            format!(", beside {} us of plain proxying", grouped(us.estimate, 1))
+            format!(", in addition to {} us of plain proxying", grouped(us.estimate, 1))
         });
         // The cost of a function depends on how busy the proxy is.
         let load = study.plan.cpu_load_of(&price.id);
         let load = load.map_or_else(String::new, |load| format!(" {}", at_load(load)));
         let cost = format!(
-            "{estimate} us ({low} to {high}) of CPU time per request{load}{plain}, by `{}`",
+            "{estimate} us ({low} to {high}) of CPU time per request{load}{plain}, as measured for `{}`",
             price.id,
             estimate = grouped(estimate, 1),
             low = grouped(low, 1),
@@ -229,8 +230,8 @@ fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<bool, 
     }
     for path in listeners {
         let text = format!(
-            "{}: nothing to mend: fields that --fix would set are written right when the file is rendered, and what is found needs a decision \
-             about a key of the listener in its line",
+            "{}: nothing to fix: rendering sets the fields that --fix would set, and each finding needs a decision about a key of the \
+             listener in its line",
             path.display()
         );
         say(Update::Note(&text));
@@ -264,7 +265,7 @@ fn mend_one(
         is_any |= !findings.is_empty();
         let (mended, refused) = rules::mend(&read.configuration, &findings);
         for (finding, why) in &refused {
-            note(&format!("{}: {} is not mended: {why}", finding.place, finding.rule.id));
+            note(&format!("{}: {} is not fixed: {why}", finding.place, finding.rule.id));
         }
         for text in mended {
             let Some(old) = read.configuration.texts().nth(text.text) else { continue };
@@ -272,7 +273,7 @@ fn mend_one(
             let file = PathBuf::from(old.name);
             let outer = fs::read_to_string(&file).ok();
             let Some(new) = outer.and_then(|outer| in_file(&outer, &old, &text.changed)) else {
-                note(&format!("{}: nothing is mended: the text is written there in another form", old.name));
+                note(&format!("{}: nothing is fixed: the file has the text in another form", old.name));
                 continue;
             };
             fs::write(&file, &new).map_err(|error| {
@@ -282,11 +283,11 @@ fn mend_one(
                 finding.text == text.text && !refused.iter().any(|(left, _)| std::ptr::eq(*left, **finding))
             };
             let done = findings.iter().filter(is_done).count();
-            note(&format!("mended {done} in {}", file.display()));
+            note(&format!("fixed {done} in {}", file.display()));
         }
     }
     if !is_any {
-        note(&format!("{}: nothing to mend: what is found, if anything, needs a decision", path.display()));
+        note(&format!("{}: nothing to fix: all findings, if any, need a decision", path.display()));
     }
     Ok(())
 }
@@ -407,7 +408,7 @@ listeners:
         assert_eq!(allowed, [("retry-writes", 3)]);
         assert!(examine(slice::from_ref(&file), &Examination::default()).is_err());
         let error = examine(slice::from_ref(&services), &how).unwrap_err().to_string();
-        assert!(error.contains("`--services` is for listeners files"), "{error}");
+        assert!(error.contains("`--services` applies to listeners files"), "{error}");
     }
 
     /// Mends files, and returns the notes.
@@ -435,7 +436,7 @@ listeners:
         assert_eq!(notes_of(&paths, &Examination::default()), Vec::<String>::new());
         assert_eq!(fs::read_to_string(&other).unwrap(), FILE);
         let notes = notes_of(&paths, &Examination { services: Some(&services), ..Examination::default() });
-        assert!(notes.len() == 2 && notes[0].contains("a.yaml: nothing to mend"), "{notes:?}");
+        assert!(notes.len() == 2 && notes[0].contains("a.yaml: nothing to fix"), "{notes:?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), LISTENERS);
         assert_ne!(fs::read_to_string(&other).unwrap(), FILE);
     }

@@ -69,14 +69,17 @@ pub fn import(path: &Path) -> Result<Imported, Failure> {
     let file = path.display();
     if is_listeners_file(path) {
         let already = format!(
-            "`{file}` is a listeners file already; `hoptax listeners render {}` makes a configuration of it",
+            "`{file}` is already a listeners file; `hoptax listeners render {}` makes a configuration from it",
             word(path.display())
         );
         return Err(Failure::bad_input(already));
     }
     let all = read_partly(path).map_err(Failure::bad_input)?;
     let [read] = all.as_slice() else {
-        let many = format!("`{file}` holds {} configurations: name one of them behind `#`", all.len());
+        let many = format!(
+            "`{file}` holds {} configurations: append the key of one of them, as in `map.yaml#envoy.yaml`",
+            all.len()
+        );
         return Err(Failure::bad_input(many));
     };
     let imported = hoptax_listeners::import(read.configuration.tree());

@@ -249,8 +249,8 @@ impl Load {
     pub fn check_account(&self, needs_account: bool) -> Result<(), Failure> {
         if needs_account && self.account.is_none() {
             return Err(Failure::bad_input(
-                "`cpu`, `cpu_us` and `memory` are of processes on this machine: name them, as `--account process=envoy` or \
-                 `--account pid=123`",
+                "`cpu`, `cpu_us` and `memory` need processes on this machine: name them, such as `--account process=envoy` or `--account \
+                 pid=123`",
             ));
         }
         Ok(())

@@ -150,7 +150,7 @@ impl Manifest {
     pub(crate) fn sitting_differences(&self, other: &Self) -> Vec<String> {
         let mut all = self.differences(other);
         if self.never_halted != other.never_halted {
-            all.push("the processors were kept from halting in only one of them".to_owned());
+            all.push("the processors were kept from halting in only one of the two".to_owned());
         }
         all
     }

@@ -349,7 +349,7 @@ pub(crate) fn plan(
     let plan = Plan::with_configurations(&file, &study.positions, catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
     if options.length.until.is_some() && plan.timeline.is_some() {
-        let message = "--until is a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
+        let message = "--until sets a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
         return Err(Failure::bad_input(message));
     }
     if options.smoke {
@@ -414,7 +414,7 @@ fn resume(
         manifest.resumed_after_rounds.push(measured);
     } else {
         let has = counted(measured.into(), "round");
-        say(Update::Note(&format!("the study has its {has}; `--rounds NUMBER` measures more")));
+        say(Update::Note(&format!("the study is complete with {has}; `--rounds NUMBER` measures more")));
     }
     folder.write(&manifest)?;
     Ok(StartedStudy { folder, manifest, rounds })

@@ -114,8 +114,8 @@ impl<'a> Configuration<'a> {
         let shown = settings.configuration.display().to_string();
         if shown.contains("://") {
             return Err(Failure::bad_input(format!(
-                "`{shown}` is an address, and `hoptax price` reads a file: save the configuration of the proxy first, from its admin \
-                 port, with `curl -s http://127.0.0.1:9901/config_dump > config.json`"
+                "`{shown}` is an address, but `hoptax price` reads a file: save the configuration of the proxy first, from its admin port, \
+                 with `curl -s http://127.0.0.1:9901/config_dump > config.json`"
             )));
         }
         let given = Given::read(settings.configuration).map_err(|error| match error {
@@ -200,8 +200,8 @@ impl<'a> Configuration<'a> {
                 .find(|blocks| is_same_measurement(&begun, &file_of(Source { blocks: *blocks, ..source })));
             let Some(blocks) = blocks else {
                 return Err(Failure::bad_input(format!(
-                    "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
-                     started with; --out starts another one",
+                    "`{}` holds the study of another bill (study.yaml): --resume needs the same configuration and options as at its start; \
+                     --out starts another bill",
                     folder.display()
                 )));
             };
@@ -239,7 +239,7 @@ impl<'a> Configuration<'a> {
         }
         if is_in_doubt(&bill) && bill.second_study.is_none() {
             say(Update::Note(
-                "--budget leaves no time for a second study, which may say whether the parts add up",
+                "--budget leaves no time for a second study, which could decide whether the parts add up",
             ));
         }
         Ok(bill)

@@ -56,7 +56,7 @@ pub fn measure_anchors(
     if here.verdict != Verdict::Void {
         return Ok(here);
     }
-    let mut why = "no price can be carried: the measurement on this machine is void:".to_owned();
+    let mut why = "no price can be converted to this machine: the measurement here is void:".to_owned();
     for finding in here.findings.iter().filter(|finding| finding.withholds) {
         why += &format!("\n  {}: {}; {}", finding.id, finding.message, finding.advice);
     }
@@ -70,13 +70,13 @@ pub fn measure_anchors(
 pub fn prices_on_this_machine(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, Failure> {
     if let Some(why) = not_in_use(list, here) {
         return Err(Failure::bad_input(format!(
-            "no price can be carried: {why}; measure it again with a load `in-use`, as `hoptax study anchors` has"
+            "no price can be converted to this machine: {why}; measure it again with a load `in-use`, like that of `hoptax study anchors`"
         )));
     }
     carry(list, here, &known::machines()).ok_or_else(|| {
         Failure::void(
-            "no price can be carried: neither plain proxying nor a function is known precisely both in the list and on this machine; \
-             measure again with more rounds or on a quieter machine",
+            "no price can be converted to this machine: neither plain proxying nor any function is known precisely both in the list and \
+             here; measure again with more rounds or on a quieter machine",
         )
     })
 }

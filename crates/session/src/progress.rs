@@ -76,7 +76,7 @@ impl Progress {
             Event::Starting => "starting processes",
             Event::Sizing => "measuring the capacity of each arm",
             Event::Profiling => "taking profiles",
-            Event::Waiting => "waiting: the hypervisor has moved the processors apart",
+            Event::Waiting => "waiting: the hypervisor has separated the processors",
             _ => "",
         };
     }
@@ -224,7 +224,7 @@ mod tests {
         happens(&Event::SliceEnded { slice: &slice, is_again: false });
         assert_eq!(happens(&Event::SliceEnded { slice: &slice, is_again: true }).done, 1);
         let waiting = happens(&Event::Waiting);
-        let why = "waiting: the hypervisor has moved the processors apart";
+        let why = "waiting: the hypervisor has separated the processors";
         assert!(waiting.line(Instant::now()).ends_with(why));
         assert_eq!(waiting.now(), format!("round 1 of 10, {why}"));
         let measuring = happens(&Event::SliceEnded { slice: &slice, is_again: false });

@@ -25,7 +25,7 @@ fn keep(plan: &mut Plan, rate_of: impl Fn(usize, &str) -> Option<f64>) -> Vec<St
         let Some(Open { rate: rate @ Rate::OfSlowest(_), .. }) = &mut load.open else { continue };
         if let Some(per_second) = rate_of(number, &load.name).filter(|per_second| *per_second > 0.0) {
             *rate = Rate::PerSecond(per_second);
-            kept.push(format!("`{}` has the {per_second} requests/s of the sitting before", load.name));
+            kept.push(format!("`{}` has {per_second} requests/s, as in the previous sitting", load.name));
         }
     }
     kept

@@ -54,7 +54,7 @@ impl<'a> Recorder<'a> {
 
     fn report(&self, error: &Failure) {
         (self.say)(Update::Problem(&format!(
-            "{error}\nthe study goes on in its folder; `hoptax runs import {}` stores it later",
+            "{error}\nthe study continues in its folder; `hoptax runs import {}` stores it later",
             word(self.folder.display())
         )));
     }

@@ -36,7 +36,7 @@ pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
         problems.extend(Namespace::create().err().map(|error| error.to_string()));
     }
     if plan.profile && !may_sample_kernel() {
-        problems.push(format!("its profiles contain the kernel, which needs root, or `{SAMPLING}`"));
+        problems.push(format!("its profiles sample the kernel, which needs root, or `{SAMPLING}`"));
     }
     if problems.is_empty() {
         return Ok(());
@@ -89,7 +89,7 @@ fn missing_commands(plan: &Plan, folder: &Path, search_path: &OsStr) -> Vec<Stri
             }
             Some(program) if !caller.has_extensions(&program) => {
                 problems.insert(format!(
-                    "`{}` lacks an extension that {caller} need: {}",
+                    "`{}` lacks an extension for {caller}: {}",
                     program.display(),
                     caller.remedy()
                 ));

@@ -130,8 +130,9 @@ pub fn read_load(path: &Path) -> Result<LoadResult, NoResult> {
     let format = value.get("format").and_then(Value::as_str).map(str::to_owned);
     match (value, format) {
         (Value::Object(fields), Some(format)) if LoadResult::is_format(&format) => {
-            LoadResult::from_fields(fields)
-                .map_err(|error| NoResult::Other(format!("is not a result that this hoptax reads: {error}")))
+            LoadResult::from_fields(fields).map_err(|error| {
+                NoResult::Other(format!("is not a result that this version of hoptax reads: {error}"))
+            })
         }
         (_, format) => {
             let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));

@@ -126,7 +126,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<PathBuf, Failure> {
         return Ok(folder);
     }
     Err(Failure::bad_input(format!(
-        "the folder `{}` is in one whose name is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
+        "the path of the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
         path.display()
     )))
 }

@@ -171,7 +171,9 @@ pub fn caveat(result: &SittingsResult) -> Option<&'static str> {
     match stating {
         0 => Some("no sitting states a cost; the findings in their reports give the reasons"),
         1 => Some("only one sitting states costs: its intervals hold for that sitting only"),
-        2 => Some("two sittings give a poor estimate of their variation, so intervals are wide"),
+        2 => {
+            Some("two sittings give a poor estimate of the variation between sittings, so intervals are wide")
+        }
         _ => None,
     }
 }

@@ -138,9 +138,9 @@ fn text(salvaged: &Salvaged) -> String {
         text += &format!("\n  lost: runs {}", lost.join(", "));
     }
     if incomplete.is_empty() && lost.is_empty() {
-        text += ", all that it had";
+        text += ", which are all of them";
     } else {
-        text += "\n`hoptax runs import DIR` puts runs in again whose folders still exist";
+        text += "\n`hoptax runs import DIR` imports runs again whose folders still exist";
     }
     text
 }
@@ -153,7 +153,7 @@ mod tests {
     fn what_was_lost_is_named() {
         let mut salvaged =
             Salvaged { copy: "s.damaged-1".into(), runs: 3, incomplete: Vec::new(), lost: Vec::new() };
-        assert!(text(&salvaged).ends_with("3 runs, all that it had"));
+        assert!(text(&salvaged).ends_with("3 runs, which are all of them"));
         salvaged.incomplete = vec![(2, vec!["result.json".to_owned()])];
         salvaged.lost = vec![4, 5];
         let named = text(&salvaged);

@@ -138,7 +138,7 @@ impl AllowedTargets {
             |address: IpAddr| own::is_reached(self.own, SocketAddr::new(address, port), self.is_of_machine);
         if addresses.iter().any(|address| is_own(*address)) {
             return Err(NotAdmitted::Refused(format!(
-                "{} is {} itself, which nobody could watch under load",
+                "{} is {} itself, which cannot be watched while it is under load",
                 shown(&host, port),
                 self.who
             )));

@@ -31,10 +31,10 @@ impl Token {
     pub fn of_text(text: &str) -> Result<Self, String> {
         let token = text.trim();
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("has other characters than visible ones of ASCII, or several words".to_owned());
+            return Err("has spaces, or characters other than visible ASCII".to_owned());
         }
         if token.len() < SHORTEST {
-            return Err(format!("has {} characters, and {SHORTEST} are the least", token.len()));
+            return Err(format!("has {} characters, and the minimum is {SHORTEST}", token.len()));
         }
         Ok(Self(token.to_owned()))
     }

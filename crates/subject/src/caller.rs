@@ -67,7 +67,7 @@ impl Caller {
         let has = |placeholder: &str| command.iter().skip(1).any(|argument| argument.contains(placeholder));
         if !has(URL) && !has(PORT) {
             return Err(format!(
-                "the command does not say whom it calls: add an argument with `{URL}`, or with `{PORT}`, such as `--port={PORT}`"
+                "the command does not say what it calls: add an argument with `{URL}`, or with `{PORT}`, such as `--port={PORT}`"
             ));
         }
         if !has(SECONDS) {

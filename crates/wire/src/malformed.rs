@@ -85,7 +85,7 @@ pub enum Malformed {
     #[error("101 Switching Protocols, which the request did not ask for")]
     Switched,
     /// Another response followed a complete one.
-    #[error("a second response that nobody asked for")]
+    #[error("a second, unsolicited response")]
     SecondResponse,
     /// A response without a body, such as one to `HEAD`, is followed by one.
     #[error("a body after a response that has none")]

@@ -38,7 +38,7 @@ impl Services {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let name = file.file_name().ok_or_else(|| bad("it is no file".to_owned()))?;
+        let name = file.file_name().ok_or_else(|| bad("it is not a file".to_owned()))?;
         let set = protox::compile([Path::new(name)], [folder]).map_err(|error| bad(error.to_string()))?;
         let pool = DescriptorPool::from_file_descriptor_set(set).map_err(|error| bad(error.to_string()))?;
         Ok(Self { pool, source_name: file.display().to_string() })

@@ -116,7 +116,7 @@ impl Conversation {
             Input::Tick => self.tick(now_ns),
             Input::Lost(reason) => self.gone(reason),
             Input::Deadline => {
-                let reason = "the agent's time was over: start it with a longer --deadline".to_owned();
+                let reason = "the deadline of the agent passed: start it with a longer --deadline".to_owned();
                 let said = self.has_load().then_some(Output::Send(FromAgent::Failed { reason }));
                 said.into_iter().chain([Output::Stop, Output::End(End::Deadline)]).collect()
             }
@@ -130,7 +130,7 @@ impl Conversation {
             self.heard_ns = self.heard_ns.saturating_add(since_ns);
         }
         if now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
-            return self.gone("it said nothing for 10 s".to_owned());
+            return self.gone("it sent nothing for 10 s".to_owned());
         }
         Vec::new()
     }
@@ -156,7 +156,9 @@ impl Conversation {
             (State::Ended, FromController::Stop | FromController::Start { .. }) => Vec::new(),
             (_, FromController::Goodbye) => vec![Output::Stop, Output::End(End::Served)],
             (state, _) => {
-                let reason = format!("a message came at a wrong time ({state:?}): use one hoptax for both");
+                let reason = format!(
+                    "an unexpected message arrived (state {state:?}): use the same version of hoptax for both"
+                );
                 let mut all = vec![Output::Send(FromAgent::Failed { reason: reason.clone() })];
                 all.extend(self.gone(reason));
                 all
@@ -172,12 +174,11 @@ impl Conversation {
             return vec![Output::Send(FromAgent::Hello { version: VERSION, program: Program::this() })];
         }
         let reason = if version == VERSION {
-            "it refused this controller, because no right token was shown; give its token file as \
-             --agents-token-file"
+            "it refused this controller, which sent no valid token; give the token file of the agent as --agents-token-file"
                 .to_owned()
         } else {
             format!(
-                "it speaks version {VERSION} of the protocol, and the controller version {version}: use one hoptax for both"
+                "it speaks version {VERSION} of the protocol, and the controller version {version}: use the same version of hoptax for both"
             )
         };
         vec![Output::Send(FromAgent::Failed { reason }), Output::End(End::HandshakeFailed)]
@@ -194,13 +195,13 @@ impl Conversation {
             Some(own_ns) => {
                 let late_ms = (now_ns + SETTLE_NS).saturating_sub(own_ns) as f64 / 1e6;
                 let reason = format!(
-                    "the word to start came {late_ms} ms too late: the way to the agent is slow, or its machine is overloaded",
+                    "the start command arrived {late_ms} ms too late: the network to the agent is slow, or its machine is overloaded",
                     late_ms = grouped(late_ms, 0)
                 );
                 // The load has ended only when it reports so.
                 vec![Output::Send(FromAgent::Failed { reason }), Output::Stop]
             }
-            None => self.gone("it names a start that is not near".to_owned()),
+            None => self.gone("it named a start time too far in the future".to_owned()),
         }
     }
 
@@ -348,7 +349,7 @@ mod tests {
             panic!("{outputs:?}")
         };
         let versions = format!("version {VERSION} of the protocol, and the controller version 1");
-        assert_eq!(*reason, format!("it speaks {versions}: use one hoptax for both"));
+        assert_eq!(*reason, format!("it speaks {versions}: use the same version of hoptax for both"));
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub async fn serve(
                     let written = timeout_at(until, frame::write(&mut to, &message)).await;
                     if !matches!(written, Ok(Ok(()))) {
                         load.stop();
-                        break 'conversation End::Gone("it took no message".to_owned());
+                        break 'conversation End::Gone("it did not accept a message in time".to_owned());
                     }
                 }
                 Output::Begin(share) => load.begin(generator, *share, Events(sender.clone())),

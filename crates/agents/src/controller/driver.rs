@@ -108,7 +108,7 @@ pub(super) async fn drive(
                     let failed = match timeout(WRITE_TIME, frame::write(&mut to, &message)).await {
                         Ok(Ok(())) => continue,
                         Ok(Err(error)) => error.to_string(),
-                        Err(_) => "it takes no message".to_owned(),
+                        Err(_) => "it did not accept a message in time".to_owned(),
                     };
                     for output in line.on(Input::Lost(failed), now_ns()) {
                         if let Output::Notify(event) = output {

@@ -211,7 +211,7 @@ impl Line {
                     return vec![self.ask(now_ns)];
                 }
                 let Some(before) = self.before else {
-                    let reason = "its clock runs backwards, or its answers are made up".to_owned();
+                    let reason = "its clock runs backwards, or its answers are invalid".to_owned();
                     return self.end(AgentOutcome::Failed, reason);
                 };
                 let (state, event) = if is_ready {
@@ -288,19 +288,19 @@ impl Line {
         let has_ended = matches!(self.state, State::Ended);
         if !has_ended && now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
             let reason = format!(
-                "it said nothing for {} s: its machine, its process or the network stands still",
+                "it sent nothing for {} s: its machine, its process or the network has stalled",
                 SILENCE_NS / 1_000_000_000
             );
             return self.end(AgentOutcome::Silent, reason);
         }
         if self.until_ns.is_some_and(|until_ns| now_ns > until_ns) {
             let reason = match self.state {
-                State::Greeting => "it did not answer the greeting: it is no agent, or it is overloaded",
+                State::Greeting => "it did not answer the greeting: it is not an agent, or it is overloaded",
                 State::Comparing { .. } => "it did not answer questions about its clock in time",
                 State::Preparing => {
-                    "its connections were not open in time: look at the server and at its machine"
+                    "its connections were not open in time: check the server and the machine of the agent"
                 }
-                _ => "it did not report in time: its machine is overloaded, or its way to here",
+                _ => "it did not report in time: its machine or the network is overloaded",
             };
             return self.end(AgentOutcome::Late, reason.to_owned());
         }
@@ -340,7 +340,8 @@ fn version_mismatch(version: u32, program: &Program) -> Option<String> {
     let own = Program::this();
     (version != VERSION || program.version != own.version).then(|| {
         format!(
-            "it is hoptax {} with version {version} of the protocol, and this is hoptax {} with version {VERSION}: use one hoptax for both",
+            "it is hoptax {} with version {version} of the protocol, and this is hoptax {} with version {VERSION}: use the same version of \
+             hoptax for both",
             program.version, own.version
         )
     })

@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn parts_of_two_loads_are_no_result() {
         let why = of_two(|result| result.plan.method = "PUT".to_owned()).unwrap_err().to_string();
-        assert!(why.contains("`b` is another load than `a`"), "{why}");
+        assert!(why.contains("`b` is of a different load than `a`"), "{why}");
     }
 
     #[test]
@@ -382,9 +382,9 @@ mod tests {
     fn without_a_report_there_is_no_result() {
         let mut ledger = Ledger::new(["a".to_owned()]);
         ledger.entries[0].index = Some(0);
-        ledger.apply(0, AgentEvent::Ended(AgentOutcome::Silent, "it said nothing for 5 s".to_owned()));
+        ledger.apply(0, AgentEvent::Ended(AgentOutcome::Silent, "it sent nothing for 5 s".to_owned()));
         let common = Common { rate: None, of: 1, start_ns: START_NS, from_unix_s: 0.0 };
         let why = merged_load(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
-        assert!(why.contains("no agent reported") && why.contains("`a`: it said nothing for 5 s"), "{why}");
+        assert!(why.contains("no agent reported") && why.contains("`a`: it sent nothing for 5 s"), "{why}");
     }
 }

@@ -33,7 +33,7 @@ const OF_FIND: [Flags; 3] = [
 ];
 /// Flags that mean the same to both.
 const OF_BOTH: [Flags; 5] = [
-    (&["-k", "--keepalive"], "connections are kept; `--requests-per-connection` limits that"),
+    (&["-k", "--keepalive"], "connections stay open; `--requests-per-connection` limits their requests"),
     (&["-m"], "`-X` (`--method`) is the method"),
     (&["-D", "-p", "--data-binary"], "`--body-file` is the body of requests"),
     (&["-L", "--latency"], "percentiles of response times are always printed"),

@@ -48,7 +48,7 @@ impl MeasureArguments {
 pub(crate) struct EnvoyArguments {
     /// Envoy: version, path to a binary (with a `/`), or name of a program on PATH [default: the pinned version]
     ///
-    /// A version that a study file or a subject names goes before it.
+    /// A version in a study file or in a subject takes precedence.
     #[arg(long, value_name = "VERSION|PATH")]
     envoy: Option<String>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ impl EnvoyArguments {
 /// Fetching of releases of Envoy that are missing.
 #[derive(Debug, Args)]
 pub(crate) struct OfflineArguments {
-    /// Fetch nothing: a release of Envoy that is not installed is an error, which says how to bring it here
+    /// Fetch nothing: if a release of Envoy is not installed, the error explains how to install it without a network
     ///
     /// The variable `HOPTAX_OFFLINE` has the same effect.
     #[arg(id = "offline", long = "offline")]
@@ -116,8 +116,8 @@ pub(crate) struct BudgetArguments {
 pub(crate) struct DecisionArguments {
     /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time
     ///
-    /// They are if they reach, to each side, at most a fifth of the change, or half of the margin that is equivalent, or a third of the
-    /// smallest limit. Other measures are not waited for.
+    /// An interval is narrow enough if each side of it is at most a fifth of the change, half of the equivalence margin, or a third of the
+    /// smallest limit. Other measures do not prolong the measurement.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
 }
@@ -181,7 +181,7 @@ pub(crate) struct CorePriceArguments {
 /// Results of studies, from which something is predicted.
 #[derive(Debug, Args)]
 pub(crate) struct FromArguments {
-    /// Run folder of a study, or its `result.json`, to predict from; repeatable; the first that states a number counts
+    /// Run folder of a study, or its `result.json`, to predict from; repeatable; each number comes from the first one that has it
     #[arg(id = "from", long = "from", value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
     paths: Vec<PathBuf>,
 }
@@ -201,7 +201,7 @@ impl FromArguments {
 /// The token of a server or an agent.
 #[derive(Debug, Args)]
 pub(crate) struct TokenArguments {
-    /// File with the token that whoever connects must show, at least 16 characters; only you should read it
+    /// File with the token that clients must send, at least 16 characters; only you should be able to read it
     #[arg(id = "token_file", long = "token-file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 }
@@ -226,7 +226,7 @@ pub(crate) struct ClusterArguments {
 pub(crate) struct AwakeArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     ///
-    /// `auto` does so where wake-ups are slow; of `load` and `find`, only if the server is on another machine.
+    /// `auto` does so where wake-ups are slow; `load` and `find` do so only if the server is on another machine.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
 }

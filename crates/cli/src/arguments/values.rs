@@ -97,7 +97,7 @@ pub(crate) fn agent(text: &str) -> Result<String, String> {
 /// A label of a run, which cannot be taken for the number of one.
 pub(crate) fn label(text: &str) -> Result<String, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a number names a run: add a letter".to_owned());
+        return Err("a number would be taken for a run: add a letter".to_owned());
     }
     file_name(text)
 }
@@ -173,7 +173,7 @@ pub(crate) fn rounds(text: &str) -> Result<u32, String> {
 pub(crate) fn price(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(price) if price > 0.0 && price.is_finite() => Ok(price),
-        _ => Err("it must be a number above 0, as `0.04`".to_owned()),
+        _ => Err("it must be a number above 0, such as `0.04`".to_owned()),
     }
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn percentile(text: &str) -> Result<f64, String> {
     let number = text.trim();
     match number.strip_prefix('p').unwrap_or(number).parse::<f64>() {
         Ok(percentile) if percentile > 0.0 && percentile < 100.0 => Ok(percentile),
-        _ => Err("it must be above 0 and below 100, as `99.9`".to_owned()),
+        _ => Err("it must be above 0 and below 100, such as `99.9`".to_owned()),
     }
 }
 

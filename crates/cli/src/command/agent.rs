@@ -14,14 +14,14 @@ use crate::{interrupt, print};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples, with the server on 192.0.2.9 and the agent on 192.0.2.1, whose port comes to the other
-machine by `ssh -N -L 8421:127.0.0.1:8420 192.0.2.1`:
+Examples, with the server on 192.0.2.9 and the agent on 192.0.2.1, whose port the controller
+forwards with `ssh -N -L 8421:127.0.0.1:8420 192.0.2.1`:
   hoptax lab agent --allow-target 192.0.2.9:8080 --deadline 1h
   hoptax load -q 1000 --agents 127.0.0.1:8421 http://192.0.2.9:8080/
 
-An agent serves one controller at a time, and sends to allowed targets alone. Whoever reaches it
-may send load to them, so on another address than loopback it needs a token. Token, plan and
-headers are not encrypted. An agent stops its load, and ends, when its controller is gone.
+An agent serves one controller at a time, and sends to allowed targets only. Anyone who can reach it
+can send load to them, so it needs a token unless it listens on loopback. Token, plan and headers
+are not encrypted. An agent stops its load, and ends, when its controller is gone.
 
 Exit codes:
   0    ended by a signal, or at its deadline while it served nobody
@@ -33,9 +33,9 @@ pub(crate) struct AgentArguments {
     listen: SocketAddr,
     #[command(flatten)]
     token: TokenArguments,
-    /// Host that loads may go to, with a port or with any; repeatable
+    /// Host that loads may go to, with one port or with all ports; repeatable
     ///
-    /// The rules are those of `hoptax serve --allow-target`, but loopback has to be allowed as any other host.
+    /// The rules are those of `hoptax serve --allow-target`, except that loopback must be allowed like any other host.
     #[arg(long = "allow-target", value_name = "HOST[:PORT]", required = true)]
     allowed_targets: Vec<AllowedTarget>,
     /// Time after which the agent ends, whatever it does

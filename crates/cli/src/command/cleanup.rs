@@ -17,9 +17,9 @@ Examples:
   hoptax runs cleanup results/quick   one study
   hoptax runs cleanup --kube-context prod --namespace perf    jobs of agents in a cluster
 
-Only files that functions wrote, such as access logs, are removed. Running studies are skipped. Of a
-cluster, only jobs that `hoptax load --agent-pods` made are removed, and without --namespace those
-namespaces that `hoptax mesh` made; none whose agents run.")]
+Only files that functions wrote, such as access logs, are removed. Running studies are skipped. In a
+cluster, only jobs of `hoptax load --agent-pods` are removed and, without --namespace, namespaces of
+`hoptax mesh`; those in which agents run are kept.")]
 pub(crate) struct CleanupArguments {
     /// Run folder, or the folder that contains run folders
     #[arg(value_name = "DIR", default_value = "runs", conflicts_with = "kube_context", value_hint = ValueHint::DirPath)]
@@ -27,7 +27,7 @@ pub(crate) struct CleanupArguments {
     /// Instead, remove what killed loads and measurements of a mesh left in the cluster of this context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     kube_context: Option<String>,
-    /// Only in this namespace of the cluster [default: in all that you may list]
+    /// Only in this namespace of the cluster [default: all that you may list]
     #[arg(long, value_name = "NAME", requires = "kube_context")]
     namespace: Option<Namespace>,
 }
@@ -50,7 +50,7 @@ fn jobs(context: &str, namespace: Option<&Namespace>) -> Result<Code, Failure> {
     }
     for job in &found.in_use {
         print::note(&format!(
-            "job `{job}` was left: its agents run or are awaited, and end with their load or at its deadline"
+            "job `{job}` was kept: its agents run or start, and end with their load or at its deadline"
         ));
     }
     if namespace.is_none() {
@@ -59,7 +59,7 @@ fn jobs(context: &str, namespace: Option<&Namespace>) -> Result<Code, Failure> {
             print::result(&format!("removed namespace {name}"))?;
         }
         for name in &found.in_use {
-            print::note(&format!("namespace `{name}` was left: it is new, or agents run in it"));
+            print::note(&format!("namespace `{name}` was kept: it is new, or agents run in it"));
         }
     }
     Ok(Code::Success)

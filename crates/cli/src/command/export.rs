@@ -35,7 +35,7 @@ pub(crate) struct ExportArguments {
     /// Table of `--to parquet` [default: numbers]
     #[arg(long, value_name = "TABLE", value_enum)]
     table: Option<StudyTable>,
-    /// Send the metrics of `--to otlp` to this URL, that of a collector, instead of printing them
+    /// Send the metrics of `--to otlp` to this URL of a collector instead of printing them
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     send_to: Option<String>,
 }

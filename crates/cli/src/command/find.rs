@@ -26,14 +26,14 @@ const SEARCH: &str = "Search";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A closed loop of one second shows where to begin. Trials at other rates follow until the interval
-of the highest rate is narrow. Requests arrive independently of each other, as from many callers.
-A trial is as long as its percentile needs, and its start is left out until the queue has settled.
-One in which the generator was the limit says nothing about the server and is repeated.
+A closed loop of one second shows where to begin. Trials at other rates follow until the interval of
+the highest rate is narrow. Requests arrive independently of each other, as from many callers. A
+trial is as long as its percentile needs, and its start is left out until the queue has settled. A
+trial that the generator limited says nothing about the server and is repeated.
 
-With --goal fastest-mode, the closed loop is longer and shows the modes of the response times:
-many services answer fast while they are uncrowded, and slowly beyond. The search also keeps 95 %
-of the requests in the fastest mode.
+With --goal fastest-mode, the closed loop is longer and shows the modes of the response times: many
+services respond fast up to some number of concurrent requests, and slowly beyond it. The search
+also keeps 95 % of the requests in the fastest mode.
 
 With --arms, the argument is a study file or the name of a built-in study. The processes of
 these arms start as in the study, and the arms take turns, trial by trial. Six rounds follow,
@@ -73,9 +73,9 @@ pub(crate) struct FindArguments {
     goal: Goal,
     /// Find the rates of these arms of a study, and their ratios to the first: `baseline,lua`; the argument is then the study
     ///
-    /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
-    /// open loop of the study, or of its first load if it has none. Options that describe requests, connections or servers are refused.
-    /// --envoy and --dry-run are for such a search alone.
+    /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first open
+    /// loop of the study, or of its first load if it has none. Options that describe requests, connections or servers are refused. --envoy
+    /// and --dry-run apply only to a search with --arms.
     #[arg(long, value_name = "ARMS", value_parser = arms, help_heading = SEARCH)]
     arms: Option<Arms>,
     /// Print the arms of the search and how long it takes, without starting anything
@@ -83,7 +83,7 @@ pub(crate) struct FindArguments {
     dry_run: bool,
     #[command(flatten, next_help_heading = SEARCH)]
     envoy: EnvoyArguments,
-    /// Find the rate of each objective by itself, in one search [default: one rate that holds all]
+    /// Find one rate for each objective, in one search [default: one rate at which all objectives hold]
     #[arg(long, help_heading = SEARCH)]
     each: bool,
     /// Then measure response times at ten rates up to the one that was found, and the knee of the curve
@@ -104,7 +104,7 @@ pub(crate) struct FindArguments {
     /// Time limit of the search [default: 5m for quick, 90m for careful; with --arms, for each arm]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
     budget: Option<Duration>,
-    /// Arrival process: `poisson`, as of independent callers, `uniform`, `jitter=10%` or `burst=8`
+    /// Arrival process: `poisson` (independent callers), `uniform`, `jitter=10%` or `burst=8`
     #[arg(long, value_name = "ARRIVALS", default_value = "poisson", help_heading = SEARCH)]
     arrivals: Arrivals,
     #[command(flatten, next_help_heading = CHECKS)]
@@ -180,7 +180,7 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
 fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Failure> {
     refuse_study(arguments)?;
     if arguments.objectives.is_empty() && arguments.goal != Goal::FastestMode {
-        return Err(Failure::bad_input("name an objective that must hold, as `--slo 'p99<5ms'`"));
+        return Err(Failure::bad_input("name an objective that must hold, such as `--slo 'p99<5ms'`"));
     }
     let load = Load::from(&arguments.traffic);
     load.check_account(arguments.objectives.iter().any(Objective::needs_account))?;
@@ -224,7 +224,7 @@ fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
     let urls = arguments.traffic.urls.iter().map(|url| &**url);
     match urls.filter(|url| !url.contains("://")).find(is_study) {
         Some(study) => Err(Failure::bad_input(format!(
-            "`{study}` is a study file: name the arms to search, as `--arms baseline,lua`"
+            "`{study}` is a study file: name the arms to search, such as `--arms baseline,lua`"
         ))),
         None => Ok(()),
     }
@@ -234,11 +234,11 @@ fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
 fn study(arguments: &FindArguments) -> Result<&str, Failure> {
     match arguments.traffic.urls.as_slice() {
         [url] if url.contains("://") => Err(Failure::bad_input(format!(
-            "--arms are those of a study: give a study file instead of `{}`, or remove --arms",
+            "--arms names arms of a study: give a study file instead of `{}`, or remove --arms",
             &**url
         ))),
         [study] => Ok(study),
-        _ => Err(Failure::bad_input("--arms are those of one study: give one study file")),
+        _ => Err(Failure::bad_input("--arms names arms of one study: give one study file")),
     }
 }
 

@@ -47,7 +47,7 @@ The run folder holds the study file, its result and report, and gate.json.
 
 Exit codes:
   0    no limit is shown to be exceeded; limits may be undecided or unknown
-  1    a limit is exceeded, or the candidate answers otherwise than what it replaces
+  1    a limit is exceeded, or the candidate responds differently from what it replaces
   2    invalid input
   3    a requirement is missing, such as Envoy or memory
   4    the study is void, or no limit can be judged
@@ -56,13 +56,13 @@ pub(crate) struct GateArguments {
     /// The study: name of a built-in study, or path of a study file
     #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
     study: String,
-    /// Envoy (`envoy=VERSION|PATH`) or configuration (`config=FILE`) in place of that of the study
+    /// Envoy (`envoy=VERSION|PATH`) or configuration (`config=FILE`) that replaces the one of the study
     #[arg(long, value_name = "envoy=VERSION|config=FILE", required_unless_present = "reference")]
     candidate: Option<Candidate>,
     /// Compare the study as it is with the stored runs that have this label
     #[arg(long, value_name = "LABEL", conflicts_with_all = ["candidate", "until_decided"])]
     reference: Option<String>,
-    /// The store of the reference, which the new run is put into [default: that of `hoptax runs`]
+    /// Store with the reference runs, which also gets the new run [default: that of `hoptax runs`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "reference")]
     store: Option<PathBuf>,
     /// A change that the candidate must not exceed, such as `cpu>+3%`; repeatable
@@ -89,7 +89,11 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     let against = match (&arguments.candidate, &arguments.reference) {
         (Some(candidate), _) => Against::Candidate(candidate),
         (None, Some(label)) => Against::Stored { label, store: arguments.store.as_deref() },
-        (None, None) => return Err(Failure::bad_input("state what is judged: --candidate or --reference")),
+        (None, None) => {
+            return Err(Failure::bad_input(
+                "give --candidate or --reference: one of them says what is judged",
+            ));
+        }
     };
     let settings = GateSettings {
         study: &arguments.study,

@@ -21,8 +21,8 @@ to its entry, and prints what the proxies use and add. With --from, the predicti
 `hoptax predict size` is printed beside it, with its errors. Graphs that come with the program
 have names: chain, fan-out, one-after-another, functions, sidecar.
 
-`isotope` and `kubernetes` print a graph file. Comments at its top say what was assumed and what
-a graph cannot express. What cannot be read is an error that lists all of it.
+`isotope` and `kubernetes` print a graph file. Comments at its top say what was assumed and what a
+graph cannot express. An error lists everything that cannot be read.
 
 Examples:
   hoptax lab graph run chain --rate 1500 --from runs/graph-parts-1 --json chain.json
@@ -78,7 +78,7 @@ pub(crate) enum GraphSource {
         /// The topology
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Service that requests from outside arrive at. Default: the one with `isEntrypoint: true`, or the one that none calls
+        /// Service that requests from outside arrive at. Default: the one with `isEntrypoint: true`, or the one that no other calls
         #[arg(long, value_name = "NAME")]
         entry: Option<String>,
     },
@@ -87,7 +87,7 @@ pub(crate) enum GraphSource {
         /// Folder with manifests, `.yaml` or `.yml`, with folders within it, or one file of them
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         folder: PathBuf,
-        /// Workload that requests from outside arrive at. Default: the one behind a public Service, or the one that none calls
+        /// Workload that requests from outside arrive at. Default: the one behind a public Service, or the one that no other calls
         #[arg(long, value_name = "NAME")]
         entry: Option<String>,
     },

@@ -18,7 +18,7 @@ Examples:
   hoptax runs history max_rate --json history.json
 
 Runs are compared on one machine, by study, arm and load; loads on a URL, by their shape. A change
-is a lasting one, of at least three runs: a single spike is none. docs/guide/store.md describes the
+lasts for at least three runs: a single spike does not count. docs/guide/store.md describes the
 method. The numbers have the names of numbers.csv; `hoptax runs history list` prints those of the
 store.
 

@@ -20,28 +20,27 @@ use crate::print;
     after_help = "\
 Examples:
   hoptax lint envoy.yaml                       what is wrong, the worst first
-  hoptax lint envoy.yaml --fix                 mend what needs no decision
+  hoptax lint envoy.yaml --fix                 fix what needs no decision
   hoptax lint explain rate-limit-off           why, what happened, and what to do
 
 A file is a bootstrap, a list of listeners or clusters, or one of them alone, in YAML or JSON, or
-the dump of a running proxy: `curl 'http://ADMIN/config_dump?include_eds' > dump.json`. Files
-that it names are read beside it. It may be inside a ConfigMap, a Secret or another object of
-Kubernetes; all of a file are read, or with `map.yaml#envoy.yaml` the one with that key. A file of
-`hoptax listeners` is rendered first, and findings have the lines of its listeners.
+the dump of a running proxy: `curl 'http://ADMIN/config_dump?include_eds' > dump.json`. Files that
+it names are read beside it. It may be inside a ConfigMap, a Secret or another object of Kubernetes;
+all in a file are read, or only the one with the key behind `#`, as in `map.yaml#envoy.yaml`. A file
+of `hoptax listeners` is rendered first, and findings have the lines of its listeners.
 
-An error: the file alone shows that it does not do what it says, or that Envoy refuses it. A
-warning fails under conditions that are usual, and an info is a default that the owner should know.
-A comment on the line of a finding, or above it, allows it:
-`# hoptax-lint: allow RULE-ID REASON`. For JSON and dumps, --allow FILE has a list of
-`{rule: RULE-ID, at: PATH, reason: TEXT}`: --json prints the path of each finding, and an entry
-without `at` is for all of its rule.
+An error: the file by itself shows that it does not do what it says, or that Envoy refuses it. A
+warning fails under usual conditions, and an info is a default that the owner should know. A comment
+on the line of a finding, or above it, allows it: `# hoptax-lint: allow RULE-ID REASON`. For JSON
+and dumps, --allow FILE has a list of `{rule: RULE-ID, at: PATH, reason: TEXT}`: --json prints the
+path of each finding, and an entry without `at` allows all findings of its rule.
 
---fix changes the lines that are wrong, and keeps all others with their comments. It mends errors
+--fix changes the lines that are wrong, and keeps all others with their comments. It fixes errors
 and warnings, and infos only if --only names their rules.
 
 Exit codes:
   0  no errors
-  1  errors; with --fix, errors that are left
+  1  errors; with --fix, errors that remain
   2  invalid input: a file cannot be read, or Envoy refuses its form"
 )]
 pub(crate) struct LintArguments {
@@ -50,13 +49,13 @@ pub(crate) struct LintArguments {
     /// Envoy configurations, YAML or JSON
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required = true)]
     files: Vec<PathBuf>,
-    /// Mend what needs no decision, in the files
+    /// Fix what needs no decision, in the files
     #[arg(long)]
     fix: bool,
     /// Apply only this rule; repeatable [default: all]
     #[arg(long, value_name = "RULE-ID")]
     only: Vec<String>,
-    /// Say what findings cost by this study result, such as a price list
+    /// Print the CPU cost of findings according to this study result, such as a price list
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prices: Option<PathBuf>,
     /// Allow the findings that this file lists, with a reason each

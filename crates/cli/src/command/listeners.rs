@@ -23,7 +23,7 @@ pub(crate) enum ListenersCommand {
     Check(CheckListenersArguments),
     /// Run Envoy on a listeners file, and replace it by hot restart when the file changes
     Run(RunListenersArguments),
-    /// Print whether the file of `run` is served, and which upstream is slow since when
+    /// Print whether Envoy serves the file of `run`, and which upstreams are slow, since when
     Status(StatusArguments),
     /// Print a listeners file for an Envoy configuration, and say what it does not express
     Import(ImportListenersArguments),
@@ -36,7 +36,7 @@ Examples:
   hoptax listeners render listeners.yaml --as lds-cds --out /etc/envoy
   hoptax listeners render hiera.yaml --services catalog.yaml --as configmap
 
-A file for one listener, on which an application finds the search service at
+A file with one listener, through which an application reaches the search service at
 http://localhost:6102:
 
   listeners:
@@ -46,9 +46,9 @@ http://localhost:6102:
       upstream: {address: search.example.org, port: 443, encryption: true}
 
 `hoptax generate schema listeners` has all keys; the keys of Wikimedia's `services_proxy` are
-accepted as they are, also in a file of hiera. What the file does not say has a safe default:
-certificates are checked, with their names; connections end before the server ends them; every limit
-is stated.
+accepted as they are, also in a file of hiera. Everything that the file leaves out has a safe
+default: certificates and their names are verified; idle connections are closed before the server
+closes them; every limit is stated.
 
 Exit codes:
   0  success
@@ -74,20 +74,20 @@ Examples:
   hoptax listeners check listeners.yaml
   hoptax listeners check hiera.yaml --services catalog.yaml --envoy 1.39.3 --json check.json
 
-Envoy runs on what the file becomes, with servers of the check as its upstreams, and with ports
-and certificates of its own: it needs no network, no secret and no free port. For each listener,
-requests prove that they arrive with the Host header and the SNI that the file says, that a request
-without a response ends at `timeout`, that one that fails is tried as often as `retry` says and no
-more, that a server with the certificate of another name gets nothing, that a `split` has its share,
-that `circuit_breakers`, `retry_budget` and rate limits admit what they say, that connections end at
-`keepalive`, `connect_timeout` and `max_requests_per_connection`, and that `outlier_detection`
-leaves out a server that fails. What cannot be tried, such as a timeout above 90 s, is said with its
-reason. Envoy has one worker.
+Envoy runs with the rendered file, with test servers as its upstreams, and with its own ports and
+certificates: it needs no network, no secret and no free port. For each listener, requests prove
+that they arrive with the Host header and the SNI of the file, that a request without a response
+ends at `timeout`, that a failed request is retried exactly as often as `retry` says, that a server
+with a certificate for another name gets no request, that a `split` has its share, that
+`circuit_breakers`, `retry_budget` and rate limits admit as many requests as they say, that
+connections end at `keepalive`, `connect_timeout` and `max_requests_per_connection`, and that
+`outlier_detection` ejects a server that fails. Promises that cannot be tried, such as a timeout
+above 90 s, are listed with the reason. Envoy has one worker.
 
 Exit codes:
   0  every promise that could be tried is kept
   1  a promise is broken
-  2  invalid input: all problems of the file, each with its line, or why Envoy refuses it
+  2  invalid input: all problems of the file, each with its line, or the reason why Envoy refuses it
   3  a requirement is missing, such as Envoy
   4  no promise could be tried")]
 pub(crate) struct CheckListenersArguments {
@@ -104,12 +104,12 @@ pub(crate) struct CheckListenersArguments {
 Examples:
   hoptax listeners import envoy.yaml > listeners.yaml
 
-What the file does not express is printed on stderr, a line each: the listener or cluster, and the
-field in it. What it has no place for, such as listeners of TCP and redirects, is left out.
+Each field that a listeners file cannot express is a line on stderr, with its listener or cluster.
+Parts that it has no place for, such as TCP listeners and redirects, are left out.
 
 Exit codes:
-  0  success, also if something is not expressed
-  2  invalid input: a file that cannot be read, or no listener that can be expressed")]
+  0  success, even if something cannot be expressed
+  2  invalid input: the file cannot be read, or none of its listeners can be expressed")]
 pub(crate) struct ImportListenersArguments {
     /// Envoy configuration, or the dump of a running proxy, YAML or JSON
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -130,7 +130,9 @@ pub(crate) fn run(command: &ListenersCommand) -> Result<Code, Failure> {
 fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
     let form = arguments.form;
     if form == Form::LdsCds && arguments.out.is_none() {
-        return Err(Failure::bad_input("`--as lds-cds` makes two files: say where with `--out FOLDER`"));
+        return Err(Failure::bad_input(
+            "`--as lds-cds` writes two files: name their folder with `--out FOLDER`",
+        ));
     }
     let plan = plan(&arguments.listeners.file, arguments.listeners.catalogue.file())?;
     let outputs = render(&plan).map_err(Failure::bad_input)?.outputs(form, arguments.format);
@@ -140,7 +142,7 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
         return Ok(Code::Success);
     };
     fs::create_dir_all(folder)
-        .map_err(|error| Failure::environment(format!("cannot make `{}`: {error}", folder.display())))?;
+        .map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", folder.display())))?;
     for output in outputs {
         let path = folder.join(&output.name);
         print::write_file(&path, &output.text)?;

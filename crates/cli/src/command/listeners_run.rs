@@ -27,18 +27,18 @@ const STATUS: &str = "127.0.0.1:9902";
 Examples:
   hoptax listeners run listeners.yaml
   hoptax listeners run hiera.yaml --services catalog.yaml --envoy 1.40.0
-  kill -HUP PID      restart Envoy, also if the file is as it was, such as after a new certificate
+  kill -HUP PID      restart Envoy even if the file is unchanged, such as after a new certificate
 
-When the file changes, it is rendered, linted, and validated by Envoy; only then another Envoy
-takes over by hot restart. A file that is refused, or an Envoy that does not start, leaves the one
-before serving, and the log, the status and the metrics say so. The times of a restart are
+When the file changes, it is rendered, linted, and validated by Envoy; only then another Envoy takes
+over by hot restart. If a file is refused, or an Envoy does not start, the previous Envoy keeps
+serving, and the log, the status and the metrics report it. The times of a restart are
 `restart: {drain: 60s, shutdown: 90s}` of the file; restarts are at least `shutdown` apart, because
 Envoy would cut off requests otherwise. All output of Envoy is passed on.
 
 http://127.0.0.1:9902/ is the status, /status.json the same as JSON, /metrics for Prometheus. As the
-first process of a container it waits for processes that others left. systemd is told when it
-serves, reloads and stops: docs/guide/hoptax-listeners.service. SIGTERM and Ctrl-C drain first, for
-`drain` at most, or until no connection is left; a second one does not wait.
+first process of a container, it reaps orphaned processes. systemd is told when it serves, reloads
+and stops: docs/guide/hoptax-listeners.service. SIGTERM and Ctrl-C drain first, for `drain` at most,
+or until no connection is left; a second one does not wait.
 
 Exit codes:
   0  it was asked to end
@@ -49,7 +49,7 @@ pub(crate) struct RunListenersArguments {
     listeners: ListenersFileArguments,
     #[command(flatten)]
     envoy: EnvoyArguments,
-    /// Where the status is served; whoever reaches it can read it
+    /// Where the status is served; anyone who can reach it can read it
     #[arg(long, value_name = "ADDRESS", default_value = STATUS, value_parser = hoptax_host::scoped::socket_address)]
     status_address: SocketAddr,
 }
@@ -60,13 +60,14 @@ Examples:
   hoptax listeners status
   hoptax listeners status 127.0.0.1:9902 --json -
 
-It names each upstream that is slow, and since when: one whose 90th percentile of the time to the
-first byte is twice what is usual for it, or five times that of the others if it always was. Times
-are from Envoy itself, in microseconds, so neither the client nor the filters are in them.
+It names each slow upstream, and since when. An upstream is slow if the 90th percentile of its time
+to the first byte is twice its usual value or, if it always was slow, five times that of the other
+upstreams. Times are from Envoy itself, in microseconds, so neither the client nor the filters are
+in them.
 
 Exit codes:
   0  the file is served, and no upstream is slow
-  1  somebody should look: no Envoy serves, the file is refused, or an upstream is slow
+  1  attention is needed: no Envoy serves, the file is refused, or an upstream is slow
   3  nothing answers at the address")]
 pub(crate) struct StatusArguments {
     /// The address of the status of `hoptax listeners run`

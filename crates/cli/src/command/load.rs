@@ -101,7 +101,7 @@ pub(crate) struct LoadArguments {
     /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]
     max_error_share: f64,
-    /// Have these agents send the load (`hoptax lab agent`), `HOST:PORT` each, separated by commas
+    /// Send the load from these agents (`hoptax lab agent`): `HOST:PORT`, separated by commas
     ///
     /// Together, the agents send the schedule of one generator and start at one instant. --rate, --connections and --count are
     /// totals; --workers is for each agent. Options that name files or addresses of this machine are refused.
@@ -110,7 +110,7 @@ pub(crate) struct LoadArguments {
     /// File with the token of the agents (`hoptax lab agent --token-file`)
     #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = AGENTS)]
     agents_token_file: Option<PathBuf>,
-    /// Number of agents that have to come; those that come share the load [default: all]
+    /// Minimum number of agents; those that connect share the load [default: all]
     #[arg(long, value_name = "NUMBER", requires = "senders", value_parser = values::whole::<u32>(1..), help_heading = AGENTS)]
     least_agents: Option<u32>,
     #[command(flatten, next_help_heading = AGENTS)]

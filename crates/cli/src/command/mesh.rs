@@ -24,31 +24,30 @@ use crate::print;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     read what it would make
+  hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     print what it would create
   hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-authorization-100
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --prometheus monitoring/prometheus:9090
 
-Measures the same load on the network of nodes, on that of pods, and with each mesh, which has to be
-installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
-a caller and an origin, and removes it at the end, at an interrupt, and when it fails. Each round
-has new pods, and a slice of each arm in a random order. CPU time is that of the proxies' containers
-by their control groups, which a DaemonSet reads on the nodes of the pods: a slice takes half a
-minute, or less with --slice. Where it may not, CPU time is from the metrics of the
+Measures the same load on the network of nodes, on that of pods, and with each mesh, which must be
+installed; without --mesh and --template, only on both networks. It creates a namespace for each
+with a caller and an origin, and removes it at the end, at an interrupt, and when it fails. Each
+round has new pods, and a slice of each arm in a random order. CPU time is that of the proxies'
+containers by their control groups, which a DaemonSet reads on the nodes of the pods: a slice takes
+half a minute, or less with --slice. If that is not allowed, CPU time is from the metrics of the
 kubelets, which read it every 10 to 20 seconds: then a slice takes about a minute, and five rounds
-with one mesh some twenty. Where those may not be read either, it is from the Prometheus that
+with one mesh about twenty minutes. If those may not be read either, it is from the Prometheus that
 --prometheus names, in slices of one to five minutes. The result says which, and why.
 
 A function of a mesh, such as istio-authorization-100, is an arm of its own, whose cost is what it
 adds to its mesh where that is measured too. --functions measures all of a mesh.
 
-It needs rights in the whole cluster, which --dry-run prints with all that it makes.
-docs/guide/mesh.md describes the image, the rights, and templates with objects of your own, such as
-policies.
+It needs rights in the whole cluster, which --dry-run prints with all manifests. docs/guide/mesh.md
+describes the image, the rights, and templates with objects of your own, such as policies.
 
 Exit codes:
   0    the costs were measured
   2    invalid input: a template, an option or the context of the kubeconfig
-  3    the cluster refuses something, pods do not come, or a mesh is not installed
+  3    the cluster refuses a request, pods do not start, or a mesh is not installed
   4    the result is void
   130  interrupted; complete rounds are kept")]
 pub(crate) struct MeshArguments {
@@ -57,7 +56,7 @@ pub(crate) struct MeshArguments {
     /// Mesh that is installed in the cluster, or a function of one; repeatable, or separated by commas
     #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN))]
     meshes: Vec<&'static str>,
-    /// Measure each function of these meshes that is built in, too
+    /// Also measure each built-in function of these meshes
     #[arg(long, requires = "meshes")]
     functions: bool,
     /// Template of a mesh or a configuration of your own, YAML; repeatable
@@ -77,7 +76,7 @@ pub(crate) struct MeshArguments {
     /// Number of rounds, each with new pods
     #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = values::rounds)]
     rounds: u32,
-    /// Length of a slice [default: 30s, or more where rare readings of CPU time need it]
+    /// Length of a slice [default: 30s, or longer where CPU time is read rarely]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     slice: Option<Duration>,
     /// Warm-up before each slice
@@ -88,7 +87,7 @@ pub(crate) struct MeshArguments {
     /// Node of the origins [default: that of the first one]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// Node of the callers [default: that of the first one, another than the origin's if there is one]
+    /// Node of the callers [default: that of the first one, if possible not the node of the origins]
     #[arg(long, value_name = "NAME")]
     caller_node: Option<String>,
     /// Source of CPU times: control groups, kubelets, a Prometheus, or the first of these that can be read
@@ -97,7 +96,7 @@ pub(crate) struct MeshArguments {
     /// Prometheus that has CPU times of containers: a service of the cluster, `NAMESPACE/SERVICE:PORT`, or a URL
     #[arg(long, value_name = "ADDRESS")]
     prometheus: Option<Address>,
-    /// Print the rights and the manifests as YAML, and make nothing
+    /// Print the rights and the manifests as YAML, and create nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

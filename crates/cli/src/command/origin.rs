@@ -33,7 +33,7 @@ A request selects its response in the query string or in headers `x-hoptax-NAME`
   close=0.5         probability that the connection is closed after the response
   idle=5s           the connection is closed after this time without a further request
   service=exp:2ms   service time of a server at which the requests of a worker queue
-  freeze=1s@20s     that server pauses for 1 s, 20 s after the worker's first request
+  freeze=1s@20s     the server of `service` pauses for 1 s, 20 s after the worker's first request
   crowded=8:50ms    50 ms more delay while 8 or more requests are in flight at the worker
   poll=200ms        the worker busy-polls for this long, so that the next request need not wake it
   header=Name:value a response header; may be repeated

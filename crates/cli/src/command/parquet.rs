@@ -38,7 +38,7 @@ pub(super) fn csv(file: &Path) -> Result<String, Failure> {
         Some(code) if code == Code::BadInput as i32 => text.trim_end().to_owned(),
         _ => format!("it is damaged, or needs over {MOST_MEMORY_BYTES} bytes of memory"),
     };
-    Err(refused(file, &[format!("it is not output of parquet that can be read: {reason}")]))
+    Err(refused(file, &[format!("it is not a Parquet file that can be read: {reason}")]))
 }
 
 /// Runs the hidden command: a Parquet file on stdin, CSV on stdout, or there the reason with the exit code of invalid input.

@@ -52,15 +52,15 @@ this machine: listeners and upstream servers on loopback, certificates and secre
 external services answered by hoptax. Every replacement is listed, and secrets are never
 printed.
 
---pod takes the dump of the Envoy in a pod of Kubernetes, by the kubeconfig: the API server forwards
-the port of its admin interface. It needs the rights `get` on `pods`, and `get` and `create` on
-`pods/portforward`. Nothing runs in the pod, and the bill is measured on this machine. The run
-folder keeps the dump, for its owner only.
+--pod takes the dump of the Envoy in a pod of Kubernetes, with the kubeconfig: the API server
+forwards the port of its admin interface. It needs the rights `get` on `pods`, and `get` and
+`create` on `pods/portforward`. Nothing runs in the pod, and the bill is measured on this machine.
+The run folder keeps the dump, readable for you only.
 
-Variants are the whole, the whole without each of its parts, and everything off. Those that
-answer the request as the whole does are measured side by side in one study, with a second copy
-of the whole: the A/A arm. A part costs what the whole uses more than the whole without it. If
-the parts do not add up to what they cost together, or may not, a second study of as many rounds,
+Variants are the whole, the whole without each of its parts, and everything off. Those that respond
+as the whole does are measured side by side in one study, with a second copy of the whole: the A/A
+arm. The cost of a part is the difference between the whole and the whole without it. If the parts
+do not add up to what they cost together, or if that is uncertain, a second study of as many rounds,
 or of the rest of --budget, measures them again, and pairs of them. The bill says whether it
 confirms the first, and names those that interact.
 

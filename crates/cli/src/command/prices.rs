@@ -22,8 +22,8 @@ Examples:
   hoptax predict prices --here          costs predicted for this machine from a few measurements
   hoptax predict prices --here --measured runs/quick-1/result.json
 
-With --here, every price states its origin: `measured here`, `carried` from the list, with an
-interval that includes the model's error, or `not carried`. docs/design/prices.md describes the
+With --here, every price states its origin: `measured here`, `converted` from the list, with an
+interval that includes the model's error, or `no price`. docs/design/prices.md describes the
 model and its limits.
 
 Exit codes:

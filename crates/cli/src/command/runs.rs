@@ -122,7 +122,7 @@ pub(crate) enum RunsAction {
         #[command(flatten)]
         store: StoreChoice,
     },
-    /// Verify the store, and give the space of removed runs back
+    /// Verify the store, and free the space of removed runs
     Gc(StoreChoice),
     /// Find changes of a number over all kept runs
     History(HistoryArguments),
@@ -232,7 +232,7 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
     };
     if let Some(file) = names.iter().find(is_file) {
         return Err(Failure::bad_input(format!(
-            "`{file}` is no run of the store: `hoptax runs import {}` puts it there and prints its number",
+            "`{file}` is not a run of the store: `hoptax runs import {}` puts it there and prints its number",
             word(file)
         )));
     }
@@ -336,7 +336,7 @@ fn export(choice: &StoreChoice, run: &str, target: &Path) -> Result<(), Failure>
     let redacted = documents.iter().filter(|document| document.is_redacted);
     let redacted: Vec<&str> = redacted.map(|document| document.path.as_str()).collect();
     if !redacted.is_empty() {
-        print::note(&format!("without the secrets that they had: {}", redacted.join(", ")));
+        print::note(&format!("written with their secrets masked: {}", redacted.join(", ")));
     }
     Ok(())
 }

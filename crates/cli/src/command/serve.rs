@@ -19,12 +19,12 @@ Examples:
   hoptax serve --allow-target shop.test:8080   loads may go there, too
   hoptax serve --listen 192.0.2.1:8419 --token-file token --allow-target 192.0.2.2:8080
 
-Others reach another address than loopback, so it needs a list of allowed targets, and requests
-show a token: that of --token-file, or one that is printed when the server starts. A browser asks
-for it as a password; any user name will do. docs/guide/serve.md describes the API.
+If it listens on another address than loopback, it needs a list of allowed targets, and requests
+must send a token: that of --token-file, or one that is printed when the server starts. A browser
+asks for it as a password, with any user name. docs/guide/serve.md describes the API.
 
-On loopback, every user of this machine reads the runs, also those of a store that only you can
-open, and starts loads: on a shared machine, use --token-file. So behind a proxy.
+On loopback, every user of this machine can read the runs, even those of a store that only you can
+open, and can start loads: on a shared machine, or behind a proxy, use --token-file.
 
 Ctrl-C ends the server. A load that runs is stopped, and what it measured is kept.
 
@@ -36,9 +36,9 @@ pub(crate) struct ServeArguments {
     /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8419", value_parser = hoptax_host::scoped::socket_address)]
     listen: SocketAddr,
-    /// Host that loads may go to, with a port or with any; repeatable
+    /// Host that loads may go to, with one port or with all ports; repeatable
     ///
-    /// A name in the URL of a load has to be this one; an address has to be one that it resolves to. A name does not allow addresses of this
+    /// A name in the URL of a load must be this one; an address must be one that it resolves to. A name does not allow addresses of this
     /// machine or its link; an address or `localhost` does. On loopback, `localhost` and loopback addresses are allowed without it.
     #[arg(long = "allow-target", value_name = "HOST[:PORT]")]
     allowed_targets: Vec<AllowedTarget>,
@@ -47,17 +47,17 @@ pub(crate) struct ServeArguments {
     /// A request that names any other host is refused, because a stranger's name can be made to resolve to this machine.
     #[arg(long = "allow-host", value_name = "HOST")]
     allowed_hosts: Vec<AllowedHost>,
-    /// Let configurations of Envoy be sent to be priced: for people who might as well have a shell here
+    /// Accept Envoy configurations to price, from people whom you would also give a shell on this machine
     ///
-    /// A configuration is checked before anything starts, and one that names a file or brings code is refused. That is no sandbox: with a
-    /// configuration that the checks do not know, its sender can do what the user of the server can.
+    /// A configuration is checked before anything starts, and one that names a file or brings code is refused. This is not a sandbox: with
+    /// a configuration that the checks do not know, its sender can do what the user of the server can do.
     #[arg(long = "allow-bills")]
     allows_bills: bool,
     #[command(flatten)]
     offline: OfflineArguments,
-    /// Loads that may run at the same time, 1 to 16; more than one disturb each other
+    /// Loads that may run at the same time, 1 to 16; concurrent loads disturb each other
     ///
-    /// The result of a load that others ran beside has a finding that says so, and its verdict is at best caution. A search, a study and a
+    /// The result of a load that ran beside others has a finding about that, and its verdict is at best caution. A search, a study and a
     /// bill always run alone.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     loads_at_once: u32,

@@ -20,11 +20,11 @@ use crate::print;
     group = ArgGroup::new("task").args(["graph", "check"]).required(true),
     mut_arg("from", |from| from.requires("graph")),
     after_help = "\
-Predicts how much CPU time and memory the proxies of a service graph use, and how much they add
-to the response time of a request, from results of studies: plain proxying under each protocol,
-and what each function adds, at the utilisation of each proxy. What no result states is an error
-that names the arms to measure. With --check, compositions that a study measured are compared
-with what its single functions predict.
+Predicts how much CPU time and memory the proxies of a service graph use, and how much they add to
+the response time of a request, from results of studies: plain proxying under each protocol, and
+what each function adds, at the utilisation of each proxy. If no result has a necessary number, the
+error names the arms to measure. With --check, compositions that a study measured are compared with
+what its single functions predict.
 
 Examples:
   hoptax predict size shop.yaml --rate 12000 --from runs/in-use-1 runs/grpc-1 --json size.json

@@ -35,8 +35,8 @@ pub(crate) struct SmpArguments {
 pub(crate) enum SmpAction {
     /// Send the load of an SMP test configuration
     ///
-    /// The clients of the configuration send one after the other. Load goes to this machine only, unless --target names the
-    /// other one: a file does not choose a target.
+    /// The clients of the configuration send one after the other. Load goes to this machine only, unless --target allows another: a file
+    /// alone cannot choose it.
     #[command(after_help = "\
 Exit codes:
   0    no result is void

@@ -99,7 +99,7 @@ pub(crate) struct StudyArguments {
     #[allow(clippy::option_option, reason = "the value of the option is optional, too")]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     store: Option<Option<PathBuf>>,
-    /// Run every part of the study for seconds, to see that all comes up; the numbers are of no use
+    /// Run every part of the study for seconds, to see that everything starts; the numbers mean nothing
     ///
     /// One round with a short slice of each arm under each load. The result is named `NAME-smoke`, and its verdict does not
     /// determine the exit code.
@@ -213,8 +213,7 @@ fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure
 fn show_smoke(source: &str, folder: &Path) -> Result<(), Failure> {
     let page = folder.join("report.html");
     print::result(&format!(
-        "Every part of the study came up. The numbers of its short form are of no use.\n\n\
-         next: hoptax study {}   measures it\npage: {}",
+        "Every part of the study started. The numbers of this short form mean nothing.\n\nnext: hoptax study {}   measures it\npage: {}",
         word(source),
         page.display()
     ))

@@ -259,7 +259,7 @@ fn an_agent_with_a_token_serves_only_whoever_shows_it() {
         let (ran, result) = load(&address, &[shown.as_slice(), COUNTED.as_slice()].concat(), &url);
         assert_eq!((ran.code, &result), (Some(3), &Value::Null));
         let refused = format!(
-            "nothing was sent: agent `{address}` refused this controller, because no right token was shown; give its token file as --agents-token-file"
+            "nothing was sent: agent `{address}` refused this controller, which sent no valid token; give the token file of the agent as --agents-token-file"
         );
         assert_eq!(ran.stderr.matches(&refused).count(), 1, "{}", ran.stderr);
     }

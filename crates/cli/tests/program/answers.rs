@@ -67,7 +67,7 @@ fn what_is_wrong_with_responses_is_in_the_result_in_the_summary_and_in_the_advic
         (
             [response("Content-Length: 2"), response("Content-Length: 2")].concat(),
             "malformed",
-            "a second response that nobody asked for",
+            "a second, unsolicited response",
         ),
         (response(&format!("X: {}", "a".repeat(400_000))), "malformed", "a head larger than 300 KiB"),
         (

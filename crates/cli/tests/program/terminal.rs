@@ -83,7 +83,7 @@ fn a_note_cannot_command_a_terminal() {
     fs::copy(root().join("crates/cli/tests/fixtures/given.yaml"), &file).unwrap();
     let arguments = ["lint", file.to_str().unwrap(), "--fix", "--only", "cors-after-auth"];
     let ran = run(arguments);
-    assert!(ran.stderr.contains("shop\\u{1b}[2J\\u{202e}.yaml: nothing to mend: "), "{ran:?}");
+    assert!(ran.stderr.contains("shop\\u{1b}[2J\\u{202e}.yaml: nothing to fix: "), "{ran:?}");
     assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
     let quiet = run(arguments.into_iter().chain(["--quiet"]));
     assert!(quiet.stderr.is_empty() && !quiet.stdout.contains(['\u{1b}', '\u{202e}']), "{quiet:?}");

@@ -118,7 +118,7 @@ fn what_a_search_on_arms_cannot_do_is_refused_with_the_reason() {
         (vec!["--arms", "baseline,lua", "--min-rate", "0.5", "quick"], "must be at least 1"),
         (vec!["--arms", "never,plain", "keepalive-race"], "observes a timeline"),
         (vec!["--dry-run", "http://127.0.0.1:1/"], "--arms"),
-        (vec!["mine.yaml"], "name the arms to search, as `--arms baseline,lua`"),
+        (vec!["mine.yaml"], "name the arms to search, such as `--arms baseline,lua`"),
     ] {
         run(["find", "--slo", "p99<5ms"].into_iter().chain(options.iter().copied())).fails(2, expected);
     }

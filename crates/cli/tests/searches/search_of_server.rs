@@ -119,14 +119,10 @@ fn searches_that_cannot_begin_are_refused_with_the_reason() {
             2,
             "set `--min-rate` and `--max-rate`",
         ),
-        (vec!["--slo", "p99<5ms", "--budget", "1s"], 2, "leaves no time for one trial"),
+        (vec!["--slo", "p99<5ms", "--budget", "1s"], 2, "leaves no time for a trial"),
         (vec!["--slo", "cpu<80%"], 2, "--account process=envoy"),
         (vec!["--slo", "cpu<80%", "--account", "envoy"], 2, "`process=NAME`"),
-        (
-            vec!["--slo", "cpu<80%", "--account", "pid=4294967295"],
-            3,
-            "no process is meant by `pid 4294967295`",
-        ),
+        (vec!["--slo", "cpu<80%", "--account", "pid=4294967295"], 3, "no process matches `pid 4294967295`"),
     ] {
         let (found, _, stderr) = find(&url, &options);
         assert!(found == Some(code) && stderr.contains(expected), "{options:?}: {found:?} {stderr}");

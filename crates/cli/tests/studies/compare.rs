@@ -91,7 +91,7 @@ fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
         let note = format!("the CPU time and memory of {expected} are not compared");
         let is_said_once = ran.stderr.matches("are not compared").count() == 1;
         assert!(ran.stderr.contains(&note) && is_said_once, "{}", ran.stderr);
-        let refused = "`--until-decided` waits for differences of CPU time";
+        let refused = "`--until-decided` waits for differences in CPU time";
         assert!(ran.stderr.contains(refused), "{}", ran.stderr);
     }
 }
@@ -101,7 +101,7 @@ fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
     let unknown = run(["compare", "baseline", "jtw"]);
     unknown.fails(2, "unknown function `jtw`");
     assert_eq!(unknown.stderr, "hoptax: unknown function `jtw`; did you mean `jwt`?\n");
-    let missing = "there is no file `/nowhere/old.yaml` to read a configuration from";
+    let missing = "the configuration `/nowhere/old.yaml` does not exist";
     let ran = run(["compare", "/nowhere/old.yaml", "/nowhere/old.yaml+jtw"]);
     ran.fails(2, missing);
     assert!(ran.stderr.matches(missing).count() == 1 && ran.stderr.contains("`jtw`"), "{}", ran.stderr);
@@ -270,7 +270,7 @@ fn an_interrupted_comparison_is_continued_and_judged_with_the_same_subjects_alon
     assert!(!out.join("comparison.json").exists());
     let kept = fs::read_dir(out.join("rounds")).unwrap().count();
     ran(&mut compare("other.yaml", &["--resume", "a run"]))
-        .fails(2, "--resume needs the subjects that it was started with");
+        .fails(2, "--resume needs the same subjects as at its start");
     let rounds = (kept + 1).to_string();
     let ran = ran(&mut compare("new.yaml", &["--resume", "a run", "--rounds", &rounds]));
     let text = fs::read_to_string(out.join("comparison.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
@@ -296,7 +296,7 @@ fn study_files_that_cannot_be_compared_are_refused_with_the_reason() {
         ),
         (["one.yaml", "other.yaml"], "`other.yaml` has other `loads` than `one.yaml`"),
         (["envoy.yaml", "one.yaml"], "`one.yaml` is a study file and `envoy.yaml` is not"),
-        (["one.yaml", "same.yaml+1.39.3"], "nothing can be joined to a study file"),
+        (["one.yaml", "same.yaml+1.39.3"], "cannot add parts to a study file"),
     ] {
         ran(hoptax().current_dir(folder.path()).arg("compare").args(subjects)).fails(2, expected);
     }

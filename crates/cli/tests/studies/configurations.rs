@@ -116,7 +116,7 @@ fn an_extension_that_envoy_lacks_is_named_with_its_line_and_what_to_do() {
     let ran = tried(folder.path(), "envoy.yaml", &bare);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     let place = format!("envoy.yaml:{}: Envoy refuses", line_of(&bare, "- name: private"));
-    for part in [&place, "leave it out of the configuration", "--envoy PATH"] {
+    for part in [&place, "remove it from the configuration", "--envoy PATH"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
 }

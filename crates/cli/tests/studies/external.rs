@@ -86,11 +86,7 @@ fn a_server_that_does_not_run_is_named() {
     let unknown =
         run_with(&format!("{{name: unknown, url: '{url}', account: {{process: no-such-process}}}}"));
     assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
-    assert!(
-        unknown.stderr.contains("no process is meant by `process no-such-process`"),
-        "{}",
-        unknown.stderr
-    );
+    assert!(unknown.stderr.contains("no process matches `process no-such-process`"), "{}", unknown.stderr);
     for (arm, expected) in [
         ("{name: a, url: 'ftp://127.0.0.1/'}", "is not a URL such as `http://127.0.0.1:8080/`"),
         (

@@ -149,7 +149,7 @@ pub(super) fn mended(id: &str, text: &str) -> String {
     let path = folder.path().join("envoy.yaml");
     fs::write(&path, text).unwrap();
     let ran = run(["lint", path.to_str().unwrap(), "--only", id, "--fix"]);
-    assert!(ran.stderr.contains("mended 1"), "{ran:?}");
+    assert!(ran.stderr.contains("fixed 1"), "{ran:?}");
     fs::read_to_string(&path).unwrap()
 }
 

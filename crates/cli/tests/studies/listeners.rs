@@ -200,7 +200,7 @@ fn what_an_import_cannot_express_is_named() {
         assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
     }
     assert_eq!(ran.stderr.lines().filter(|line| line.contains(": ")).count(), 3, "{ran:?}");
-    run(["listeners", "import", &file]).fails(2, "is a listeners file already; `hoptax listeners render ");
+    run(["listeners", "import", &file]).fails(2, "is already a listeners file; `hoptax listeners render ");
 }
 
 #[test]

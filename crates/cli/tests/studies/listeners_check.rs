@@ -365,7 +365,7 @@ fn the_first_screen_names_the_promise_and_a_wrong_file_or_a_missing_envoy_has_it
         "Listener `a` (line 2) breaks its timeout: a request ends after 0.5s; seen: status 504 after 1.";
     assert!(ran.stdout.contains(words), "{ran:?}");
     let refused = lab.sabotaged("s/\"timeout\": \"0.5s\"/\"timeout\": \"never\"/");
-    run(["listeners", "check", &file, "--envoy", &refused]).fails(2, "refuses what the file becomes");
+    run(["listeners", "check", &file, "--envoy", &refused]).fails(2, "refuses the rendered file");
     let ran = run(["listeners", "check", &file, "--envoy", "/absent/envoy"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     run(["listeners", "check", &lab.file(&text.replace("timeout", "tiemout"))])

@@ -262,7 +262,7 @@ fn extensions_that_envoy_lacks_are_removed_from_a_sidecar_and_named() {
         for variant in &variants {
             assert!(variant.ends_with("10 of status 200"), "{listener}: {variants:#?}");
         }
-        let named = section(&ran.stdout, "Not in this Envoy, and removed; `--envoy PATH`");
+        let named = section(&ran.stdout, "Removed, because this Envoy lacks them; `--envoy PATH`");
         for extension in lacking {
             assert!(named.iter().any(|line| line.contains(extension)), "{listener}: {named:?}");
         }
@@ -319,7 +319,7 @@ fn bad_input_is_refused_with_what_to_do() {
     fails_with(
         "listeners: [{name: a, port: 6001, upstream: a.example}]",
         &["--dry-run"],
-        "envoy.yaml > envoy.yaml` makes a configuration of it",
+        "envoy.yaml > envoy.yaml` makes a configuration from it",
     );
     fails_with("static_resources: {}", &["--dry-run"], "has no listener");
     fails_with(

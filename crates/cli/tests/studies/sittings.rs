@@ -43,7 +43,7 @@ fn a_finished_study_is_not_overwritten_and_accepts_more_rounds() {
     assert_eq!(read(&studies.path("out/rounds/0.json")), first);
 
     let nothing = studies.resume(&[]);
-    assert!(nothing.stderr.contains("the study has its 3 rounds"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("the study is complete with 3 rounds"), "{}", nothing.stderr);
     assert_eq!(studies.result()["arms"], result["arms"]);
     let fewer = studies.resume(&["--rounds", "2"]);
     assert_eq!(fewer.code, Some(2), "{}", fewer.stderr);

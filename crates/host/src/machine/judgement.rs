@@ -92,8 +92,8 @@ pub fn slow_wake_ups(probe: &MachineProbe) -> Option<String> {
             } else if !is_faster_without_halting(probe) {
                 "no gain, so they may halt"
             } else if has_low_steal(probe) {
-                "they may halt, since this user may not write to `/dev/cpu_dma_latency`, or no driver acts on it \
-                 (`--never-halt always` spins)"
+                "they may halt, since this user may not write to `/dev/cpu_dma_latency`, or no driver supports it (`--never-halt always` \
+                 spins)"
             } else {
                 "they may halt, since the host takes time from them"
             };
@@ -112,8 +112,9 @@ pub fn slow_wake_ups(probe: &MachineProbe) -> Option<String> {
 /// The processor that others use most, with its share; None if all count as exclusive.
 pub fn others(probe: &MachineProbe) -> Option<String> {
     let most = probe.used_by_others.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
-    (most.share > EXCLUSIVE_SHARE)
-        .then(|| format!("others use {} of processor {}: stop them", percent(most.share, 0), most.processor))
+    (most.share > EXCLUSIVE_SHARE).then(|| {
+        format!("other processes use {} of processor {}: stop them", percent(most.share, 0), most.processor)
+    })
 }
 
 /// The time that the host takes from the processors; None if it is low.
@@ -190,7 +191,7 @@ mod tests {
         let wanted = MachineProbe { used_by_others, run_delay_share: 0.4, ..slow() };
         assert!(should_never_halt(&wanted));
         let [_, others] = &advice(&wanted)[..] else { panic!("{:?}", advice(&wanted)) };
-        assert_eq!(others, "others use 30 % of processor 0: stop them");
+        assert_eq!(others, "other processes use 30 % of processor 0: stop them");
         let stolen = MachineProbe { steal_share: 0.02, ..slow() };
         assert!(!should_never_halt(&stolen));
         assert!(advice(&stolen)[0].ends_with("the host takes time from them"), "{:?}", advice(&stolen));

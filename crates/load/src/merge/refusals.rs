@@ -36,7 +36,7 @@ pub(super) fn reasons(runs: &[Run]) -> Vec<String> {
             let different = differences(&first.result, result);
             problems.extend(different.into_iter().map(|difference| {
                 format!(
-                    "`{file}` is another load than `{}`: {difference}; merge only runs that differ in connections, workers, rate, \
+                    "`{file}` is of a different load than `{}`: {difference}; merge only runs that differ in connections, workers, rate, \
                      seed, addresses or length",
                     first.file
                 )

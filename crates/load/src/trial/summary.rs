@@ -202,7 +202,7 @@ fn kernel_absent(spec: &TrialSpec, recording: &Recording) -> Option<String> {
     is_absent.then(|| match recording.no_stamps {
         Some(error) => format!("the kernel refuses them on these sockets: {error}"),
         None if spec.traffic.streams() > 1 => {
-            "a connection carries several requests at once, and a timestamp does not tell whose it is"
+            "a connection carries several requests at once, so a timestamp cannot be assigned to one of them"
                 .to_owned()
         }
         None => "no sampled connection carried a request with a response".to_owned(),

@@ -60,7 +60,7 @@ pub struct FunctionEntry {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainEntry {
-    /// Its name, which is not that of a function: letters, digits, `-`, `_` and `.`.
+    /// Its name, which must not be the name of a function: letters, digits, `-`, `_` and `.`.
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: String,
     /// Its proxies, from the caller to the origin: names of plain proxies, or mappings. An empty list is no proxy. The

@@ -10,7 +10,7 @@ use super::{ConditionsSection, Protocol, RequestSection};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalEntry {
-    /// Its name, which is not that of a function: letters, digits, `-`, `_` and `.`.
+    /// Its name, which must not be the name of a function: letters, digits, `-`, `_` and `.`.
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: String,
     /// The URL that requests are sent to: `http://127.0.0.1:15001/`. The server is never restarted and never stopped.

@@ -52,9 +52,8 @@ pub struct HopSection {
     /// Nodes that are removed from the configuration, by their JSON pointers in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// Number of copies of it, each with an origin of its own, over which the proxy before it distributes requests in turn, or
-    /// connections if that is `haproxy-tcp`. Copies of `NAME` are `NAME-2`, `NAME-3` and so on. Only of the last proxy of an arm.
-    /// Default: 1.
+    /// Number of copies of the proxy, each with its own origin. The proxy before it distributes requests over them in turn, or connections
+    /// if it is `haproxy-tcp`. Copies of `NAME` are `NAME-2`, `NAME-3` and so on. Only for the last proxy of an arm. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub clones: Option<u32>,

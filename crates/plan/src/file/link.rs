@@ -39,7 +39,7 @@ impl LinkSection {
     pub(crate) fn plan(&self, seed: u64, positions: &Positions, problems: &mut Vec<Problem>) -> LinkSpec {
         let mut duration = |key: &str, text: &str| {
             read(text).unwrap_or_else(|| {
-                let message = format!("`{key}` must be a duration up to 10s, as `17.5ms`, not `{text}`");
+                let message = format!("`{key}` must be a duration up to 10s, such as `17.5ms`, not `{text}`");
                 problems.push(positions.problem(&format!("/link/{key}"), message));
                 Duration::ZERO
             })

@@ -101,7 +101,7 @@ fn a_duplicate_in_a_study_that_no_user_wrote_is_no_line_of_it() {
     let study = StudyFile::new("x", named(&["baseline", "lua", "lua"]), vec![closed("all")]);
     let (_, positions) = write(&study).unwrap();
     let error = Plan::new(&study, &positions, Catalogue::load().unwrap()).unwrap_err().to_string();
-    assert_eq!(error, "duplicate arm `lua`: an earlier one names it already; remove one of them");
+    assert_eq!(error, "duplicate arm `lua`: an earlier entry already names it; remove one of them");
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

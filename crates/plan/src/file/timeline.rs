@@ -35,10 +35,10 @@ pub struct EventSection {
     /// The origin closes connections that are idle for this time, for example `5s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<String>,
-    /// The origin is stopped: the kernel accepts connections and requests for it, and nobody answers.
+    /// The origin is stopped: the kernel accepts connections and requests for it, but nothing responds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub silent: bool,
-    /// The origin answers as before the first event.
+    /// The origin responds as before the first event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovers: bool,
     /// A proxy is restarted: `cold`, which ends it with its connections before it is started again, `hot`, by a successor that takes

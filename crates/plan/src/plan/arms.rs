@@ -235,9 +235,9 @@ impl Planned<'_> {
     /// Returns the message that an arm, as its entry spells it, equals the arm `id` of an earlier entry.
     fn duplicate(&self, spelling: &str, id: &str, earlier: usize) -> String {
         let line = self.positions.line(&format!("/arms/{earlier}"));
-        let place = line.map_or_else(|| "an earlier one".to_owned(), |line| format!("line {line}"));
+        let place = line.map_or_else(|| "an earlier entry".to_owned(), |line| format!("line {line}"));
         let spelt = if spelling == id { String::new() } else { format!(" as `{id}`") };
-        format!("duplicate arm `{spelling}`: {place} names it already{spelt}; remove one of them")
+        format!("duplicate arm `{spelling}`: {place} already names it{spelt}; remove one of them")
     }
 
     /// Records that the entry `index` names an arm that exists. An error if another entry named it; not if the arm came
@@ -388,7 +388,7 @@ impl Planned<'_> {
         let has_tls = resolved.conditions.tls != TlsWord::None || chain.tls().iter().any(Option::is_some);
         if is_unloaded && has_tls && chain.hops.len() > 1 {
             return Err(vec![format!(
-                "`{name}`: functions of several proxies are removed in plaintext only"
+                "`{name}`: functions of several proxies can be removed in plaintext only"
             )]);
         }
         if is_unloaded {

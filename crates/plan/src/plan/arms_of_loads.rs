@@ -33,7 +33,7 @@ pub(super) fn decide(
         for (number, id) in section.only.iter().enumerate() {
             if !known().any(|one| one == id) {
                 let hint = hint(id, known());
-                problem(&format!("only/{number}"), format!("`only` names `{id}`, which is no arm{hint}"));
+                problem(&format!("only/{number}"), format!("`only` names `{id}`, which is not an arm{hint}"));
             }
         }
         let selected = match (&section.except, section.only.as_slice()) {
@@ -257,7 +257,7 @@ mod tests {
         )
         .unwrap_err();
         for expected in [
-            "test.yaml:4:34: `only` names `luaa`, which is no arm; did you mean `lua`?",
+            "test.yaml:4:34: `only` names `luaa`, which is not an arm; did you mean `lua`?",
             "test.yaml:5:",
             "`except: aa` names no load of this study",
             "`except: d` leaves out no arm, since the load `d` has no `only`",

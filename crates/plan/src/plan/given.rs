@@ -137,7 +137,7 @@ fn misplaced_keys(section: &HopSection, place: &str) -> Placed {
                 ("tls", !section.tls.is_empty()),
                 ("proxy", section.proxy != ProxyWord::Envoy),
             ],
-            "cannot be combined with `config`, which says all of the proxy",
+            "cannot be combined with `config`, which describes the whole proxy",
         )
     } else {
         (
@@ -146,7 +146,7 @@ fn misplaced_keys(section: &HopSection, place: &str) -> Placed {
                 ("without", !section.without.is_empty()),
                 ("replace", !section.replace.is_empty()),
             ],
-            "is for a proxy with a `config`",
+            "applies only to a proxy with a `config`",
         )
     };
     let misplaced = keys.into_iter().filter(|(_, is_set)| *is_set);

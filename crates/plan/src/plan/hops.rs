@@ -45,7 +45,7 @@ pub(super) fn resolve(
     let stated = entry.request.as_ref().map(StatedRequest::from).unwrap_or_default();
     let sections = sections(entry, pointer);
     if entry.request.is_some() && sections.iter().all(|one| one.section.config.is_none()) {
-        let message = "`request` is for an arm with a `config`: remove it".to_owned();
+        let message = "`request` applies only to an arm with a `config`: remove it".to_owned();
         problems.push((format!("{pointer}/request"), message));
     }
     for PlacedSection { place, section } in &sections {
@@ -230,7 +230,7 @@ fn tls(hops: &[Hop], sections: &[PlacedSection]) -> Result<Vec<Option<TlsWord>>,
             let (first, second) = (&first.name, &second.name);
             let (one, other) = (one.as_str(), other.as_str());
             let message = format!(
-                "`{first}` connects to `{second}` with `{one}`, and `{second}` accepts `{other}`: write the same"
+                "`{first}` connects to `{second}` with `{one}`, and `{second}` accepts `{other}`: write the same at both"
             );
             problems.push((format!("{place}/tls/downstream"), message));
         }

@@ -29,19 +29,19 @@ pub(super) fn check(
         };
         let Some(arm) = arms.iter().find(|arm| arm.id == published.arm) else {
             let hint = hint(&published.arm, arms.iter().map(|arm| arm.id.as_str()));
-            problem("arm", format!("`published` names `{}`, which is no arm{hint}", published.arm));
+            problem("arm", format!("`published` names `{}`, which is not an arm{hint}", published.arm));
             continue;
         };
         let Some(load) = loads.iter().find(|load| load.name == published.load) else {
             let hint = hint(&published.load, loads.iter().map(|load| load.name.as_str()));
-            problem("load", format!("`published` names `{}`, which is no load{hint}", published.load));
+            problem("load", format!("`published` names `{}`, which is not a load{hint}", published.load));
             continue;
         };
         if !arm.takes_part(load) {
             let message = format!("`{}` takes no part in the load `{}`", arm.id, load.name);
             problem("load", message);
         } else if published.measure == PublishedMeasure::RateRatio && arm.compared_with.is_none() {
-            let message = format!("`{}` has no ratio: it is compared with no arm", arm.id);
+            let message = format!("`{}` has no ratio: it is not compared with any arm", arm.id);
             problem("measure", message);
         }
     }

@@ -14,7 +14,7 @@ impl Plan {
     pub fn searched(&self, ids: &[String]) -> Result<Self, String> {
         if self.timeline.is_some() {
             return Err(format!(
-                "the study `{}` observes a timeline, whose events a search would not repeat: name a study of costs",
+                "the study `{}` observes a timeline, whose events a search cannot repeat: name a study of costs",
                 self.name
             ));
         }

@@ -191,9 +191,7 @@ fn unmet_by_application(arm: &Arm, application: &Application) -> Vec<Lack> {
         let instead = Application::with_flags(&flags).map_or_else(String::new, |other| other.name());
         lacks.push(Lack {
             needs: format!("an application with the flags `--{}`", flags.join("`, `--")),
-            but: format!(
-                "{application} is not known to have them: remove it, or set `application: {instead}`"
-            ),
+            but: format!("{application} may not have them: remove it, or set `application: {instead}`"),
         });
     }
     lacks

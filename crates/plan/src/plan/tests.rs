@@ -63,9 +63,9 @@ fn a_published_number_needs_a_place_in_the_study() {
     let [published] = plan.published.as_slice() else { panic!("{:?}", plan.published) };
     assert_eq!((published.arm.as_str(), published.value), ("lua", 0.67));
     for (published, expected) in [
-        ("arm: luna, load: saturation, measure: rate, value: 1", "`luna`, which is no arm"),
-        ("arm: lua, load: saturated, measure: rate, value: 1", "`saturated`, which is no load"),
-        ("arm: baseline, load: saturation, measure: rate_ratio, value: 1", "compared with no arm"),
+        ("arm: luna, load: saturation, measure: rate, value: 1", "`luna`, which is not an arm"),
+        ("arm: lua, load: saturated, measure: rate, value: 1", "`saturated`, which is not a load"),
+        ("arm: baseline, load: saturation, measure: rate_ratio, value: 1", "not compared with any arm"),
         ("arm: lua, load: saturation, measure: p98, value: 1", "`measure`"),
         ("arm: lua, load: saturation, measure: origin_cpu_us, value: 1", "`measure`"),
     ] {
@@ -191,12 +191,12 @@ fn spellings_of_one_arm_are_refused_with_both_lines() {
     ] {
         let problems = of(first, second);
         assert!(problems.starts_with("test.yaml:6:5: duplicate arm "), "{second}: {problems}");
-        assert!(problems.contains("line 4 names it already"), "{second}: {problems}");
+        assert!(problems.contains("line 4 already names it"), "{second}: {problems}");
         assert_eq!(problems.lines().count(), 1, "{second}: {problems}");
     }
     assert!(
         of("rbac", "'rbac{rules=1}'")
-            .contains("duplicate arm `rbac{rules=1}`: line 4 names it already as `rbac`")
+            .contains("duplicate arm `rbac{rules=1}`: line 4 already names it as `rbac`")
     );
     // Other conditions, other knobs or the removal of a function make another arm.
     let plan = plan("baseline, rbac, 'rbac{rules=5}', {unloaded: rbac}, {function: rbac, at: {headers: 5}}")

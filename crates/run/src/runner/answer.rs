@@ -151,8 +151,7 @@ fn judge(statuses: &BTreeMap<u16, u64>, failures: &[String], are_stated: bool) -
         _ if are_stated => Ok(()),
         1 if statuses.keys().all(|status| *status < 500) => Ok(()),
         1 => Err(format!(
-            "the first requests got {}, an error of the proxy or of what is behind it; if it is meant, write `expect: [{}]` at \
-             each load",
+            "the first requests got {}, an error of the proxy or of its upstream; if it is intended, write `expect: [{}]` at each load",
             counts(),
             all()
         )),

@@ -107,7 +107,7 @@ pub enum ArmError {
     Trial(#[from] TrialError),
     /// Its proxy does not state the statistics that show its functions at work.
     #[error(
-        "its proxy does not state `{0}`, which would show that its functions work; this is a bug in hoptax"
+        "its proxy does not report `{0}`, which proves that its functions are active; this is a bug in hoptax"
     )]
     Unstated(String),
     /// A function that is to be removed was not active before.

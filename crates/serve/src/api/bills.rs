@@ -20,24 +20,24 @@ use crate::wanted::{MAX_CONFIGURATION_BYTES, WantedBill};
 const MAX_BODY_BYTES: usize = 2 * MAX_CONFIGURATION_BYTES + 64 * 1024;
 
 /// Error for configurations if the server was started without bills.
-const OFF: &str = "bills are off on this server, because a configuration may do more than its checks know: allow them with \
-     `hoptax serve --allow-bills` to people who might as well have a shell on its machine";
+const OFF: &str = "bills are disabled on this server, because a configuration can do more than the checks detect: enable them with `hoptax \
+                   serve --allow-bills`, for people whom you would also give a shell on its machine";
 
 /// The operations on bills.
 pub(super) const OPERATIONS: &[Operation] = &[Operation {
     verb: Verb::Post,
     path: "/bills",
     id: "startBill",
-    summary: "Measures what an Envoy configuration costs, and what each of its parts adds, as a job. Envoy runs on this machine, with every \
-              address of the configuration led to servers of the job. A configuration that names files or brings code is refused; all \
-              are refused unless the server allows bills.",
+    summary: "Measures what an Envoy configuration costs, and what each of its parts adds, as a job. Envoy runs on this machine, with \
+              every address of the configuration replaced by a server of the job. A configuration that names files or contains code is \
+              refused; all are refused unless the server allows bills.",
     parameters: &[],
     body: Some(schema_of::<WantedBill>),
     answers: &[
         ACCEPTED,
         Answer::error(
             400,
-            "It is no configuration, names a file or brings code, or another value is not valid.",
+            "It is not a configuration, names a file or contains code, or another value is not valid.",
         ),
         Answer::error(
             403,
@@ -47,10 +47,10 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
         BUSY,
         TOO_LARGE,
         NOT_JSON,
-        Answer::error(422, "The request is JSON, but no bill."),
+        Answer::error(422, "The request is JSON, but not a bill."),
         Answer::error(
             429,
-            "Too many configurations are received or wait to be read. `Retry-After` says when to ask again, in seconds.",
+            "Too many configurations are being received or wait to be read. `Retry-After` says when to ask again, in seconds.",
         ),
         ENDING,
     ],
@@ -65,8 +65,9 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Accepted
     start::check_room(&app, Kind::Bill)?;
     let upload = app.upload().ok_or_else(|| {
         app.metrics.refused(Refused::Uploads);
-        let error =
-            format!("{MAX_UPLOADS} configurations are received or wait to be read already: ask again soon");
+        let error = format!(
+            "{MAX_UPLOADS} configurations are already being received or wait to be read: try again soon"
+        );
         Problem::new(StatusCode::TOO_MANY_REQUESTS, error)
     })?;
     let wanted: WantedBill = start::body(request).await?;

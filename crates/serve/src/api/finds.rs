@@ -24,7 +24,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     answers: &start::answers(
         "The search is not valid.",
         TARGET_REFUSED,
-        "The request is JSON, but no search.",
+        "The request is JSON, but not a search.",
     ),
     route: || post(start),
 }];

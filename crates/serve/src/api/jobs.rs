@@ -76,7 +76,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
 ];
 
 fn no_job() -> Problem {
-    Problem::not_found("there is no such job: the results of jobs that are forgotten are among the runs")
+    Problem::not_found("there is no such job: the results of forgotten jobs are among the runs")
 }
 
 fn job_of(text: &str) -> Result<u64, Problem> {

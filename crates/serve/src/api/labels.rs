@@ -30,7 +30,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
         NOT_IN_TIME,
         TOO_LARGE,
         NOT_JSON,
-        Answer::error(422, "The request is JSON, but no change of labels."),
+        Answer::error(422, "The request is JSON, but not a change of labels."),
     ],
     route: || patch(label),
 }];

@@ -21,7 +21,11 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     summary: "Sends a load to a server, as a job.",
     parameters: &[],
     body: Some(schema_of::<WantedLoad>),
-    answers: &start::answers("The load is not valid.", TARGET_REFUSED, "The request is JSON, but no load."),
+    answers: &start::answers(
+        "The load is not valid.",
+        TARGET_REFUSED,
+        "The request is JSON, but not a load.",
+    ),
     route: || post(start),
 }];
 

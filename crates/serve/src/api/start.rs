@@ -56,7 +56,7 @@ pub(super) const NOT_IN_TIME: Answer = Answer::error(408, "The body of the reque
 pub(super) const BUSY: Answer = Answer::error(409, "Another job runs, which the error names.");
 pub(super) const TOO_LARGE: Answer = Answer::error(413, "The request is too large.");
 pub(super) const NOT_JSON: Answer = Answer::error(415, "The request is not declared as JSON.");
-pub(super) const ENDING: Answer = Answer::error(503, "The server ends.");
+pub(super) const ENDING: Answer = Answer::error(503, "The server is shutting down.");
 
 /// A started job with its address.
 pub(super) type Accepted = (StatusCode, [(HeaderName, String); 1], Json<Job>);
@@ -138,12 +138,12 @@ fn begin_problem(app: &App, why: BeginError) -> Problem {
         BeginError::Busy(running) => {
             app.metrics.refused(Refused::Busy);
             let error = format!(
-                "job {running} runs, and jobs would disturb each other: wait for its end, or stop it with POST {}/stop",
+                "job {running} runs, and jobs would disturb each other: wait until it ends, or stop it with POST {}/stop",
                 address(running)
             );
             Problem::new(StatusCode::CONFLICT, error)
         }
-        BeginError::Closed => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends"),
+        BeginError::Closed => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
     }
 }
 

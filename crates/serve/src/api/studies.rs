@@ -44,7 +44,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             BUSY,
             TOO_LARGE,
             NOT_JSON,
-            Answer::error(422, "The request is JSON, but no study."),
+            Answer::error(422, "The request is JSON, but not a study."),
             ENDING,
         ],
         route: || post(start),

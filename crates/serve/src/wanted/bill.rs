@@ -22,8 +22,8 @@ const USUAL: Duration = Duration::from_mins(5);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WantedBill {
-    /// The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly,
-    /// Go, modules): one that does is refused.
+    /// The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It must not name files or contain code (Lua, WebAssembly,
+    /// Go, modules); otherwise it is refused.
     #[schemars(length(max = MAX_CONFIGURATION_BYTES))]
     configuration: String,
     /// Its name, such as that of its file: letters, digits, `-`, `_`, `.`, others become `_`; `configuration.yaml` if absent.

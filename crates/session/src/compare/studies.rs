@@ -50,7 +50,7 @@ pub(super) fn read(
     for ((given, subject), text) in given.iter().zip(subjects).zip(texts.into_iter().flatten()) {
         if subject.config() != Some(given.trim()) {
             return Err(Failure::bad_input(format!(
-                "subject `{}`: nothing can be joined to a study file; write it into the file",
+                "subject `{}`: `+` cannot add parts to a study file; write them into the file",
                 shown(given)
             )));
         }

@@ -49,9 +49,7 @@ impl Subject {
         };
         let mut problems: Vec<String> = hop.functions.iter().flat_map(of_call).collect();
         let missing = hop.config.iter().filter(|config| !is_there(config));
-        problems.extend(
-            missing.map(|config| format!("there is no file `{config}` to read a configuration from")),
-        );
+        problems.extend(missing.map(|config| format!("the configuration `{config}` does not exist")));
         problems
     }
 

@@ -148,7 +148,8 @@ fn check_accounts(plan: &Plan, options: &Options<'_>) -> Result<(), Failure> {
     };
     match plan.arms.iter().find(has_none).filter(|_| common::limits_processes(options.objectives)) {
         Some(arm) => Err(Failure::bad_input(format!(
-            "arm `{}` has no proxy, and no `account` of a server, for an objective on CPU time or memory; remove the arm or the objective",
+            "arm `{}` has neither a proxy nor an `account` of a server, which an objective on CPU time or memory needs; remove the arm or \
+             the objective",
             arm.id
         ))),
         None => Ok(()),
@@ -212,7 +213,7 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
          arms        {}; ratios to the first\n\
          objectives  {}\n\
          requests    those of the load `{}`, on {} connections, {} arrivals\n\
-         search      each arm, trial by trial in turns, {}\n\
+         search      trials of the arms in turn, {}\n\
          rounds      {ROUNDS}, each with all processes started again: {}\n\n\
          about {}, at most {}, and {needs} of memory\n",
         plan.name,

@@ -80,7 +80,7 @@ pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
             rate(*max)
         ),
         SearchError::Budget { budget, trial } => format!(
-            "{no_time}: it takes {} s, and {} s are left; raise --budget",
+            "{no_time}: {} s are needed, and {} s are left; raise --budget",
             grouped(trial.as_secs_f64(), 1),
             grouped(budget.as_secs_f64(), 1)
         ),

@@ -24,7 +24,7 @@ use crate::{awake, environment};
 
 /// The problem if the closed loop and the wait for the last responses use up the budget.
 const NO_TIME: &str =
-    "--budget leaves no time for one trial, after a closed loop and with --timeout for the last responses";
+    "--budget leaves no time for a trial after the closed loop, with --timeout for the last responses";
 
 /// A server to search on, with the options that only such a search has.
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@ pub(super) fn by_reference(
     let given = &study.file;
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!(
-            "`{}` observes a timeline, and limits are for costs: name a study of costs",
+            "`{}` observes a timeline, which has no costs to limit: name a study of costs",
             given.name
         )));
     }
@@ -77,14 +77,16 @@ fn earlier(
     for one in earlier.iter().filter(|earlier| earlier.result.verdict != Verdict::Void) {
         match machine_differences(&one.result.environment, &this_machine).join("; ") {
             same if same.is_empty() => usable += 1,
-            differences => elsewhere += &format!("\n  run {} is of another machine: {differences}", one.run),
+            differences => {
+                elsewhere += &format!("\n  run {} is from another machine: {differences}", one.run);
+            }
         }
     }
     if usable < 2 {
         return Err(Failure::bad_input(format!(
-            "a reference needs at least 2 runs of the study `{study}` on this machine with the label `{label}` that are complete and not \
-             void, better five, hours apart; `{}` has {usable}: `hoptax study {} --store` measures one, and `hoptax runs label RUN \
-             {}` labels it{elsewhere}",
+            "a reference needs at least 2 runs, better 5, hours apart, of the study `{study}` on this machine with the label `{label}`, \
+             complete and not void; `{}` has {usable}: `hoptax study {} --store` measures one, and `hoptax runs label RUN {}` labels \
+             it{elsewhere}",
             store.display(),
             word(file),
             word(label)

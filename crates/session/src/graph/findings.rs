@@ -46,7 +46,8 @@ fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     } else {
         return None;
     };
-    let message = format!("{count} rounds are too few to know how much starts of the processes differ");
+    let message =
+        format!("{count} rounds are too few to estimate the variation between starts of the processes");
     Some(Finding::new(
         "rounds",
         severity,
@@ -88,7 +89,7 @@ fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let advice = if OVERLOADED.contains(id) {
         "the machine has too little CPU time for the rate: lower `--rate`"
     } else {
-        "leave other work off the machine"
+        "stop other work on the machine"
     };
     Some(Finding::new("set-aside", severity, Measured::percent(share, threshold), message, advice))
 }
@@ -104,11 +105,17 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let (share, most) = (cores / processors, limits.value(&thresholds::PROCESSORS_BUSY));
     (share > most).then(|| {
         let message = format!(
-            "the proxies used {} of the time of the {processors} processors that they share: queues grew without limit",
+            "the proxies used {} of the time of their {processors} processors: queues grew without limit",
             percent(share, 0)
         );
         let measured = Measured::percent(share, most);
-        Finding::new("processors-busy", Severity::Fail, measured, message, "lower `--rate`, or use a machine with more processors")
+        Finding::new(
+            "processors-busy",
+            Severity::Fail,
+            measured,
+            message,
+            "lower `--rate`, or use a machine with more processors",
+        )
     })
 }
 
@@ -128,14 +135,14 @@ fn counts(result: &GraphRunResult) -> Vec<Finding> {
         let most = COUNT_DEVIATION.max(slack / expected.max(1.0));
         if deviation.abs() > most {
             let message = format!(
-                "the proxy of `{}` handled {} requests, and its part of the calls of the graph is {expected}",
+                "the proxy of `{}` handled {} requests instead of the {expected} that follow from the graph",
                 proxy.service,
                 grouped(counted(number), 0),
                 expected = grouped(expected, 0)
             );
             let measured = Measured::percent(deviation.abs(), most);
             let advice =
-                "a function that retries, mirrors or answers requests itself changes the calls: remove it";
+                "a function that retries, mirrors or answers requests changes the number of calls: remove it";
             found.push(Finding::new("calls", Severity::Fail, measured, message, advice));
         }
     }
@@ -146,7 +153,7 @@ fn counts(result: &GraphRunResult) -> Vec<Finding> {
 fn unproven(result: &GraphRunResult) -> Option<Finding> {
     let first = result.rounds.iter().flat_map(|round| &round.unproven).next()?;
     let rounds = result.rounds.iter().filter(|round| !round.unproven.is_empty()).count();
-    let message = format!("in {rounds} rounds, a function had no work: {first}");
+    let message = format!("in {rounds} rounds, a function was not active: {first}");
     let advice = "the requests of the graph do not exercise the function: remove it";
     Some(Finding::new(
         "functions",
@@ -197,9 +204,10 @@ fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     }
     let worst = found.iter().map(|(share, _)| *share).reduce(f64::max)?;
     let names: Vec<&str> = found.iter().map(|(_, what)| what.as_str()).collect();
-    let message = format!("too vague to be useful, and withheld: {}", names.join(", "));
+    let message =
+        format!("withheld, because their intervals are too wide to be useful: {}", names.join(", "));
     let measured = Measured::percent(worst, limit);
-    let advice = "raise `--rounds`, or leave other work off the machine";
+    let advice = "raise `--rounds`, or stop other work on the machine";
     Some(Finding { withholds: true, ..Finding::new("vague", Severity::Info, measured, message, advice) })
 }
 
@@ -269,7 +277,7 @@ mod tests {
             }
         };
         let (_, result) = judged(late);
-        assert_eq!(result.findings[0].advice, "leave other work off the machine");
+        assert_eq!(result.findings[0].advice, "stop other work on the machine");
     }
 
     #[test]

@@ -79,7 +79,8 @@ impl Planning<'_> {
             .collect();
         let named = |name: &str| all.iter().copied().find(|service| service.section.name == name);
         // Reading the graph has checked all names.
-        let not_found = |name: &str| format!("`{name}` is no service of the graph; this is a bug in hoptax");
+        let not_found =
+            |name: &str| format!("`{name}` is not a service of the graph; this is a bug in hoptax");
         let Some(entry) = named(&file.entry) else {
             self.problem("/entry", not_found(&file.entry));
             return None;
@@ -159,7 +160,7 @@ impl Planning<'_> {
         for (index, component) in inbound.components().iter().enumerate().filter(|_| makes_calls) {
             if sends_http2(&Composition::one(component.clone())) {
                 let message = format!(
-                    "`{}` sends HTTP/2 to `{}`, which makes calls and so accepts HTTP/1.1 only: remove it, or the calls",
+                    "`{}` sends HTTP/2 to `{}`, which makes calls and therefore accepts HTTP/1.1 only: remove the function or the calls",
                     component.name, section.name
                 );
                 self.problem(&format!("/services/{place}/functions/{index}"), message);
@@ -176,7 +177,7 @@ impl Planning<'_> {
             let call = FunctionCall::parse(text).ok();
             let known = call.and_then(|call| Some((call.to_string(), self.catalogue.resolve(&call).ok()?)));
             let Some((name, (function, knobs))) = known else {
-                let message = format!("`{text}` is no function; this is a bug in hoptax");
+                let message = format!("`{text}` is not a function; this is a bug in hoptax");
                 self.problem(&format!("{pointer}/{index}"), message);
                 continue;
             };
@@ -234,11 +235,11 @@ fn obstacle(component: &Component) -> Option<&'static str> {
     if one.secured() != Secured::default() {
         Some("the processes of a graph connect without TLS")
     } else if one.upstreams() > 1 {
-        Some("it distributes requests over several origins, and a service is one process")
+        Some("it distributes requests over several origins, but a service is one process")
     } else if one.workers().is_some() {
-        Some("it sets the number of workers, which is `workers` of the service")
+        Some("it sets the number of workers, which only `workers` of the service can do")
     } else if !one.application().is_empty() {
-        Some("it sets flags of an application, and services are origins of hoptax")
+        Some("it sets flags of an application, but services are origins of hoptax")
     } else {
         None
     }

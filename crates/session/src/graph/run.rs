@@ -194,7 +194,7 @@ fn recorded(
         result.findings.iter().filter(|one| one.severity == Severity::Fail && one.id != NOT_OF_SLICES);
     let failed: Vec<String> = failed.map(|one| format!("{}: {}", one.id, one.message)).collect();
     let ended_early = (result.ended_by != EndedBy::Plan && failed.is_empty())
-        .then(|| "ended: the load ended before its time".to_owned());
+        .then(|| "ended: the load ended early".to_owned());
     // Set aside a slice with unknown CPU times or response times. Otherwise sums would mix requests with and without CPU time, or the means
     // and the quantiles would come from different slices.
     let unknown = (ended_early.is_none() && failed.is_empty()).then(|| {

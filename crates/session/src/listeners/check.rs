@@ -249,7 +249,7 @@ fn started(
     start().map_err(|error| match &error {
         _ if interrupt.is_requested() => Failure::interrupted(),
         ProxyError::Refused { reason, .. } => {
-            Failure::bad_input(format!("Envoy {} refuses what the file becomes:\n{reason}", envoy.version))
+            Failure::bad_input(format!("Envoy {} refuses the rendered file:\n{reason}", envoy.version))
         }
         _ => Failure::environment(error),
     })

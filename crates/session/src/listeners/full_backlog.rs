@@ -35,7 +35,9 @@ impl FullBacklog {
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::other("connections open to a server whose queue is full"))
+        Err(io::Error::other(
+            "the kernel accepts connections although the queue of the listening socket is full",
+        ))
     }
 }
 

@@ -80,8 +80,8 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
     let mut traffic = in_protocol(wanted.protocol)?;
     if servers.resolve_every.is_some() && !traffic.has_refreshed_names() {
         return Err(Failure::bad_input(
-            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them; remove it, or use \
-             a host name in the URL",
+            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve sets their addresses; remove it, or use a \
+             host name in the URL",
         ));
     }
     if wanted.protocol.is_none()
@@ -251,7 +251,7 @@ fn filled(
 ) -> Result<Traffic, Failure> {
     if !weights.is_empty() && order == DataOrder::InTurn {
         return Err(Failure::bad_input(
-            "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
+            "--weights draws requests at random, so rows must be drawn too: add `--data-order random`, or leave out --weights",
         ));
     }
     let targets = table.targets(requests, target)?;

@@ -76,7 +76,8 @@ pub fn check(generators: u64, connections: u64, requests: Option<u64>, workers: 
     let least = generators * workers;
     let too_few = |what: &str, number: u64, option: &str| {
         Err(Failure::bad_input(format!(
-            "{} with {} each need {least} {what}, and {option} is {number}: raise {option} to {least}, or use fewer agents or --workers",
+            "{} with {} each need {least} {what}, and {option} is {number}: raise {option} to {least}, use fewer agents, or lower \
+             --workers",
             counted(generators, "agent"),
             counted(workers, "worker")
         )))

@@ -31,7 +31,7 @@ impl Load {
         let hosts = traffic.hosts();
         if hosts > number as usize {
             return Err(Failure::bad_input(format!(
-                "{} need at least one connection each, but there {} {}: raise --connections",
+                "{} need at least one connection each, and there {} {}: raise --connections",
                 counted(hosts as u64, "host"),
                 if number == 1 { "is" } else { "are" },
                 counted(number.into(), "connection")

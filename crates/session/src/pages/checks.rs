@@ -14,8 +14,8 @@ pub(super) fn chapter() -> Chapter {
 }
 
 fn list(all: &[About]) -> String {
-    let mut text = "# Checks\n\nThe checks that judge every result. A finding of a check states the observation, the limit and what to do. A \
-                    failed check withholds the numbers that it leaves without support, or bounds them.\n\n"
+    let mut text = "# Checks\n\nThe checks that judge every result. A finding of a check states the observation, the limit and what to do. \
+                    A failed check withholds the numbers that are no longer supported, or bounds them.\n\n"
         .to_owned();
     text += &row(["check", "protects from"]);
     text += &row(["---", "---"]);

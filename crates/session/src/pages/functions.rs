@@ -33,9 +33,9 @@ pub(super) fn chapter(documents: &Path) -> Result<Chapter, Failure> {
 /// The list of all functions, by family, each with the price at its default knobs.
 fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
     let mut text = format!(
-        "# Functions\n\nThe functions of the catalogue, each with the CPU time that it adds to a request at its default knobs, in percent of \
-         plain proxying, with a 95 % interval: {}.{} `?` marks a cost whose sign is not supported once all costs of the list are judged \
-         together. A cost belongs to a machine and a load: [read results](../guide/results.md#loads-and-machines).\n",
+        "# Functions\n\nThe functions of the catalogue, each with the CPU time that it adds to a request at its default knobs, in percent \
+         of plain proxying, with a 95 % interval: {}.{} `?` marks a cost whose sign is uncertain when all costs of the list are judged \
+         together. A cost holds for one machine and one load: [read results](../guide/results.md#loads-and-machines).\n",
         circumstances(listed),
         meaning_of_own_loads(listed)
     );
@@ -92,7 +92,7 @@ fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> S
          proxy{}.\n\n",
         circumstances(listed),
         if arms.iter().any(|arm| arm.companion_cpu_us_per_request.is_some()) {
-            "; that of the companion, a service beside it, comes on top"
+            "; the CPU time of the companion, a service beside it, is in addition"
         } else {
             ""
         }
@@ -107,7 +107,7 @@ fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> S
         text += &row([&format!("{}{load}", cell(&code(&arm.id))), &cpu_share, &cpu_us, &companion, &p50_us]);
     }
     if text.contains(UNCERTAIN_SIGN) {
-        text += "\n`?`: the sign is not supported once all costs of the list are judged together.\n";
+        text += "\n`?`: the sign is uncertain when all costs of the list are judged together.\n";
     }
     let bars: Vec<Bar> = arms.iter().filter_map(|arm| bar(arm, listed)).collect();
     text + &picture(&bars)

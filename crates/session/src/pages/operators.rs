@@ -85,7 +85,11 @@ const CHANGES: [Change; 19] = [
         "Split long tables by domain: routes of a virtual host are tried in turn",
     ),
     instead("access-log/grpc", "access-log/file", "Write lines, and let an agent of the machine send them"),
-    instead("access-log/file{fields=20}", "access-log/file{fields=5}", "Log the fields that somebody reads"),
+    instead(
+        "access-log/file{fields=20}",
+        "access-log/file{fields=5}",
+        "Log only the fields that somebody reads",
+    ),
     instead(
         "lua",
         "header-mutation",
@@ -110,15 +114,14 @@ pub(super) fn page() -> Result<String, Failure> {
         .sort_by(|(_, from, to), (_, other, other_to)| saved(other, *other_to).total_cmp(&saved(from, *to)));
 
     let mut text = format!(
-        "# What to turn off first\n\nFor whoever runs Envoy and wants processor time back. The prices are those of the [price \
+        "# What to turn off first\n\nFor operators of Envoy who want to save processor time. The prices are those of the [price \
          list](../results/price-list/README.md): CPU time that a function adds to each request, in percent of plain proxying, with a 95 % \
-         interval ({}).{} On your machine and under your load they differ, so begin with your own proxy:\n\n    \
-         curl 'http://ADMIN/config_dump?include_eds' > dump.json\n    \
-         hoptax price dump.json --budget 5m               # the cost of each part of your configuration\n    \
-         hoptax price dump.json --without jwt_authn       # of this part alone\n    \
-         hoptax price dump.json --what-if 'jwt -> check-token/lua'\n\n\
-         [Bills](bills.md) has the rules for naming parts.\n\n## Changes, the largest saving first\n\n\
-         The order is that of the estimates. A change is worth as much as it saves of all CPU time of the proxy, plain proxying included.\n\n",
+         interval ({}).{} On your machine and under your load they differ, so begin with your own proxy:\n\n    curl \
+         'http://ADMIN/config_dump?include_eds' > dump.json\n    hoptax price dump.json --budget 5m               # the cost of each part \
+         of your configuration\n    hoptax price dump.json --without jwt_authn       # of this part alone\n    hoptax price dump.json \
+         --what-if 'jwt -> check-token/lua'\n\n[Bills](bills.md) has the rules for naming parts.\n\n## Changes, the largest saving \
+         first\n\nThe order is that of the estimates. A change is worth as much as it saves of all CPU time of the proxy, plain proxying \
+         included.\n\n",
         circumstances(listed),
         meaning_of_own_loads(listed)
     );
@@ -130,11 +133,11 @@ pub(super) fn page() -> Result<String, Failure> {
         text += &row([&from_name, &from_price, &name, &price, &cell(change.advice)]);
     }
     text += &may_stay(listed);
-    text += "\n## Before and after\n\n    hoptax lint new.yaml                          # faults that a change may have brought\n    \
-             hoptax compare old.yaml new.yaml              # decides if the two differ, side by side\n    \
-             hoptax gate edge.yaml --candidate config=new.yaml --fail-on 'cpu>+3%'\n\n\
-             [Compare](compare.md) and [gate](gate.md) say how sure the answer is. Memory and connections have prices too: the list has \
-             them in columns of their own, and a filter in WebAssembly that does nothing takes as much memory as one that works.\n";
+    text += "\n## Before and after\n\n    hoptax lint new.yaml                          # faults that a change may have introduced\n    \
+             hoptax compare old.yaml new.yaml              # decides if the two differ, side by side\n    hoptax gate edge.yaml \
+             --candidate config=new.yaml --fail-on 'cpu>+3%'\n\n[Compare](compare.md) and [gate](gate.md) say how sure the answer is. \
+             Memory and connections have prices too: the list has them in columns of their own, and a filter in WebAssembly that does \
+             nothing takes as much memory as one that works.\n";
     Ok(text)
 }
 
@@ -146,8 +149,7 @@ fn may_stay(listed: &StudyResult) -> String {
     };
     let names: Vec<String> = listed.arms.iter().filter(costs_little).map(link).collect();
     format!(
-        "\n## Functions that may stay\n\nThe interval of their price ends below {}, so turning them off saves nothing that anybody \
-         would notice: {}.\n",
+        "\n## Functions that may stay\n\nThe interval of their price ends below {}, so turning them off saves nothing noticeable: {}.\n",
         percent(LITTLE_SHARE, 0),
         names.join(", ")
     )

@@ -17,8 +17,8 @@ use crate::library;
 pub(super) fn chapter(documents: &Path) -> Result<Chapter, Failure> {
     let plans = library::plans()?;
     let results = results::all(documents);
-    let mut list = "# Experiments\n\nThe built-in studies. `hoptax study NAME` measures one, `hoptax study NAME --smoke` shows in seconds that \
-                    all of its parts come up, and `hoptax study list` lists them.\n\n"
+    let mut list = "# Experiments\n\nThe built-in studies. `hoptax study NAME` measures one, `hoptax study NAME --smoke` shows in seconds \
+                    that all of its parts start, and `hoptax study list` lists them.\n\n"
         .to_owned();
     list += &row(["study", "question", "takes"]);
     list += &row(["---", "---", "---"]);

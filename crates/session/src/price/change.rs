@@ -39,8 +39,8 @@ impl FromStr for Change {
         let (from, to) = (from.trim().to_owned(), to.trim().to_owned());
         if from.is_empty() || to.is_empty() {
             return Err(
-                "write `FROM -> TO`: a part and a function, `jwt -> lua`; `nothing` as TO removes the part; \
-                        `envoy -> 1.39.3` changes the release"
+                "write `FROM -> TO`, a part and a function: `jwt -> lua`; `nothing` as TO removes the part; `envoy -> 1.39.3` changes the \
+                 release"
                     .to_owned(),
             );
         }
@@ -134,16 +134,16 @@ impl Change {
 
     fn substitute(&self, kind: PartKind, catalogue: &Catalogue) -> Result<Substitute, String> {
         let (function, knobs) = self.function(catalogue)?;
-        let refused = |why: &str| Err(format!("`{}` cannot stand for a part: {why}", function.id));
+        let refused = |why: &str| Err(format!("`{}` cannot replace a part: {why}", function.id));
         // Paths in the fragment are treated like those of a given configuration: adaptation replaces them.
         let context = Context { directory: Path::new("/"), companion: None };
         let mut fragment = function.render(&knobs, &context).map_err(|error| error.to_string())?;
         let request = &function.request;
         if function.asks_companion {
-            return refused("it calls a service, which the configuration has no cluster for");
+            return refused("it calls a service for which the configuration has no cluster");
         }
         if !fragment.files.is_empty() {
-            return refused("it loads code of hoptax, which the configuration does not name");
+            return refused("it loads code of hoptax that the configuration does not name");
         }
         if request.body.is_some() || request.body_base64.is_some() || request.query.is_some() {
             return refused("it needs another request than the configuration's own");
@@ -156,8 +156,8 @@ impl Change {
             PartKind::AccessLog => std::mem::take(&mut fragment.access_log),
             other => {
                 return Err(format!(
-                    "nothing can stand for `{}`: functions replace HTTP filters and access logs, and this is a part of the kind \
-                     `{other}`; `{NOTHING}` removes it",
+                    "no function can replace `{}`: functions replace HTTP filters and access logs, but this part is of the kind `{other}`; \
+                     `{NOTHING}` removes it",
                     self.from
                 ));
             }
@@ -165,7 +165,7 @@ impl Change {
         let is_all =
             fragment == Fragment::default() && function.secured == hoptax_functions::Secured::default();
         let Ok([node]) = <[Map<String, Value>; 1]>::try_from(nodes) else {
-            return refused(&format!("it is not one {kind}, as `{}` is", self.from));
+            return refused(&format!("it is not a single {kind} like `{}`", self.from));
         };
         if !is_all {
             return refused("it also changes routes, clusters or other settings");
@@ -223,7 +223,7 @@ mod tests {
         for (change, reason) in [
             ("jwt_auth -> add-header/lua", "did you mean `jwt_authn`"),
             ("jwt_authn -> add-header/lu", "`add-header/lua`"),
-            ("jwt_authn -> access-log/file", "it is not one HTTP filter"),
+            ("jwt_authn -> access-log/file", "it is not a single HTTP filter"),
             ("jwt_authn -> ext-authz/grpc", "it calls a service"),
             ("jwt_authn -> add-header/wasm", "it loads code of hoptax"),
             ("jwt_authn -> cors", "it also changes routes"),

@@ -151,7 +151,7 @@ impl Bench {
             lacking.extend(missing.map(|name| adapted.extensions(name)).unwrap_or_default());
             if !missing.is_some_and(|name| adapted.remove_extension(name)) {
                 let advice = if missing.is_some() {
-                    "\nleave it out of the configuration, or use an Envoy that has it: --envoy PATH"
+                    "\nremove it from the configuration, or use an Envoy that has it: --envoy PATH"
                 } else {
                     ""
                 };

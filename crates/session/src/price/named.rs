@@ -25,7 +25,7 @@ pub(crate) enum NameError {
     },
     /// Several parts are called so.
     #[error(
-        "`{wanted}` may be each of {}; name one of them as it is written here, without its line",
+        "`{wanted}` may be any of {}; name one of them as written here, without its line",
         parts.join(", ")
     )]
     Several {

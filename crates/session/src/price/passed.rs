@@ -134,7 +134,7 @@ fn request(
     match line {
         Some(line) if line.is_tls != request.tls.is_some() => {
             let (scheme, other) = if line.is_tls { ("https", "http") } else { ("http", "https") };
-            let message = format!("the request is for {scheme}, and this listener takes {other}");
+            let message = format!("the request is for {scheme}, but this listener accepts {other}");
             Err(Problem { place: adapted.place(&listener.pointer), message })
         }
         _ => Ok(request),

@@ -51,7 +51,7 @@ pub(super) fn measure(
         all.filter(|(_, tried)| suspects.contains(&tried.variant.arm)).collect();
     let and_pairs = if parts.is_empty() { "" } else { ", and pairs of the most expensive ones" };
     say(Update::Note(&format!(
-        "the parts do not add up, or may not: a second study measures them again{and_pairs}"
+        "the parts do not add up, or that is uncertain: a second study measures them again{and_pairs}"
     )));
     let Pairs { pairs, variants } = if parts.is_empty() {
         Pairs::default()

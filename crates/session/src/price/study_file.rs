@@ -59,7 +59,7 @@ pub(crate) fn study_file(
         StudyOfBill::First => format!("What does {configuration} cost, and what does each of its parts add?"),
         StudyOfBill::Second => {
             format!(
-                "Do parts of {configuration} cost less together than apart, or more, and which two of them?"
+                "Do parts of {configuration} cost less or more together than apart, and which two of them?"
             )
         }
     };

@@ -43,7 +43,7 @@ pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     }
     let lacking = lacking(replacements);
     if !lacking.is_empty() {
-        text += "Not in this Envoy, and removed; `--envoy PATH` measures with one that has them\n";
+        text += "Removed, because this Envoy lacks them; `--envoy PATH` measures with one that has them\n";
         for what in &lacking {
             text += &format!("  {what}\n");
         }
@@ -108,9 +108,8 @@ fn common_folder(listed: &Listed) -> String {
 /// The row of a part; `place` is where it stands in the file.
 fn part(part: &Part, place: &str) -> [String; 3] {
     let needs = part.exercised_by.as_ref().filter(|_| part.is_unmet);
-    let needs = needs.map_or_else(String::new, |needs| {
-        format!("; this request is not known to exercise it, which takes {needs}")
-    });
+    let needs = needs
+        .map_or_else(String::new, |needs| format!("; this request may not exercise it: that takes {needs}"));
     [part.kind.to_string(), part.name.clone(), format!("{place}{needs}")]
 }
 

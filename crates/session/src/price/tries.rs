@@ -192,10 +192,10 @@ fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
         |answers: &Answers| answers.answer.statuses.keys().any(|status| REFUSALS.contains(status));
     let reason = match (is_refused(whole), is_refused(variant)) {
         (true, false) => {
-            "it refuses the request, and refusing costs less than serving: state a request that it admits (--request, --header)"
+            "the part refuses the request, and refusing costs less than serving: give a request that it admits (--request, --header)"
         }
-        (false, true) => "without it, another part refuses the request, so it cannot be removed alone",
-        _ => "the response depends on it, so a variant without it cannot be compared",
+        (false, true) => "without the part, another one refuses the request, so it cannot be removed alone",
+        _ => "the response depends on the part, so a variant without it cannot be compared",
     };
     Some(format!("the response is {} instead of {}: {reason}", listed(found), listed(expected)))
 }
@@ -204,7 +204,7 @@ fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
 fn check_time(elapsed: Duration, within: Option<Duration>) -> Result<(), Failure> {
     match within {
         Some(within) if elapsed > within => Err(Failure::bad_input(format!(
-            "to try each part of the configuration takes longer than {} s: give the bill more time, or leave parts out",
+            "trying each part of the configuration takes longer than {} s: give the bill more time, or leave parts out",
             within.as_secs()
         ))),
         _ => Ok(()),
@@ -235,12 +235,12 @@ mod tests {
         assert_eq!(difference(&mixed, &answers(&[(200, 3), (503, 7)], &[("status", 7)])), None);
         assert_eq!(
             difference(&mixed, &answers(&[(200, 10)], &[])).unwrap(),
-            "the response is status 200 instead of status 200 and status 503: the response depends on it, so a variant without \
+            "the response is status 200 instead of status 200 and status 503: the response depends on the part, so a variant without \
              it cannot be compared"
         );
         let refused = answers(&[(403, 10)], &[]);
         let why = |whole: &Answers, variant: &Answers| difference(whole, variant).unwrap();
-        assert!(why(&refused, &answers(&[(200, 10)], &[])).contains("state a request that it admits"));
+        assert!(why(&refused, &answers(&[(200, 10)], &[])).contains("give a request that it admits"));
         assert!(why(&answers(&[(200, 10)], &[]), &refused).contains("cannot be removed alone"));
         let broken = answers(&[], &[]);
         assert!(difference(&mixed, &broken).unwrap().contains("is nothing instead"));

@@ -27,8 +27,8 @@ pub enum StoreError {
     },
     /// A later version of hoptax wrote it.
     #[error(
-        "the store `{}` has version {found}, and this hoptax reads versions up to {supported}: use the newer hoptax that wrote \
-         it, or another file with --store",
+        "the store `{}` has version {found}, but this hoptax reads versions up to {supported}: use the newer hoptax that wrote it, or \
+         another file with --store",
         path.display()
     )]
     Newer {
@@ -124,9 +124,10 @@ impl StoreError {
             Some(ErrorCode::SystemIoFailure) if is_short_read(&source) => {
                 Self::Damaged { path, what: "its end is missing".to_owned() }
             }
-            Some(ErrorCode::NotADatabase) => {
-                Self::Foreign { path, what: "it is no SQLite file, or its first page is damaged".to_owned() }
-            }
+            Some(ErrorCode::NotADatabase) => Self::Foreign {
+                path,
+                what: "it is not an SQLite file, or its first page is damaged".to_owned(),
+            },
             _ => Self::Sqlite { path, source },
         }
     }

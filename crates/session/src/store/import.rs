@@ -24,7 +24,7 @@ pub struct Imported {
 impl Imported {
     /// A message about the import of `from`.
     pub fn described(&self, from: &Path) -> String {
-        let new = if self.is_new { "" } else { " (was there already)" };
+        let new = if self.is_new { "" } else { " (already stored)" };
         let mut text = format!("run {}{new}: {}", self.run, from.display());
         if !self.redacted.is_empty() {
             text += &format!("; secrets masked in {}", self.redacted.join(", "));
@@ -65,7 +65,7 @@ impl Store {
         let mut contents = folder::read_some(parent, &[&name])?;
         let not_a_run = |why: String| StoreError::NotARun { path: file.to_owned(), why };
         let Some(document) = contents.documents.first_mut() else {
-            return Err(not_a_run("it is no JSON text, or holds a private key".to_owned()));
+            return Err(not_a_run("it is not JSON, or it holds a private key".to_owned()));
         };
         RESULT.clone_into(&mut document.path);
         let described = describe::result(&document.text).map_err(not_a_run)?;

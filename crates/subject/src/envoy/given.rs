@@ -28,8 +28,8 @@ pub struct Given {
 }
 
 /// Reason why a configuration that was read alone cannot be used.
-const ALONE: &str = "a configuration that is sent here is a text alone, and files of this machine are not read for it: write the content \
-     into it (`inline_string`), send a `/config_dump`, or price it with `hoptax price FILE` on the machine itself";
+const ALONE: &str = "files of this machine are not read for a configuration that is sent here: write the content into it \
+                     (`inline_string`), send a `/config_dump`, or price it with `hoptax price FILE` on the machine itself";
 
 /// Maximum number of certificates for a configuration that was read alone. Each needs its own key, which takes processor time.
 const MOST_IDENTITIES: usize = 100;

@@ -164,8 +164,7 @@ fn reported_version(program: &Path, timeout: Duration) -> Result<String, Release
         // The kernel does not say which file is missing.
         CommandError::Start(error) if error.kind() == io::ErrorKind::NotFound && program.is_file() => {
             unusable(format!(
-                "the file is there, but what it is loaded by is not ({error}): releases of Envoy need glibc, which this machine \
-                 seems to lack"
+                "the file exists, but its loader does not ({error}): releases of Envoy need glibc, which this machine seems to lack"
             ))
         }
         error => unusable(format!("`--version` failed: {error}")),

@@ -27,16 +27,18 @@ pub struct Request {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RequestError {
     /// The method is not a token of RFC 9110.
-    #[error("method `{0}` is not a word of HTTP: use letters, for example `GET` or `POST`")]
+    #[error("method `{0}` is not a valid token: use letters, for example `GET` or `POST`")]
     Method(String),
     /// The request target contains a space, a control character or a non-ASCII character.
-    #[error("path `{0}` holds a blank, a control character or a letter outside ASCII: percent-encode it")]
+    #[error(
+        "path `{0}` contains a space, a control character or a character outside ASCII: percent-encode it"
+    )]
     Target(String),
     /// A header name is not a token of RFC 9110.
-    #[error("header name `{0}` is not a word of HTTP")]
+    #[error("header name `{0}` is not a valid token")]
     HeaderName(String),
     /// A header value contains a control character.
-    #[error("value of header `{0}` holds a control character")]
+    #[error("value of header `{0}` contains a control character")]
     HeaderValue(String),
     /// The end of the body cannot be determined (RFC 9112, section 6.3).
     #[error("`Transfer-Encoding: {0}` does not delimit the body: it must end with `chunked`, or be omitted")]

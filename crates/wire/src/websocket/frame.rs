@@ -132,9 +132,9 @@ impl FrameReader {
         self.have = 0;
         let [first, second, ..] = self.head;
         if first & 0x70 != 0 {
-            return Err("bits that no extension was agreed on for");
+            return Err("reserved bits without a negotiated extension");
         }
-        let opcode = Opcode::from_number(first & 15).ok_or("an opcode that is not known")?;
+        let opcode = Opcode::from_number(first & 15).ok_or("an unknown opcode")?;
         let is_last = first & 0x80 != 0;
         if (second & 0x80 != 0) != masked {
             return Err(if masked { "a frame without a mask" } else { "a frame with a mask" });
@@ -149,7 +149,7 @@ impl FrameReader {
             length => (u64::from(length), 2),
         };
         if opcode.is_control() && (!is_last || left > 125) {
-            return Err("a control frame that is long or in parts");
+            return Err("a control frame that is too long or fragmented");
         }
         let mut mask = [0; 4];
         if masked {
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn broken_rules_are_named() {
-        assert_eq!(read(&[0x83, 0], &[], false), Err("an opcode that is not known"));
-        assert_eq!(read(&[0xc1, 0], &[], false), Err("bits that no extension was agreed on for"));
+        assert_eq!(read(&[0x83, 0], &[], false), Err("an unknown opcode"));
+        assert_eq!(read(&[0xc1, 0], &[], false), Err("reserved bits without a negotiated extension"));
         assert_eq!(read(&[0x81, 0], &[], true), Err("a frame without a mask"));
-        assert_eq!(read(&[0x09, 0], &[], false), Err("a control frame that is long or in parts"));
+        assert_eq!(read(&[0x09, 0], &[], false), Err("a control frame that is too long or fragmented"));
     }
 
     proptest! {

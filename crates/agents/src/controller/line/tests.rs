@@ -224,7 +224,10 @@ fn another_program_or_an_impossible_clock_is_refused() {
     let [AgentEvent::Ended(AgentOutcome::Failed, reason)] = events(&outputs)[..] else {
         panic!("{outputs:?}")
     };
-    assert!(reason.contains("with version 1 of the protocol") && reason.ends_with("use one hoptax for both"));
+    assert!(
+        reason.contains("with version 1 of the protocol")
+            && reason.ends_with("use the same version of hoptax for both")
+    );
     let mut line = begun();
     let mut outputs = receive(&mut line, greeting(), 1);
     while let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() {

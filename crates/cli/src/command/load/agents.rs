@@ -38,7 +38,7 @@ pub(super) fn sent(
         sending,
         agents: addresses.iter().map(called).collect(),
         news: None,
-        advice: "start it with `hoptax lab agent`, look at the tunnel",
+        advice: "start it with `hoptax lab agent`, check the tunnel",
         token,
         least,
         is_watched: progress.is_some(),

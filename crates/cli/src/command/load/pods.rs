@@ -20,15 +20,15 @@ use crate::print;
 #[derive(Debug, Args)]
 #[command(mut_arg("kube_context", |context| context.requires("agent_pods")))]
 pub(crate) struct AgentPodArguments {
-    /// Have this many agents in pods of a Kubernetes cluster send the load
+    /// Send the load from this many agents in pods of a Kubernetes cluster
     ///
-    /// They are pods of a Job, which is removed at the end. The kubeconfig says which cluster, and docs/guide/agents.md which
-    /// rights that needs. URLs are as pods of the cluster reach them.
+    /// They are pods of a Job, which is removed at the end. The kubeconfig selects the cluster; docs/guide/agents.md lists the necessary
+    /// rights. URLs must be reachable from pods of the cluster.
     #[arg(long, value_name = "NUMBER", group = "senders", conflicts_with = "every", requires_all = ["namespace", "agent_image"], value_parser = values::whole::<u32>(1..=MOST_AGENTS))]
     pub(super) agent_pods: Option<u32>,
     #[command(flatten)]
     cluster: ClusterArguments,
-    /// Namespace of the pods of agents, which has to exist
+    /// Namespace of the pods of agents, which must exist
     #[arg(long, value_name = "NAME", requires = "agent_pods")]
     namespace: Option<Namespace>,
     /// Image of the agents, with this program at `/hoptax`
@@ -37,10 +37,10 @@ pub(crate) struct AgentPodArguments {
     /// When nodes pull the image: `always`, `if-not-present` or `never`
     #[arg(long, value_name = "WHEN", default_value = "if-not-present", requires = "agent_pods", value_parser = values::one_of(PULLS))]
     agent_pull: Pull,
-    /// Processors of each agent, such as `2` or `0.5` [default: as many as --workers, and one more]
+    /// Processors of each agent, such as `2` or `0.5` [default: --workers plus one]
     ///
-    /// It is a limit, too: with less than it uses, an agent is throttled, and states no times. Of whole processors, a node with a
-    /// static policy gives each agent its own.
+    /// It is also a limit: an agent that needs more is throttled, and its response times are withheld. With a whole number, a node with the
+    /// static CPU manager policy gives each agent processors of its own.
     #[arg(long, value_name = "NUMBER", requires = "agent_pods", value_parser = values::millis_of_processors)]
     agent_cpus: Option<u32>,
     /// Memory of each agent, MiB [default: 256, and 1 for each 16 connections]
@@ -116,7 +116,7 @@ fn targets(sending: &Sending<'_>) -> Result<Vec<String>, Failure> {
         let is_local = |address: IpAddr| address.is_loopback() || address.is_unspecified();
         if host == "localhost" || address.is_some_and(|address| is_local(address.to_canonical())) {
             return Err(Failure::bad_input(format!(
-                "`{host}` is the pod of each agent, where nobody answers: name the target as pods of the cluster reach it, such as \
+                "`{host}` is the pod of each agent, where no server listens: name the target as pods of the cluster reach it, such as \
                  `http://SERVICE.NAMESPACE/`"
             )));
         }
@@ -139,7 +139,7 @@ fn deadline(sending: &Sending<'_>) -> Result<Duration, Failure> {
     let deadline = parts.iter().fold(ARRIVAL, |sum, part| sum.saturating_add(*part));
     if deadline > LONGEST {
         return Err(Failure::bad_input(
-            "a load of agents in pods takes at most a day: shorten --duration, or state one beside --count",
+            "a load of agents in pods takes at most a day: shorten --duration, or add one to --count",
         ));
     }
     Ok(Duration::from_secs(deadline.as_secs() + 1))
@@ -180,7 +180,7 @@ fn send(
         sending,
         agents: running.pending_agents().into_iter().map(called).collect(),
         news: running.take_news(),
-        advice: "see what was said of its pod",
+        advice: "read the messages about its pod above",
         token: Some(token),
         least,
         is_watched: progress.is_some(),

@@ -37,7 +37,7 @@ impl Given {
             let path = pod_dump(folder, pod.namespace(), pod.name());
             if !path.is_file() {
                 return Err(Failure::bad_input(format!(
-                    "`{}` holds no bill of pod `{pod}`: there is no `{}`; --resume needs the --pod that the bill was started with",
+                    "`{}` holds no bill of pod `{pod}`: there is no `{}`; give --resume the same --pod as at the start of the bill",
                     folder.display(),
                     path.display()
                 )));
@@ -60,7 +60,7 @@ impl Given {
         print::note(&format!("took the dump of pod `{pod}` ({of})"));
         if given.run_folder.is_some() {
             print::note(&format!(
-                "it is `{}`, which only you can read: Envoy masks private keys and passwords in it, and no other secret",
+                "it is `{}`, which only you can read: Envoy masks private keys and passwords in it, but no other secrets",
                 given.path.display()
             ));
         }

@@ -105,7 +105,12 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     // A killed bill is continued where it was: here, both of its studies are complete.
     fs::remove_file(out.join("bill.json")).unwrap();
     let resumed = measured("--resume", &out);
-    assert_eq!(resumed.stderr.matches("the study has its 3 rounds").count(), 2, "{}", resumed.stderr);
+    assert_eq!(
+        resumed.stderr.matches("the study is complete with 3 rounds").count(),
+        2,
+        "{}",
+        resumed.stderr
+    );
     // The servers that stand in for the user's have other ports.
     let numbers = |mut bill: Value| bill.as_object_mut().unwrap().remove("replacements").map(|_| bill.take());
     assert_eq!(numbers(serde_json::from_str(&resumed.stdout).unwrap()), numbers(bill));

@@ -84,7 +84,7 @@ fn a_bill_continues_in_its_second_study_and_writes_no_secret() {
 
     let resumed = ran(&mut bill("--resume", &out));
     assert!(matches!(resumed.code, Some(0 | 4)), "{}", resumed.stderr);
-    assert!(resumed.stderr.contains("the study has its 2 rounds"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("the study is complete with 2 rounds"), "{}", resumed.stderr);
     assert!(resumed.stderr.contains("resumed after round 1"), "{}", resumed.stderr);
     let whole = bill_in(&out);
     assert_eq!((&whole["second_study"]["rounds"], &whole["second_study"]["pairs"]), (&json!(2), &json!([])));

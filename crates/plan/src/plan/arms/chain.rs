@@ -88,9 +88,10 @@ fn problems_of_unloading(resolved: &hops::Resolved) -> Vec<String> {
         return vec!["no proxy has a function that could be removed: add `functions`".to_owned()];
     }
     let of_hop = |hop: &Hop| {
-        let given = hop.given.as_ref().map(|given| {
-            format!("`{}` is a given configuration, whose functions cannot be removed", given.path)
-        });
+        let given = hop
+            .given
+            .as_ref()
+            .map(|given| format!("`{}` has a `config`, whose functions cannot be removed", given.path));
         // Functions of the catalogue were rendered when it was loaded.
         let obstacle = |component: &Component| {
             let reason = component.function.obstacle_to_unloading(&component.knobs).ok().flatten()?;

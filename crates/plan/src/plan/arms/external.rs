@@ -131,13 +131,13 @@ fn problem_of_url(url: &str, authority: &str) -> Option<String> {
 /// Returns the reason why an account can mean no process; none if it can.
 fn problem_of_account(account: &Running) -> Option<&'static str> {
     match account {
-        Running::Pid(0) => Some("no process has the id 0: write that of the server"),
+        Running::Pid(0) => Some("no process has the id 0: write the id of the server"),
         Running::Process(name) | Running::Unit(name) if name.is_empty() => {
             Some("the name of the processes is empty: write it")
         }
-        Running::Cgroup(path) if path.components().all(|part| part == Component::RootDir) => {
-            Some("all processes of the machine are in this control group: write that of the server")
-        }
+        Running::Cgroup(path) if path.components().all(|part| part == Component::RootDir) => Some(
+            "all processes of the machine are in this control group: write the control group of the server",
+        ),
         _ => None,
     }
 }

