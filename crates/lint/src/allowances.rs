@@ -193,7 +193,7 @@ mod tests {
             "allow.yaml:2: has no key `reason`",
             "allow.yaml:3: needs `{rule: RULE-ID, at: PATH, reason: TEXT}`",
             "allow.yaml:4: unknown key `att`",
-            "allow.yaml:4: `reason` must be a text",
+            "allow.yaml:4: `reason` must be a string that is not empty",
             "allow.yaml:5: `at` is a path",
         ] {
             assert!(problems.contains(expected), "{expected}:\n{problems}");
