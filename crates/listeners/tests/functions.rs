@@ -111,7 +111,7 @@ fn every_value_of_a_function_is_a_knob_or_in_the_list() {
 
 #[test]
 fn functions_of_the_lab_and_those_that_have_keys_are_refused_with_the_reason() {
-    let of_lab = "are those of the lab";
+    let of_lab = "are made for the lab";
     for (function, expected) in [
         ("rbac", of_lab),
         ("buffer", of_lab),

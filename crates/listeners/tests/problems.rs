@@ -36,7 +36,7 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         (
             "address: a.example",
             "address: 'a.example:443'",
-            "a host has no port: write `{address: a.example, port: 443}`",
+            "a host must not have a port: write `{address: a.example, port: 443}`",
         ),
         (", encryption: true", "", "none"),
         (
@@ -84,10 +84,10 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         (
             "port: 6102",
             "port: '6102'",
-            "x.yaml:3:11: `port` must be a whole number, and quotes make `6102` a text: remove them",
+            "x.yaml:3:11: `port` must be a whole number, but the quotes make `6102` a text: remove them",
         ),
         ("timeout: 2s", "timeout: -1s", "`timeout` is `-1s`: a time must be above zero"),
-        ("timeout: 2s", "timeout: 99999999999999999999s", "a time is a year at most"),
+        ("timeout: 2s", "timeout: 99999999999999999999s", "a time must be a year at most"),
         (
             "timeout: 2s",
             "timeout: 2s\n    circuit_breakers: {max_connections: 2147483648}",
@@ -101,12 +101,12 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         (
             "address: a.example, port: 443",
             "address: localhost, port: 6102",
-            "x.yaml:5:5: its requests come back to it",
+            "x.yaml:5:5: its requests would come back to it",
         ),
         (
             "port: 6102",
             "port: 6102\n    routes: [{hosts: [A.example], upstream: {address: b, port: 1}}, {hosts: [a.example], upstream: {address: b, port: 1}}]",
-            "`a.example` is in another list of hosts too",
+            "`a.example` is also in another list of hosts",
         ),
         (
             "port: 6102",
