@@ -139,12 +139,12 @@ fn what_would_take_memory_or_time_is_refused_with_its_line() {
         let before = number - 1;
         format!("{text}a{number}: &a{number} [*a{before}, *a{before}]\n")
     });
-    assert!(problems(&aliases).contains("its aliases stand for more than a million nodes"));
+    assert!(problems(&aliases).contains("its aliases refer to more than a million nodes"));
     for (text, expected) in [
         ("[".repeat(100_000), "x.yaml:1: not YAML"),
         ("a: ".repeat(10_000), "x.yaml:1: not YAML"),
         ("listeners:\n\t- a\n".to_owned(), "x.yaml:2: not YAML: tabs"),
-        ("a: &a [*a]\n".to_owned(), "x.yaml:1: not YAML: an alias stands for a node that it is inside of"),
+        ("a: &a [*a]\n".to_owned(), "x.yaml:1: not YAML: an alias refers to a node that contains it"),
         (format!("{BASIC}---\n{BASIC}"), "x.yaml:7: a second document"),
         (String::new(), "x.yaml:1: the file is empty"),
         ("x".repeat(81 << 20), "x.yaml:1: the file has 81 MiB"),

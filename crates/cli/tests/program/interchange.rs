@@ -116,7 +116,7 @@ fn intervals_return_from_hlog_as_one_distribution() {
         states_no_far_tail(&read);
     }
     run(["convert", "import", "hlog", &log]).fails(2, "`response` and `service`");
-    run(["convert", "import", "hgrm", &log, "--statistic", "service"]).fails(2, "`hgrm` holds one");
+    run(["convert", "import", "hgrm", &log, "--statistic", "service"]).fails(2, "`hgrm` has only one");
 }
 
 #[test]
@@ -300,8 +300,8 @@ fn damaged_parquet_ends_with_an_error_and_not_a_panic() {
         damaged[place] ^= 0x7f;
         fs::write(&file, damaged).unwrap();
         let ran = run(["convert", "import", "parquet", &file]);
-        let is_clean =
-            ran.code == Some(0) || ran.code == Some(2) && ran.stderr.contains("is not output of parquet");
+        let is_clean = ran.code == Some(0)
+            || ran.code == Some(2) && ran.stderr.contains("cannot be read as output of parquet");
         assert!(is_clean && !ran.stderr.contains("panicked"), "byte {place}: {:?}, {}", ran.code, ran.stderr);
         panics += usize::from(ran.stderr.contains("it is damaged"));
     }
