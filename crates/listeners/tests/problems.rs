@@ -79,7 +79,11 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
             "port: 6102\n    routes: [{prefix: /a, upstream: {address: b, port: 1}}, {prefix: /ab, upstream: {address: b, port: 1}}]",
             "x.yaml:4:61: is never reached: entry 1 of `routes` takes its requests",
         ),
-        ("port: 6102", "port: 6102\n    functions: [tracing/opentelemetry]", "use `tracing` of the file"),
+        (
+            "port: 6102",
+            "port: 6102\n    functions: [tracing/opentelemetry]",
+            "use `tracing` at the top level of the file",
+        ),
         ("port: 6102", "port: 6102\n    functions: [workers/two]", "set at the start of the process"),
         (
             "port: 6102",
