@@ -80,8 +80,8 @@ pub struct Replacement {
 }
 
 /// Problem with a server in the settings of code that is not part of Envoy.
-const SERVER_OF_CODE: &str = "code that is not Envoy's may connect to this server, and only that code knows what can stand for it: \
-     change it to a loopback address, or leave the extension out of the file";
+const SERVER_OF_CODE: &str = "code outside of Envoy may connect to this server, and hoptax cannot know what may replace it: change it to \
+     a loopback address, or remove the extension from the file";
 /// Replacement of an extension that Envoy lacks.
 const LACKING: &str = "removed: this Envoy has no such extension; leave it out of the file, or measure with an Envoy that has it: `--envoy PATH`";
 
@@ -248,7 +248,7 @@ impl Adapted {
                 Err(format!("no listener `{wanted}`{hint}; listeners: {}", quoted(&all)))
             }
             several => Err(format!(
-                "the names of several listeners begin with `{wanted}`: {}; state a whole name",
+                "the names of several listeners begin with `{wanted}`: {}; give the full name",
                 quoted(several)
             )),
         }

@@ -43,15 +43,13 @@ const SOURCES: [&str; 8] = [
 ];
 
 /// Reasons why an untrusted configuration may not have a node.
-const RUNS_CODE: &str =
-    "an extension runs code that comes with the configuration, and code may do anything that its user may";
+const RUNS_CODE: &str = "an extension runs code that comes with the configuration, and such code can do everything that the user may do";
 const READS: &str = "an extension or a format would read files of this machine or its environment";
 const OPENS_FILE: &str = "the proxy would open a file of this machine";
-const WRITES: &str = "a tap would write files to this machine, each request one";
-const NAMES_CODE: &str =
-    "this option lets names of extensions stand for their types, so that one that runs code cannot be told";
+const WRITES: &str = "a tap would write a file to this machine for each request";
+const NAMES_CODE: &str = "with this option, Envoy finds extensions by their names alone, so hoptax cannot recognise one that runs code";
 const NOT_CHECKED: &str =
-    "the settings of an extension are inside of `metadata`, where fields are not checked";
+    "the settings of an extension are in `metadata`, where hoptax does not check fields";
 
 impl Adapted {
     /// Every node that would make the proxy run code that is not part of Envoy, or open a file outside of its lab.

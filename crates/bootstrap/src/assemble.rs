@@ -292,7 +292,7 @@ impl Configuration {
         let mut found = Vec::new();
         names::walk_fields(&self.tree, &mut |pointer, key| {
             if key == "<<" {
-                let message = "Envoy has no merge keys, and refuses the field `<<`; write out the fields, or stand for the whole mapping by \
+                let message = "Envoy has no merge keys, and refuses the field `<<`; write out the fields, or replace the whole mapping by \
                                an alias";
                 found.push(self.problem(pointer, message));
             }

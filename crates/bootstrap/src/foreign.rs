@@ -70,7 +70,7 @@ const SYSTEMS: [System; 17] = [
         dump: concat!(
             "of Envoy Gateway `kubectl -n envoy-gateway-system port-forward POD 19000 & sleep 2; curl -s ",
             "'http://127.0.0.1:19000/config_dump?include_eds' > dump.json; kill $!`, of Istio `istioctl proxy-config all POD.NAMESPACE ",
-            "-o json > dump.json`, of others as their controller has it"
+            "-o json > dump.json`, and of other implementations as their documentation states"
         ),
     },
     System {
@@ -120,10 +120,10 @@ pub(crate) fn problems(source: &Source, documents: &[Tree]) -> Vec<Problem> {
             };
             let Some(system) = SYSTEMS.iter().find(is_of) else { continue };
             let name = if object.name.is_empty() { String::new() } else { format!(" `{}`", object.name) };
-            let what = format!("{}{name} of {} is no configuration of Envoy", object.kind, system.name);
+            let what = format!("{}{name} of {} is not an Envoy configuration", object.kind, system.name);
             let message = match system.dump {
                 "" => format!(
-                    "{what}, and the proxy that it configures is none; measure it where it runs, as an arm with a `url`"
+                    "{what}, and it configures a proxy other than Envoy; measure that where it runs, as an arm with a `url`"
                 ),
                 dump => format!("{what}; {DUMP}{dump}"),
             };
@@ -137,13 +137,13 @@ pub(crate) fn problems(source: &Source, documents: &[Tree]) -> Vec<Problem> {
             CONSUL.to_owned()
         } else if text_at(document, &["type"]).is_some() && text_at(document, &["mesh"]).is_some() {
             let dump = SYSTEMS.iter().find(|system| system.name == "Kuma").map_or("", |kuma| kuma.dump);
-            format!("it is a resource of Kuma, no configuration of Envoy; {DUMP}{dump}")
+            format!("it is a resource of Kuma, not an Envoy configuration; {DUMP}{dump}")
         } else if compose(document).is_some() {
-            "it is a file of Docker Compose, and none of its `configs` has a configuration of Envoy as `content`; give the file that \
-             `configs` or `volumes` of its Envoy name"
+            "it is a file of Docker Compose, and none of its `configs` has an Envoy configuration as `content`; give the file that \
+             `configs` or `volumes` of its Envoy service name"
                 .to_owned()
         } else if has_list(document, "resources") {
-            "it holds resources that a bootstrap names as a file; give the bootstrap, with this file beside it"
+            "it is a file of resources that a bootstrap refers to; give the bootstrap, with this file beside it"
                 .to_owned()
         } else {
             continue;
@@ -181,7 +181,7 @@ pub(crate) fn of_api_v1(source: &Source, document: &Value, line: &dyn Fn(&str) -
     let key = if has_manager { "/cluster_manager" } else { "/listeners" };
     (has_manager || listens).then(|| Problem {
         place: source.place(line(key)),
-        message: "this is a configuration of API v1, which Envoy has not read since 1.9; write it anew in API v3: `static_resources` with \
+        message: "this is a configuration of API v1, which Envoy has not read since 1.9; rewrite it in API v3: `static_resources` with \
                   `listeners` and `clusters`, as on https://www.envoyproxy.io/docs/envoy/latest/configuration/overview/examples"
             .to_owned(),
     })

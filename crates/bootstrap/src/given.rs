@@ -85,7 +85,7 @@ fn whole(source: &Source, document: Document, choice: Option<&str>) -> Result<Gi
     }
     if let Some(choice) = choice {
         let message = format!(
-            "the file is one configuration, and none in it is called `{choice}`; leave out `#{choice}`"
+            "the file is one configuration, without a part that is called `{choice}`; leave out `#{choice}`"
         );
         return Err(one(Problem { place: source.place(0), message }));
     }
@@ -162,7 +162,7 @@ fn names_of(embedded: &[Embedded]) -> Vec<String> {
 fn listed(source: &Source, embedded: &[Embedded], unknown: Option<&str>) -> Problems {
     let why = match unknown {
         Some(unknown) => format!("and none is called `{unknown}`"),
-        None => "and one is meant".to_owned(),
+        None => "and you must choose one".to_owned(),
     };
     let problem = |(one, name): (&Embedded, String)| {
         let message = format!(
@@ -204,7 +204,7 @@ fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Proble
     } else if value.is_object() {
         format!("it has none of `{SECTIONS}`, `{}`", RESOURCES.join("`, `"))
     } else if value.is_null() && documents.len() > 1 {
-        "its first document is empty, and Envoy reads no other".to_owned()
+        "its first document is empty, and Envoy reads only the first".to_owned()
     } else {
         "it is not a mapping".to_owned()
     };

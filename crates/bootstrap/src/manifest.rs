@@ -96,8 +96,8 @@ pub(crate) fn find(file: &Source, documents: &[Tree]) -> Result<Vec<Embedded>, P
             }
             if found.len() == MOST_CONFIGURATIONS {
                 let message = format!(
-                    "this file has more than {MOST_CONFIGURATIONS} texts that may be configurations of Envoy: write those that are \
-                     not meant to other files"
+                    "this file has more than {MOST_CONFIGURATIONS} texts that may be Envoy configurations: move those that you do not \
+                     mean to other files"
                 );
                 return Err(Problem { place: text.source.place(1), message });
             }

@@ -27,7 +27,7 @@ impl FromStr for Namespace {
     fn from_str(text: &str) -> Result<Self, String> {
         if !is_name(text, MOST_OF_NAMESPACE) || text.contains('.') {
             return Err(format!(
-                "`{text}` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first and last, at most \
+                "`{text}` is not a valid name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first and last, at most \
                  {MOST_OF_NAMESPACE} characters"
             ));
         }
@@ -76,8 +76,8 @@ impl FromStr for PodName {
         let Namespace(namespace) = namespace.map_err(|why| format!("{why}; such as {EXAMPLE}"))?;
         if !is_name(name, MOST_OF_POD) {
             return Err(format!(
-                "`{name}` is no name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside each `.`, at most \
-                 {MOST_OF_POD} characters; such as {EXAMPLE}"
+                "`{name}` is not a valid name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside each \
+                 `.`, at most {MOST_OF_POD} characters; such as {EXAMPLE}"
             ));
         }
         Ok(Self { namespace, name: name.to_owned() })
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!((namespace.as_str(), namespace.to_string().as_str()), ("load-tests", "load-tests"));
         for text in ["", "a.b", "a/b", "-a", "A", "a?b", &"a".repeat(64)] {
             let error = text.parse::<Namespace>().unwrap_err();
-            assert!(error.starts_with(&format!("`{text}` is no name of a namespace")), "{error}");
+            assert!(error.starts_with(&format!("`{text}` is not a valid name of a namespace")), "{error}");
         }
     }
 
@@ -126,20 +126,20 @@ mod tests {
             ("/", "the namespace is missing"),
             (
                 "shop.eu/cart",
-                "`shop.eu` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first",
+                "`shop.eu` is not a valid name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first",
             ),
-            ("a-/cart", "`a-` is no name of a namespace"),
+            ("a-/cart", "`a-` is not a valid name of a namespace"),
             ("a-/cart", "at most 63 characters; such as `shop/cart-5f7d9`"),
             ("shop/", "the name is missing: use `NAMESPACE/NAME`"),
-            ("shop/../secrets", "`../secrets` is no name of a pod"),
+            ("shop/../secrets", "`../secrets` is not a valid name of a pod"),
             (
                 "shop/a..b",
-                "`a..b` is no name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside",
+                "`a..b` is not a valid name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside",
             ),
-            ("shop/-a", "`-a` is no name of a pod"),
-            ("shop/Cart", "`Cart` is no name of a pod"),
+            ("shop/-a", "`-a` is not a valid name of a pod"),
+            ("shop/Cart", "`Cart` is not a valid name of a pod"),
             ("shop/cart?x", "at most 253 characters; such as `shop/cart-5f7d9`"),
-            ("shop/cart/log", "`cart/log` is no name of a pod"),
+            ("shop/cart/log", "`cart/log` is not a valid name of a pod"),
         ] {
             let error = text.parse::<PodName>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -11,7 +11,7 @@ use crate::refused::Refused;
 /// The proxy in a container that is known not to be Envoy. The container of ztunnel has the same name as an Istio sidecar.
 fn other_proxy(container: &Container) -> Option<&'static str> {
     if container.name == "linkerd-proxy" {
-        return Some("that of Linkerd");
+        return Some("Linkerd's proxy");
     }
     let is_ztunnel = container.command.iter().chain(&container.args).any(|word| word == "ztunnel");
     is_ztunnel.then_some("Istio's ztunnel")
@@ -111,7 +111,7 @@ impl Pod {
         let status = container.and_then(|name| statuses().find(|status| status.name == name));
         match status {
             Some(status) if status.state.running.is_none() => {
-                let why = waits(status).unwrap_or_else(|| format!("`{}` has not begun", status.name));
+                let why = waits(status).unwrap_or_else(|| format!("`{}` has not started", status.name));
                 Err(refused(why))
             }
             _ => Ok(()),

@@ -51,14 +51,14 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, String> {
         if text.starts_with("https://") {
             return Err(format!(
-                "`{text}` has TLS, which is not spoken here: forward its port (`kubectl port-forward`), and use `http://127.0.0.1:PORT`, or \
-                 name its service, `NAMESPACE/SERVICE:PORT`, if its pods have none"
+                "`{text}` uses TLS, which hoptax does not support here: forward its port (`kubectl port-forward`), and use \
+                 `http://127.0.0.1:PORT`, or name its service, `NAMESPACE/SERVICE:PORT`, if its pods have none"
             ));
         }
         of_url(text).or_else(|| of_service(text)).ok_or_else(|| {
             format!(
-                "`{text}` is no address of a Prometheus: use `NAMESPACE/SERVICE:PORT`, such as `monitoring/prometheus:9090`, or a URL, such as \
-                 `http://127.0.0.1:9090`"
+                "`{text}` is not the address of a Prometheus: use `NAMESPACE/SERVICE:PORT`, such as `monitoring/prometheus:9090`, or a \
+                 URL, such as `http://127.0.0.1:9090`"
             )
         })
     }

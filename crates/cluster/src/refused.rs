@@ -27,7 +27,7 @@ pub enum Refused {
     /// The program has no Kubernetes client, which agents in pods need.
     #[error(
         "this hoptax was built without a client of Kubernetes, which {option} needs: build it with `make build`, or with `cargo build \
-         --release --package hoptax --features cluster`; a load may have agents that are started by other means: --agents"
+         --release --package hoptax --features cluster`; a load can also use agents that you started by other means: --agents"
     )]
     NotBuiltForAgents {
         /// The option that needs it.
@@ -48,7 +48,7 @@ pub enum Refused {
     /// The API server refuses a request about agents in pods for another reason, or another server answers.
     #[error(
         "the API server of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `kubectl --context {context} -n \
-         {namespace} get jobs` shows whether another client can use it"
+         {namespace} get jobs` shows whether another client can access them"
     )]
     ApiOfAgents {
         /// The context.
@@ -102,8 +102,8 @@ pub enum Refused {
     },
     /// The kubeconfig cannot be read.
     #[error(
-        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to yours, or do without a cluster: price a dump that was saved, name \
-         agents with --agents, or read what --dry-run prints"
+        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to your kubeconfig, or work without a cluster: price a saved dump, \
+         name agents with --agents, or read what --dry-run prints"
     )]
     NoKubeconfig {
         /// Its path.
@@ -214,8 +214,8 @@ pub enum Refused {
     },
     /// No container has a known proxy.
     #[error(
-        "pod `{pod}` has no container of a known proxy, such as `istio-proxy`, `consul-dataplane` or `envoy`; it has {}: name that of Envoy \
-         with --container, and the port of its admin interface with --admin-port",
+        "pod `{pod}` has no container of a known proxy, such as `istio-proxy`, `consul-dataplane` or `envoy`; it has {}: name the \
+         container of Envoy with --container, and the port of its admin interface with --admin-port",
         listed(there)
     )]
     NoProxy {
@@ -248,8 +248,8 @@ pub enum Refused {
     },
     /// No port of an admin interface is stated for the container.
     #[error(
-        "container `{container}` of pod `{pod}` shows no port of an admin interface: name it with --admin-port; it is in `admin` of the \
-         bootstrap of its Envoy"
+        "container `{container}` of pod `{pod}` does not state the port of its admin interface: name it with --admin-port; it is in \
+         `admin` of the bootstrap of its Envoy"
     )]
     NoPort {
         /// The pod.
@@ -259,7 +259,8 @@ pub enum Refused {
     },
     /// The proxy of the pod is not Envoy.
     #[error(
-        "the proxy of pod `{pod}` is {proxy}, which is no Envoy and has no dump of one; measure it where it runs, as an arm with a `url`"
+        "the proxy of pod `{pod}` is {proxy}, which is not Envoy and has no dump of its configuration; measure it where it runs, as an \
+         arm with a `url`"
     )]
     NoEnvoy {
         /// The pod.
@@ -281,8 +282,8 @@ pub enum Refused {
     },
     /// This machine lacks something.
     #[error(
-        "cannot use the client of Kubernetes: {why}; see whether `ulimit -n` allows more open files, or do without it: price a dump that \
-         `kubectl port-forward` saved, or name agents with --agents"
+        "cannot use the client of Kubernetes: {why}; check whether `ulimit -n` allows more open files, or work without it: price a dump \
+         saved through `kubectl port-forward`, or name agents with --agents"
     )]
     Machine {
         /// The cause.
@@ -293,7 +294,7 @@ pub enum Refused {
 impl Refused {
     /// The error for a client whose thread panicked.
     pub fn broken_thread() -> Self {
-        Self::Machine { why: "its thread broke, which is a bug in hoptax".to_owned() }
+        Self::Machine { why: "its thread panicked, which is a bug in hoptax".to_owned() }
     }
 
     /// True if a different command line would help; otherwise the cluster, its rights or this machine must change.
@@ -371,8 +372,8 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
             ungranted(&missing, (context, namespace.as_str()), "agents in pods need", said, &rule)
         }
         None => format!(
-            "the cluster of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `hoptax load --dry-run` prints what it \
-             refuses, for whoever sets its rules"
+            "the cluster of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `hoptax load --dry-run` prints the \
+             refused objects, for the person who sets its rules"
         ),
     }
 }
@@ -381,8 +382,8 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
 fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[GroupResource]) -> String {
     let Some(Missing { user, verb, group, resource }) = Missing::stated(said) else {
         return format!(
-            "the cluster of context `{context}` does not {doing}: {said}; `hoptax mesh --dry-run` prints what it refuses, for whoever sets \
-             its rules"
+            "the cluster of context `{context}` does not {doing}: {said}; `hoptax mesh --dry-run` prints the refused objects, for the \
+             person who sets its rules"
         );
     };
     let mut made = made.to_vec();
@@ -393,8 +394,8 @@ fn forbidden_mesh(context: &str, doing: &str, said: &str, made: &[GroupResource]
     let rule = rule_of_mesh(user.as_deref(), &made);
     let who = user.map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
-        "{who} may not `{verb}` `{resource}`, which the measurement of a mesh needs: {said}; who may grant it saves this as `rule.yaml`, and \
-         runs `kubectl --context {context} apply -f rule.yaml`:\n\n{rule}"
+        "{who} may not `{verb}` `{resource}`, which the measurement of a mesh needs: {said}; somebody who may grant it saves this as \
+         `rule.yaml`, and runs `kubectl --context {context} apply -f rule.yaml`:\n\n{rule}"
     )
 }
 
@@ -408,8 +409,8 @@ fn ungranted(
     let Missing { user, verb, resource, .. } = missing;
     let who = user.as_deref().map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
-        "{who} may not `{verb}` `{resource}` in namespace `{namespace}`, which {needs}: {said}; who may grant it saves this as `rule.yaml`, \
-         and runs `{} apply -f rule.yaml`:\n\n{rule}",
+        "{who} may not `{verb}` `{resource}` in namespace `{namespace}`, which {needs}: {said}; somebody who may grant it saves this as \
+         `rule.yaml`, and runs `{} apply -f rule.yaml`:\n\n{rule}",
         kubectl(Some(context), namespace)
     )
 }
@@ -440,7 +441,7 @@ fn pods(context: &str, pod: &PodName, there: &[String]) -> String {
     }
     meant.truncate(3);
     let kubectl = kubectl(Some(context), pod.namespace());
-    let command = format!("`{kubectl} get pods` lists those of its namespace");
+    let command = format!("`{kubectl} get pods` lists the pods of its namespace");
     if there.is_empty() {
         return format!(", or you may not list them; {command}");
     }
@@ -451,7 +452,7 @@ fn no_dump(context: &str, pod: &PodName, Admin { container, port, source }: &Adm
     let of = container.as_deref().map(|name| format!("container `{name}` of ")).unwrap_or_default();
     format!(
         "{of}pod `{pod}` gives no dump at port {port} ({source}): {why}; --admin-port names the port of the admin interface of its Envoy, \
-         and `{}` shows what it answers",
+         and `{}` shows its answer",
         by_hand(Some(context), pod, Some(*port))
     )
 }

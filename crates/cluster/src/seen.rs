@@ -85,7 +85,7 @@ impl ContainerStatus {
                 WaitsFor::Start => None,
                 WaitsFor::Image { is_certain } => Some(PodTrouble {
                     why: format!(
-                        "cannot get the image of container `{name}` ({said}); see --image and --pull, and whether nodes may pull it"
+                        "cannot get the image of container `{name}` ({said}); check --image and --pull, and whether nodes may pull it"
                     ),
                     is_certain,
                 }),
@@ -99,7 +99,7 @@ impl ContainerStatus {
         let advice = if [CONTAINER, ORIGIN, READER].contains(&name.as_str()) {
             "the image needs this version of hoptax at `/hoptax`"
         } else {
-            "it is of the mesh or of its template; its log says more"
+            "it belongs to the mesh or to its template; its log says more"
         };
         // An init container ends successfully.
         (ended.exit_code != 0).then(|| PodTrouble {
@@ -173,7 +173,7 @@ mod tests {
             ),
             (
                 json!({"initContainerStatuses": [{"name": "istio-init", "state": {"terminated": {"exitCode": 1}}}]}),
-                Some(("it is of the mesh", true)),
+                Some(("it belongs to the mesh", true)),
             ),
             (json!({"phase": "Failed", "message": "full"}), Some(("has ended: full", true))),
             (json!({"conditions": [unscheduled]}), Some(("fits on no node: 0/1", false))),

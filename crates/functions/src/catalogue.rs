@@ -121,7 +121,7 @@ fn header_conflicts(functions: &BTreeMap<String, Function>) -> Vec<CatalogueErro
                 errors.push(CatalogueError {
                     path: format!("{}.yaml", function.id),
                     cause: format!(
-                        "its request header `{name}` has another value than that of `{}`: rename one of the two headers",
+                        "its request header `{name}` has a different value than in `{}`: rename one of the two headers",
                         first.id
                     ),
                 });

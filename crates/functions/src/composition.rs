@@ -195,7 +195,7 @@ impl Composition {
             let own = component.function.render(&component.knobs, context)?;
             let id = &component.function.id;
             all = all.combine(own).map_err(|why| {
-                RenderError(format!("function `{id}` cannot be combined with those before it: {why}"))
+                RenderError(format!("function `{id}` cannot be combined with the functions before it: {why}"))
             })?;
         }
         self.order.arrange(&mut all.http_filters);
@@ -331,7 +331,7 @@ fn conflicts(components: &[Component]) -> Vec<Conflict> {
 fn obstacle(first: &Candidate<'_>, second: &Candidate<'_>) -> Option<String> {
     let (one, other) = (first.component, second.component);
     if one.function.id == other.function.id {
-        return Some(format!("a proxy has the function `{}` once", one.function.id));
+        return Some(format!("a proxy can have the function `{}` only once", one.function.id));
     }
     traffic_obstacle(one, other)
         .or_else(|| process_obstacle(first, second))
@@ -373,7 +373,7 @@ fn process_obstacle(first: &Candidate<'_>, second: &Candidate<'_>) -> Option<Str
     }
     let are_secured = [one, other].iter().all(|function| function.secured != Secured::default());
     if are_secured && group(first) != group(second) {
-        return Some("a proxy uses one key exchange group, and they choose different ones".to_owned());
+        return Some("a proxy uses one key exchange group, but they choose different ones".to_owned());
     }
     if both_differ(one.workers, other.workers) {
         return Some("both set the number of workers".to_owned());
@@ -412,7 +412,7 @@ fn proof_obstacle(first: &Component, second: &Component) -> Option<String> {
         !proof.is_of_every_request() && of_second.iter().any(|other| other.name == proof.name)
     };
     let shared = proofs(first).into_iter().find(is_shared)?;
-    Some(format!("both are proved by the statistic `{}`, which cannot tell them apart", shared.name))
+    Some(format!("the statistic `{}` proves both, so it cannot distinguish them", shared.name))
 }
 
 fn both_differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {

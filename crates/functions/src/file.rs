@@ -170,7 +170,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, String> 
     if let InListeners::Fit(stated) = &function.listeners
         && let Some(name) = stated.iter().find(|name| !function.knobs.contains_key(*name))
     {
-        return Err(format!("its `listeners` has `{name}`, which is none of its knobs"));
+        return Err(format!("its `listeners` has `{name}`, which is not one of its knobs"));
     }
     check_points(&function)?;
     let used = check_variables(&function)?;

@@ -29,7 +29,7 @@ impl Function {
         } else if self.workers.is_some() {
             Some("Envoy sets the number of its workers only when it starts".to_owned())
         } else if self.secured != Secured::default() {
-            Some("TLS belongs to the connections of generator and origin too, which would have to change with it".to_owned())
+            Some("TLS also affects the connections of generator and origin, which would have to change with it".to_owned())
         } else if !self.application.is_empty() {
             Some("it runs in the application, not in the proxy".to_owned())
         } else {
@@ -65,8 +65,8 @@ mod tests {
             ("workers/two", "number of its workers"),
             ("one-socket", "sockets of a listener"),
             ("configuration/listeners", "removed listeners while they drain"),
-            ("tls/terminate", "TLS belongs to the connections"),
-            ("tls/originate", "TLS belongs to the connections"),
+            ("tls/terminate", "TLS also affects the connections"),
+            ("tls/originate", "TLS also affects the connections"),
             ("rate-limit/library", "runs in the application"),
         ] {
             assert!(obstacle(id).unwrap().contains(reason), "{id}: {:?}", obstacle(id));

@@ -83,7 +83,8 @@ impl Allowances {
         let unused = self.entries.iter().filter(|entry| !entry.is_used);
         let about = |entry: &Entry| {
             let place = if entry.at.is_empty() { String::new() } else { format!(" at `{}`", entry.at) };
-            let message = format!("this entry allows `{}`{place}, where it is not found", entry.id);
+            let message =
+                format!("this entry allows `{}`{place}, but the rule finds nothing there", entry.id);
             Finding::at_line(&ALLOWED_WITHOUT_EFFECT, &self.name, 0, entry.line, message)
         };
         unused.map(about).collect()
@@ -114,7 +115,7 @@ impl Reader<'_> {
                 self.add(*line, format!("unknown key `{text}`{}", hint(text, KEYS)));
             } else if !matches!(&value.node, Node::Scalar(Value::String(text), _) if !text.trim().is_empty())
             {
-                self.add(*line, format!("`{text}` must be a text"));
+                self.add(*line, format!("`{text}` must be a string that is not empty"));
             }
         }
         let text = |name: &str| {
@@ -192,7 +193,7 @@ mod tests {
             "allow.yaml:2: has no key `reason`",
             "allow.yaml:3: needs `{rule: RULE-ID, at: PATH, reason: TEXT}`",
             "allow.yaml:4: unknown key `att`",
-            "allow.yaml:4: `reason` must be a text",
+            "allow.yaml:4: `reason` must be a string that is not empty",
             "allow.yaml:5: `at` is a path",
         ] {
             assert!(problems.contains(expected), "{expected}:\n{problems}");

@@ -73,9 +73,10 @@ fn by_comments(linted: Linted, mut comments: Vec<Comment>, names: &[&str]) -> Li
             let hint = if ALL.iter().any(|rule| rule.id == comment.id) {
                 String::new()
             } else {
-                format!(", and there is no rule of this name{}", hint(&comment.id))
+                format!(", and no rule has this name{}", hint(&comment.id))
             };
-            let message = format!("this comment allows `{}` where it is not found{hint}", comment.id);
+            let message =
+                format!("this comment allows `{}`, but the rule finds nothing here{hint}", comment.id);
             (&ALLOWED_WITHOUT_EFFECT, message)
         } else if comment.reason.is_empty() {
             (&ALLOWED_FOR_NO_REASON, format!("this comment allows `{}` and does not say why", comment.id))

@@ -38,8 +38,8 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoFix => "it needs a decision",
-            Self::Alias => "an alias stands for it, so the change would have an effect elsewhere",
-            Self::Form => "it is written in a form that only a person can change",
+            Self::Alias => "a YAML alias refers to it, so the change would also take effect elsewhere",
+            Self::Form => "its form in the file cannot be changed automatically",
         })
     }
 }

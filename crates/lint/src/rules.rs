@@ -138,7 +138,7 @@ pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
     severity: Severity::Warning,
     title: "a comment allows a finding and does not say why",
     why: "The next person cannot tell whether the reason still holds.",
-    cure: "Write the reason behind the name of the rule: `# hoptax-lint: allow RULE-ID the reason`.",
+    cure: "Write the reason after the name of the rule: `# hoptax-lint: allow RULE-ID the reason`.",
     source: "hoptax",
     check: |_, _| {},
 };
@@ -147,9 +147,9 @@ pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
 pub(crate) static ALLOWED_WITHOUT_EFFECT: Rule = Rule {
     id: "allowed-without-effect",
     severity: Severity::Warning,
-    title: "a comment or an entry of `--allow` allows a finding that is not there",
-    why: "It would hide the finding if it came back, long after its reason is gone.",
-    cure: "Remove it; or move the comment to the line of the finding or the line above that, and correct the path of the entry.",
+    title: "a comment or an entry of `--allow` allows a finding that does not exist",
+    why: "It would hide the finding if the fault came back, long after the reason is gone.",
+    cure: "Remove it; or move the comment to the line of the finding or the line above, or correct the path of the entry.",
     source: "hoptax",
     check: |_, _| {},
 };

@@ -40,7 +40,7 @@ pub(crate) struct ListenersFile {
     /// The listeners.
     #[schemars(length(min = 1))]
     pub(crate) listeners: Vec<ListenerSection>,
-    /// The services that listeners name, by name. `--services FILE` adds those of a file.
+    /// The services that listeners refer to, by name. `--services FILE` adds the services of another file.
     #[serde(default)]
     pub(crate) services: BTreeMap<String, ServiceSection>,
     /// The domain of services without an `upstream`: the host of service `search` is `search.DOMAIN`.
@@ -53,12 +53,12 @@ pub(crate) struct ListenersFile {
     pub(crate) access_log: AccessLogSection,
     /// The authorities whose certificates are trusted, a file in PEM. Default: `/etc/ssl/certs/ca-certificates.crt`.
     pub(crate) ca: Option<FilePath>,
-    /// The most connections from clients, over all listeners. Default: 50,000.
+    /// The maximum number of client connections, over all listeners. Default: 50,000.
     #[schemars(range(min = 1))]
     pub(crate) connection_limit: Option<u32>,
-    /// The collector of OpenTelemetry that gets spans over gRPC. Default: no tracing.
+    /// The OpenTelemetry collector that receives spans over gRPC. Default: no tracing.
     pub(crate) tracing: Option<TracingSection>,
-    /// The service that decides about `ratelimit` of listeners, over gRPC.
+    /// The rate limit service that decides about `ratelimit` of listeners, over gRPC.
     pub(crate) ratelimit_service: Option<ServerSection>,
     /// The times of a hot restart by `hoptax listeners run`.
     #[serde(default)]
@@ -73,18 +73,18 @@ pub(crate) struct ListenerSection {
     /// Its port.
     #[schemars(range(min = 1, max = 65535))]
     pub(crate) port: u16,
-    /// The address that it listens on, or several. Default: `127.0.0.1`.
+    /// The address or addresses that it listens on. Default: `127.0.0.1`.
     pub(crate) listen: Option<OneOrMore>,
-    /// The time for a request, all tries together.
+    /// The time limit of a request, including all its tries.
     pub(crate) timeout: Duration,
     /// The time without a byte after which a request ends. Default: 5 min, or `timeout` if that is longer.
     pub(crate) idle_timeout: Option<Duration>,
-    /// Requests for some hosts or paths that go elsewhere; the first that matches counts.
+    /// Routes for some hosts or paths to other targets; the first match wins.
     #[serde(default)]
     pub(crate) routes: Vec<RouteSection>,
-    /// A part of the requests that goes elsewhere.
+    /// A share of the requests that goes to another target.
     pub(crate) split: Option<SplitSection>,
-    /// Requests for some hosts that go elsewhere, by regular expressions.
+    /// Other targets for hosts that match regular expressions.
     #[serde(default)]
     pub(crate) splits: Vec<HostSplitSection>,
     /// The target of the other requests.
@@ -92,7 +92,7 @@ pub(crate) struct ListenerSection {
     pub(crate) target: TargetSection,
     /// TLS of clients. Default: plain HTTP.
     pub(crate) tls: Option<TlsSection>,
-    /// The Host header of requests to the upstream. Default: that of the client.
+    /// The Host header of requests to the upstream. Default: the header of the client.
     pub(crate) http_host: Option<Host>,
     /// The x-forwarded-proto header of requests to the upstream. Default: `http`, or `https` with `tls`.
     pub(crate) xfp: Option<Scheme>,
@@ -100,7 +100,7 @@ pub(crate) struct ListenerSection {
     pub(crate) retry: Option<RetrySection>,
     /// Another name of `retry`.
     pub(crate) retry_policy: Option<RetrySection>,
-    /// The limit of requests that `ratelimit_service` decides about.
+    /// The rate limit, about which `ratelimit_service` decides.
     pub(crate) ratelimit: Option<RateLimitSection>,
     /// Send spans to `tracing`. Default: true.
     pub(crate) tracing_enabled: Option<bool>,
@@ -112,35 +112,35 @@ pub(crate) struct ListenerSection {
 /// Target of requests, and the connections to it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct TargetSection {
-    /// The service, by its name in `services`: it says the port, the host and whether connections are encrypted.
+    /// The name of the service in `services`, which states the port, the host and the encryption of connections.
     pub(crate) service: Option<String>,
-    /// The host, instead of that of the service; or `{address: HOST, port: PORT, encryption: true}` without a service.
+    /// The host, which replaces the host of the service; or, without a service, `{address: HOST, port: PORT, encryption: true}`.
     pub(crate) upstream: Option<UpstreamEntry>,
-    /// A name of its own for the connections. Without one, listeners with the same upstream share connections.
+    /// A name for the connections. Without it, listeners with the same upstream share connections.
     pub(crate) cluster: Option<Name>,
-    /// Send requests to the upstream in HTTP/2, which services of gRPC need. Default: false, in HTTP/1.1.
+    /// Use HTTP/2 to the upstream, which gRPC services need. Default: false, which means HTTP/1.1.
     pub(crate) http2: Option<bool>,
-    /// The time after which an idle connection to the upstream is closed, less than the upstream waits. Default: 4.5 s.
+    /// The idle timeout of connections to the upstream, less than the idle timeout of the upstream itself. Default: 4.5 s.
     pub(crate) keepalive: Option<Duration>,
-    /// The time to open a connection to the upstream. Default: 250 ms.
+    /// The time limit to open a connection to the upstream. Default: 250 ms.
     pub(crate) connect_timeout: Option<Duration>,
-    /// The most requests of a connection to the upstream. Default: 1,000.
+    /// The maximum number of requests on a connection to the upstream. Default: 1,000.
     #[schemars(range(min = 1))]
     pub(crate) max_requests_per_connection: Option<u32>,
-    /// Name the host in the handshake (SNI), and the Host header too. Needs encryption. Default: false.
+    /// Send the host as the server name in the TLS handshake (SNI), and in the Host header. Needs encryption. Default: false.
     pub(crate) sets_sni: Option<bool>,
-    /// With `sets_sni`, whether the Host header is that of the upstream. Default: true.
+    /// With `sets_sni`, set the Host header to the host of the upstream. Default: true.
     pub(crate) sni_rewrites_host_header: Option<bool>,
-    /// The names of which the certificate of the upstream must have one. Needs encryption. Default: the host.
+    /// The accepted names: the certificate of the upstream must have one of them. Needs encryption. Default: the host.
     #[schemars(length(min = 1))]
     pub(crate) san: Option<Vec<Host>>,
-    /// Probes of the kernel on idle connections. Default: none.
+    /// TCP keepalive probes of the kernel on idle connections. Default: none.
     pub(crate) tcp_keepalive: Option<TcpKeepaliveSection>,
-    /// Limits of what is under way to the upstream. Default: 1,024 connections, requests, and requests that wait.
+    /// Limits of connections and requests to the upstream. Default: 1,024 connections, requests, and waiting requests.
     pub(crate) circuit_breakers: Option<BreakersSection>,
-    /// Share of the requests under way that may be retries. Default, with `retry`: 20 %, and 3 in any case.
+    /// The share of requests in flight that may be retries. Default with `retry`: 20 %, but at least 3.
     pub(crate) retry_budget: Option<BudgetSection>,
-    /// Ejection of a server that fails, for a while. Default: never.
+    /// Temporary ejection of a server that fails. Default: never.
     pub(crate) outlier_detection: Option<OutlierSection>,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct TargetSection {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum UpstreamEntry {
-    /// The host; its port is that of the service.
+    /// The host; the service states the port.
     Host(Host),
     /// A host with its port.
     Section(UpstreamSection),
@@ -167,7 +167,7 @@ pub(crate) struct UpstreamSection {
     pub(crate) encryption: bool,
 }
 
-/// A service that listeners name.
+/// A service that listeners refer to.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct ServiceSection {
     /// Its port.
@@ -176,7 +176,7 @@ pub(crate) struct ServiceSection {
     /// Encrypt connections, and check the certificate. Default: false.
     #[serde(default)]
     pub(crate) encryption: bool,
-    /// Its host. Default: its name in `domain`.
+    /// Its host. Default: its name, followed by `domain`.
     pub(crate) upstream: Option<Host>,
 }
 
@@ -190,26 +190,26 @@ pub(crate) enum OneOrMore {
     More(Vec<IpAddr>),
 }
 
-/// Requests that go elsewhere.
+/// A route to another target.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct RouteSection {
-    /// The hosts that it is for, such as `www.example.org` or `*.example.org`. Default: all.
+    /// The hosts that it applies to, such as `www.example.org` or `*.example.org`. Default: all.
     #[serde(default)]
     pub(crate) hosts: Vec<String>,
-    /// The beginning of the paths that it is for. Default: `/`.
+    /// The path prefix that it applies to. Default: `/`.
     #[schemars(regex(pattern = "^/"))]
     pub(crate) prefix: Option<String>,
-    /// The time for a request. Default: that of the listener.
+    /// The time limit of a request. Default: the `timeout` of the listener.
     pub(crate) timeout: Option<Duration>,
     /// Their target.
     #[serde(flatten)]
     pub(crate) target: TargetSection,
 }
 
-/// A part of the requests that goes elsewhere.
+/// A share of the requests that goes to another target.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct SplitSection {
-    /// The part in percent. The runtime key `routing.traffic_shift.NAME` changes it while Envoy runs.
+    /// The share, percent. The runtime key `routing.traffic_shift.NAME` changes it while Envoy runs.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) percentage: u8,
     /// Their target.
@@ -217,7 +217,7 @@ pub(crate) struct SplitSection {
     pub(crate) target: TargetSection,
 }
 
-/// Requests for some hosts that go elsewhere.
+/// Another target for some hosts.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct HostSplitSection {
     /// Its name.
@@ -241,11 +241,11 @@ pub(crate) enum Scheme {
 /// TLS of clients.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct TlsSection {
-    /// The certificate with those between it and its authority, a file in PEM.
+    /// The certificate with its intermediate certificates, a file in PEM.
     pub(crate) certificate: FilePath,
     /// Its key, a file in PEM.
     pub(crate) key: FilePath,
-    /// The authorities of clients, a file in PEM: clients then need a certificate of theirs. Default: clients need none.
+    /// The authorities of clients, a file in PEM: clients then need a certificate from one of them. Default: clients need none.
     pub(crate) client_ca: Option<FilePath>,
 }
 
@@ -254,10 +254,10 @@ pub(crate) struct TlsSection {
 pub(crate) struct RetrySection {
     /// The conditions, such as `connect-failure,reset`, separated by commas.
     pub(crate) retry_on: Option<String>,
-    /// The most tries after the first. Default: 1.
+    /// The maximum number of retries. Default: 1.
     #[schemars(range(min = 0, max = 20))]
     pub(crate) num_retries: Option<u32>,
-    /// The time for each try. Default: `timeout` divided by the number of tries.
+    /// The time limit of each try. Default: `timeout` divided by the number of tries.
     pub(crate) per_try_timeout: Option<Duration>,
     /// The statuses of `retriable-status-codes`.
     #[serde(default)]
@@ -274,19 +274,19 @@ pub(crate) struct StatusCode(#[schemars(range(min = 100, max = 599))] pub(crate)
 /// The time between tries.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct BackOffSection {
-    /// The time before the first retry on average is half of it.
+    /// Twice the average time before the first retry.
     pub(crate) base_interval: Duration,
     /// The longest time. Default: ten times `base_interval`.
     pub(crate) max_interval: Option<Duration>,
 }
 
-/// Probes of the kernel on idle connections.
+/// TCP keepalive probes of the kernel on idle connections.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub(crate) struct TcpKeepaliveSection {
     /// The idle time before the first probe, seconds.
     #[schemars(range(min = 1))]
     pub(crate) keepalive_time: Option<u32>,
-    /// The probes without an answer after which a connection is dead.
+    /// The number of unanswered probes after which a connection counts as dead.
     #[schemars(range(min = 1))]
     pub(crate) probes: Option<u32>,
     /// The time between probes, seconds.
@@ -294,7 +294,7 @@ pub(crate) struct TcpKeepaliveSection {
     pub(crate) interval: Option<u32>,
 }
 
-/// Limits of what is under way to an upstream.
+/// Limits of connections and requests to an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[allow(clippy::struct_field_names, reason = "the names are those of Envoy")]
@@ -313,14 +313,14 @@ impl Default for BreakersSection {
     }
 }
 
-/// Share of the requests under way that may be retries.
+/// The share of requests in flight that may be retries.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct BudgetSection {
     /// The share, percent.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) budget_percent: u8,
-    /// The retries at a time that are admitted in any case.
+    /// The number of concurrent retries that are always admitted.
     pub(crate) min_retry_concurrency: u32,
 }
 
@@ -330,18 +330,18 @@ impl Default for BudgetSection {
     }
 }
 
-/// Ejection of a server that fails, for a while.
+/// Temporary ejection of a server that fails.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct OutlierSection {
-    /// The failures in a row after which a server is left out.
+    /// The number of consecutive failures after which a server is ejected.
     #[schemars(range(min = 1))]
     pub(crate) consecutive_5xx: u32,
     /// The time between checks.
     pub(crate) interval: Duration,
-    /// The time for which a server is left out at first.
+    /// The duration of the first ejection of a server.
     pub(crate) base_ejection_time: Duration,
-    /// The most servers left out, percent; one may be in any case.
+    /// The maximum share of ejected servers, percent; one server may always be ejected.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) max_ejection_percent: u8,
 }
@@ -357,17 +357,17 @@ impl Default for OutlierSection {
     }
 }
 
-/// A limit of requests that a service decides about.
+/// A rate limit about which a service decides.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct RateLimitSection {
     /// The domain of the limits.
     #[schemars(length(min = 1))]
     pub(crate) domain: String,
-    /// Requests that are counted apart.
+    /// The property by which requests are counted separately.
     pub(crate) by: RateLimitKey,
 }
 
-/// Requests that a limit counts apart.
+/// The property by which a limit counts requests separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RateLimitKey {
@@ -395,7 +395,7 @@ impl Default for AdminSection {
 pub(crate) struct AccessLogSection {
     /// The file.
     pub(crate) path: FilePath,
-    /// The least status of the requests that are logged; 0 logs all.
+    /// The lowest status that is logged; 0 logs all requests.
     #[schemars(range(min = 0, max = 599))]
     pub(crate) min_status: u16,
 }
@@ -410,9 +410,9 @@ impl Default for AccessLogSection {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct RestartSection {
-    /// The time during which the process before asks its clients to connect again.
+    /// The time during which the replaced process asks its clients to connect again.
     pub(crate) drain: Duration,
-    /// The time after which it ends, with the requests that it still has. Default: half as long again as `drain`.
+    /// The time after which the replaced process ends, even if it still has requests. Default: 1.5 times `drain`.
     pub(crate) shutdown: Option<Duration>,
 }
 
@@ -437,7 +437,7 @@ pub(crate) struct TracingSection {
     pub(crate) service_name: Option<Name>,
 }
 
-/// A server of gRPC.
+/// A gRPC server.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct ServerSection {
     /// Its host.

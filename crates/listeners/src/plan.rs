@@ -188,13 +188,13 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
         if section.tracing_enabled == Some(true) && file.tracing.is_none() {
             resolver.add(
                 &format!("{path}/tracing_enabled"),
-                "without `tracing` of the file nothing is traced; add it, or remove this",
+                "nothing is traced without `tracing` at the top level of the file; add it, or remove this",
             );
         }
         if section.ratelimit.is_some() && file.ratelimit_service.is_none() {
             resolver.add(
                 &format!("{path}/ratelimit"),
-                "needs `ratelimit_service: {address: HOST, port: PORT}` of the file",
+                "needs `ratelimit_service: {address: HOST, port: PORT}` at the top level of the file",
             );
         }
         listeners.push(resolver.listener(section, index, &path, &mut clusters));
@@ -325,7 +325,7 @@ impl Resolver<'_> {
             };
             if clusters.upstream(&cluster).is_some_and(|upstream| is_own(section, upstream)) {
                 let message = format!(
-                    "its requests come back to it: the upstream is port {} of this listener itself",
+                    "its requests would come back to it: the upstream is port {} of this listener itself",
                     section.port
                 );
                 resolver.add(&format!("{path}/upstream"), message);
@@ -356,7 +356,7 @@ impl Resolver<'_> {
             let name = format!("{}-split", section.name.0);
             route(self, Matches::Share(split.percentage), &split.target, &path, Some(name), section.timeout);
             if !has_target {
-                self.add(&path, "splits the requests of `upstream` or `service`, and there is neither");
+                self.add(&path, "splits the requests of `upstream` or `service`, but there is neither");
             }
         }
         if has_target {
@@ -394,10 +394,7 @@ impl Resolver<'_> {
             let line = listener.place.line;
             if let Some(first) = names.insert(&listener.name, line) {
                 let name = shortened(&listener.name);
-                self.add(
-                    &format!("{path}/name"),
-                    format!("duplicate name `{name}`, which is in line {first} too"),
-                );
+                self.add(&format!("{path}/name"), format!("duplicate name `{name}`, also in line {first}"));
             }
             let of_port = ports.entry(listener.port).or_default();
             let mut own = BTreeSet::new();
@@ -434,7 +431,7 @@ impl Resolver<'_> {
         let is_shown = self.problems.len() < SUGGESTED;
         let hint = if is_shown { hint(name, self.services()) } else { String::new() };
         let hint = if hint.is_empty() && self.services().next().is_none() {
-            "; the file has no `services`, and `hoptax listeners render --services FILE` takes those of another".to_owned()
+            "; the file has no `services`; `hoptax listeners render --services FILE` reads them from another file".to_owned()
         } else {
             hint
         };

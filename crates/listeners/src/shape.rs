@@ -67,7 +67,7 @@ impl<'t> Check<'t> {
                 let (least, most) = range(schema);
                 if text.parse::<i128>().is_ok_and(|number| number <= most) {
                     format!(
-                        "{what} must be a whole number, and quotes make {} a text: remove them",
+                        "{what} must be a whole number, but the quotes make {} a text: remove them",
                         shown(tree)
                     )
                 } else {

@@ -65,7 +65,7 @@ impl<'t> Document<'t> {
         let root = document.resolved(root, &mut problems);
         let translated = foreign::translated(root);
         for one in &translated.missing {
-            let message = format!("enables {}, and there is no listener of that name", shown(one));
+            let message = format!("enables {}, but no listener has that name", shown(one));
             problems.push(document.problem(&one.bytes, message));
         }
         (document.root, document.is_foreign) = (translated.root, translated.is_foreign);
@@ -120,7 +120,7 @@ impl<'t> Document<'t> {
                         merged.push((key, value));
                     } else if let Some(line) = places.get(&key.text) {
                         let name = shortened(&key.text);
-                        let message = format!("duplicate key `{name}`, which is in line {line} too");
+                        let message = format!("duplicate key `{name}`, also in line {line}");
                         problems.push(self.problem(&key.bytes, message));
                     } else {
                         places.insert(key.text.clone(), key.line);
@@ -161,7 +161,7 @@ fn unreadable(text: &str, error: &hoptax_text::yaml::envoy::Error) -> String {
     let line = text.lines().nth((error.line as usize).saturating_sub(1)).unwrap_or_default();
     let indent: String = line.chars().take_while(|letter| letter.is_whitespace()).collect();
     let hint = if indent.contains('\t') {
-        "; this line begins with a tab, and YAML is indented by spaces"
+        "; this line begins with a tab, but YAML needs spaces for indentation"
     } else {
         ""
     };

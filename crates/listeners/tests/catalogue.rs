@@ -167,7 +167,7 @@ profile::services_proxy::envoy::listeners:
     assert_eq!(names(&text.replace("enabled_listeners", "others")), ["a", "b"]);
     let wrong = text.replace("[b]", "[b, c]");
     let problems = read(Source { name: "x.yaml", text: &wrong }, None).unwrap_err().to_string();
-    assert_eq!(problems, "x.yaml:1:56: enables `c`, and there is no listener of that name");
+    assert_eq!(problems, "x.yaml:1:56: enables `c`, but no listener has that name");
 }
 
 #[test]

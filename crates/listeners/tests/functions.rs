@@ -111,7 +111,7 @@ fn every_value_of_a_function_is_a_knob_or_in_the_list() {
 
 #[test]
 fn functions_of_the_lab_and_those_that_have_keys_are_refused_with_the_reason() {
-    let of_lab = "are those of the lab";
+    let of_lab = "are made for the lab";
     for (function, expected) in [
         ("rbac", of_lab),
         ("buffer", of_lab),
@@ -125,7 +125,7 @@ fn functions_of_the_lab_and_those_that_have_keys_are_refused_with_the_reason() {
         ("outlier-detection", "use `outlier_detection` of the listener"),
         ("timeout/route", "use `timeout` and `idle_timeout` of the listener"),
         ("idle-timeout", "use `keepalive` of the listener"),
-        ("access-log/json", "use `access_log` of the file"),
+        ("access-log/json", "use `access_log` at the top level of the file"),
         ("rate-limit/local", "`rate-limit/local` needs a value: write `rate-limit/local{per_second=NUMBER}`"),
         ("connection-reuse", "write `connection-reuse{requests=NUMBER}`"),
     ] {

@@ -36,7 +36,7 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         (
             "address: a.example",
             "address: 'a.example:443'",
-            "a host has no port: write `{address: a.example, port: 443}`",
+            "a host must not have a port: write `{address: a.example, port: 443}`",
         ),
         (", encryption: true", "", "none"),
         (
@@ -79,15 +79,19 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
             "port: 6102\n    routes: [{prefix: /a, upstream: {address: b, port: 1}}, {prefix: /ab, upstream: {address: b, port: 1}}]",
             "x.yaml:4:61: is never reached: entry 1 of `routes` takes its requests",
         ),
-        ("port: 6102", "port: 6102\n    functions: [tracing/opentelemetry]", "use `tracing` of the file"),
+        (
+            "port: 6102",
+            "port: 6102\n    functions: [tracing/opentelemetry]",
+            "use `tracing` at the top level of the file",
+        ),
         ("port: 6102", "port: 6102\n    functions: [workers/two]", "set at the start of the process"),
         (
             "port: 6102",
             "port: '6102'",
-            "x.yaml:3:11: `port` must be a whole number, and quotes make `6102` a text: remove them",
+            "x.yaml:3:11: `port` must be a whole number, but the quotes make `6102` a text: remove them",
         ),
         ("timeout: 2s", "timeout: -1s", "`timeout` is `-1s`: a time must be above zero"),
-        ("timeout: 2s", "timeout: 99999999999999999999s", "a time is a year at most"),
+        ("timeout: 2s", "timeout: 99999999999999999999s", "a time must be a year at most"),
         (
             "timeout: 2s",
             "timeout: 2s\n    circuit_breakers: {max_connections: 2147483648}",
@@ -101,12 +105,12 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         (
             "address: a.example, port: 443",
             "address: localhost, port: 6102",
-            "x.yaml:5:5: its requests come back to it",
+            "x.yaml:5:5: its requests would come back to it",
         ),
         (
             "port: 6102",
             "port: 6102\n    routes: [{hosts: [A.example], upstream: {address: b, port: 1}}, {hosts: [a.example], upstream: {address: b, port: 1}}]",
-            "`a.example` is in another list of hosts too",
+            "`a.example` is also in another list of hosts",
         ),
         (
             "port: 6102",
@@ -139,12 +143,12 @@ fn what_would_take_memory_or_time_is_refused_with_its_line() {
         let before = number - 1;
         format!("{text}a{number}: &a{number} [*a{before}, *a{before}]\n")
     });
-    assert!(problems(&aliases).contains("its aliases stand for more than a million nodes"));
+    assert!(problems(&aliases).contains("its aliases refer to more than a million nodes"));
     for (text, expected) in [
         ("[".repeat(100_000), "x.yaml:1: not YAML"),
         ("a: ".repeat(10_000), "x.yaml:1: not YAML"),
         ("listeners:\n\t- a\n".to_owned(), "x.yaml:2: not YAML: tabs"),
-        ("a: &a [*a]\n".to_owned(), "x.yaml:1: not YAML: an alias stands for a node that it is inside of"),
+        ("a: &a [*a]\n".to_owned(), "x.yaml:1: not YAML: an alias refers to a node that contains it"),
         (format!("{BASIC}---\n{BASIC}"), "x.yaml:7: a second document"),
         (String::new(), "x.yaml:1: the file is empty"),
         ("x".repeat(81 << 20), "x.yaml:1: the file has 81 MiB"),

@@ -56,8 +56,8 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
             confidence: CONFIDENCE,
             budget_s: None,
             sequential: None,
-            set_aside_rule:
-                "no slice is set aside: what disturbs the nodes of a cluster is not seen from here".to_owned(),
+            set_aside_rule: "no slice is set aside: hoptax cannot see disturbances on the nodes of a cluster"
+                .to_owned(),
             quiet_rule: None,
             link: None,
             never_halted: false,

@@ -39,7 +39,7 @@ fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
             arm.id
         );
         let share = Value::percent(unknown as f64 / slices.len() as f64, 0.0);
-        let advice = "use longer slices (`--slice`), and see whether its proxies were restarted";
+        let advice = "use longer slices (`--slice`), and check whether its proxies were restarted";
         let finding = Finding::new("cpu-unknown", Severity::Warn, share, message, advice);
         Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
     };
@@ -62,8 +62,8 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
             return None;
         }
         let message = format!("a CPU limit (cgroup) throttled pods of `{}`: {}", arm.id, stopped.join("; "));
-        let advice = "see which limit the namespace or the template gives to pods: response times have the waits for it, and those of slices in \
-                      which it stopped the caller are withheld";
+        let advice = "check which limit the namespace or the template sets for pods: response times contain the waits that it causes, and \
+                      times of slices in which it stopped the caller are withheld";
         let value = Value::count(caller.saturating_add(throttled) as f64, 0.0, "periods");
         let finding = Finding::new("throttled-pods", Severity::Warn, value, message, advice);
         Some(Finding { arm: Some(arm.id.clone()), measures: Measure::TIMED.to_vec(), ..finding })
@@ -76,13 +76,13 @@ fn source(measured: &Measured) -> Option<Finding> {
     let shortest_s = measured.source.shortest_s?;
     let why = measured.source.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
     let taken = format!(
-        "in each slice of {slice_s} s, that between the first and the last reading taken in it",
+        "in each slice of {slice_s} s, between the first and the last reading in it",
         slice_s = grouped(slice_s, 0)
     );
     let message = match from {
         CpuTimeSource::Cgroup => format!(
             "CPU times are from the control groups of the containers{why}, which readers on their nodes read every {gap_s} s or less: \
-             {taken}, at least {shortest_s} s apart; ticks of the kernel make it wrong by at most {} of a processor for each thread",
+             {taken}, at least {shortest_s} s apart; ticks of the kernel cause an error of at most {} of a processor for each thread",
             percent(tick_share(shortest_s), 1),
             gap_s = grouped(gap_s, 1),
             shortest_s = grouped(shortest_s, 1)
@@ -96,13 +96,13 @@ fn source(measured: &Measured) -> Option<Finding> {
         CpuTimeSource::Prometheus => {
             let wrong = has_times_of_scrapes.then(|| {
                 format!(
-                    "; their times are those at which Prometheus asked, and not those of the readings, which makes a CPU time wrong by up to {}",
+                    "; Prometheus states the times of its scrapes, not of the readings, which causes an error of a CPU time of up to {}",
                     percent(scrape_share(shortest_s), 0)
                 )
             });
             format!(
-                "CPU times are from a Prometheus{why}, which has one of each container every {gap_s} s or less: {taken} after another one, at \
-                 least {shortest_s} s apart{}",
+                "CPU times are from a Prometheus{why}, which has a reading of each container every {gap_s} s or less: {taken} that follow \
+                 another reading, at least {shortest_s} s apart{}",
                 wrong.unwrap_or_default(),
                 gap_s = grouped(gap_s, 0),
                 shortest_s = grouped(shortest_s, 0)
@@ -110,12 +110,11 @@ fn source(measured: &Measured) -> Option<Finding> {
         }
     };
     let (severity, advice) = if has_times_of_scrapes {
-        let advice = "it differs from round to round, so the intervals have it; with `honor_timestamps: true` for the kubelets' \
-                      `/metrics/cadvisor`, Prometheus keeps the times of readings";
+        let advice = "the error differs from round to round, so the intervals include it; with `honor_timestamps: true` for the kubelets' \
+                      `/metrics/cadvisor`, Prometheus keeps the times of the readings";
         (Severity::Warn, advice)
     } else {
-        let advice =
-            "it is no error: the times of both readings are stated, and the load is the same between them";
+        let advice = "this causes no error: the times of both readings are known, and the load is constant between them";
         (Severity::Info, advice)
     };
     let value = Value::count(shortest_s, gap_s, "s");
@@ -126,11 +125,11 @@ fn source(measured: &Measured) -> Option<Finding> {
 fn idle(measured: &Measured) -> Vec<Finding> {
     let of = |(name, share): (&String, &f64)| {
         let message = format!(
-            "`{name}`, which other pods use too, took {} of a processor without load, which is not in the costs",
+            "`{name}`, which other pods use too, took {} of a processor without load, which the costs do not include",
             percent(*share, 2)
         );
         let advice =
-            "measure while nothing else uses it: what others send through it meanwhile would be in the costs";
+            "measure while nothing else uses it: the costs would include the requests of others through it";
         let finding =
             Finding::new("shared-proxy", Severity::Info, Value::percent(*share, 0.0), message, advice);
         Finding { measures: vec![Measure::Cpu], ..finding }
@@ -144,12 +143,12 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let arm = &plan.arms[*index];
         let us = share * 1e6 / plan.asked.rate;
         let message = format!(
-            "the proxies of the pods of `{}` took {} of a processor before the first load, which would be {us} us of each request",
+            "the proxies of the pods of `{}` took {} of a processor before the first load, which corresponds to {us} us per request",
             arm.id,
             percent(*share, 2),
             us = grouped(us, 1)
         );
-        let advice = "it is in the costs: at a higher rate, it is less of each request";
+        let advice = "the costs include it: at a higher rate, it is less per request";
         let finding =
             Finding::new("idle-proxies", Severity::Info, Value::percent(*share, 0.0), message, advice);
         // No arm in the scope, so that each is listed: findings about several arms would be merged, with the first number.
@@ -179,12 +178,12 @@ fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
             return None;
         }
         let message = format!(
-            "the proxies of `{}` took {us} us of CPU time per request more than without load: requests seem to pass by them",
+            "the proxies of `{}` took {us} us of CPU time per request more than without load: requests seem to bypass them",
             arm.id,
             us = grouped(us, 1)
         );
         let advice =
-            "see whether the mesh takes the pods of its namespace and the port, while a measurement runs";
+            "while a measurement runs, check whether the mesh takes the pods of its namespace and the port";
         let finding = Finding::new("mesh-bypassed", Severity::Warn, Value::us(us, limit_us), message, advice);
         Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
     };
@@ -236,7 +235,7 @@ mod tests {
         assert!(source.contains("every 12 s") && source.contains("at least 25 s apart"), "{source}");
         assert!(idle.contains("`ztunnel`") && idle.contains("1.23 % of a processor"), "{idle}");
         // Of 500 requests a second.
-        assert!(own.contains("0.50 % of a processor") && own.contains("10.0 us of each request"), "{own}");
+        assert!(own.contains("0.50 % of a processor") && own.contains("10.0 us per request"), "{own}");
         assert!(node.contains("`node-1`"), "{node}");
         assert!(found.iter().all(|finding| !finding.withholds && finding.severity == Severity::Info));
         measured.environment = cluster(2);
@@ -288,14 +287,18 @@ mod tests {
             assert_eq!(found.id, "cpu-source");
             let message = &found.message;
             assert!(
-                message.contains("from a Prometheus, which has one of each container every 30 s"),
+                message.contains("from a Prometheus, which has a reading of each container every 30 s"),
                 "{message}"
             );
-            assert!(message.contains("after another one, at least 60 s apart"), "{message}");
+            assert!(message.contains("that follow another reading, at least 60 s apart"), "{message}");
         }
         // 20 s of 60 s.
-        assert!(by_scrapes.message.ends_with("wrong by up to 33 %"), "{}", by_scrapes.message);
-        assert!(!exact.message.contains("wrong"), "{}", exact.message);
+        assert!(
+            by_scrapes.message.ends_with("an error of a CPU time of up to 33 %"),
+            "{}",
+            by_scrapes.message
+        );
+        assert!(!exact.message.contains("error"), "{}", exact.message);
     }
 
     #[test]

@@ -139,8 +139,8 @@ impl Plan {
         let Asked { rate, connections, rounds, cpu_time, .. } = &self.asked;
         let readers = if cpu_time.has_readers() {
             "\
-# The DaemonSet reads CPU times from the control groups of the nodes with measured pods, and may change
-# nothing there. It mounts a folder of the nodes, for which its namespace has to permit privileged pods.
+# The DaemonSet reads CPU times from the control groups of the nodes with measured pods, and can change
+# nothing there. It mounts a folder of the nodes, for which its namespace must permit privileged pods.
 # It belongs to a Job, with which it is removed.
 "
         } else {
@@ -149,12 +149,12 @@ impl Plan {
         format!(
             "\
 # `hoptax mesh` makes and removes all of this by itself, except for the first two documents: the rights
-# that it needs, to be applied by who may grant them, with a user in the place of YOUR-USER.
+# that it needs, which somebody who may grant them applies, with a user in the place of YOUR-USER.
 # Namespaces are made once. In each of {rounds} rounds, the pods, Jobs and Secrets are made anew, and each
 # caller sends {rate} requests/s over {connections} connections to the origin of its own namespace alone,
 # one caller at a time.
-# Words in capitals are known when it runs. Names of namespaces and Jobs, the port of the origin on the
-# network of its node, and deadlines are others then.
+# Words in capitals stand for values that are known when it runs. Names of namespaces and Jobs, the
+# port of the origin on the network of its node, and deadlines differ then.
 {readers}# Namespaces permit privileged pods, for the network of nodes and for what a mesh adds to pods. All
 # other pods pass the profile `restricted` of Pod Security before that.
 "

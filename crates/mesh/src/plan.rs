@@ -86,12 +86,12 @@ impl Plan {
     pub fn new(asked: Asked) -> Result<Self, String> {
         match &asked.prometheus {
             None if asked.cpu_time == CpuTime::Prometheus => {
-                let why = "`--cpu-time prometheus` needs the address of one: `--prometheus NAMESPACE/SERVICE:PORT`, or its URL";
+                let why = "`--cpu-time prometheus` needs the address of a Prometheus: `--prometheus NAMESPACE/SERVICE:PORT`, or its URL";
                 return Err(why.to_owned());
             }
             Some(address) if !asked.cpu_time.has_prometheus() => {
                 return Err(format!(
-                    "`--prometheus {address}` is never asked: leave it out, or use `--cpu-time prometheus` or `auto`"
+                    "`--prometheus {address}` would never be used: leave it out, or use `--cpu-time prometheus` or `auto`"
                 ));
             }
             _ => {}
@@ -127,7 +127,7 @@ impl Plan {
         for (template, port, compared_with) in bare_arms.into_iter().chain(meshes) {
             let id = template.name.clone();
             if arms.iter().any(|arm| arm.id == id) {
-                return Err(format!("two arms are named `{id}`: give each template a `name` of its own"));
+                return Err(format!("two arms are named `{id}`: give each template a different `name`"));
             }
             let namespace = format!("hoptax-mesh-{:010x}-{id}", random >> 24).parse::<Namespace>()?;
             let template = template.filled(namespace.as_str(), &asked.image)?;

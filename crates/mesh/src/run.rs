@@ -208,7 +208,7 @@ fn poller(
     source.from = poller.source();
     if !against.is_empty() {
         let why = against.join("; ");
-        context.note(&format!("CPU times are those of the {}, because {why}", source.from.as_str()));
+        context.note(&format!("CPU times come from the {}, because {why}", source.from.as_str()));
         source.why = Some(why);
     }
     Ok(poller)
@@ -275,7 +275,7 @@ fn first_readings(
             "waits until the nodes have read the CPU time of the new containers three times"
         }
         CpuTimeSource::Prometheus => {
-            "waits until Prometheus has asked three times for the CPU time of the new containers"
+            "waits until Prometheus has scraped the CPU time of the new containers three times"
         }
     });
     context.wait(SETTLING)?;
@@ -294,8 +294,8 @@ fn first_readings(
     let usual_s = usual_slice_s(source, gap_s);
     if plan.asked.slice.is_none() && usual_s > LONGEST_SLICE.as_secs_f64() {
         return Err(Failure::bad_input(format!(
-            "CPU times are read every {gap_s} s here, which needs slices longer than usual: ask for them with `--slice {usual_s}s`, or have CPU \
-             times read more often",
+            "CPU times are read every {gap_s} s here, which needs longer slices than usual: set `--slice {usual_s}s`, or have CPU times \
+             read more often",
             gap_s = grouped(gap_s, 0)
         )));
     }
@@ -323,7 +323,7 @@ fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
     let (who, needs) = match source {
         CpuTimeSource::Cgroup => (
             "the readers of control groups have",
-            "each container has to run; `--cpu-time kubelet` does without them",
+            "each container must run; `--cpu-time kubelet` works without them",
         ),
         CpuTimeSource::Kubelet => (
             "the metrics of the kubelets (`kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/cadvisor`) have",
@@ -346,8 +346,9 @@ fn no_readings(source: CpuTimeSource, containers: &[Container]) -> Failure {
 fn no_shared(absent: &Shared, node: &str) -> Failure {
     let Shared { namespace, pods, container } = absent;
     Failure::environment(format!(
-        "no pod `{pods}…` of namespace `{namespace}` with a container `{container}` is on node `{node}`: the mesh is not installed in this cluster, \
-         or not on this node; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states what yours are named"
+        "no pod `{pods}…` of namespace `{namespace}` with a container `{container}` is on node `{node}`: the mesh is not installed in \
+         this cluster, or not on this node; `kubectl -n {namespace} get pods -o wide` shows its pods, and `--template FILE` states their \
+         names if they differ"
     ))
 }
 

@@ -133,14 +133,14 @@ impl Template {
             ));
         }
         if self.url.is_empty() {
-            return Err("it has no `url`, by which the caller names the origin".to_owned());
+            return Err("it has no `url`, under which the caller reaches the origin".to_owned());
         }
         if self.origin.proxies.is_empty() && self.caller.proxies.is_empty() && self.shared.is_empty() {
             return Err("it names no proxies: `proxies` of `origin` and `caller`, or `shared`".to_owned());
         }
         if !self.is_aimed_inside() {
             return Err(format!(
-                "`url` is `{}`, and no load goes outside of the cluster: use `http://`, and `{{{{ address }}}}`, the name of a service of its \
+                "`url` is `{}`, but no load may leave the cluster: use `http://`, and `{{{{ address }}}}`, the name of a service of its \
                  namespace, or `NAME.NAMESPACE.svc`",
                 self.url
             ));
@@ -215,7 +215,7 @@ impl Template {
 impl Proof {
     fn check(&self) -> Result<(), String> {
         if !self.path.starts_with('/') {
-            return Err(format!("the `path` of `proof` is `{}`, and has to begin with `/`", self.path));
+            return Err(format!("the `path` of `proof` is `{}`, but must begin with `/`", self.path));
         }
         self.expectation().map(drop)
     }

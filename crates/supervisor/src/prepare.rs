@@ -80,7 +80,10 @@ pub(crate) fn prepare(
     validate_file(envoy, config, stop).map_err(|error| match error {
         ProxyError::Refused { reason, .. } => {
             let reason = prepared.mask.clone().log_line(reason.as_bytes());
-            format!("{name}: Envoy refuses what it becomes: {}", String::from_utf8_lossy(&reason))
+            format!(
+                "{name}: Envoy refuses the configuration that is made of it: {}",
+                String::from_utf8_lossy(&reason)
+            )
         }
         other => other.to_string(),
     })?;

@@ -87,7 +87,7 @@ impl<'a> Reporter<'a> {
     pub(crate) fn reading(&mut self) {
         self.change(|status| status.last = Last { at: now(), outcome: Outcome::Reading, reason: None });
         if self.notified == Notification::Ready {
-            self.notify(Notification::Reloading, "the file is read");
+            self.notify(Notification::Reloading, "the file is being read");
         }
     }
 
@@ -100,7 +100,7 @@ impl<'a> Reporter<'a> {
 
     /// Reports that the file is accepted. The reload continues.
     pub(crate) fn accepted(&mut self) {
-        self.set_outcome(Outcome::Waiting, Some("its Envoy starts"));
+        self.set_outcome(Outcome::Waiting, Some("its Envoy is starting"));
     }
 
     /// Reports that the file is accepted and will be served later.

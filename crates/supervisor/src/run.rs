@@ -93,7 +93,7 @@ pub fn run(
         .map_err(|error| environment(&format!("cannot serve the status at {}", options.status), &error))?;
     let address = listener.local_addr().map_err(|error| environment("no address", &error))?;
     for left in folder::remove_left(&env::temp_dir()) {
-        log(&format!("removed `{}`, which a killed supervisor left", left.display()));
+        log(&format!("removed `{}`, which a killed supervisor left behind", left.display()));
     }
     let folder = Folder::create(&env::temp_dir())
         .map_err(|error| environment("cannot create a temporary folder", &error))?;
@@ -228,7 +228,7 @@ impl<'a> Supervisor<'a> {
             let Some(running) = self.running.get_mut(&number) else { continue };
             let Ok(Some(status)) = running.service.ended() else { continue };
             let last = running.service.last_lines();
-            let last = if last.is_empty() { String::new() } else { format!("; it wrote last:\n{last}") };
+            let last = if last.is_empty() { String::new() } else { format!("; its last output:\n{last}") };
             self.why = format!("process {} ended ({status}){last}", running.service.id());
             let base = running.process.base;
             self.running.remove(&number);
@@ -275,7 +275,8 @@ impl<'a> Supervisor<'a> {
                 self.is_forced = false;
                 let why = without_secrets(&why);
                 if self.machine.serving().is_some() {
-                    self.reporter.log(&format!("the file is refused, and the one before is served:\n{why}"));
+                    self.reporter
+                        .log(&format!("the file is refused, and the previous one is still served:\n{why}"));
                 }
                 self.reporter.refused(&why);
                 self.why = why;
@@ -304,7 +305,7 @@ impl<'a> Supervisor<'a> {
         let is_forced = std::mem::take(&mut self.is_forced);
         let before = self.accepted.and_then(|before| self.configurations.get(&before));
         if !is_forced && before.is_some_and(|before| before.text == prepared.text) {
-            self.reporter.log("the configuration is as it was");
+            self.reporter.log("the configuration has not changed");
             let serving = self.machine.serving().map(|one| one.configuration.number);
             self.reporter.unchanged(serving == self.accepted);
             self.dispatch(Event::Unchanged);
@@ -368,7 +369,7 @@ impl<'a> Supervisor<'a> {
             Action::Kill(number) => {
                 if let Some(running) = running(number) {
                     self.reporter.log(&format!(
-                        "process {} does not do as it was told, and is killed",
+                        "process {} does not react in time, and is killed",
                         running.service.id()
                     ));
                     running.service.kill();
@@ -424,7 +425,7 @@ impl<'a> Supervisor<'a> {
     fn report(&mut self, event: LifecycleEvent) {
         match event {
             LifecycleEvent::Waits(_) => {
-                let reason = "until the process before the last has ended: Envoy would cut off its requests"
+                let reason = "until the process before the last has ended; otherwise, Envoy would cut off its requests"
                     .to_owned();
                 self.reporter.log(&format!("the file is accepted, and waits {reason}"));
                 self.reporter.waits(&reason);
@@ -451,7 +452,7 @@ impl<'a> Supervisor<'a> {
             LifecycleEvent::Lost { again, .. } => {
                 let next = self.reporter.time(again);
                 self.reporter.log(&format!(
-                    "the Envoy that served is lost, the next one starts at {next}: {}",
+                    "the Envoy that served has ended by itself; the next one starts at {next}: {}",
                     self.why
                 ));
                 self.reporter.change(|status| {

@@ -31,7 +31,7 @@ pub fn ask(address: SocketAddr) -> io::Result<Status> {
     stream.take(LARGEST).read_to_string(&mut text)?;
     let body = text.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
     serde_json::from_str(body)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("it is no status: {error}")))
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("it is not a status: {error}")))
 }
 
 /// Time limit for an answer.
@@ -58,7 +58,7 @@ pub struct Status {
     pub state: State,
     /// The Envoy that serves; null if none does.
     pub serving: Option<Serving>,
-    /// Outcome of the file as it was read last.
+    /// Outcome of the file at the last reading.
     pub last: Last,
     /// The process ids of Envoys that were replaced and finish their requests.
     pub leaving: Vec<u32>,
@@ -66,7 +66,7 @@ pub struct Status {
     pub counts: Counts,
     /// The upstreams that had requests, by name.
     pub upstreams: Vec<Upstream>,
-    /// Reason why the times of upstreams are not known at present; null if they are.
+    /// Reason why the times of upstreams are currently unknown; null if they are known.
     pub unknown_times: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// No Envoy serves, and one starts or is about to.
+    /// No Envoy serves; one is starting or is about to start.
     Starting,
     /// An Envoy serves.
     Serving,
@@ -99,7 +99,7 @@ pub struct Serving {
     pub warnings: usize,
 }
 
-/// Outcome of the file as it was read last.
+/// Outcome of the file at the last reading.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Last {
     /// Time of the last change of the outcome.
@@ -114,13 +114,13 @@ pub struct Last {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It is read.
+    /// It is being read.
     Reading,
-    /// It was refused; the one before stays.
+    /// It was refused; the previous file stays in use.
     Refused,
     /// It waits until the Envoy before the last one has ended, or until the next attempt.
     Waiting,
-    /// Envoy did not start on it and is not tried again; the one before stays.
+    /// Envoy did not start on it, and is not tried again; the previous file stays in use.
     NotStarted,
     /// It is served.
     Served,
@@ -142,7 +142,7 @@ pub struct Counts {
 /// An upstream, in the last seconds in which it had fifty requests.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Upstream {
-    /// Its name: that of the cluster.
+    /// The name of its cluster.
     pub name: String,
     /// Its requests per second.
     pub requests_per_second: f64,
@@ -152,9 +152,9 @@ pub struct Upstream {
     pub wait_p50_us: Option<f64>,
     /// The median time from the end of a request to the first byte of its response; null if fewer than half had one.
     pub first_byte_p50_us: Option<f64>,
-    /// The 90th percentile of it; null if fewer than nine tenths had one.
+    /// The 90th percentile of the same time; null if fewer than nine tenths had one.
     pub first_byte_p90_us: Option<f64>,
-    /// The median time from there to the end of the response; null if none had one.
+    /// The median time from the first byte to the end of the response; null if none had one.
     pub rest_p50_us: Option<f64>,
     /// Its slowness; null if it is not slow.
     pub slow: Option<Slow>,
@@ -163,11 +163,11 @@ pub struct Upstream {
 /// Slowness of an upstream: the 90th percentile of its time to the first byte is far above the level that it is compared with.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Slow {
-    /// Since when.
+    /// The time at which it became slow.
     pub since: String,
-    /// The usual percentile before; null if it always was slow, or had no responses.
+    /// The usual 90th percentile before; null if the upstream always was slow, or had no responses.
     pub usual_us: Option<f64>,
-    /// The percentile of the other upstreams, if it always was slow; else null.
+    /// The 90th percentile of the other upstreams if the upstream always was slow; else null.
     pub others_us: Option<f64>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) const MOST_BUCKETS: usize = 100_000;
 /// Values of a result that an exponential histogram does not contain.
 pub(crate) const NOT_REPORTED: [&str; 3] = [
     "values within a bucket: a quantile is the end of its bucket",
-    "what its times begin with",
+    "the moment from which its times count",
     "the requested rate",
 ];
 

@@ -79,7 +79,7 @@ impl Format {
 }
 
 /// Pages are rendered from documents, in another crate.
-const NO_PAGE: &str = "a page is no format of another tool";
+const NO_PAGE: &str = "a page is not a format of another tool";
 /// Error for a load in Parquet.
 const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
                         use another format, such as `--to hgrm`";

@@ -33,7 +33,7 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
     not_reported.extend(withhold_impossible(&mut reported));
     let started_at = reported.started_at.as_deref().and_then(utc);
     if started_at.is_none() && reported.started_at.is_some() {
-        not_reported.push("when it began: its start is no time of RFC 3339".to_owned());
+        not_reported.push("when it began: its start is not a time as in RFC 3339".to_owned());
     }
     let plan = plan(&reported);
     let rate = LoadRate { target: reported.target, offered: 0.0, achieved: answered_per_s(&reported) };

@@ -42,7 +42,7 @@ impl Importer {
             let tools = ALL.iter().filter(|tool| tool.has_statistics).map(|tool| tool.name);
             let names: Vec<&str> = formats.chain(tools).collect();
             return Err(format!(
-                "`--statistic` is for the formats `{}`; `{name}` holds one",
+                "`--statistic` is for the formats `{}`; `{name}` has only one statistic",
                 names.join("`, `")
             ));
         }
@@ -72,7 +72,7 @@ impl Importer {
             }
         };
         let read = result.map(|result| (Restored::Load(Box::new(result)), Vec::new()));
-        read.map_err(|reason| vec![format!("it is not output of {name} that can be read: {reason}")])
+        read.map_err(|reason| vec![format!("it cannot be read as output of {name}: {reason}")])
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
         assert!(matches!(Importer::named("smp", None), Ok(Importer::Smp)));
         let parquet = Importer::named("parquet", Some("A under B")).unwrap();
         assert_eq!(parquet.content(), Content::Parquet);
-        assert!(Importer::named("wrk", Some("p99")).unwrap_err().contains("`wrk` holds one"));
+        assert!(Importer::named("wrk", Some("p99")).unwrap_err().contains("`wrk` has only one"));
         let unknown = Importer::named("wrk3", None).unwrap_err();
         assert!(unknown.contains("`wrk3`") && unknown.contains("smp, hgrm"), "{unknown}");
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_problem_names_the_format_that_was_expected() {
         let problems = |name: &str, text: &str| Importer::named(name, None).unwrap().read(text, None);
-        assert!(problems("wrk", "nothing").unwrap_err()[0].starts_with("it is not output of wrk"));
+        assert!(problems("wrk", "nothing").unwrap_err()[0].starts_with("it cannot be read as output of wrk"));
         assert!(problems("smp", "[").is_err());
     }
 }

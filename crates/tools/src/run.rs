@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
     ) -> Result<T, String> {
         let found = self.after(name).ok_or_else(|| format!("`{name}` is missing; {where_it_is}"))?;
         of(found).ok_or_else(|| {
-            format!("`{name}` has no number that can be read, but `{found}`; numbers are read without separators between thousands")
+            format!("`{name}` has `{found}`, which cannot be read as a number; hoptax reads numbers without separators between thousands")
         })
     }
 
@@ -110,10 +110,10 @@ impl<'a> Run<'a> {
     }
 }
 
-const COLOURED: &str = "colour codes of a terminal stand between its words: remove them, for example with `sed 's/\\x1b\\[[0-9;]*[A-Za-z]//g'`";
+const COLOURED: &str = "it contains colour codes of a terminal: remove them, for example with `sed 's/\\x1b\\[[0-9;]*[A-Za-z]//g'`";
 
 fn prefixed(prefix: &str) -> String {
-    format!("other text stands before its lines, such as `{}`, as in a log: cut it off", prefix.trim_end())
+    format!("its lines begin with other text, such as `{}`, as in a log: remove that", prefix.trim_end())
 }
 
 /// Returns the text before a mark in the first line that contains it; None if a line begins with the mark.
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((run.count_if_any("Failed:"), run.count_if_any("Done:")), (None, Some(5)));
         assert_eq!((run.count_if_any("Other:"), run.count("Rate:")), (Some(0), None));
         let problem = |name: &str| run.needed(name, count, "it is at the end").unwrap_err();
-        assert!(problem("Failed:").starts_with("`Failed:` has no number that can be read, but `15,000`"));
+        assert!(problem("Failed:").starts_with("`Failed:` has `15,000`, which cannot be read as a number"));
         assert_eq!(problem("Other:"), "`Other:` is missing; it is at the end");
     }
 
@@ -182,7 +182,7 @@ mod tests {
         let prefixed: String = TEXT.lines().map(|line| format!("2026-01-02T03:04:05Z {line}\n")).collect();
         let problem = refused(&prefixed).unwrap();
         assert!(
-            problem.starts_with("other text stands before its lines, such as `2026-01-02T03:04:05Z`"),
+            problem.starts_with("its lines begin with other text, such as `2026-01-02T03:04:05Z`"),
             "{problem}"
         );
         let container: String = TEXT.lines().map(|line| format!("tool-1  | {line}\n")).collect();

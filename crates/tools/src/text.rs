@@ -62,9 +62,8 @@ pub(crate) fn needed_count(value: &Value, pointer: &str) -> Result<u64, String> 
     let name = pointer.trim_start_matches('/').replace('/', ".");
     match value.pointer(pointer) {
         None => Err(format!("`{name}` is missing")),
-        Some(found) => {
-            count_at(found, "").ok_or_else(|| format!("`{name}` is {found}, which is no number of requests"))
-        }
+        Some(found) => count_at(found, "")
+            .ok_or_else(|| format!("`{name}` is {found}, which is not a number of requests")),
     }
 }
 
@@ -141,7 +140,7 @@ pub(crate) fn several(what: &str, lines: &[usize]) -> String {
         .split_last()
         .map_or((String::new(), String::new()), |(last, others)| (last.clone(), others.join(", ")));
     format!(
-        "it has {} {what}, which begin in lines {others} and {last}: keep one, since numbers of different runs must not be mixed",
+        "it has {} {what}, which begin in lines {others} and {last}: keep one, because numbers of different runs must not be mixed",
         lines.len()
     )
 }
@@ -217,7 +216,7 @@ mod tests {
     fn counts_of_which_one_is_none_are_not_known() {
         let value = serde_json::json!({"a": {"200": 5, "503": -1}, "b": {"200": "5"}, "n": -5});
         assert_eq!((counts_at(&value, "/a"), counts_at(&value, "/b")), (None, Some(vec![("200", 5)])));
-        assert_eq!(needed_count(&value, "/n").unwrap_err(), "`n` is -5, which is no number of requests");
+        assert_eq!(needed_count(&value, "/n").unwrap_err(), "`n` is -5, which is not a number of requests");
         assert_eq!(needed_count(&value, "/b/x").unwrap_err(), "`b.x` is missing");
     }
 

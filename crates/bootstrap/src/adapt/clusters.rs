@@ -116,9 +116,9 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
         } else if !text(node, "/tcp_health_check/send/text").is_empty()
             || node.pointer("/tcp_health_check/receive/0").is_some()
         {
-            context.remove(&check, "a health check", "the origin does not speak its protocol");
+            context.remove(&check, "a health check", "the origin does not speak the protocol of the check");
         } else {
-            context.remove_key(&check, "event_logger", "events of health checks are not part of a request");
+            context.remove_key(&check, "event_logger", "events of health checks have no part in a request");
         }
     }
 }

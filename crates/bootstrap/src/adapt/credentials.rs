@@ -37,7 +37,7 @@ fn replace_users(context: &mut Context<'_>, at: &str) {
     let more = (1..number).map(|number| format!("\n{}", USER.replacen("lab", &format!("lab{number}"), 1)));
     let users = std::iter::once(USER.to_owned()).chain(more).collect::<String>();
     let source = json!({"inline_string": users});
-    context.replace(at, source, "users and hashed passwords", "users of the lab, as many");
+    context.replace(at, source, "users and hashed passwords", "as many users of the lab");
 }
 
 /// Clients keep their names, because routes may admit only some clients.
@@ -50,12 +50,7 @@ fn replace_keys(context: &mut Context<'_>, at: &str) {
         let key = context.masks.distinct(given, &mut taken);
         entries.insert("key".to_owned(), key.into());
     }
-    context.replace(
-        at,
-        credentials.into(),
-        "keys of clients",
-        "keys of the lab, as many and of the same length",
-    );
+    context.replace(at, credentials.into(), "keys of clients", "as many keys of the lab, of the same length");
 }
 
 #[cfg(test)]

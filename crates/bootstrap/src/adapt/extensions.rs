@@ -17,7 +17,8 @@ const REMOVED: [(&str, &str); 11] = [
     ("extensions.filters.http.gcp_authn.", CREDENTIALS),
     (
         "extensions.transport_sockets.proxy_protocol.",
-        "the origin expects no PROXY header, and what it wraps stays; measure it where it runs, as an arm with a `url`",
+        "the origin does not accept PROXY headers, and the transport socket inside stays; measure it where it runs, as an arm with a \
+         `url`",
     ),
     (
         "extensions.transport_sockets.alts.",
@@ -26,7 +27,7 @@ const REMOVED: [(&str, &str); 11] = [
     ("extensions.clusters.dynamic_forward_proxy.", NAMED_BY_REQUESTS),
 ];
 
-const REDIRECTED: &str = "it needs connections that the kernel redirected; the lab connects to each listener by its own port: choose one with `--listener`";
+const REDIRECTED: &str = "it needs connections that the kernel redirects, but the lab connects to the port of each listener: choose one with `--listener`";
 const TRANSPARENT: &str =
     "it needs the kernel's transparent proxying; measure it where it runs, as an arm with a `url`";
 const NAMED_BY_REQUESTS: &str =
@@ -48,7 +49,7 @@ const REMOTE: [(&str, &str, &str); 2] = [
 
 /// Reason why the HTTP proxy of `http_11_proxy`, which endpoint metadata or the transport socket names, is removed.
 const WITHOUT_PROXY: &str =
-    "the lab has no proxy that takes CONNECT, so connections lead to the origin directly";
+    "the lab has no proxy that accepts CONNECT, so connections go to the origin directly";
 
 pub(super) fn adapt(context: &mut Context<'_>) {
     loop {

@@ -83,7 +83,11 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         context.replace(&at, Value::Null, "the value of an environment variable", "the text `lab`");
     }
     for pointer in context.find(&|_, node| node.get("watched_directory").is_some_and(Value::is_object)) {
-        context.remove_key(&pointer, "watched_directory", "files of the lab do not change");
+        context.remove_key(
+            &pointer,
+            "watched_directory",
+            "files of the lab do not change, so nothing is watched",
+        );
     }
 }
 

@@ -28,13 +28,13 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         let names = names.join("; ");
         let local = join(&pointer, "local_jwks");
         if is_local {
-            context.replace(&local, set, "a key set", &format!("keys of the lab, as many ({names})"));
+            context.replace(&local, set, "a key set", &format!("as many keys of the lab ({names})"));
         } else {
             if let Some(node) = context.tree.pointer_mut(&pointer) {
                 tree::set(node, "local_jwks", set);
             }
             let with = format!(
-                "a key of the lab in the configuration ({names}); fetching and refreshing the set is left out"
+                "a key of the lab in the configuration ({names}), which Envoy neither fetches nor refreshes"
             );
             context.replace(&join(&pointer, "remote_jwks"), Value::Null, "a key set that is fetched", &with);
         }
@@ -45,7 +45,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
 fn name(kind: Option<LabKey>, is_known: bool) -> String {
     match kind {
         Some(kind) if is_known => kind.name(),
-        _ => format!("{}, as the kind of the original is not known", USUAL.name()),
+        _ => format!("{}, because the kind of the original is not known", USUAL.name()),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
             assert!(!json!(keys).to_string().contains(text(&symmetric("hunter2hunter2"), "/k")));
             assert!(
                 list.contains(
-                    &"a key set -> keys of the lab, as many (RSA 3072; ECDSA P-384; symmetric, 14 bytes)"
+                    &"a key set -> as many keys of the lab (RSA 3072; ECDSA P-384; symmetric, 14 bytes)"
                         .to_owned()
                 ),
                 "{list:?}"
@@ -131,10 +131,7 @@ mod tests {
         let (keys, list, node) = keys(provider, &|_| None);
         assert_eq!(keys.iter().map(LabKey::new).collect::<Vec<_>>(), [Some(USUAL)]);
         assert!(node.get("remote_jwks").is_none() && node.get("max_lifetime").is_none(), "{node}");
-        assert!(
-            list.iter().any(|one| one.contains("fetching and refreshing the set is left out")),
-            "{list:?}"
-        );
+        assert!(list.iter().any(|one| one.contains("which Envoy neither fetches nor refreshes")), "{list:?}");
         assert!(list.iter().any(|one| one.starts_with("`max_lifetime` -> removed")), "{list:?}");
     }
 

@@ -25,7 +25,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         context.list(
             &pointer,
             &what,
-            "a limit that admits every request; beyond it, costs would be those of refusals",
+            "a limit that admits every request: above the limit, hoptax would measure refusals",
         );
     }
 }

@@ -8,8 +8,7 @@ use super::{Context, described_address, socket_address};
 use crate::tree::{extension_type, items, join, pointers, set, text};
 
 /// Reason why fields for redirected connections are removed.
-const REDIRECTED: &str =
-    "the lab connects to each listener by its own port, without the kernel's redirection";
+const REDIRECTED: &str = "the lab connects to the port of each listener, and the kernel redirects nothing";
 
 /// A listener of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,12 +49,12 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         if !is_internal {
             replace_address(context, pointer, index, &name, &address, is_udp);
         }
-        context.remove_key(pointer, "additional_addresses", "the first address suffices for a request");
+        context.remove_key(pointer, "additional_addresses", "requests go to the first address only");
         for key in ["use_original_dst", "bind_to_port", "transparent", "freebind", "deprecated_v1"] {
             context.remove_key(pointer, key, REDIRECTED);
         }
         for key in ["socket_options", "enable_mptcp"] {
-            context.remove_key(pointer, key, "options of sockets depend on the kernel and the network");
+            context.remove_key(pointer, key, "socket options depend on the kernel and the network");
         }
         if let Some(port) = guarded_port {
             fn port_of(chain: &Value) -> Option<&Value> {
@@ -63,9 +62,9 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             }
             // The filter chain for connections to the listener's own port would be a redirection loop, and would shadow the chains for
             // requests. In a sidecar, the chains for the ports of its pod come after those for all other ports.
-            let why = "it ends connections to the listener's own port, which the kernel redirects none to";
+            let why = "it rejects connections to the port of the listener itself, to which the kernel redirects none";
             remove_chains(context, pointer, &|chain| port_of(chain) == Some(&port), why);
-            let why = "it is for connections to ports that no other chain is for";
+            let why = "it is for connections to ports that no other chain matches";
             remove_chains(context, pointer, &|chain| port_of(chain).is_none(), why);
         }
         match_without_addresses(context, pointer);
@@ -143,7 +142,7 @@ fn match_without_addresses(context: &mut Context<'_>, listener: &str) {
     context.remove_key(
         listener,
         "filter_chain_matcher",
-        "the lab chooses filter chains without addresses, by `filter_chain_match` alone; keep the chain to measure as the only one",
+        "the lab chooses filter chains by `filter_chain_match` without addresses; to measure one chain, keep it as the only one",
     );
     let mut seen: Vec<Value> = Vec::new();
     for pointer in pointers(&context.tree, &join(listener, "filter_chains")) {

@@ -9,7 +9,7 @@ use crate::tree::{items, join, set};
 
 /// Fields of the bootstrap that connect to a control plane, resolve names or refer to paths on the machine.
 const REMOVED: [(&str, &str); 10] = [
-    ("dynamic_resources", "what it loads is part of the configuration here"),
+    ("dynamic_resources", "the resources that it loads are in this configuration already"),
     ("hds_config", "the lab has no control plane"),
     ("config_sources", "the lab has no control plane"),
     ("default_config_source", "the lab has no control plane"),
@@ -17,8 +17,8 @@ const REMOVED: [(&str, &str); 10] = [
     ("xds_config_tracker_extension", "the lab has no control plane"),
     ("dns_resolution_config", "clusters of the lab have addresses, not names"),
     ("typed_dns_resolver_config", "clusters of the lab have addresses, not names"),
-    ("flags_path", "it is a path of another machine"),
-    ("default_socket_interface", "sockets of the lab are those of the kernel"),
+    ("flags_path", "it is a path on another machine"),
+    ("default_socket_interface", "the lab uses the sockets of the kernel"),
 ];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
@@ -44,7 +44,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         .collect();
     for (pointer, is_elsewhere) in layers {
         if is_elsewhere {
-            context.remove(&pointer, "a layer of the runtime", "its values are not in the configuration");
+            context.remove(&pointer, "a runtime layer", "its values are not in the configuration");
         }
     }
     let at = join("/cluster_manager", "local_cluster_name");

@@ -109,7 +109,7 @@ fn headers(context: &mut Context<'_>) {
 }
 
 /// Description of a replaced text in a matcher of secret values.
-const COMPARED_WITH: &str = "what the value of a secret header or parameter is compared with";
+const COMPARED_WITH: &str = "the text that a secret header or parameter is compared with";
 
 /// True if the input of a matcher is a header or a parameter with the name of a secret.
 fn has_secret_input(node: &Value) -> bool {

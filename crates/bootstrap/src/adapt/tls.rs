@@ -55,7 +55,11 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         for key in ["session_ticket_keys", "session_ticket_keys_sds_secret_config"] {
             context.remove_key(&pointer, key, "Envoy generates a key");
         }
-        context.remove_key(&pointer, "ocsp_staple_policy", "certificates of the lab have no OCSP responder");
+        context.remove_key(
+            &pointer,
+            "ocsp_staple_policy",
+            "the certificates of the lab have no OCSP responder",
+        );
     }
     // A client must have the name that a policy requires, or it is denied.
     for pointer in context.find(&|pointer, node| last_step(pointer) == "principal_name" && node.is_object()) {
@@ -80,7 +84,7 @@ fn reduce_protocols(context: &mut Context<'_>, pointer: &str) {
     let names: Vec<String> =
         others.iter().filter_map(Value::as_str).map(|name| format!("`{name}`")).collect();
     let kept = if kept.is_empty() { Value::Null } else { Value::Array(kept) };
-    let (what, with) = (format!("ALPN {}", names.join(", ")), "removed: not spoken by the origin");
+    let (what, with) = (format!("ALPN {}", names.join(", ")), "removed: the origin does not speak it");
     context.replace(pointer, kept, &what, with);
 }
 
@@ -191,7 +195,7 @@ fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream
             context.list(
                 &join(&pointer, key),
                 &format!("`{key}`"),
-                "removed: certificates of the lab are new in each run",
+                "removed: the lab makes new certificates in each run",
             );
         }
     }

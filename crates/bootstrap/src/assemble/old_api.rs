@@ -246,7 +246,7 @@ impl Configuration {
                     add(
                         pointer,
                         format!(
-                            "`{key}: V2` is of {REMOVED}: in API v3 it is `V3`, which the service must speak"
+                            "`{key}: V2` is from {REMOVED}: in API v3 it is `V3`, which the service must speak"
                         ),
                     );
                 }
@@ -258,7 +258,7 @@ impl Configuration {
                     None => drop(current.insert(of)),
                     Some(now) => add(
                         &join(pointer, "@type"),
-                        format!("`{of}` is of {REMOVED}: in API v3 it is `{now}`{}", changed(of)),
+                        format!("`{of}` is from {REMOVED}: in API v3 it is `{now}`{}", changed(of)),
                     ),
                 }
             }
@@ -266,7 +266,7 @@ impl Configuration {
             for (name, _, now) in FIELDS.iter().filter(|(_, of, _)| *of == inside) {
                 // The fields of `regex` and others moved to other messages in API v3.
                 if node.get(*name).is_some_and(|value| !value.is_null()) {
-                    add(&join(pointer, name), format!("`{name}` is of {REMOVED}: in API v3 it is {now}"));
+                    add(&join(pointer, name), format!("`{name}` is from {REMOVED}: in API v3 it is {now}"));
                 }
             }
             if EXTENSIONS.contains(&inside) && last_step(pointer) != "typed_config" {
@@ -284,7 +284,7 @@ impl Configuration {
             of_type(of).map(|_| Problem {
                 place: self.place(&format!("/configs/{index}")),
                 message: format!(
-                    "`{of}` is of {REMOVED}: the dump is of an older Envoy; take one of an Envoy from 1.18 on, or write the bootstrap in API v3"
+                    "`{of}` is from {REMOVED}: the dump is from an older Envoy; take one from Envoy 1.18 or later, or write the bootstrap in API v3"
                 ),
             })
         };
@@ -314,10 +314,10 @@ fn extension(pointer: &str, node: &Value, add: &mut dyn FnMut(&str, String)) {
     if has("config") {
         add(
             &join(pointer, "config"),
-            format!("`config` of `{name}` is of {REMOVED}: in API v3 it is {typed}"),
+            format!("`config` of `{name}` is from {REMOVED}: in API v3 it is {typed}"),
         );
     } else if now.is_some() {
-        add(pointer, format!("`{name}` is a name of {REMOVED}: in API v3 it has {typed}"));
+        add(pointer, format!("`{name}` is a name from {REMOVED}: in API v3 it has {typed}"));
     }
 }
 

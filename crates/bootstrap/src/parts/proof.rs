@@ -27,11 +27,11 @@ const HTTP: [Known; 35] = [
     ("basic_auth.", &["{scope}basic_auth.*"], "a request with user and password"),
     ("buffer.", &[], "a request with a body"),
     ("cdn_loop.", &[], "any request"),
-    (COMPRESSOR, &["{scope}compressor.*.compressed"], "a request that accepts its encoding, and a response"),
+    (COMPRESSOR, &["{scope}compressor.*.compressed"], "a request that accepts its encoding, with a response"),
     ("cors.", &["{scope}cors.*"], "a request with an `origin` that a policy of its route allows"),
     ("csrf.", &["{scope}csrf.*"], "a request that changes state, such as POST, with an `origin`"),
     ("decompressor.", &["{scope}decompressor.*.decompressed"], "a compressed body"),
-    ("dynamic_modules.", &[], "any request that the code of its module acts on"),
+    ("dynamic_modules.", &[], "any request that the code in its module acts on"),
     (
         "ext_authz.",
         &["cluster.*.ext_authz.*", "{scope}ext_authz.*"],
@@ -54,7 +54,7 @@ const HTTP: [Known; 35] = [
     (
         "json_to_metadata.",
         &["json_to_metadata.rq.success", "json_to_metadata.resp.success"],
-        "a request, or a response where it has rules for responses, with a body of JSON",
+        "a request with a JSON body, or a response with one if it has rules for responses",
     ),
     ("jwt_authn.", &["{scope}jwt_authn.*"], "a request that one of its rules matches"),
     ("local_ratelimit.", &["{own}.http_local_rate_limit.enabled"], "a route on which it is enabled"),
@@ -82,7 +82,7 @@ const LISTENER: [Known; 4] = [
 ];
 
 /// Trigger of a statistics sink: the flushes of all statistics, not requests.
-const FLUSH: &str = "each flush of the statistics (`stats_flush_interval`), whatever the requests";
+const FLUSH: &str = "each flush of the statistics (`stats_flush_interval`), independent of requests";
 
 /// Types of statistics sinks of the core without `envoy.config.metrics.v3.`.
 const CORE_SINKS: [Known; 4] = [
@@ -189,7 +189,7 @@ pub(super) fn of_tracer(scope: &str) -> Proof {
 
 /// The proof of routes that the request does not take. They have no statistics.
 pub(super) fn of_other_routes() -> Proof {
-    Proof::new(Vec::new(), "any request that Envoy compares with them before its own route")
+    Proof::new(Vec::new(), "any request that Envoy compares with them before it reaches its own route")
 }
 
 /// The proof of tags of statistics. They have no statistics.

@@ -249,7 +249,7 @@ fn what_exercises_a_compressor_follows_from_its_configuration() {
     );
     assert_eq!(
         stated,
-        "a request that accepts its encoding, and a response of at least 100 bytes of type application/json or text/css"
+        "a request that accepts its encoding, with a response of at least 100 bytes of type application/json or text/css"
     );
     assert!(with(", content_length: 50").contains("at least 50 bytes of type text/html"));
     assert!(with("").contains("at least 30 bytes"));

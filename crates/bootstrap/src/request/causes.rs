@@ -19,7 +19,7 @@ fn state(more: &str) -> String {
 /// Returns the reason why hoptax sends no request to a listener at all; None if it does.
 pub(super) fn of_listener(adapted: &Adapted, listener: &Listener) -> Option<String> {
     if listener.is_udp {
-        return Some(format!("it takes datagrams, as for QUIC, which are not sent here; {ANOTHER}"));
+        return Some(format!("it takes datagrams, such as QUIC, which hoptax does not send here; {ANOTHER}"));
     }
     if listener.is_internal {
         let in_front = "measure the listener in front of it: `--listener NAME`";
@@ -40,8 +40,8 @@ pub(super) fn of_chains(adapted: &Adapted, chains: &[(String, &Value)]) -> Strin
         let ends: BTreeSet<String> = chains.iter().map(|(chain, _)| end_of(adapted, chain)).collect();
         let ends: Vec<String> = ends.into_iter().collect();
         return format!(
-            "requests are HTTP, for which a filter chain ends in the connection manager of HTTP or in a TCP proxy, and its chains \
-             end in {}; {ANOTHER}",
+            "hoptax sends HTTP, which needs a filter chain that ends in the HTTP connection manager or in a TCP proxy, but its chains end \
+             in {}; {ANOTHER}",
             ends.join(" and ")
         );
     }
@@ -50,7 +50,7 @@ pub(super) fn of_chains(adapted: &Adapted, chains: &[(String, &Value)]) -> Strin
         for (pointer, host) in items(&adapted.tree, &format!("{manager}/route_config/virtual_hosts")) {
             if host.get("matcher").is_some_and(Value::is_object) {
                 let name = text(host, "/name");
-                let why = format!("no request is derived from the `matcher` of virtual host `{name}`");
+                let why = format!("hoptax derives no request from the `matcher` of virtual host `{name}`");
                 return format!("{why}; {}", state(""));
             }
             for (_, route) in items(&adapted.tree, &join(&pointer, "routes")) {
@@ -62,7 +62,7 @@ pub(super) fn of_chains(adapted: &Adapted, chains: &[(String, &Value)]) -> Strin
         }
     }
     if has_routes {
-        let why = "no request is found that meets the conditions of one of its routes and not those of an earlier one";
+        let why = "hoptax found no request that meets the conditions of one of its routes, but not those of an earlier one";
         format!("{why}; {}", state(""))
     } else {
         format!("it has no route, so each request is answered with 404; {ANOTHER}")
@@ -86,18 +86,19 @@ fn of_route(route: &Value) -> Option<String> {
     let header = route.pointer("/route/cluster_header").and_then(Value::as_str);
     match (condition, header) {
         (Some(matching::CONNECT), _) => {
-            Some(format!("a route of it takes CONNECT, which hoptax does not send; {ANOTHER}"))
+            Some(format!("one of its routes takes CONNECT, which hoptax does not send; {ANOTHER}"))
         }
         (Some(condition), _) => {
-            let why =
-                format!("only the running proxy can evaluate the condition `{condition}` of a route of it");
+            let why = format!(
+                "only the running proxy can evaluate the condition `{condition}` of one of its routes"
+            );
             Some(format!("{why}; {}", state("")))
         }
         (None, Some(header)) => {
             let more = format!(" --header '{header}: CLUSTER'");
             // The host and other parts of the first line belong to the request itself.
             let more = if header.starts_with(':') { "" } else { more.as_str() };
-            Some(format!("a route of it takes the cluster from the header `{header}`; {}", state(more)))
+            Some(format!("one of its routes takes the cluster from the header `{header}`; {}", state(more)))
         }
         (None, None) => None,
     }

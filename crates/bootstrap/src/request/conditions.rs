@@ -108,7 +108,7 @@ pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedReque
     let mut groups = of_filter(extension, Scopes { route, host });
     groups.extend(of_log(extension));
     if groups.is_empty() {
-        let message = "a request to a route with rate limit actions of its stage, which this route has not";
+        let message = "a request to a route with rate limit actions of its stage, which this route lacks";
         return is_rate_limit.then(|| Needs { words: message.to_owned(), is_unmet: true });
     }
     let may_hold =
@@ -265,8 +265,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
             }
             if by_header("/abort/header_abort") {
                 // The filter itself responds to a request with this header, instead of the upstream server.
-                let header =
-                    "the header `x-envoy-fault-abort-request: STATUS`, which the filter then answers with";
+                let header = "the header `x-envoy-fault-abort-request: STATUS`, which the filter answers with that status";
                 group.push(Condition::Other(header.to_owned()));
             }
             if group.is_empty() { Vec::new() } else { vec![group] }
@@ -294,7 +293,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
             let group = of_headers(settings);
             // The filter responds to such requests itself, so none is derived.
             let words = format!(
-                "{}, which it answers itself",
+                "{}, which the filter answers itself",
                 words_of(&group).trim_start_matches("a request with ")
             );
             if group.is_empty() { Vec::new() } else { vec![vec![Condition::Other(words)]] }
@@ -312,10 +311,10 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
             } else {
                 format!("`{}`", services.join("`, `"))
             };
-            said(&format!("the path of a method of {of}"))
+            said(&format!("the path of a method in {of}"))
         }
         "cache" => said("the method GET and no `authorization`, whose response has `cache-control`"),
-        "on_demand" => said("a route or a cluster that Envoy discovers only then"),
+        "on_demand" => said("a route or a cluster that Envoy discovers on demand"),
         "tap" => {
             let headers = settings.pointer("/common_config/static_config/match/http_request_headers_match");
             let group = headers.map(of_headers).unwrap_or_default();
@@ -406,7 +405,7 @@ fn of_action(action: &Value, route: &Value, values: &BTreeMap<String, String>) -
         }
         "extension" => {
             let of = message_type(inner.get("typed_config").unwrap_or(&Value::Null));
-            vec![Condition::Other(format!("what `{of}` asks for"))]
+            vec![Condition::Other(format!("properties that `{of}` requires"))]
         }
         _ => Vec::new(),
     }
@@ -425,7 +424,7 @@ fn of_matcher(matcher: &Value) -> Vec<Group> {
         (Some(name), Some(value)) => {
             vec![Condition::Header(serde_json::json!({"name": name, "string_match": value}))]
         }
-        _ => vec![Condition::Other("what its matcher states".to_owned())],
+        _ => vec![Condition::Other("properties that its matcher requires".to_owned())],
     };
     if matcher.get("on_no_match").is_some_and(|branch| acts(Some(branch))) {
         return Vec::new();

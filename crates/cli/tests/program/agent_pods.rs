@@ -27,7 +27,7 @@ fn agents_in_pods_that_cannot_be_are_refused_with_the_reason_before_anything_is_
         (with(&["--agents", "a:1", url]), "cannot be used with"),
         (
             vec!["load", "--agent-pods", "2", "--namespace", "Perf", "--agent-image", "a", url],
-            "`Perf` is no name of a namespace",
+            "`Perf` is not a valid name of a namespace",
         ),
         (with(&["--agent-cpus", "0", url]), "it must be a number of processors"),
         (with(&["--agent-pull", "soon", url]), "--agent-pull"),
@@ -227,7 +227,7 @@ fn agents_keep_off_the_pods_of_a_service_and_an_interrupt_removes_their_job() {
     let (mut load, mut lines) = begun(server.load(&folder, "http://shop.web/"));
     let line = line_with(&mut lines, "fits on no node");
     assert!(
-        line.contains("agent pod `pod-0` fits on no node: 0/1 nodes are available; ask for less"),
+        line.contains("agent pod `pod-0` fits on no node: 0/1 nodes are available; request less"),
         "{line}"
     );
     load.signal("INT");

@@ -187,7 +187,7 @@ fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
             "no context `admn`; it has `admin`, `alice`, `expired`, `nobody`; did you mean `admin`?",
         ),
         (NAMESPACE, "expired", 3, "does not accept the credentials of the kubeconfig: 401"),
-        (NAMESPACE, "nobody", 3, "which makes you `system:anonymous`"),
+        (NAMESPACE, "nobody", 3, "the cluster treats you as `system:anonymous`"),
         (NAMESPACE, "alice", 3, "`alice` may not `create` `jobs` in namespace `load`"),
         ("laod", "admin", 2, "no namespace `laod`; did you mean `load`?"),
     ] {

@@ -97,6 +97,7 @@ fn an_imported_result_states_what_the_tool_does_not_report() {
     assert_eq!((&result["verdict"], &result["imported"]["tool"]), (&"caution".into(), &"wrk".into()));
     assert_eq!(result["latency"]["service"]["p99_us"], 1_050.0);
     assert!(result["latency"]["response"]["p99_us"].is_null());
-    run(["convert", "import", "fortio", file.to_str().unwrap()]).fails(2, "not output of fortio");
+    run(["convert", "import", "fortio", file.to_str().unwrap()])
+        .fails(2, "cannot be read as output of fortio");
     assert_eq!(run(["convert", "import", "wrok", "x"]).code, Some(2));
 }

@@ -116,7 +116,7 @@ fn intervals_return_from_hlog_as_one_distribution() {
         states_no_far_tail(&read);
     }
     run(["convert", "import", "hlog", &log]).fails(2, "`response` and `service`");
-    run(["convert", "import", "hgrm", &log, "--statistic", "service"]).fails(2, "`hgrm` holds one");
+    run(["convert", "import", "hgrm", &log, "--statistic", "service"]).fails(2, "`hgrm` has only one");
 }
 
 #[test]

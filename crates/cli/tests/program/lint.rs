@@ -194,13 +194,13 @@ fn files_that_would_take_all_memory_are_refused_with_their_lines() {
         (
             "aliases.yaml",
             format!("a0: &a0 [1]\n{aliases}").into(),
-            ":19: neither YAML nor JSON: its aliases stand for",
+            ":19: neither YAML nor JSON: its aliases refer to",
         ),
         ("anchors.yaml", (anchors + &"1,".repeat(100_000)).into(), ":1: neither YAML nor JSON"),
         (
             "cycle.yaml",
             "a: &a\n  b: *a\n".into(),
-            ":2: neither YAML nor JSON: an alias stands for a node that it is inside of",
+            ":2: neither YAML nor JSON: an alias refers to a node that contains it",
         ),
         ("deep.yaml", "[".repeat(1_000_000).into(), ":1: neither YAML nor JSON"),
         ("deep.json", "{\"a\":".repeat(1_000_000).into(), ":1: neither YAML nor JSON"),

@@ -139,16 +139,19 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
         (vec!["--mesh", "itsio"], "itsio"),
         (vec!["--template", "none.yaml"], "cannot read the template `none.yaml`"),
         (vec!["--template", twice], "two arms are named `pod-network`"),
-        (vec!["--template", outside], "no load goes outside of the cluster"),
+        (vec!["--template", outside], "no load may leave the cluster"),
         (vec!["--template", elsewhere], "the PeerAuthentication `all` names a namespace"),
         (vec!["--functions"], "--mesh"),
         (vec!["--rounds", "1"], "--rounds"),
         (vec!["--rate", "0"], "--rate"),
         (vec!["--cpu-time", "metrics"], "--cpu-time"),
         (vec!["--cpu-time", "prometheus"], "`--prometheus NAMESPACE/SERVICE:PORT`"),
-        (vec!["--cpu-time", "kubelet", "--prometheus", "a/b:80"], "`--prometheus a/b:80` is never asked"),
-        (vec!["--prometheus", "prometheus:9090"], "`prometheus:9090` is no address of a Prometheus"),
-        (vec!["--prometheus", "https://a/"], "has TLS"),
+        (
+            vec!["--cpu-time", "kubelet", "--prometheus", "a/b:80"],
+            "`--prometheus a/b:80` would never be used",
+        ),
+        (vec!["--prometheus", "prometheus:9090"], "`prometheus:9090` is not the address of a Prometheus"),
+        (vec!["--prometheus", "https://a/"], "uses TLS"),
         (vec!["--threshold", "none=1"], "no threshold `none`"),
     ] {
         run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"])).fails(2, expected);

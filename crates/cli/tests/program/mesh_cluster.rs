@@ -356,7 +356,7 @@ fn without_the_right_to_make_a_daemon_set_cpu_times_are_those_of_kubelets_and_th
         command
     };
     let (mut process, mut lines) = begun(of_user(&[]));
-    let line = line_with(&mut lines, "CPU times are those of the kubelets, because");
+    let line = line_with(&mut lines, "CPU times come from the kubelets, because");
     assert!(
         line.contains("control groups cannot be read") && line.contains("cannot create resource"),
         "{line}"

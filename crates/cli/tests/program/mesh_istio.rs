@@ -106,7 +106,11 @@ fn a_caller_that_istio_refuses_is_named_with_the_next_step() {
     let ran = ran(&mut command);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let expected = "the origin of `istio-plain` does not answer at http://origin:8080/";
-    assert!(ran.stderr.contains(expected) && ran.stderr.contains("by its policies"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(expected) && ran.stderr.contains("whether its policies do"),
+        "{}",
+        ran.stderr
+    );
     wait_until_clean();
 }
 

@@ -69,7 +69,7 @@ fn a_policy_that_does_not_refuse_what_it_must_is_not_measured() {
     command.arg("--template").arg(&template).arg("--out").arg(folder.path().join("out"));
     let ran = ran(&mut command);
     let expected =
-        "`istio-open` is not in effect: http://origin:8080/refused is not answered with `status=403`";
+        "`istio-open` is not in effect: http://origin:8080/refused does not answer with `status=403`";
     ran.fails(3, expected);
     wait_until_clean();
 }

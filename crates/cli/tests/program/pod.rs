@@ -133,7 +133,7 @@ fn a_pod_without_a_dump_is_named_with_the_cause() {
             3,
             "does not accept the credentials of the kubeconfig: 401",
         ),
-        (CART, vec!["--kube-context", "nobody"], 3, "which makes you `system:anonymous`"),
+        (CART, vec!["--kube-context", "nobody"], 3, "the cluster treats you as `system:anonymous`"),
         ("shpo/cart-7d9f4-x2k", vec![], 2, "no namespace `shpo`; did you mean `shop`?"),
         ("shop/cart", vec![], 2, "did you mean `cart-7d9f4-x2k`?"),
         ("shop/tools-0", vec![], 2, "no container of a known proxy"),
@@ -202,7 +202,7 @@ fn no_error_repeats_a_secret_of_a_kubeconfig_or_of_a_program_for_credentials() {
     for (server, user, expected) in [
         (server, "{token: hunter2, [}".to_owned(), "it is no kubeconfig"),
         (server, "hunter2".to_owned(), "it is no kubeconfig"),
-        (server, program("exit 0"), "`sh` printed something else than credentials"),
+        (server, program("exit 0"), "`sh` printed something other than credentials"),
         (server, program("exit 3"), "`sh` ended with exit status: 3"),
         (proxy, "{token: hunter2}".to_owned(), "the variable HTTPS_PROXY"),
     ] {
@@ -221,7 +221,7 @@ fn a_server_that_is_no_api_server_is_not_taken_for_one() {
     for (answer, expected) in [
         ("404 Not Found", "does not show pod `shop/cart-7d9f4-x2k`: 404 <p>page</p>"),
         ("403 Forbidden", "does not show pod `shop/cart-7d9f4-x2k`: 403 <p>page</p>"),
-        ("200 OK", "answered with something else than an object of Kubernetes"),
+        ("200 OK", "answered with something other than a Kubernetes object"),
     ] {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", server.local_addr().unwrap());

@@ -157,7 +157,7 @@ const MORE: [Change; 16] = [
         "requests_per_connection",
         "has 10 requests",
     ),
-    ("s/\"value\": 37$/\"value\": 80/", "tried", "retry_budget", "are not tried again"),
+    ("s/\"value\": 37$/\"value\": 80/", "tried", "retry_budget", "are not retried"),
     (
         "s/\"consecutive_5xx\": 4,/\"consecutive_5xx\": 6,/",
         "ejected",
@@ -205,7 +205,7 @@ const LESS: [Change; 13] = [
         "requests_per_connection",
         "has 5 requests",
     ),
-    ("s/\"value\": 37$/\"value\": 10/", "tried", "retry_budget", "are not tried again"),
+    ("s/\"value\": 37$/\"value\": 10/", "tried", "retry_budget", "are not retried"),
     (
         "s/\"base_ejection_time\": \"2s\"/\"base_ejection_time\": \"1.4s\"/",
         "ejected",

@@ -321,7 +321,7 @@ impl Shared {
                 (State::Done, _) => return Err(io::Error::other("its pod has ended before the load")),
                 _ => {
                     let changed = agents.changed().await;
-                    changed.map_err(|_| io::Error::other("its pods are watched no more"))?;
+                    changed.map_err(|_| io::Error::other("the watch of its pods has ended"))?;
                 }
             }
         }

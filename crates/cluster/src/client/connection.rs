@@ -59,7 +59,7 @@ impl Connection {
             KubeconfigError::Parse(error) => {
                 let place =
                     error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
-                Refused::Kubeconfig { why: format!("it is no kubeconfig{}", place.unwrap_or_default()) }
+                Refused::Kubeconfig { why: format!("it is not a kubeconfig{}", place.unwrap_or_default()) }
             }
             KubeconfigError::ReadConfig(error, path) => {
                 let why = if error.kind() == io::ErrorKind::NotFound {
@@ -95,7 +95,7 @@ impl Connection {
             // These errors contain the address of the proxy, which may include a password.
             kube_client::Error::ProxyProtocolUnsupported { .. }
             | kube_client::Error::ProxyProtocolDisabled { .. } => Refused::Kubeconfig {
-                why: "its `proxy-url`, or the variable HTTPS_PROXY, is no `http://` and no `https://`"
+                why: "its `proxy-url`, or the variable HTTPS_PROXY, is neither an `http://` nor an `https://` URL"
                     .to_owned(),
             },
             error => unusable(error),
@@ -194,7 +194,8 @@ impl Connection {
                 let said = excerpt(&status.message);
                 // A right that anonymous users lack cannot be granted without granting it to everybody, so ask for credentials.
                 if Missing::stated(&said).and_then(|missing| missing.user).as_deref() == Some(NOBODY) {
-                    let why = format!("it has none for this context, which makes you `{NOBODY}`");
+                    let why =
+                        format!("it has none for this context, so the cluster treats you as `{NOBODY}`");
                     return Failed::Refused(Refused::Credentials { context, why });
                 }
                 Failed::Forbidden(said)
@@ -204,8 +205,7 @@ impl Connection {
             }
             // The error quotes part of the answer.
             kube_client::Error::SerdeError(_) | kube_client::Error::FromUtf8(_) => {
-                let said =
-                    format!("{} answered with something else than an object of Kubernetes", self.server);
+                let said = format!("{} answered with something other than a Kubernetes object", self.server);
                 Failed::Other(said)
             }
             error => Failed::Refused(Refused::Unreachable {
@@ -264,7 +264,7 @@ struct Metadata {
 /// The reason why there are no credentials. It does not quote the credentials program: its output may be a credential, and so may its
 /// arguments and variables.
 fn why(error: &AuthError, program: Option<&str>) -> String {
-    let program = program.map_or("its program for them".to_owned(), |program| format!("`{program}`"));
+    let program = program.map_or("its program for credentials".to_owned(), |program| format!("`{program}`"));
     match error {
         AuthError::AuthExecRun { out, .. } => {
             let said = excerpt(&String::from_utf8_lossy(&out.stderr));
@@ -272,7 +272,7 @@ fn why(error: &AuthError, program: Option<&str>) -> String {
             format!("{program} ended with {}{said}", out.status)
         }
         AuthError::AuthExecStart(error) => format!("cannot start {program}: {error}"),
-        AuthError::AuthExecParse(_) => format!("{program} printed something else than credentials"),
+        AuthError::AuthExecParse(_) => format!("{program} printed something other than credentials"),
         error => causes(error),
     }
 }

@@ -39,7 +39,7 @@ impl Prometheus {
         match has_series(status, &body) {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.refused(
-                "it has no `container_cpu_usage_seconds_total` with labels `container` and `pod`: see whether it asks the kubelets for \
+                "it has no `container_cpu_usage_seconds_total` with labels `container` and `pod`: check that it scrapes the kubelets at \
                  `/metrics/cadvisor`, with `honor_labels: true`",
             )),
             Err(why) => Err(self.refused(&why)),

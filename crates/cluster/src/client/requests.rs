@@ -103,9 +103,8 @@ impl Cluster {
                 // Subresources, such as the status of an object, have a slash in their names.
                 let is_it = |one: &&Listed| one.kind == kind && one.namespaced && !one.name.contains('/');
                 let Some(kind) = kinds.resources.iter().find(is_it) else {
-                    let said = format!(
-                        "it has no kind `{kind}` of `{version}` in namespaces; is the mesh installed?"
-                    );
+                    let said =
+                        format!("it has no namespaced kind `{kind}` of `{version}`; is the mesh installed?");
                     return Err(self.refused(Failed::Other(said), &doing));
                 };
                 format!("{root}/namespaces/{namespace}/{}", kind.name)

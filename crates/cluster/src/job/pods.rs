@@ -28,8 +28,9 @@ impl Why {
             return State::Done;
         }
         if reason == "OOMKilled" {
-            let why = format!("was ended because its {} MiB of memory were full (OOMKilled)", job.memory_mib);
-            let next = "give each agent more with --agent-memory".to_owned();
+            let why =
+                format!("was killed because it had used its {} MiB of memory (OOMKilled)", job.memory_mib);
+            let next = "give each agent more memory with --agent-memory".to_owned();
             return State::Lost(Trouble { kind: "out of memory", why, next });
         }
         if message.contains("exec format error") {
@@ -38,7 +39,8 @@ impl Why {
                 "cannot run image `{image}`, which is for another architecture than its node: {}",
                 excerpt(message)
             );
-            let next = "name an image for this architecture, or for several, with --agent-image".to_owned();
+            let next = "name an image for this architecture, or a multi-platform image, with --agent-image"
+                .to_owned();
             return State::Lost(Trouble { kind: "architecture", why, next });
         }
         let said = self.last_words();
@@ -50,7 +52,7 @@ impl Why {
         }
         let why = format!("ended with code {exit_code}: {said}");
         let next =
-            "these are its last words; the image needs the same version of hoptax as this program".to_owned();
+            "this is its last output; the image needs the same version of hoptax as this program".to_owned();
         State::Lost(Trouble { kind: "ended", why, next })
     }
 }
@@ -141,7 +143,7 @@ pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>, before: &[
 /// The trouble of a pod that somebody is deleting or has deleted.
 fn deleted(why: &str) -> Trouble {
     let next =
-        "its share is missing: find who deletes its pod, its Job or its namespace, such as a job that cleans up"
+        "its share of the load is missing: find out what deletes its pod, its Job or its namespace, such as a cleanup job"
             .to_owned();
     Trouble { kind: "deleted", why: why.to_owned(), next }
 }
@@ -151,7 +153,7 @@ fn not_created(job: &AgentJob, message: &str) -> Trouble {
     let why = format!("is not created: {message}");
     if message.contains("exceeded quota") {
         let next =
-            "ask for less with --agent-cpus and --agent-memory or for fewer agents, or have the quota raised"
+            "request less with --agent-cpus and --agent-memory, start fewer agents, or have the quota raised"
                 .to_owned();
         return Trouble { kind: "quota", why, next };
     }
@@ -191,7 +193,7 @@ impl Pod {
         let message = self.status.said();
         if reason == "Evicted" {
             let next =
-                "its share is missing: keep other work off the node, or ask for more with --agent-memory"
+                "its share of the load is missing: keep other work off the node, or request more with --agent-memory"
                     .to_owned();
             return Some(Trouble { kind: "evicted", why: format!("was evicted{message}"), next });
         }
@@ -209,7 +211,8 @@ impl Pod {
             |condition: &&Condition| condition.kind == "DisruptionTarget" && condition.status == "True";
         if let Some(Condition { reason, message, .. }) = self.status.conditions.iter().find(target) {
             let why = format!("is being evicted ({reason}: {})", excerpt(message));
-            let next = "its share is missing: have the agents on nodes that stay".to_owned();
+            let next =
+                "its share of the load is missing: run the agents on nodes that are not drained".to_owned();
             return Some(Trouble { kind: "evicted", why, next });
         }
         self.metadata.deletion_timestamp.as_ref().map(|_| deleted("is being deleted"))
@@ -221,8 +224,8 @@ impl Pod {
             WaitsFor::Start => State::Pending,
             WaitsFor::Image { is_certain } => {
                 let why = format!("cannot get image `{image}` ({said})");
-                let next = "check --agent-image and --agent-pull, and that nodes may pull it: `imagePullSecrets` of the service account \
-                            `default` of the namespace"
+                let next = "check --agent-image and --agent-pull, and whether nodes may pull it: see `imagePullSecrets` of the service \
+                            account `default` in the namespace"
                     .to_owned();
                 let trouble = Trouble { kind: "image", why, next };
                 if is_certain { State::Lost(trouble) } else { State::Stuck(trouble) }
@@ -245,7 +248,7 @@ impl Pod {
 /// The trouble of a pod that fits on no node.
 fn unscheduled(said: &str) -> Trouble {
     let next =
-        "ask for less with --agent-cpus and --agent-memory or for fewer agents, or add nodes".to_owned();
+        "request less with --agent-cpus and --agent-memory, start fewer agents, or add nodes".to_owned();
     Trouble { kind: "unschedulable", why: format!("fits on no node: {said}"), next }
 }
 
@@ -291,13 +294,15 @@ impl Agent {
         match (&self.state, &self.pod, &self.node) {
             (State::Stuck(trouble) | State::Lost(trouble), ..) => format!("its pod {}", trouble.why),
             (State::Done, ..) => "its pod has ended".to_owned(),
-            (State::Running, ..) => "its pod runs, and nothing answers at its port".to_owned(),
+            (State::Running, ..) => "its pod runs, but nothing answers at its port".to_owned(),
             (State::Pending, Some(_), Some(node)) => {
                 format!("node `{node}` has not started its pod: it may still pull the image")
             }
-            (State::Pending, Some(_), None) => "its pod has no node: the scheduler may not run".to_owned(),
+            (State::Pending, Some(_), None) => {
+                "its pod has no node: perhaps the scheduler does not run".to_owned()
+            }
             (State::Pending, None, _) => {
-                "its pod is not created: the controller of jobs may not run".to_owned()
+                "its pod is not created: perhaps the job controller does not run".to_owned()
             }
         }
     }

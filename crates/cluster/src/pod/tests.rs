@@ -145,10 +145,10 @@ fn the_user_states_what_the_pod_does_not_show() {
 fn the_proxy_of_linkerd_and_ztunnel_are_no_envoys() {
     let linkerd = pod(&["{name: app}", "{name: linkerd-proxy}"]);
     for text in [refused(&linkerd, None, None), refused(&linkerd, Some("linkerd-proxy"), Some(4191))] {
-        assert!(text.contains("that of Linkerd, which is no Envoy") && text.contains("`url`"), "{text}");
+        assert!(text.contains("Linkerd's proxy, which is not Envoy") && text.contains("`url`"), "{text}");
     }
     let ztunnel = refused(&pod(&["{name: istio-proxy, args: [proxy, ztunnel]}"]), None, None);
-    assert!(ztunnel.contains("is Istio's ztunnel, which is no Envoy"), "{ztunnel}");
+    assert!(ztunnel.contains("is Istio's ztunnel, which is not Envoy"), "{ztunnel}");
     // The user may know of an Envoy beside it.
     assert_eq!(linkerd.admin(&name(), None, Some(9901)).unwrap().port, 9901);
 }
@@ -170,7 +170,7 @@ fn a_pod_or_a_proxy_that_does_not_run_is_refused_with_the_reason_of_the_cluster(
             "{phase: Running, initContainerStatuses: [{name: istio-proxy, state: {terminated: {reason: Error}}}]}".to_owned(),
             "`istio-proxy`: Error",
         ),
-        ("{phase: Running, containerStatuses: [{name: istio-proxy}]}".to_owned(), "`istio-proxy` has not begun"),
+        ("{phase: Running, containerStatuses: [{name: istio-proxy}]}".to_owned(), "`istio-proxy` has not started"),
     ] {
         let text = check(&status, Some("istio-proxy")).unwrap_err();
         assert!(text.contains(expected), "{status}: {text}");

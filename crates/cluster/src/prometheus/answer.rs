@@ -58,7 +58,7 @@ pub fn readings(status: u16, body: &[u8]) -> Result<BTreeMap<Container, Reading>
 fn answered(status: u16, body: &[u8]) -> Result<Vec<Series>, String> {
     let Ok(answer) = serde_json::from_slice::<Answer>(body) else {
         return Err(if status == 200 {
-            "its answer is not that of the API of Prometheus".to_owned()
+            "its answer does not come from the API of Prometheus".to_owned()
         } else {
             format!("it answered with status {status}")
         });
@@ -178,13 +178,13 @@ mod tests {
     #[test]
     fn an_answer_that_is_none_says_why_and_an_empty_one_has_no_series() {
         for (status, body, expected) in [
-            (200, &b"<html>hunter2</html>"[..], "its answer is not that of the API of Prometheus"),
+            (200, &b"<html>hunter2</html>"[..], "its answer does not come from the API of Prometheus"),
             (404, &b"404 page not found"[..], "it answered with status 404"),
             (200, &b"{\"status\": \"success\"}"[..], "its answer has no result"),
             (
                 200,
                 &b"{\"status\": \"success\", \"data\": {\"result\": [1.5, \"2\"]}}"[..],
-                "is not that of the API",
+                "does not come from the API",
             ),
             (
                 422,

@@ -155,9 +155,9 @@ fn a_kubeconfig_that_cannot_be_read_is_named_with_what_to_do() {
     let (path, why) = ("/home/alice/.kube/config".to_owned(), "there is no such file".to_owned());
     let refused = Refused::NoKubeconfig { path, why };
     assert!(!refused.is_of_input());
-    let expected = "cannot read the kubeconfig `/home/alice/.kube/config`: there is no such file; set KUBECONFIG to yours, or do \
-                    without a cluster: price a dump that was saved, name agents with --agents, or read what --dry-run prints";
+    let expected = "cannot read the kubeconfig `/home/alice/.kube/config`: there is no such file; set KUBECONFIG to your \
+                    kubeconfig, or work without a cluster: price a saved dump, name agents with --agents, or read what --dry-run prints";
     assert_eq!(refused.to_string(), expected);
     let machine = Refused::Machine { why: "too many open files".to_owned() }.to_string();
-    assert!(machine.contains("too many open files; see whether `ulimit -n`"), "{machine}");
+    assert!(machine.contains("too many open files; check whether `ulimit -n`"), "{machine}");
 }

@@ -26,7 +26,7 @@ impl Fragment {
         let mut all = self;
         // Each would leave the other's last route without requests.
         if !all.routes.is_empty() && !other.routes.is_empty() {
-            return Err("both have their own table of routes".to_owned());
+            return Err("both have their own route table".to_owned());
         }
         if all.receives_routes() && other.sets_routes() || other.receives_routes() && all.sets_routes() {
             return Err(
@@ -108,7 +108,7 @@ fn add_named(
         match before.get(&name(&message)).and_then(|number| own.get(*number)) {
             None => own.push(message),
             Some(same) if *same == message => {}
-            Some(_) => return Err(format!("each defines the {what} `{}` in another way", name(&message))),
+            Some(_) => return Err(format!("each defines the {what} `{}` differently", name(&message))),
         }
     }
     Ok(())
@@ -245,7 +245,7 @@ mod tests {
         both set `cluster.lb_policy`, to "RANDOM" and to "MAGLEV"
         both set `cluster.a.b`
         both set `cluster.a`
-        both have their own table of routes
+        both have their own route table
         each defines the cluster `c` in another way
         both assign the origins to zones
         both choose the key exchange group of TLS

@@ -24,8 +24,9 @@ pub fn listed() -> String {
 /// All rules as a page of Markdown.
 pub fn page() -> String {
     let mut text = format!(
-        "# Rules of `hoptax lint`\n\n{} rules. An error: the file alone shows that it does not do what it says, or that Envoy refuses it. A warning \
-         fails under\nconditions that are usual. An info is a default that the owner should know, or a matter of the surroundings.\n`hoptax lint rules --markdown` prints this page.\n",
+        "# Rules of `hoptax lint`\n\n{} rules. Error: the file alone shows that it does not do what it says, or that Envoy refuses it. \
+         Warning: the file fails\nunder usual conditions. Info: a default that the owner should know, or a fault that depends on the \
+         environment.\n`hoptax lint rules --markdown` prints this page.\n",
         ALL.len()
     );
     for severity in Severity::ALL {

@@ -9,7 +9,7 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "address-with-scheme",
     severity: Severity::Error,
-    title: "an address that is no host name",
+    title: "an address that is not a host name",
     why: "Envoy starts, the name never resolves, and every request gets 503 with `UH`.",
     cure: "Write the bare host into `address` and the port into `port_value`.",
     source: "https://github.com/envoyproxy/envoy/issues/26720",
@@ -24,7 +24,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
                 found.push(socket.found(
                     "/address",
                     format!(
-                        "`{host}` is no host name or address and never resolves: write the bare host, and the port into \
+                        "`{host}` is not a host name or address and never resolves: write the bare host here, and the port into \
                          `port_value`"
                     ),
                 ));

@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "admin-in-limit",
     severity: Severity::Warning,
-    title: "the admin interface counts among limited connections",
-    why: "The limit of the runtime key `overload.global_downstream_max_connections` holds for the admin interface, too: when it is reached, the interface that would show why cannot be reached either. The limit of the resource monitor leaves that out.",
+    title: "the connection limit also applies to the admin interface",
+    why: "The limit of the runtime key `overload.global_downstream_max_connections` also applies to the admin interface: once it is reached, the interface that would show why refuses connections, too. The limit of the resource monitor excludes the admin interface.",
     cure: "Set `ignore_global_conn_limit: true` on `admin`.",
     source: "operations-deployment-charts of Wikimedia, change 1ae458fd",
     check,
@@ -19,7 +19,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     if let Some(admin) = admin.filter(|admin| !admin.is_set("/ignore_global_conn_limit")) {
         let one = admin.found(
             "",
-            "the limit of connections holds for the admin interface, too: it cannot be reached when the limit is reached",
+            "the connection limit also applies to the admin interface, which refuses connections once the limit is reached",
         );
         found.push(one.set(admin.field("/ignore_global_conn_limit"), true));
     }

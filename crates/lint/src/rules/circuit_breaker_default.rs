@@ -8,8 +8,8 @@ pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-default",
     severity: Severity::Info,
     title: "a cluster has the default limits of 1024",
-    why: "Without thresholds a cluster admits 1024 connections, 1024 waiting requests, 1024 requests and 3 retries at a time; what is above gets 503 with `UO` (\"reset reason: overflow\"). At Wikimedia that was 2 % of the requests for 37 minutes on 2021-09-04.",
-    cure: "Set all four from what its servers bear.",
+    why: "Without thresholds, a cluster admits 1024 connections, 1024 waiting requests, 1024 requests and 3 retries at a time. Requests above a limit get 503 with `UO` (\"reset reason: overflow\"): at Wikimedia, 2 % of the requests for 37 minutes on 2021-09-04.",
+    cure: "Set all four to what its servers can handle.",
     source: "Wikimedia incident of 2021-09-04; https://github.com/emissary-ingress/emissary/issues/1384; https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/circuit_breaking",
     check,
 };

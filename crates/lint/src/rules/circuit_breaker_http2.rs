@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-http2",
     severity: Severity::Info,
-    title: "a cluster of HTTP/2 is limited by connections alone",
-    why: "HTTP/2 sends many requests over one connection, so `max_connections` limits nothing there; `max_requests` does, and what is above it fails at once instead of waiting.",
+    title: "only connections limit a cluster of HTTP/2",
+    why: "HTTP/2 sends many requests over one connection, so `max_connections` does not limit requests. `max_requests` does: requests above it fail at once instead of waiting.",
     cure: "Set `max_requests`.",
     source: "https://github.com/envoyproxy/envoy/issues/33279",
     check,
@@ -22,7 +22,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
                 (limited.filter(|limit| *limit <= 1024.0), threshold.has("/max_requests"))
             {
                 let message = format!(
-                    "cluster `{}` speaks HTTP/2, where `max_connections: {limit}` limits no requests",
+                    "cluster `{}` speaks HTTP/2, where `max_connections: {limit}` does not limit requests",
                     cluster.name()
                 );
                 found.push(threshold.found("/max_connections", message));

@@ -8,8 +8,8 @@ pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-off",
     severity: Severity::Info,
     title: "limits so high that they protect nothing",
-    why: "A breaker of a thousand million admits whatever comes, so a slow server takes the memory and the connections of the proxy with it.",
-    cure: "Keep such limits for measurements, and size those of production.",
+    why: "A limit of a thousand million admits every request, so a slow server uses up the memory and the connections of the proxy.",
+    cure: "Use such limits for measurements only, and size the limits of production.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/faq/load_balancing/disable_circuit_breaking",
     check,
 };

@@ -8,7 +8,8 @@ pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-partial",
     severity: Severity::Warning,
     title: "some limits of a cluster are raised and others stay 1024",
-    why: "A request needs all of them: who raised `max_connections` alone still gets 503 at 1024 requests, or at 1024 that wait.",
+    why: "A request must pass all of them: with only `max_connections` raised, requests still get 503 at 1024 requests, or at 1024 \
+        waiting requests.",
     cure: "Set `max_connections`, `max_pending_requests` and `max_requests` together.",
     source: "https://github.com/envoyproxy/envoy/issues/11908",
     check,

@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "client-address-trusted",
     severity: Severity::Info,
-    title: "an edge that believes the addresses that clients state",
-    why: "Without `use_remote_address` Envoy takes the address of the client from X-Forwarded-For, so who writes one there gets past limits and rules by address.",
+    title: "an edge proxy that trusts the client addresses in X-Forwarded-For",
+    why: "Without `use_remote_address`, Envoy takes the address of the client from X-Forwarded-For, so anyone who sends this header gets past limits and rules by address.",
     cure: "Set `use_remote_address: true`, with `xff_num_trusted_hops` for the proxies in front.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/configuration/best_practices/edge",
     check,
@@ -32,7 +32,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         let is_mutual = sockets.is_some_and(|tls| tls.is_set("/require_client_certificate"));
         if manager.listener.is_open_to_others() && !is_stated && !is_mutual && decides_by_address(manager) {
             let message = format!(
-                "listener `{}` decides by the address of a client, and takes it from X-Forwarded-For",
+                "listener `{}` decides by the client address, but takes it from X-Forwarded-For, which clients can set",
                 manager.listener.label()
             );
             let one = manager.node.found("/stat_prefix", message);

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "connect-timeout-default",
     severity: Severity::Info,
     title: "a connection may take 5 s to open",
-    why: "A server that is gone then costs each of its requests 5 s before another is tried; in one network a connection opens in a millisecond.",
+    why: "If a server is gone, each of its requests waits 5 s before another server is tried. Within one network, a connection opens in a millisecond.",
     cure: "Set `connect_timeout`, such as 0.25s within a network.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/cluster/v3/cluster.proto",
     check,

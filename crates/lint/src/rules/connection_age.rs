@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "connection-age",
     severity: Severity::Info,
-    title: "a number of requests ends connections, and time does not",
-    why: "At a low rate a connection takes hours to reach its number of requests, and stays with one server that long.",
-    cure: "Add `max_connection_duration` to the common options of HTTP.",
+    title: "connections end after a number of requests, but not after a time",
+    why: "At a low rate, a connection takes hours to reach its number of requests, and stays with one server that long.",
+    cure: "Add `max_connection_duration` to `common_http_protocol_options`.",
     source: "https://github.com/envoyproxy/envoy/issues/15283; https://github.com/envoyproxy/gateway/issues/5520",
     check,
 };

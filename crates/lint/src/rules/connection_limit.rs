@@ -9,8 +9,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "connection-limit",
     severity: Severity::Info,
-    title: "no limit of all connections",
-    why: "Connections use file descriptors until there are none, and then nothing works, not even what would tell.",
+    title: "no limit on the total number of connections",
+    why: "Each connection uses a file descriptor. When none is left, nothing works, not even the interface that would show why.",
     cure: "Add the resource monitor `envoy.resource_monitors.global_downstream_max_connections` to the overload manager.",
     source: "operations-puppet of Wikimedia, change 2b7fcf3b; https://www.envoyproxy.io/docs/envoy/latest/configuration/best_practices/edge",
     check,

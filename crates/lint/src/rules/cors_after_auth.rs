@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "cors-after-auth",
     severity: Severity::Warning,
-    title: "CORS is answered behind a filter that denies",
-    why: "A browser asks with OPTIONS and without credentials first; the filter in front refuses that, so no page of another origin ever gets an answer.",
-    cure: "Place the CORS filter before those that deny.",
+    title: "the CORS filter is behind a filter that denies requests",
+    why: "A browser first sends a preflight request: OPTIONS without credentials. The filter in front refuses it, so no page of another origin ever gets an answer.",
+    cure: "Place the CORS filter before the filters that deny requests.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_filters/cors_filter; the Fetch standard, \"CORS-preflight fetch\"",
     check,
 };
@@ -31,12 +31,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         let is_cors = |filter: &&Node<'_>| filter.extension().ends_with(".cors.v3.Cors");
         for filter in filters.iter().skip(first).filter(is_cors) {
             let before = filters.get(first).map(Node::name).unwrap_or_default();
-            found.push(
-                filter.found(
-                    "/name",
-                    format!("`{before}` before it refuses the preflight request of a browser"),
-                ),
-            );
+            found.push(filter.found(
+                "/name",
+                format!("`{before}` is in front of it and refuses the preflight requests of browsers"),
+            ));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "deprecated-field",
     severity: Severity::Info,
-    title: "a field that Envoy is going to drop",
+    title: "a field that Envoy is going to remove",
     why: "Envoy warns at every start, and refuses the file some releases later.",
     cure: "Use the field that the documentation names instead.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/version_history/version_history",

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "duplicate-address",
     severity: Severity::Error,
     title: "two listeners have the same address",
-    why: "Envoy refuses the second listener, or with separate processes one of them never gets a connection: at Wikimedia a service could not be reached because two listeners had one port (operations-puppet, change b9b46343).",
+    why: "Envoy refuses the second listener. In separate processes, one of the two never gets a connection: at Wikimedia, a service could not be reached because two listeners had the same port (operations-puppet, change b9b46343).",
     cure: "Give each listener a port of its own.",
     source: "https://gerrit.wikimedia.org/r/plugins/gitiles/operations/puppet/ change b9b46343",
     check,

@@ -9,8 +9,8 @@ pub(super) static RULE: Rule = Rule {
     id: "duplicate-cluster",
     severity: Severity::Error,
     title: "two clusters have the same name",
-    why: "Envoy refuses the file, or with files that are put together the first one wins: at Wikimedia listeners that shared a cluster by its name got the options of whichever came first, and the keepalive of the others was lost.",
-    cure: "Rename one, or put what differs into the name.",
+    why: "Envoy refuses the file. Where files are merged, the first cluster wins: at Wikimedia, listeners that shared the name of a cluster got the options of the one that came first, and the others lost their keepalive.",
+    cure: "Rename one of them, for instance after what differs.",
     source: "operations-puppet of Wikimedia, modules/profile/manifests/services_proxy/envoy.pp",
     check,
 };

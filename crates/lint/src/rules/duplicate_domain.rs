@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "duplicate-domain",
     severity: Severity::Error,
     title: "two virtual hosts have the same domain",
-    why: "Envoy refuses the whole table of routes; from a control plane the proxy stays with its last one.",
+    why: "Envoy refuses the whole route table. If it comes from a control plane, the proxy keeps its previous table.",
     cure: "Put the routes into one virtual host.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto; istioctl analyze IST0109",
     check,
@@ -24,7 +24,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
                 match seen.get(&name) {
                     None => drop(seen.insert(name, host.name())),
                     Some(first) => found.push(
-                        domain.found("", format!("virtual host `{first}` has the domain `{name}` already")),
+                        domain.found("", format!("virtual host `{first}` already has the domain `{name}`")),
                     ),
                 }
             }

@@ -8,9 +8,9 @@ use hoptax_bootstrap::Duplicate;
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-key",
     severity: Severity::Error,
-    title: "a key is in one mapping twice",
-    why: "Of equal keys in YAML, Envoy takes the last and says nothing. Files in JSON are not searched for them. At Wikimedia a second key of the same name took the place of the first without a word (operations-puppet, change 3ce57d8a).",
-    cure: "Keep one of the two; merge them if both hold something that is meant.",
+    title: "a key occurs twice in one mapping",
+    why: "In YAML, Envoy takes the last of the two and says nothing. JSON files are not checked for this. At Wikimedia, a second key of the same name silently replaced the first (operations-puppet, change 3ce57d8a).",
+    cure: "Keep one of the two; merge them if the values of both are needed.",
     source: "https://gerrit.wikimedia.org/r/plugins/gitiles/operations/puppet/ change 3ce57d8a; yaml-cpp, as Envoy reads YAML",
     check,
 };
@@ -21,7 +21,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         Found::elsewhere(
             text,
             place,
-            format!("the key `{key}` is in this mapping twice, and Envoy takes the last"),
+            format!("the key `{key}` occurs twice in this mapping, and Envoy takes the last"),
         )
     }));
 }

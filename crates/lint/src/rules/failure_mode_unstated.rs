@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "failure-mode-unstated",
     severity: Severity::Info,
-    title: "what happens when a service that decides about requests fails is not stated",
-    why: "A rate limit then admits every request, and an authorization denies every one: who does not expect it learns it in an outage.",
-    cure: "State `failure_mode_deny` of the rate limit, or `failure_mode_allow` of the authorization or the external processor.",
+    title: "a filter does not state what happens to requests when its service fails",
+    why: "By default, a rate limit then admits every request, and an authorization denies every request: a surprise in an outage.",
+    cure: "Set `failure_mode_deny` of the rate limit, or `failure_mode_allow` of the authorization or the external processor.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ratelimit/v3/rate_limit.proto; https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ext_authz/v3/ext_authz.proto",
     check,
 };
@@ -31,8 +31,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         };
         let fields = filter.fields();
         if !fields.has(&format!("/{field}")) {
-            let one = filter
-                .found("/name", format!("without its service this filter {what}; `{field}` would say so"));
+            let one = filter.found(
+                "/name",
+                format!("if its service fails, this filter {what}: set `{field}` to confirm or change that"),
+            );
             found.push(one.set(fields.field(&format!("/{field}")), false));
         }
     }

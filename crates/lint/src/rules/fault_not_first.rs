@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "fault-not-first",
     severity: Severity::Info,
     title: "faults are injected behind other filters",
-    why: "What is injected there misses the work of the filters before it, so an experiment with delays measures less than the failure would cost.",
+    why: "A fault injected there does not affect the filters before it, so an experiment with delays measures less than a real failure would cost.",
     cure: "Place the filter first.",
     source: "operations-deployment-charts of Wikimedia, comment at the fault filter",
     check,

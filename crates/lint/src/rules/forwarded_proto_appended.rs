@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 pub(super) static RULE: Rule = Rule {
     id: "forwarded-proto-appended",
     severity: Severity::Warning,
-    title: "x-forwarded-proto is added to the value that is there",
-    why: "Envoy sets x-forwarded-proto itself, and appending gives `http,https`, which no application understands. A wrong scheme makes an application redirect to https for ever: at Wikimedia 15 hours and 1.4 million requests on 2020-07-14.",
+    title: "a value is appended to x-forwarded-proto",
+    why: "Envoy sets x-forwarded-proto itself, so appending gives `http,https`, which no application understands. With a wrong scheme, an application redirects to https for ever: at Wikimedia, for 15 hours and 1.4 million requests on 2020-07-14.",
     cure: "Overwrite it: `append_action: OVERWRITE_IF_EXISTS_OR_ADD`.",
     source: "Wikimedia incident of 2020-07-14; operations-puppet, change 759b2e6a",
     check,
@@ -37,7 +37,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
                 if is_meant(header.text("/header/key")) && is_appended {
                     let one = header.found(
                         "/header",
-                        "the server gets two values in x-forwarded-proto: Envoy sets it, and this appends",
+                        "the server gets two values in x-forwarded-proto: Envoy sets one, and this appends another",
                     );
                     found.push(if has_old {
                         one.set(header.field("/append"), false)

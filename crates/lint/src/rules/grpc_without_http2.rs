@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "grpc-without-http2",
     severity: Severity::Error,
-    title: "a service of gRPC over HTTP/1.1",
-    why: "Envoy sends the calls of its filters and logs over the connections of the cluster, and gRPC needs HTTP/2: the calls fail, and with them what depends on the service.",
+    title: "a gRPC service is called over HTTP/1.1",
+    why: "Envoy sends the calls of its filters and logs over the connections of the cluster, and gRPC needs HTTP/2: the calls fail, and so does everything that depends on the service.",
     cure: "Set `explicit_http_config.http2_protocol_options` in the HTTP options of the cluster.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/other_protocols/grpc",
     check,
@@ -22,7 +22,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         };
         let one = name.found(
             "",
-            format!("cluster `{}` speaks HTTP/1.1, and gRPC needs HTTP/2: every call fails", cluster.name()),
+            format!("cluster `{}` speaks HTTP/1.1, but gRPC needs HTTP/2: every call fails", cluster.name()),
         );
         found.push(cluster.set_http2(one));
     }

@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "header-case-half",
     severity: Severity::Info,
-    title: "the case of headers is kept on one side only",
-    why: "The listener keeps the case of requests, and the cluster that of responses: with one of them, headers of the other direction are in lower case.",
+    title: "the case of header names is kept in one direction only",
+    why: "The listener keeps the case of header names in requests, and the cluster in responses: with only one of them, the other direction gets lower case.",
     cure: "Set `header_key_format` on the listener and on the cluster.",
     source: "https://phabricator.wikimedia.org/T249680; https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/header_casing",
     check,
@@ -36,7 +36,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
             };
             if let Some((one, kind, name)) = one_sided {
                 found.push(
-                    one.found("", format!("the case of headers is kept here, and not at {kind} `{name}`")),
+                    one.found(
+                        "",
+                        format!("the case of header names is kept here, but not at {kind} `{name}`"),
+                    ),
                 );
             }
         }

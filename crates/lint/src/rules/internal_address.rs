@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "internal-address",
     severity: Severity::Warning,
-    title: "headers for internal clients, and no address is internal",
-    why: "Since Envoy 1.33 no address is internal unless the file says so: `x-envoy-` headers of every client are removed, and what depends on them stops.",
-    cure: "State the networks in `internal_address_config.cidr_ranges`.",
+    title: "headers for internal clients, but no address is internal",
+    why: "Since Envoy 1.33, no address is internal unless the file says so: Envoy removes the `x-envoy-` headers of every client, and features that depend on them stop working.",
+    cure: "List the internal networks in `internal_address_config.cidr_ranges`.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/version_history/v1.33/v1.33.0",
     check,
 };
@@ -29,7 +29,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         }
         if let Some(node) = first {
             found.push(
-                node.found("", "since Envoy 1.33 no client is internal without `internal_address_config`"),
+                node.found("", "since Envoy 1.33, no client is internal without `internal_address_config`"),
             );
         }
     }

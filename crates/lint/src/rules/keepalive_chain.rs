@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "keepalive-chain",
     severity: Severity::Warning,
-    title: "a proxy keeps connections to itself longer than it serves them",
-    why: "Where one listener forwards to another, the one behind must not close first, or requests are lost at the moment of closing.",
-    cure: "Let idle times grow from the client to the server: the cluster in front idles out before the listener behind it.",
+    title: "idle connections to another listener outlast its idle timeout",
+    why: "Where one listener forwards to another, the listener behind must not close first, or requests are lost at the moment of closing.",
+    cure: "Let idle timeouts grow from the client to the server: the cluster in front must time out before the listener behind it.",
     source: "https://github.com/envoyproxy/envoy/issues/14981",
     check,
 };

@@ -8,8 +8,8 @@ pub(super) static RULE: Rule = Rule {
     id: "keepalive-default",
     severity: Severity::Info,
     title: "idle connections are kept for an hour",
-    why: "The default of an hour is longer than any usual server waits, so the server closes first, and a request that is just sent is lost: 503 with `UC`.",
-    cure: "Set `idle_timeout` in the common options of HTTP to less than the server waits.",
+    why: "The default of an hour is longer than servers usually wait, so the server closes first, and a request sent at that moment is lost: 503 with `UC`.",
+    cure: "Set `idle_timeout` in `common_http_protocol_options` to less than the server waits.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/core/v3/protocol.proto; https://phabricator.wikimedia.org/T247484; docs/results/keepalive-race.md",
     check,
 };
@@ -20,7 +20,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     let without = routed.filter(|cluster| cluster.common_option("idle_timeout").is_none());
     found.extend(without.map(|cluster| {
         let message = format!(
-            "cluster `{}` keeps idle connections for an hour, longer than usual servers do",
+            "cluster `{}` keeps idle connections for an hour, longer than servers usually do",
             cluster.name()
         );
         cluster.set_common_option(cluster.node.found("/name", message), "idle_timeout", "4.5s".into())

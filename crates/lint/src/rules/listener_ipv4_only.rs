@@ -9,7 +9,7 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "listener-ipv4-only",
     severity: Severity::Info,
-    title: "a local listener of IPv4 alone",
+    title: "a local listener on IPv4 only",
     why: "Clients that resolve `localhost` to ::1 first, as Node.js does since 17, are refused.",
     cure: "Add ::1 in `additional_addresses`.",
     source: "https://phabricator.wikimedia.org/T255568, T355686",
@@ -25,7 +25,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         let Some(socket) = listener.get("/address/socket_address") else { continue };
         if socket.text("/address") == "127.0.0.1" && !of_six.contains(&port_of(&socket)) {
             let message = format!(
-                "listener `{}` has no ::1, to which some clients resolve localhost first",
+                "listener `{}` does not listen on ::1, to which some clients resolve localhost first",
                 listener.label()
             );
             found.push(socket.found("/address", message));

@@ -9,9 +9,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "localhost-leak",
     severity: Severity::Warning,
-    title: "an answer to other machines names localhost",
-    why: "A client on another machine follows the address to itself. At Wikimedia an address of a local listener in a setting that was handed on broke transcoding, and the change was reverted six times.",
-    cure: "Write the public name into what leaves the machine, and keep the local one for the proxy.",
+    title: "a response to other machines names localhost",
+    why: "A client on another machine follows the address to itself. At Wikimedia, a setting that was passed on to other machines held the address of a local listener. It broke transcoding, and the change was reverted six times.",
+    cure: "Use the public name in everything that leaves the machine, and the local one for the proxy only.",
     source: "operations-mediawiki-config of Wikimedia, changes 74cf3ef5 to 855ee9ce",
     check,
 };
@@ -29,7 +29,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         for node in fields.iter().filter_map(|field| route.node.get(field)).chain(headers) {
             if names_this_machine(node.text("")) && seen.insert(node.at.clone()) {
                 found.push(
-                    node.found("", "clients on other machines are sent to localhost, which is themselves"),
+                    node.found("", "clients on other machines are sent to localhost, that is, to themselves"),
                 );
             }
         }

@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "no-health-check",
     severity: Severity::Info,
-    title: "several servers, and nothing notices that one is gone",
-    why: "Without health checks and outlier detection a dead server gets its share of the requests until somebody looks.",
+    title: "several servers, and nothing notices when one fails",
+    why: "Without health checks and outlier detection, a dead server gets its share of the requests until somebody notices.",
     cure: "Add `health_checks` or `outlier_detection`.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/health_checking",
     check,

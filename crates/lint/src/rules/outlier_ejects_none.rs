@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "outlier-ejects-none",
     severity: Severity::Warning,
-    title: "outlier detection that may eject no server",
-    why: "By default at most 10 % of the servers are ejected, and of fewer than ten that is none.",
-    cure: "Set `max_ejection_percent` to what may be missing, or `always_eject_one_host`.",
+    title: "outlier detection that cannot eject any server",
+    why: "By default, at most 10 % of the servers are ejected, and 10 % of fewer than ten servers is none.",
+    cure: "Set `max_ejection_percent` to the share of servers that may be missing, or set `always_eject_one_host`.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/cluster/v3/outlier_detection.proto",
     check,
 };

@@ -7,8 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "path-not-normalised",
     severity: Severity::Warning,
-    title: "rules about paths that are not normalised",
-    why: "A path such as /public/../admin matches the rule for /public and reaches /admin: rules of RBAC and JWT were got around so.",
+    title: "access rules match paths that are not normalised",
+    why: "A path such as /public/../admin matches the rule for /public, but reaches /admin. Rules of RBAC and JWT have been bypassed in \
+        this way.",
     cure: "Set `normalize_path: true`, `merge_slashes: true` and `path_with_escaped_slashes_action: UNESCAPE_AND_REDIRECT`.",
     source: "CVE-2019-9901; https://www.envoyproxy.io/docs/envoy/latest/configuration/best_practices/edge",
     check,
@@ -23,16 +24,14 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
     for manager in proxy.managers.iter().filter(|manager| !manager.node.has("/normalize_path")) {
         let filters = manager.filters();
         if let Some(filter) = filters.iter().find(|filter| has_rules_of_paths(filter, &conditions)) {
-            let one = filter.found(
-                "/name",
-                "rules of this filter are about paths, and paths are not normalised before it",
-            );
+            let one = filter
+                .found("/name", "rules of this filter match paths, but paths are not normalised before it");
             found.push(one.at_price(Price::OfCure("path/normalize")));
         }
         let Some(table) = manager.node.get("/route_config") else { continue };
         let rules = of_routes.inside(&table);
         found.extend(rules.map(|rules| {
-            rules.found("", "these rules are about paths, and paths are not normalised before them")
+            rules.found("", "these rules match paths, but paths are not normalised before them")
         }));
     }
 }

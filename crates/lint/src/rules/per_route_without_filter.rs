@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 pub(super) static RULE: Rule = Rule {
     id: "per-route-without-filter",
     severity: Severity::Error,
-    title: "settings of a route for a filter that is not there",
-    why: "Envoy accepts settings for a filter by its name, and uses them only if a filter of that name is in the chain: a rate limit or an authorization that is only stated at the route does nothing.",
+    title: "route settings for a filter that is not in the chain",
+    why: "Envoy accepts route settings for any name of a filter, but uses them only if a filter of that name is in the chain: a rate limit or an authorization that only the route states does nothing.",
     cure: "Add the filter to `http_filters`, with the same name.",
     source: "https://github.com/envoyproxy/envoy/issues/13805",
     check,
@@ -42,7 +42,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
             if filters.iter().any(|filter| LIMITS.iter().any(|end| filter.extension().ends_with(end))) {
                 present.push(limits.at);
             } else if !limits.items("").is_empty() {
-                missing.push((limits, "filter of rate limits".to_owned(), manager));
+                missing.push((limits, "rate limit filter".to_owned(), manager));
             }
         }
     }

@@ -7,8 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "plain-text-to-443",
     severity: Severity::Warning,
-    title: "plain text to the port of TLS",
-    why: "A server at port 443 expects a handshake: it answers 400 or closes, and what was sent could be read by anyone.",
+    title: "plain text to port 443",
+    why: "A server at port 443 expects a TLS handshake: it answers 400 or closes the connection, and anyone on the way could read the \
+        request.",
     cure: "Add a transport socket with TLS to the cluster, or correct the port.",
     source: "RFC 9110, section 4.2.2",
     check,

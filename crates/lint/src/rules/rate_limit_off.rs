@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "rate-limit-off",
     severity: Severity::Error,
     title: "a local rate limit that limits nothing",
-    why: "Without `filter_enabled` and `filter_enforced` the filter acts on 0 % of the requests: it is loaded, counts nothing, and every request passes.",
+    why: "Without `filter_enabled` and `filter_enforced`, the filter acts on 0 % of the requests: it is loaded, counts nothing, and every request passes.",
     cure: "Set both to 100 %.",
     source: "https://github.com/envoyproxy/envoy/issues/14992; https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/local_ratelimit/v3/local_rate_limit.proto",
     check,

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "request-id-changed",
     severity: Severity::Info,
     title: "tracing changes the request id of clients",
-    why: "Envoy writes the reason for a trace into X-Request-Id, so the id that a client sent is another one in the logs behind the proxy.",
+    why: "Envoy writes the reason for a trace into X-Request-Id, so logs behind the proxy show a different id than the client sent.",
     cure: "Set `pack_trace_reason: false` in `request_id_extension`.",
     source: "https://phabricator.wikimedia.org/T407826; https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/request_id/uuid/v3/uuid.proto",
     check,
@@ -26,7 +26,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         }});
         let one = manager
             .node
-            .found("/tracing", "tracing writes its reason into X-Request-Id, so ids of clients change");
+            .found("/tracing", "tracing writes the reason for a trace into X-Request-Id, which changes the ids that clients send");
         one.set(manager.node.field("/request_id_extension"), settings)
     }));
 }

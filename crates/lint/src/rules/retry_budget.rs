@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "retry-budget",
     severity: Severity::Info,
     title: "retries without a budget",
-    why: "Without one, a cluster admits 3 retries at a time, which is soon too few; who raises that gets as many requests again when the servers fail, at the worst time.",
+    why: "Without one, a cluster admits 3 retries at a time, which is soon too few. With a higher `max_retries`, retries can double the requests when the servers fail, which is the worst time.",
     cure: "Set `retry_budget` in the circuit breaker: 20 % of the requests, at least 3.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/cluster/v3/circuit_breaker.proto",
     check,

@@ -9,8 +9,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "retry-cut-short",
     severity: Severity::Warning,
-    title: "the timeout of a route ends before its tries do",
-    why: "Tries need more time than the route has, so the last of them are cut off, or never begin.",
+    title: "the timeout of a route ends before all its tries can finish",
+    why: "The tries need more time than the route allows, so the last of them are cut off or never begin.",
     cure: "Set the timeout of the route to at least `per_try_timeout` times the number of tries.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
     check,
@@ -26,7 +26,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         let shortest = routes.into_iter().map(Route::timeout).fold(f64::INFINITY, f64::min);
         if needed > shortest * 1.001 && tries > 1.0 {
             let message = format!(
-                "{tries} tries of {of_try} s need {needed} s, and the route has {shortest} s",
+                "{tries} tries of {of_try} s need {needed} s, but the route allows {shortest} s",
                 needed = grouped(needed, 3)
             );
             found.push(policy.found("/per_try_timeout", message));

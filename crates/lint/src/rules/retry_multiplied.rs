@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "retry-multiplied",
     severity: Severity::Warning,
     title: "retries of one listener multiply those of another",
-    why: "A listener that retries in front of one that retries sends the product of their tries to the server: 3 and 3 are 9, at the moment when it is overloaded.",
+    why: "If a listener that retries forwards to another that retries, the server gets the product of their tries: 3 times 3 is 9, just when it is overloaded.",
     cure: "Retry at one place, nearest to the server.",
     source: "https://sre.google/sre-book/addressing-cascading-failures/",
     check,

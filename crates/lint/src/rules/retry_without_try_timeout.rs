@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "retry-without-try-timeout",
     severity: Severity::Warning,
     title: "retries without a timeout for each try",
-    why: "The timeout of the route holds for all tries together: a try that hangs takes all of it, so what times out is never tried again. At Wikimedia 13 of 14 listeners with retries had none.",
+    why: "The timeout of the route covers all tries together: a try that hangs uses all of it, so a request that times out is never retried. At Wikimedia, 13 of 14 listeners with retries had no timeout for each try.",
     cure: "Set `per_try_timeout` to the timeout of the route divided by the number of tries.",
     source: "operations-puppet of Wikimedia, change d5af0b53; https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
     check,
@@ -25,8 +25,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
             continue;
         }
         found.push(
-            policy
-                .found("/retry_on", "a try that hangs takes the timeout of the route, and is never retried"),
+            policy.found(
+                "/retry_on",
+                "a try that hangs uses up the timeout of the route, and is never retried",
+            ),
         );
     }
 }

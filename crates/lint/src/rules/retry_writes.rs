@@ -8,8 +8,8 @@ pub(super) static RULE: Rule = Rule {
     id: "retry-writes",
     severity: Severity::Warning,
     title: "requests that change something are retried",
-    why: "After `5xx`, `reset` or a timeout the server may have done what it was asked, and a retry does it again: two orders, two videos. At Wikimedia shellbox-video says not to retry for this reason.",
-    cure: "Retry on `connect-failure,refused-stream` only, or match the methods that change nothing in a route of their own.",
+    why: "After `5xx`, `reset` or a timeout, the server may already have done the work, and a retry does it again: two orders, two videos. At Wikimedia, the entry of shellbox-video says not to retry for this reason.",
+    cure: "Retry on `connect-failure,refused-stream` only, or retry more only on a separate route for methods that change nothing.",
     source: "operations-puppet of Wikimedia, hieradata of services_proxy; https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_filters/router_filter",
     check,
 };

@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "route-timeout-default",
     severity: Severity::Info,
     title: "a route has the default timeout of 15 s",
-    why: "Envoy ends a response that is not complete after 15 s with 504, whatever the server is doing.",
+    why: "If a response is not complete after 15 s, Envoy ends it with 504, whatever the server is doing.",
     cure: "Set `timeout` on the route.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto; https://github.com/envoyproxy/envoy/issues/14606",
     check,

@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "sni-and-host",
     severity: Severity::Warning,
-    title: "the name in the TLS handshake is not that of the request",
-    why: "A server with several names chooses its certificate by the one and its site by the other, and answers 421, 404, or as the wrong site.",
-    cure: "Let both be the same, or leave the Host header as it is.",
+    title: "the TLS handshake and the request name different hosts",
+    why: "A server with several names chooses its certificate by the name in the handshake and its site by the Host header: it answers 421, 404, or as the wrong site.",
+    cure: "Use the same name in both, or do not rewrite the Host header.",
     source: "operations-deployment-charts of Wikimedia, change 7a086f1c",
     check,
 };
@@ -30,7 +30,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
             let host_only = host.rsplit_once(':').map_or(host, |(host, _)| host);
             if !name.is_empty() && !host.is_empty() && !name.eq_ignore_ascii_case(host_only) {
                 let message = format!(
-                    "the handshake of cluster `{}` names another host than the request",
+                    "the TLS handshake of cluster `{}` names a different host than the request",
                     cluster.name()
                 );
                 found.push(action.found("/host_rewrite_literal", message));

@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "sni-without-inspector",
     severity: Severity::Error,
-    title: "a filter chain is chosen by a name that nothing reads",
-    why: "The TLS inspector alone reads the name of the handshake, and Envoy does not add it. Without it a connection has no name and no such chain is taken: clients are refused, or get the chain that asks for no name.",
+    title: "a filter chain matches a server name that nothing reads",
+    why: "Only the TLS inspector reads the server name from the handshake, and Envoy does not add it by itself. Without it, connections have no server name and no such chain matches: clients are refused, or get the chain that requires no name.",
     cure: "Add `envoy.filters.listener.tls_inspector` to `listener_filters`.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/configuration/listeners/listener_filters/tls_inspector",
     check,
@@ -37,7 +37,10 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
             });
             let one = named.found(
                 "",
-                format!("listener `{}` has no TLS inspector, which reads this name", listener.label()),
+                format!(
+                    "listener `{}` has no TLS inspector, so nothing reads this server name",
+                    listener.label()
+                ),
             );
             let has_list = listener.has("/listener_filters");
             let at = listener.field(if has_list { "/listener_filters/-" } else { "/listener_filters" });

@@ -7,8 +7,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "stream-idle-timeout",
     severity: Severity::Warning,
-    title: "a long timeout that the idle timeout of streams cuts short",
-    why: "A stream on which nothing moves for 5 minutes is ended, by default and whatever the timeout of the route says: a server that thinks for 6 minutes never answers.",
+    title: "the stream idle timeout cuts a longer route timeout short",
+    why: "By default, Envoy ends a stream on which nothing moves for 5 minutes, whatever the timeout of the route: a server that works for 6 minutes never answers.",
     cure: "Set `idle_timeout` on the route, too.",
     source: "operations-puppet of Wikimedia, change 039059f1; https://github.com/vllm-project/aibrix/issues/1810",
     check,
@@ -24,8 +24,9 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         let of_streams =
             manager.and_then(|manager| manager.node.seconds("/stream_idle_timeout")).unwrap_or(DEFAULT);
         if stated > of_streams && of_streams > 0.0 && !action.has("/idle_timeout") {
-            let message =
-                format!("this route has {stated} s, and a stream without data ends after {of_streams} s");
+            let message = format!(
+                "this route has a timeout of {stated} s, but a stream without data ends after {of_streams} s"
+            );
             found.push(
                 action.found("/timeout", message).set(action.field("/idle_timeout"), format!("{stated}s")),
             );

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "timeout-chain",
     severity: Severity::Warning,
     title: "a listener gives up before the one behind it",
-    why: "The one in front answers 504 and gives the request up, so what the one behind promises, its timeout and its retries, never happens, while the server goes on with work that nobody waits for.",
+    why: "The listener in front answers 504 and gives the request up, so the longer timeout and the retries of the listener behind have no effect, and the server continues work that nobody waits for.",
     cure: "Let timeouts shrink from the client to the server.",
     source: "operations-mediawiki-config of Wikimedia, change 31fcd1bb",
     check,
@@ -23,7 +23,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         if shortest > route.timeout() {
             let longer = if shortest.is_finite() { format!("{shortest} s") } else { "no timeout".to_owned() };
             let message = format!(
-                "this route gives up after {} s, and the listener behind it has {longer}",
+                "this route gives up after {} s, but the listener behind it has {longer}",
                 route.timeout()
             );
             found.push(action.found("/timeout", message));

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Info,
     title: "a route without a timeout",
     why: "With `timeout: 0s` a request that hangs holds its connection, its memory and its place in the circuit breaker until a stream idles out.",
-    cure: "State a time that no sound response needs, unless the route is for streams.",
+    cure: "Set a timeout that no healthy response exceeds, unless the route is for streams.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
     check,
 };

@@ -7,9 +7,9 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "tls-any-name",
     severity: Severity::Warning,
-    title: "TLS that accepts the certificate of any name",
-    why: "With a certificate authority alone, every certificate that it ever signed is accepted: with a public one, that of any site of the world.",
-    cure: "Add `match_typed_subject_alt_names`, `auto_sni_san_validation` to the TLS of the cluster, or `auto_san_validation` to its options of HTTP.",
+    title: "TLS that accepts a certificate for any name",
+    why: "If the TLS context names only a certificate authority, Envoy accepts every certificate that it ever signed: from a public authority, the certificate of any site in the world.",
+    cure: "Add `match_typed_subject_alt_names` or `auto_sni_san_validation` to the TLS context of the cluster, or `auto_san_validation` to its HTTP options.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/transport_sockets/tls/v3/common.proto; operations-deployment-charts of Wikimedia, change 0697859e",
     check,
 };

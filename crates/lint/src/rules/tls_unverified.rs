@@ -8,8 +8,9 @@ pub(super) static RULE: Rule = Rule {
     id: "tls-unverified",
     severity: Severity::Warning,
     title: "TLS to a server whose certificate is not verified",
-    why: "Without a certificate authority Envoy accepts any certificate, so whoever is in between can answer. This is its default.",
-    cure: "Add `validation_context.trusted_ca`, and what names the server may have.",
+    why: "Without a certificate authority, Envoy accepts any certificate, so anyone on the way can answer in place of the server. This is \
+        its default.",
+    cure: "Add `validation_context.trusted_ca`, and the names that the server may have.",
     source: "istioctl analyze IST0128; https://github.com/envoyproxy/envoy/issues/1268; https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/security/ssl",
     check,
 };

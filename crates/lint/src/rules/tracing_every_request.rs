@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "tracing-every-request",
     severity: Severity::Info,
     title: "every request is traced",
-    why: "Without `random_sampling` Envoy starts a trace for each request, which is one of the dearest functions: CPU time, memory, and the bill of the collector.",
+    why: "Without `random_sampling`, Envoy starts a trace for each request. Tracing is one of the most expensive functions: it costs CPU time and memory, and raises the bill of the collector.",
     cure: "Set `random_sampling`, such as 1 %.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto",
     check,

@@ -8,8 +8,8 @@ use crate::rule::{Rule, Severity};
 pub(super) static RULE: Rule = Rule {
     id: "unknown-cluster",
     severity: Severity::Error,
-    title: "something leads to a cluster that is not there",
-    why: "Requests get 503, connections are closed, calls of filters fail. Envoy refuses routes of the bootstrap to unknown clusters, but starts with a TCP proxy that has none.",
+    title: "something refers to a cluster that does not exist",
+    why: "Requests get 503, connections are closed, and calls of filters fail. Envoy refuses routes of the bootstrap to unknown clusters, but starts with a TCP proxy to an unknown cluster.",
     cure: "Define the cluster, or correct the name.",
     source: "https://github.com/envoyproxy/envoy/issues/3237; istioctl analyze IST0101",
     check,

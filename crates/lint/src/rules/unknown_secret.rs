@@ -11,8 +11,8 @@ use hoptax_bootstrap::tree;
 pub(super) static RULE: Rule = Rule {
     id: "unknown-secret",
     severity: Severity::Error,
-    title: "a secret that is not there",
-    why: "Envoy refuses a file that names a secret without saying where it comes from and has none of that name.",
+    title: "a secret that does not exist",
+    why: "Envoy refuses a file that names a secret, but neither defines it nor says where it comes from.",
     cure: "Define it in `static_resources.secrets`, or add `sds_config`.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/transport_sockets/tls/v3/secret.proto",
     check,

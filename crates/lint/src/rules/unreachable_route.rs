@@ -9,8 +9,8 @@ pub(super) static RULE: Rule = Rule {
     id: "unreachable-route",
     severity: Severity::Error,
     title: "a route that no request can reach",
-    why: "The first route that matches is taken, so a route behind one that matches everything it matches never is: what it promises does not happen.",
-    cure: "Place the special route before the general one, or remove it.",
+    why: "Envoy takes the first route that matches. If an earlier route matches every request that this one would match, this one is never used.",
+    cure: "Place the more specific route before the general one, or remove it.",
     source: "istioctl analyze IST0130; https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/route_matching",
     check,
 };

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 pub(super) static RULE: Rule = Rule {
     id: "unused-cluster",
     severity: Severity::Info,
-    title: "a cluster that nothing leads to",
-    why: "It costs health checks, name resolution and statistics, and hides that something else was meant.",
+    title: "a cluster that nothing refers to",
+    why: "It costs health checks, name resolution and statistics, and may hide a wrong name elsewhere.",
     cure: "Remove it, or use it.",
     source: "operations-deployment-charts of Wikimedia, change 254cd7b4: keys that nothing read",
     check,
@@ -36,7 +36,7 @@ fn check(proxy: &Proxy<'_>, found: &mut Vec<Found>) {
         !is_named && !texts.iter().any(|text| text.contains(cluster.name()))
     });
     found.extend(unused.map(|cluster| {
-        let message = format!("nothing leads to cluster `{}`", cluster.name());
+        let message = format!("nothing refers to cluster `{}`", cluster.name());
         cluster.node.found("/name", message).remove(&cluster.node.at)
     }));
 }

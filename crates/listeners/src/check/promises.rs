@@ -89,7 +89,7 @@ impl Subject<'_> {
     /// Returns the reason why the lab's connections to the upstream differ from those in the file; none if they do not.
     fn other_connections(&self) -> Option<String> {
         let is_http2 = self.cluster.options.http2;
-        is_http2.then(|| "the upstream speaks HTTP/2, and the servers of a check HTTP/1.1".to_owned())
+        is_http2.then(|| "the upstream speaks HTTP/2, but the servers of a check speak HTTP/1.1".to_owned())
     }
 }
 

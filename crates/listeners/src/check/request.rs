@@ -18,7 +18,7 @@ pub(super) fn matching(matches: &Matches) -> Result<(String, String), String> {
             Ok((host, prefix.clone()))
         }
         Matches::Host(regex) => {
-            let none = || format!("no host is found that `{regex}` matches");
+            let none = || format!("hoptax found no host that `{regex}` matches");
             let parsed = regex_syntax::parse(regex).map_err(|_| none())?;
             let host = example(&parsed).ok_or_else(none)?;
             match check_of("host-or-address").map(|check| check(&host)) {
@@ -67,8 +67,8 @@ mod tests {
         assert_eq!(host(r"(www\.)?test[0-9]*\.example\.org"), Ok("www.test0.example.org".to_owned()));
         assert_eq!(host(r"^a|b$"), Ok("a".to_owned()));
         assert_eq!(host(r".*"), Ok("a".to_owned()));
-        assert!(host(r"é").unwrap_err().contains("no host is found"));
-        assert!(host(r"").unwrap_err().contains("no host is found"));
+        assert!(host(r"é").unwrap_err().contains("found no host"));
+        assert!(host(r"").unwrap_err().contains("found no host"));
     }
 
     #[test]

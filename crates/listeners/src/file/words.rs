@@ -51,8 +51,8 @@ impl Duration {
 fn micros_of(text: &str) -> Result<u64, String> {
     const MOST_DIGITS: usize = 12;
     const ABOVE_ZERO: &str = "a time must be above zero; for no limit in practice write `24h`";
-    const A_YEAR: &str = "a time is a year at most";
-    const EXAMPLES: &str = "a time has a unit: `250ms`, `4.5s`, `5m` or `24h`";
+    const A_YEAR: &str = "a time must be a year at most";
+    const EXAMPLES: &str = "a time needs a unit: `250ms`, `4.5s`, `5m` or `24h`";
     let split = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or(EXAMPLES)?;
     let (number, unit) = text.split_at(split);
     let scale: u64 = match unit {
@@ -91,20 +91,20 @@ const LONGEST_NAME: usize = 128;
 
 fn check_name(text: &str) -> Result<(), String> {
     if text.is_empty() || text.chars().count() > LONGEST_NAME {
-        return Err(format!("a name has 1 to {LONGEST_NAME} characters"));
+        return Err(format!("a name must have 1 to {LONGEST_NAME} characters"));
     }
     if text.chars().any(char::is_control) {
-        return Err("a name has no line breaks, tabs or other control characters".to_owned());
+        return Err("a name must not contain line breaks, tabs or other control characters".to_owned());
     }
     if text.trim() != text {
-        return Err("a name neither begins nor ends with a space".to_owned());
+        return Err("a name must not begin or end with a space".to_owned());
     }
     Ok(())
 }
 
 fn check_path(text: &str) -> Result<(), String> {
     if text.is_empty() || text.chars().any(char::is_control) {
-        return Err("a path is not empty, and has no control characters".to_owned());
+        return Err("a path must not be empty or contain control characters".to_owned());
     }
     Ok(())
 }
@@ -116,17 +116,17 @@ fn check_host(text: &str) -> Result<(), String> {
     if let Some((scheme, rest)) = text.split_once("://") {
         let host = rest.split(['/', ':']).next().unwrap_or_default();
         return Err(format!(
-            "a host has no scheme: write `{host}`{}",
+            "a host must not have a scheme: write `{host}`{}",
             if scheme == "https" { " and `encryption: true`" } else { "" }
         ));
     }
     if let Some((host, port)) = text.rsplit_once(':')
         && port.parse::<u16>().is_ok()
     {
-        return Err(format!("a host has no port: write `{{address: {host}, port: {port}}}`"));
+        return Err(format!("a host must not have a port: write `{{address: {host}, port: {port}}}`"));
     }
     if let Some((host, _)) = text.split_once('/') {
-        return Err(format!("a host has no path: write `{host}`"));
+        return Err(format!("a host must not have a path: write `{host}`"));
     }
     let is_label = |label: &str| {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
@@ -140,7 +140,7 @@ fn check_host(text: &str) -> Result<(), String> {
     if name.len() <= 253 && name.split('.').all(is_label) && !is_number {
         return Ok(());
     }
-    Err("a host is a name such as `search.example.org`, or an address".to_owned())
+    Err("a host must be a name such as `search.example.org`, or an address".to_owned())
 }
 
 /// Declares a text with a form.
@@ -165,7 +165,7 @@ macro_rules! word {
 
 word!(Name, "listener-name", "A name of 1 to 128 characters.");
 word!(Host, "host-or-address", "A host name or an IP address, without scheme, port and path.");
-word!(FilePath, "file-path", "The path of a file, as Envoy finds it.");
+word!(FilePath, "file-path", "The path of a file, as Envoy sees it.");
 
 impl Host {
     /// The address, if it is an address.

@@ -11,7 +11,7 @@ use super::{Clusters, Keys, add, pruned, target};
 pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys, String> {
     let chains = listener.get("filter_chains").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [chain] = chains else {
-        return Err(format!("it has {} filter chains, none of them of HTTP", chains.len()));
+        return Err(format!("it has {} filter chains, none of them for HTTP", chains.len()));
     };
     let manager = pruned::manager(chain)?;
     let hosts = manager.pointer("/route_config/virtual_hosts").and_then(Value::as_array);
@@ -65,7 +65,7 @@ pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys,
         && routes.is_empty()
         && !["split", "splits"].iter().any(|key| section.contains_key(*key))
     {
-        return Err("none of its routes sends requests to one upstream by the beginning of paths".to_owned());
+        return Err("none of its routes sends requests to one upstream by a path prefix".to_owned());
     }
     // Envoy's default.
     section.insert("timeout".to_owned(), timeout.unwrap_or_else(|| "15s".into()));
@@ -102,7 +102,7 @@ fn addresses(listener: &Value, section: &mut Keys) -> Result<(), String> {
     let port = sockets.first().and_then(|socket| socket.get("port_value"));
     let port = port.ok_or("it has no port")?;
     if sockets.iter().any(|socket| socket.get("port_value") != Some(port)) {
-        return Err("its addresses have several ports".to_owned());
+        return Err("its addresses have different ports".to_owned());
     }
     section.insert("port".to_owned(), port.clone());
     let addresses: Vec<Value> = sockets.iter().filter_map(|socket| socket.get("address").cloned()).collect();
@@ -138,7 +138,7 @@ fn tls(socket: &Value) -> Result<Value, String> {
     let certificate = file("/tls_certificates/0/certificate_chain/filename");
     let key = file("/tls_certificates/0/private_key/filename");
     let (Some(certificate), Some(key)) = (certificate, key) else {
-        return Err("its certificate is in no file".to_owned());
+        return Err("its certificate is not in a file".to_owned());
     };
     let mut keys = Keys::new();
     keys.insert("certificate".to_owned(), certificate);

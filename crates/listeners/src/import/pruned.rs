@@ -78,7 +78,7 @@ fn keep_one_chain(listener: &mut Value, removed: &mut Vec<String>) {
             "" => format!("filter chain {}", index + 1),
             name => format!("filter chain `{name}`"),
         };
-        removed.push(format!("{shown}: the file has place for one"));
+        removed.push(format!("{shown}: the file has room for one"));
     }
     keys.shift_remove(DEFAULT_CHAIN);
     keys.insert(CHAINS.to_owned(), all.into_iter().nth(kept).into_iter().collect());
@@ -102,15 +102,14 @@ fn keep_routes(host: &mut Value, clusters: &Clusters<'_>, removed: &mut Vec<Stri
 /// Returns the reason why a route is not supported.
 fn why_not(route: &Value, clusters: &Clusters<'_>) -> Option<String> {
     let Some(action) = route.get("route") else {
-        let why =
-            if route.get("redirect").is_some() { "it redirects" } else { "it has an answer of its own" };
+        let why = if route.get("redirect").is_some() { "it redirects" } else { "it answers by itself" };
         return Some(why.to_owned());
     };
     let Some(cluster) = action.get("cluster").and_then(Value::as_str) else {
         return Some("it does not name one cluster".to_owned());
     };
     if route.pointer("/match/prefix").is_none_or(|prefix| !prefix.is_string()) {
-        return Some("it matches in another way than by the beginning of paths".to_owned());
+        return Some("it does not match by a path prefix".to_owned());
     }
     target::keys(cluster, clusters).err()
 }
@@ -162,13 +161,13 @@ mod tests {
         let (kept, removed) = pruned(&listener, &clusters);
         assert_eq!(kept, json!({"filter_chains": [chain("http", &json!([sound]))]}));
         let expected = [
-            "filter chain `tcp`: the file has place for one",
-            "filter chain 3: the file has place for one",
-            "its default filter chain: the file has place for one",
+            "filter chain `tcp`: the file has room for one",
+            "filter chain 3: the file has room for one",
+            "its default filter chain: the file has room for one",
             "route 1 of `all`: it redirects",
-            "route 2 of `all`: it has an answer of its own",
+            "route 2 of `all`: it answers by itself",
             "route 4 of `all`: it does not name one cluster",
-            "route 5 of `all`: it matches in another way than by the beginning of paths",
+            "route 5 of `all`: it does not match by a path prefix",
             "route 6 of `all`: its cluster `b` is not in the file",
         ];
         assert_eq!(removed, expected);

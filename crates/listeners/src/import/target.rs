@@ -20,7 +20,7 @@ pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> 
     let endpoints: Vec<&Value> = endpoints.flatten().collect();
     let [endpoint] = endpoints.as_slice() else {
         return Err(format!(
-            "cluster `{name}` has {} servers, and the file has place for one",
+            "cluster `{name}` has {} servers, but the file has room for one",
             endpoints.len()
         ));
     };
@@ -113,9 +113,7 @@ pub(super) fn authorities(clusters: &[Value], left: &mut Vec<String>) -> Option<
     let mut files: Vec<Value> = clusters.iter().filter_map(of).collect();
     files.dedup();
     if files.len() > 1 {
-        left.push(
-            "the clusters have several files of authorities, and the file has place for one".to_owned(),
-        );
+        left.push("the clusters have several files of authorities, but the file has room for one".to_owned());
     }
     files.into_iter().next().filter(|file| *file != DEFAULT_CA)
 }

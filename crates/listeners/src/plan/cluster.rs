@@ -165,7 +165,7 @@ impl Resolver<'_> {
         let shown = shortened(&name);
         if first.upstream != upstream {
             let message = format!(
-                "cluster `{shown}` has another upstream in line {line}; give one of them a name of its own with `cluster: NAME`"
+                "cluster `{shown}` has a different upstream in line {line}; give one of them another name with `cluster: NAME`"
             );
             self.add(path, message);
         }
@@ -174,9 +174,9 @@ impl Resolver<'_> {
             let present = differences.iter().find(|key| self.has(&format!("{path}/{key}")));
             let at = present.map_or_else(|| path.to_owned(), |key| format!("{path}/{key}"));
             let message = format!(
-                "connections to `{shown}` are shared with line {line}, which has another `{}`; make them equal, or give one of them \
-                 a name of its own with `cluster: NAME`",
-                differences.join("` and another `")
+                "connections to `{shown}` are shared with line {line}, which has a different `{}`; make them equal, or give one of them \
+                 another name with `cluster: NAME`",
+                differences.join("` and a different `")
             );
             self.add(&at, message);
         }
@@ -220,7 +220,7 @@ impl Resolver<'_> {
             (Some(_), Some(UpstreamEntry::Section(_))) => {
                 self.add(
                     &format!("{path}/upstream"),
-                    "`service` says the port and the encryption too: remove it, or write the host alone",
+                    "`service` already states the port and the encryption: remove it, or write only the host",
                 );
                 None
             }
@@ -244,7 +244,7 @@ impl Resolver<'_> {
                     let shown = shortened(&host.0);
                     self.add(
                         &format!("{path}/service"),
-                        format!("`{shown}` is no host: {why}; add `upstream`"),
+                        format!("`{shown}` is not a host: {why}; add `upstream`"),
                     );
                     return None;
                 }

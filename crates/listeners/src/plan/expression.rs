@@ -15,7 +15,7 @@ const OF_ANY: u64 = 12;
 pub(super) fn check(text: &str) -> Result<(), String> {
     let tree = ast::parse::Parser::new().parse(text).map_err(|error| {
         let column = error.span().start.column;
-        format!("is no regular expression: {} at character {column} of it", error.kind())
+        format!("is not a regular expression: {} at character {column}", error.kind())
     })?;
     // The translation below looks up Unicode classes.
     ast::visit(&tree, Re2)?;
@@ -28,7 +28,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     regex_syntax::parse(text).map(|_| ()).map_err(|error| {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        format!("is no regular expression: {why}")
+        format!("is not a regular expression: {why}")
     })
 }
 
@@ -67,7 +67,7 @@ fn size(node: &Ast) -> u64 {
 }
 
 fn refused(what: &str) -> Result<(), String> {
-    Err(format!("is no regular expression for Envoy, whose RE2 has no {what}"))
+    Err(format!("is not a regular expression for Envoy, because its RE2 has no {what}"))
 }
 
 fn literal(literal: &ast::Literal) -> Result<(), String> {
@@ -85,7 +85,7 @@ fn unicode(class: &ast::ClassUnicode) -> Result<(), String> {
     match &class.kind {
         ast::ClassUnicodeKind::OneLetter(_) => Ok(()),
         ast::ClassUnicodeKind::Named(name) if name.len() <= 2 => Ok(()),
-        _ => refused("classes of Unicode by such names; write one or two letters, as in `\\p{Lu}`"),
+        _ => refused("Unicode classes with such names; write one or two letters, as in `\\p{Lu}`"),
     }
 }
 
@@ -99,7 +99,7 @@ fn flags(flags: &ast::Flags) -> Result<(), String> {
                 )
         )
     });
-    unknown.map_or(Ok(()), |_| refused("flags but `i`, `m`, `s` and `U`"))
+    unknown.map_or(Ok(()), |_| refused("flags other than `i`, `m`, `s` and `U`"))
 }
 
 impl Visitor for Re2 {
@@ -126,7 +126,7 @@ impl Visitor for Re2 {
                 | ast::AssertionKind::EndText
                 | ast::AssertionKind::WordBoundary
                 | ast::AssertionKind::NotWordBoundary => Ok(()),
-                _ => refused("boundaries but `^`, `$`, `\\A`, `\\z`, `\\b` and `\\B`"),
+                _ => refused("boundaries other than `^`, `$`, `\\A`, `\\z`, `\\b` and `\\B`"),
             },
             Ast::Repetition(repetition) if matches!(*repetition.ast, Ast::Repetition(_)) => {
                 refused("repetition of a repetition; put the inner one into a group")
@@ -140,7 +140,7 @@ impl Visitor for Re2 {
             ClassSetItem::Literal(one) => literal(one),
             ClassSetItem::Range(range) => literal(&range.start).and_then(|()| literal(&range.end)),
             ClassSetItem::Unicode(class) => unicode(class),
-            ClassSetItem::Bracketed(_) => refused("class inside of a class"),
+            ClassSetItem::Bracketed(_) => refused("class inside a class"),
             _ => Ok(()),
         }
     }

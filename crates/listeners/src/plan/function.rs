@@ -77,7 +77,7 @@ fn stated_knobs(function: &Function) -> Result<&[String], String> {
         InListeners::Fit(stated) => Ok(stated),
         InListeners::Refused(reason) => Err(reason.clone()),
         InListeners::OfLab => {
-            Err("its settings, such as paths, headers, limits and services, are those of the lab".to_owned())
+            Err("its settings, such as paths, headers, limits and services, are made for the lab".to_owned())
         }
     }
 }

@@ -82,7 +82,7 @@ impl Resolver<'_> {
         if section.retry_on.is_none() && retries > 0 {
             self.add(
                 path,
-                "without `retry_on` nothing is tried again; add it, such as `connect-failure,refused-stream`",
+                "nothing is retried without `retry_on`; add it, such as `connect-failure,refused-stream`",
             );
         }
         if section.retry_on.is_some() {

@@ -27,7 +27,7 @@ impl Resolver<'_> {
                 let before = lists.entry(host.to_ascii_lowercase()).or_insert(&route.hosts);
                 if *before != route.hosts.as_slice() {
                     let message = format!(
-                        "`{}` is in another list of hosts too; give both routes the same list",
+                        "`{}` is also in another list of hosts; give both routes the same list",
                         shortened(host)
                     );
                     self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);

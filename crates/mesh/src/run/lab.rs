@@ -58,8 +58,8 @@ impl<'a> Lab<'a> {
         }
         problems.extend(left.iter().map(|name| {
             format!(
-                "namespace `{name}` is still being removed after {} s: `kubectl --context {} get namespace {name} --output yaml` shows what it \
-                 waits for",
+                "namespace `{name}` is still being removed after {} s: `kubectl --context {} get namespace {name} --output yaml` shows \
+                 the reason",
                 GONE.as_secs(),
                 cluster.context()
             )

@@ -318,7 +318,7 @@ fn wait(
         let named = pod.as_ref().map_or(begins, Pod::name);
         let failed = |why: &str| {
             Failure::environment(format!(
-                "the pod of the {what} of `{}`, `{}/{named}`, {why}; `kubectl -n {} describe pod {named}` says more while it is there",
+                "the pod of the {what} of `{}`, `{}/{named}`, {why}; `kubectl -n {} describe pod {named}` says more while the pod exists",
                 arm.id, arm.namespace, arm.namespace
             ))
         };
@@ -361,8 +361,9 @@ fn check_proxies(arm: &Arm, side: &Side, pod: &Pod, what: &str) -> Result<(), Fa
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     Err(Failure::environment(format!(
-        "`{}` put no proxy `{missing}` into the pod of the {what}, which has {}: it is not installed in this cluster, or does not take pods \
-         with {}; `kubectl get mutatingwebhookconfigurations` shows which meshes change pods, and `--template FILE` states what yours needs",
+        "`{}` put no proxy `{missing}` into the pod of the {what}, which has {}: it is not installed in this cluster, or does not take \
+         pods with {}; `kubectl get mutatingwebhookconfigurations` shows which meshes change pods, and `--template FILE` states the labels \
+         and annotations that yours needs",
         arm.id,
         there.join(", "),
         if marks.is_empty() { "no marks".to_owned() } else { marks.join(", ") }

@@ -74,7 +74,7 @@ impl Unread {
         match self {
             Self::Refused(refused) => of_cluster(refused),
             Self::Why(why) => Failure::environment(format!(
-                "control groups cannot be read: {why}; `--cpu-time kubelet` does without them"
+                "control groups cannot be read: {why}; `--cpu-time kubelet` works without them"
             )),
             Self::Interrupted(failure) => failure,
         }
@@ -148,7 +148,7 @@ impl Readers {
                     Some(why) => {
                         NotYet { why: format!("no reader is created: {why}"), patience: Some(PATIENCE) }
                     }
-                    None => NotYet { why: format!("no reader comes to node `{node}`"), patience: None },
+                    None => NotYet { why: format!("no reader starts on node `{node}`"), patience: None },
                 });
             };
             if let Some(trouble) = pod.trouble() {
@@ -168,7 +168,7 @@ impl Readers {
         match poll.gone.first() {
             None => Ok(readers),
             Some(Container { namespace, pod, name }) => Err(NotYet {
-                why: format!("no control group is that of container `{name}` of pod `{namespace}/{pod}`"),
+                why: format!("no control group belongs to container `{name}` of pod `{namespace}/{pod}`"),
                 patience: Some(PATIENCE),
             }),
         }

@@ -38,8 +38,8 @@ pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Resul
     tried(plan, arm, &requests, context).map_err(|why| {
         why.failure(|time_s, said| {
             format!(
-                "the origin of `{id}` does not answer at {} for {time_s} s: {said}; see whether the mesh lets the caller reach it, such as by \
-                 its policies",
+                "the origin of `{id}` does not answer at {} for {time_s} s: {said}; check whether the mesh lets the caller reach it, for \
+                 example whether its policies do",
                 arm.url
             )
         })
@@ -51,8 +51,8 @@ pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Resul
     tried(plan, arm, &requests, context).map_err(|why| {
         why.failure(|time_s, said| {
             format!(
-                "`{id}` is not in effect: {url} is not answered with `{}` for {time_s} s: {said}; see whether the mesh follows the objects of \
-                 its template",
+                "`{id}` is not in effect: {url} does not answer with `{}` for {time_s} s: {said}; check whether the mesh applies the \
+                 objects of its template",
                 proof.expect
             )
         })

@@ -46,8 +46,8 @@ pub(super) fn check(template: &Template) -> Result<(), String> {
         let other = names.split(',').map(str::trim).find(|name| !name.is_empty() && !is_own(name));
         if let Some(name) = other {
             return Err(format!(
-                "the annotation `{NAMES_IN_CONSUL}` has `{name}`, which may be another's service of Consul: let each of its names begin with \
-                 `{NAMESPACE}`"
+                "the annotation `{NAMES_IN_CONSUL}` has `{name}`, which may be somebody else's service in Consul: begin each of its names \
+                 with `{NAMESPACE}`"
             ));
         }
     }
@@ -85,20 +85,21 @@ fn check_one(object: &Value, is_in_consul: bool) -> Result<(), String> {
     let is_shared = (group == CONSUL || is_service && is_in_consul)
         && [Some(name), destination].into_iter().flatten().any(|name| !is_own(name));
     let why = if object.pointer("/metadata/namespace").is_some() {
-        "names a namespace, and belongs into that of its arm alone: leave `namespace` out".to_owned()
+        "names a namespace, but may only be in the namespace of its arm: leave `namespace` out".to_owned()
     } else if !is_listed {
         format!(
-            "is of a kind whose effect may reach out of the namespace of its arm: leave it out; a template may have {}",
+            "is of a kind that may have an effect outside the namespace of its arm: leave it out; a template may have {}",
             listed()
         )
     } else if is_everywhere {
-        "holds for the proxies of all namespaces: give its `spec` `exportTo: [\".\"]`".to_owned()
+        "applies to the proxies of all namespaces: give its `spec` `exportTo: [\".\"]`".to_owned()
     } else if is_shared {
         format!(
-            "holds for all services of Consul with its name: let its name, and that of its destination, begin with `{NAMESPACE}`"
+            "applies to all services of Consul with its name: begin its name, and the name of its destination, with `{NAMESPACE}`"
         )
     } else if is_service && !is_inside(object) {
-        "is reached from outside of the cluster, or reaches there: let its `type` be `ClusterIP`, without `externalIPs` and `externalName`"
+        "can be reached from outside of the cluster, or leads there: set its `type` to `ClusterIP`, without `externalIPs` and \
+         `externalName`"
             .to_owned()
     } else if has_foreign_parent(object) {
         "changes routes of another namespace: leave `namespace` of its `parentRefs` out".to_owned()
@@ -220,7 +221,7 @@ mod tests {
             ),
             (
                 of("consul.hashicorp.com/v1alpha1", "ServiceIntentions", "{{ namespace }}-a", other),
-                "that of its destination",
+                "the name of its destination",
             ),
             (json!({"kind": "Service", "metadata": {"name": "a"}}), "needs `apiVersion`"),
             (json!({"apiVersion": "v1", "kind": "Service"}), "needs `apiVersion`"),
@@ -251,7 +252,7 @@ mod tests {
         ] {
             let error = check(&with(&[of(version, kind, "{{ namespace }}-a", Value::Null)])).unwrap_err();
             let expected =
-                format!("the {kind} `{{{{ namespace }}}}-a` is of a kind whose effect may reach out");
+                format!("the {kind} `{{{{ namespace }}}}-a` is of a kind that may have an effect outside");
             assert!(
                 error.starts_with(&expected) && error.contains("may have ConfigMap, Service, "),
                 "{error}"
@@ -270,7 +271,7 @@ mod tests {
             json!({"externalIPs": ["203.0.113.1"]}),
         ] {
             let error = check(&with(&[of("v1", "Service", "origin", spec.clone())])).unwrap_err();
-            assert!(error.contains("let its `type` be `ClusterIP`"), "{spec}: {error}");
+            assert!(error.contains("set its `type` to `ClusterIP`"), "{spec}: {error}");
         }
         let parents = json!({"parentRefs": [{"name": "a"}, {"name": "b", "namespace": "web"}]});
         for (version, kind) in [
@@ -295,14 +296,14 @@ mod tests {
         for (text, expected) in [
             (
                 format!("extends: consul\n{service}"),
-                "the Service `payments` holds for all services of Consul",
+                "the Service `payments` applies to all services of Consul",
             ),
             (
                 format!("origin: {{proxies: [x], annotations: {{{inject}}}}}\n{service}"),
-                "the Service `payments` holds for all services of Consul",
+                "the Service `payments` applies to all services of Consul",
             ),
-            (names("origin", "payments"), "has `payments`, which may be another's"),
-            (names("caller", "{{ namespace }}-a, payments"), "has `payments`, which may be another's"),
+            (names("origin", "payments"), "has `payments`, which may be somebody else's"),
+            (names("caller", "{{ namespace }}-a, payments"), "has `payments`, which may be somebody else's"),
         ] {
             let error = Template::read(&format!("name: a\nurl: http://origin/\n{text}\n")).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -16,13 +16,13 @@ fn check_side(what: &str, side: &Side, of_load: &str) -> Result<(), String> {
     for (index, name) in side.proxies.iter().enumerate() {
         if name == of_load {
             return Err(format!(
-                "`proxies` of `{what}` has `{name}`, which is the container of the load and no proxy: leave it out"
+                "`proxies` of `{what}` has `{name}`, which is the container of the load, not a proxy: leave it out"
             ));
         }
         if side.proxies.iter().take(index).any(|other| other == name) {
             return Err(format!(
-                "`proxies` of `{what}` has `{name}` twice, whose CPU time would count twice: name it once, and not again if what the template \
-                 extends has it"
+                "`proxies` of `{what}` has `{name}` twice, so its CPU time would count twice: name it once, and not again if the extended \
+                 template has it"
             ));
         }
     }
@@ -38,8 +38,8 @@ fn check_shared(shared: &[Shared]) -> Result<(), String> {
         };
         if let Some(other) = shared.iter().take(index).find(is_same) {
             return Err(format!(
-                "`shared` has containers `{}` of pods `{}…` and `{}…` of namespace `{}`, which may be the same, and their CPU time would count \
-                 twice: name each pod once, and not again if what the template extends has it",
+                "`shared` has containers `{}` of pods `{}…` and `{}…` of namespace `{}`, which may be the same, so their CPU time would \
+                 count twice: name each pod once, and not again if the extended template has it",
                 one.container, other.pods, one.pods, one.namespace
             ));
         }

@@ -21,12 +21,12 @@ fn a_template_without_proxies_or_with_another_name_is_refused() {
         ("name: A b\nurl: http://a/\norigin: {proxies: [x]}\n", "`A b`"),
         ("name: a\nurl: http://a/\nproxy: x\n", "proxy"),
         ("name: a\norigin: {proxies: [x]}\n", "url"),
-        ("name: a\nextends: itsio\n", "`extends` is `itsio`; it may be istio, "),
-        ("name: a\nextends: istio\nproof: {path: x, expect: status=403}\n", "has to begin with `/`"),
+        ("name: a\nextends: itsio\n", "`extends` is `itsio`, but must be istio, "),
+        ("name: a\nextends: istio\nproof: {path: x, expect: status=403}\n", "must begin with `/`"),
         ("name: a\nextends: istio\nproof: {path: /x, expect: status=4}\n", "`expect` of `proof`: "),
         (
             "name: a\nextends: istio\nobjects: [{apiVersion: v1, kind: Namespace, metadata: {name: b}}]\n",
-            "the Namespace `b` is of a kind whose effect may reach out of the namespace of its arm",
+            "the Namespace `b` is of a kind that may have an effect outside the namespace of its arm",
         ),
     ] {
         let error = Template::read(text).unwrap_err();
@@ -60,7 +60,7 @@ fn no_template_aims_a_load_outside_of_the_cluster() {
         "http://origin#.victim.example/",
         "http://{{ address }}.victim.example/",
     ] {
-        assert!(read(url).unwrap_err().contains("outside of the cluster"), "{url}");
+        assert!(read(url).unwrap_err().contains("no load may leave the cluster"), "{url}");
     }
 }
 

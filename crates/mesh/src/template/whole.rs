@@ -11,7 +11,7 @@ pub(super) fn whole(text: &str) -> Result<Value, String> {
     let Some(name) = own["extends"].as_str() else { return Ok(own) };
     let Some(base) = built_in(name) else {
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-        return Err(format!("`extends` is `{name}`; it may be {}", names.join(", ")));
+        return Err(format!("`extends` is `{name}`, but must be {}", names.join(", ")));
     };
     Ok(merged(whole(base)?, own))
 }

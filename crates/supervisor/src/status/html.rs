@@ -32,10 +32,10 @@ impl Status {
     pub(crate) fn html(&self, at: &str) -> String {
         let state = if self.needs_attention() { "look" } else { "sound" };
         let mut page = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{state}: {file}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             <header><h1>{file}</h1><p>As of {at}; reload for a later one</p></header>\n<main>\n<section>\n",
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+             content=\"width=device-width, initial-scale=1\">\n<title>{state}: \
+             {file}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header><h1>{file}</h1><p>As of {at}; \
+             reload the page to update it</p></header>\n<main>\n<section>\n",
             file = escaped(&self.file),
         );
         for statement in self.statements() {
@@ -53,8 +53,8 @@ impl Status {
         if !self.upstreams.is_empty() {
             self.add_upstreams(&mut page);
         }
-        page += "</main>\n<footer>The same as <a href=\"/status.json\">JSON</a> and as <a href=\"/metrics\">metrics</a></footer>\n\
-                 </body>\n</html>\n";
+        page += "</main>\n<footer>The same data as <a href=\"/status.json\">JSON</a> and as <a \
+                 href=\"/metrics\">metrics</a></footer>\n</body>\n</html>\n";
         page
     }
 

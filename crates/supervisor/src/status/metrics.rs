@@ -19,12 +19,12 @@ impl Status {
         let plain = |value: String| vec![(String::new(), value)];
         let is_refused = matches!(self.last.outcome, Outcome::Refused | Outcome::NotStarted);
         let epoch = self.serving.as_ref().map_or(0, |serving| serving.epoch);
-        one("serving", "gauge", "Whether an Envoy serves.", plain(flag(self.serving.is_some())));
+        one("serving", "gauge", "1 if an Envoy serves, else 0.", plain(flag(self.serving.is_some())));
         one("epoch", "gauge", "The restart epoch of the Envoy that serves.", plain(epoch.to_string()));
         one(
             "file_refused",
             "gauge",
-            "Whether the file on disk was refused, or Envoy does not start on it.",
+            "1 if the file on disk was refused, or Envoy does not start on it; else 0.",
             plain(flag(is_refused)),
         );
         let counts = &self.counts;
@@ -41,7 +41,7 @@ impl Status {
             format!("{{upstream=\"{name}\"}}")
         };
         let slow = self.upstreams.iter().map(|one| (label(&one.name), flag(one.slow.is_some()))).collect();
-        one("upstream_slow", "gauge", "Whether an upstream is slow.", slow);
+        one("upstream_slow", "gauge", "1 if the upstream is slow, else 0.", slow);
         let number = |us: Option<f64>| us.map_or_else(|| "+Inf".to_owned(), |us| us.to_string());
         let times = |one: &super::Upstream| (label(&one.name), number(one.first_byte_p90_us));
         let times = self.upstreams.iter().map(times).collect();

@@ -93,11 +93,11 @@ impl Status {
 
     fn of_last(&self) -> Option<Statement> {
         let at = &self.last.at;
-        let before = if self.serving.is_some() { ", and the one before is served" } else { "" };
+        let before = if self.serving.is_some() { "; the previous one is still served" } else { "" };
         let mut statement = match self.last.outcome {
             Outcome::Served | Outcome::Reading => return None,
             Outcome::Refused => Statement::alarm(format!("The file of {at} is REFUSED{before}:")),
-            Outcome::Waiting => Statement::usual(format!("The file of {at} is accepted, and waits:")),
+            Outcome::Waiting => Statement::usual(format!("The file of {at} is accepted, but waits:")),
             Outcome::NotStarted => {
                 Statement::alarm(format!("Envoy did NOT START on the file of {at}{before}:"))
             }
@@ -117,11 +117,14 @@ impl Status {
             };
             let compared = match (slow.usual_us, slow.others_us) {
                 (_, Some(others)) => {
-                    format!("as long as it is known; the others have {}", milliseconds(Some(others)))
+                    format!(
+                        "as slow since its first requests; p90 of the others: {}",
+                        milliseconds(Some(others))
+                    )
                 }
-                (usual, None) => format!("before it was {}", milliseconds(usual)),
+                (usual, None) => format!("p90 before: {}", milliseconds(usual)),
             };
-            Statement::alarm(format!("`{}` is SLOW since {}: {now}, {compared}", upstream.name, slow.since))
+            Statement::alarm(format!("`{}` is SLOW since {}: {now}; {compared}", upstream.name, slow.since))
         };
         let mut all: Vec<Statement> = slow.iter().map(said).collect();
         if slow.len() > 2 && slow.len() * 2 > self.upstreams.len() {
@@ -138,11 +141,11 @@ impl Status {
     pub(super) fn of_times(&self) -> Vec<String> {
         let unknown = self.unknown_times.as_ref();
         let mut all: Vec<String> = unknown
-            .map(|why| format!("times of upstreams are not known at present: {why}"))
+            .map(|why| format!("the times of upstreams are currently unknown: {why}"))
             .into_iter()
             .collect();
         if self.upstreams.is_empty() {
-            all.push("no upstream had fifty requests yet".to_owned());
+            all.push("no upstream has had fifty requests yet".to_owned());
         }
         all
     }
@@ -218,9 +221,9 @@ mod tests {
         for outcome in [Outcome::Refused, Outcome::NotStarted] {
             status.last.outcome = outcome;
             status.serving = sample().serving;
-            assert!(status.to_string().contains(", and the one before is served:\n"), "{status}");
+            assert!(status.to_string().contains("; the previous one is still served:\n"), "{status}");
             status.serving = None;
-            assert!(!status.to_string().contains("before is served"), "{status}");
+            assert!(!status.to_string().contains("is still served"), "{status}");
         }
     }
 }

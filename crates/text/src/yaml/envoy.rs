@@ -329,19 +329,16 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
                 let Some(complete) = self.anchors.get(&anchor) else {
                     return Err(error(
                         line,
-                        "an alias stands for a node that it is inside of, which would never end",
+                        "an alias refers to a node that contains it, which would never end",
                     ));
                 };
                 // Both are decided before the copy, which may be large.
                 self.aliased += complete.tree.size();
                 if self.aliased > MOST_ALIASED {
-                    return Err(error(line, "its aliases stand for more than a million nodes"));
+                    return Err(error(line, "its aliases refer to more than a million nodes"));
                 }
                 if self.open.len() + complete.tree.depth() > MOST_NESTED {
-                    return Err(error(
-                        line,
-                        "its aliases lead to more than 500 collections inside of each other",
-                    ));
+                    return Err(error(line, "its aliases lead to more than 500 nested collections"));
                 }
                 let Complete { mut tree, key, tag } = complete.clone();
                 tree.line = line;
@@ -363,7 +360,7 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
         if anchor != 0 && !self.anchors.contains_key(&anchor) {
             self.kept += complete.tree.size();
             if self.kept > MOST_KEPT {
-                return Err(error(complete.tree.line, "its anchors keep more than two million nodes"));
+                return Err(error(complete.tree.line, "its anchors hold more than two million nodes"));
             }
             self.anchors.insert(anchor, complete.clone());
         }

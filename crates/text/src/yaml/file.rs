@@ -26,7 +26,7 @@ pub fn configuration(path: &Path) -> io::Result<String> {
     if bytes.len() > LARGEST_BYTES {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("it has more than {} MiB, too much for a configuration", LARGEST_BYTES >> 20),
+            format!("it has more than {} MiB, which is too large for a configuration", LARGEST_BYTES >> 20),
         ));
     }
     text(bytes)

@@ -56,7 +56,7 @@ impl Template {
     /// Returns the message for the user: the kind of the template, and the remedy. `line` is that of its sign in the file of the user.
     pub fn message(&self, line: u64) -> String {
         format!(
-            "looks like a template (`{}` in line {line}): render it first, {}, and give what was rendered",
+            "looks like a template (`{}` in line {line}): render it first, {}, and give the rendered file",
             self.sign, self.command
         )
     }
@@ -175,7 +175,7 @@ fn command(text: &str, sign: &str) -> String {
             "`helm template CHART > rendered.yaml`".to_owned()
         }
         "{{" if is_of_go(text) => {
-            "with Helm `helm template CHART > rendered.yaml`, with other tools of Go as `gomplate --file FILE --out rendered.yaml`".to_owned()
+            "with Helm `helm template CHART > rendered.yaml`, with another Go tool for example `gomplate --file FILE --out rendered.yaml`".to_owned()
         }
         "{{" | "{%" => {
             "with Jinja `jinja2 FILE VALUES.yaml > rendered.yaml`, with Ansible `ansible localhost -m template -a 'src=FILE dest=rendered.yaml'`".to_owned()

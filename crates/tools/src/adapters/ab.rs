@@ -29,8 +29,8 @@ pub(super) const TOOL: Tool = Tool {
     not_reported: &[
         "times below a millisecond",
         "intended starts",
-        "connections that the server closed without a response apart from responses of another length, if the latter have bodies of \
-         about the length of the others",
+        "the difference between connections closed without a response and responses of another length, if their bodies are about as long \
+         as the others",
     ],
 };
 
@@ -54,7 +54,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let complete = run.needed(
         "Complete requests:",
         count,
-        "the report is read that ab prints without `-w`, and none of `-e` or `-g`",
+        "hoptax reads the report that ab prints without `-w`, not the files of `-e` and `-g`",
     )?;
     let counts = Counts::new(&run, complete);
     let [answered, failed] = match &counts {
@@ -100,9 +100,9 @@ fn gave_up(run: &Run<'_>, completed: &str) -> String {
         .take_while(|line| !line.starts_with("Total of "))
         .filter(|line| line.contains(": ") && line.ends_with(')'))
         .last();
-    let reason = reason.unwrap_or("it prints no reason");
+    let reason = reason.unwrap_or("it printed no reason");
     format!(
-        "ab itself gave up after {completed} requests and printed no report: {reason}; `-s` sets its timeout, and with `-r` it goes on after errors of sockets"
+        "ab itself gave up after {completed} requests and printed no report: {reason}; `-s` sets its timeout, and with `-r` it goes on after socket errors"
     )
 }
 
@@ -212,7 +212,7 @@ impl Counts {
     }
 
     fn sums(&self) -> Vec<Sum> {
-        let mut sums = vec![Sum::some("with another status than 2xx", self.refused, self.complete)];
+        let mut sums = vec![Sum::some("with a status other than 2xx", self.refused, self.complete)];
         // Kinds are printed only if there is a failure.
         if self.named > 0 {
             sums.push(Sum::some("failures by kind", self.named, self.all));

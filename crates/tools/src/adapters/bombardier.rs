@@ -30,7 +30,7 @@ pub(super) const TOOL: Tool = Tool {
     has_statistics: false,
     not_reported: &[
         "intended starts: a token is taken when a connection is free",
-        "latency of failed requests separately: its times are of all",
+        "latency of failed requests separately: its times cover all requests",
     ],
 };
 
@@ -38,7 +38,7 @@ pub(super) const TOOL: Tool = Tool {
 /// response with a truncated body has both a status and an error (<https://github.com/codesenberg/bombardier/blob/master/clients.go>), so
 /// errors in excess of `others` belong to responses that look answered.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
-    let layout = "the JSON is read that bombardier prints with `-o json`";
+    let layout = "hoptax reads the JSON that bombardier prints with `-o json`";
     let Document { value: result, notes, .. } =
         with_fields(output.result(), &["/result/timeTakenSeconds"], layout)?;
     let us = |name: &str| at(&result, &format!("/result/latency/{name}"));

@@ -50,14 +50,14 @@ pub(super) const TOOL: Tool = Tool {
     },
     has_statistics: false,
     not_reported: &[
-        "intended starts: latency begins with the call, so time spent waiting behind a slow response is in no latency",
+        "intended starts: latency begins with the call, so no latency contains the time spent waiting behind a slow response",
         "values within a histogram bucket, which are interpolated",
         "latency of failed requests separately: its histogram contains both",
     ],
 };
 
 /// The supported layout.
-const LAYOUT: &str = "the JSON is read that Fortio writes with `-json` or keeps of a run of `load`";
+const LAYOUT: &str = "hoptax reads the JSON that Fortio writes with `-json` or keeps for a run of `load`";
 
 /// Returns true if a document is a result. The messages in Fortio's log are JSON as well.
 fn is_result(value: &Value) -> bool {

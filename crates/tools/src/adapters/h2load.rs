@@ -45,7 +45,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
             _ => of_text(&run, finished),
         };
     }
-    let layouts = "it has neither the line `finished in TIME, N req/s`, which h2load prints at the end, nor the JSON of `--output-file`";
+    let layouts = "it has neither the line `finished in TIME, N req/s` that h2load prints at the end, nor the JSON of `--output-file`";
     let document = json(output.text, is_result).map_err(|problem| format!("{layouts}: {problem}"))?;
     if !is_result(&document.value) {
         return Err(layouts.to_owned());

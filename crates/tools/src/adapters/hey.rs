@@ -49,10 +49,10 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let run = Run::only(output.text, &MARKS)?;
     if run.find(|line| line.starts_with("response-time,").then_some(())).is_some() {
         return Err(
-            "it is the table of `-o csv`; the summary is read that hey prints without `-o`".to_owned()
+            "it is the table of `-o csv`; hoptax reads the summary that hey prints without `-o`".to_owned()
         );
     }
-    let rate = run.needed("Requests/sec:", number, "the summary is read that hey prints")?;
+    let rate = run.needed("Requests/sec:", number, "hoptax reads the summary that hey prints")?;
     let seconds = run.after("Total:").and_then(time_us).map(|us| us / 1e6);
     let counts = Counts::new(&run);
     let Counts { answered, failed, kept } = counts.unwrap_or_default();
@@ -68,7 +68,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let time = |name: &str| run.after(name).and_then(time_us);
     let mut unread = Vec::new();
     if counts.is_none() {
-        unread.push("numbers of responses by status, one of which is none that can be read".to_owned());
+        unread.push("numbers of responses by status, one of which cannot be read".to_owned());
     }
     if more > 0 {
         unread

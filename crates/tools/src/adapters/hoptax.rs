@@ -27,7 +27,7 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| {
-        let layout = "the result of `hoptax load --json` is read";
+        let layout = "hoptax reads the result of `hoptax load --json`";
         let Document { value: result, notes, .. } =
             with_fields(output.result(), &["/book", "/latency"], layout)?;
         // Withheld quantiles are still available in the outcome `answered`, for every answered request.

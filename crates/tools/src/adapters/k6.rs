@@ -54,14 +54,15 @@ pub(super) const TOOL: Tool = Tool {
     read,
     has_statistics: false,
     not_reported: &[
-        "iterations without a free user: they are counted as dropped and are in no latency",
+        "iterations without a free user: they count as dropped, and no latency contains them",
         "time between the intended start and the sending",
     ],
 };
 
 /// The supported layouts.
-const LAYOUTS: &str = "the summary is read that k6 writes with `--summary-export` (`metrics.http_reqs.count`), that `handleSummary()` \
-                       gets (`metrics.http_reqs.values.count`), and that `--new-machine-readable-summary` writes (`results.metrics`)";
+const LAYOUTS: &str = "hoptax reads the summary that k6 writes with `--summary-export` (`metrics.http_reqs.count`), that \
+                       `handleSummary()` gets (`metrics.http_reqs.values.count`), and that `--new-machine-readable-summary` writes \
+                       (`results.metrics`)";
 
 /// Its metrics, in either layout: <https://github.com/grafana/k6/blob/master/internal/js/summary-wrapper.js> and, in later releases,
 /// <https://github.com/grafana/k6/blob/master/internal/lib/summary/machine_readable.go>.
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn a_negative_number_of_requests_is_named() {
         let problem = read(&Output::new(r#"{"metrics": {"http_reqs": {"count": -5}}}"#)).unwrap_err();
-        assert_eq!(problem, "of `http_reqs`, `count` is -5, which is no number of requests");
+        assert_eq!(problem, "of `http_reqs`, `count` is -5, which is not a number of requests");
     }
 
     #[test]

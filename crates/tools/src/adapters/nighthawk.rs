@@ -53,7 +53,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     has_statistics: true,
     not_reported: &[
-        "requests without a free connection: they are counted as overflow and are in no latency",
+        "requests without a free connection: they count as overflow, and no latency contains them",
         "latency of requests in flight at the end",
         "time between the intended start and the encoding of a request",
     ],
@@ -61,7 +61,7 @@ pub(super) const TOOL: Tool = Tool {
 
 /// The supported layouts.
 const LAYOUTS: &str =
-    "its JSON, its YAML, its form of Fortio and its text for people are read, and neither CSV nor `dotted`";
+    "hoptax reads its JSON, its YAML, its Fortio format and its text for people, but not CSV or `dotted`";
 
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let text = output.result();

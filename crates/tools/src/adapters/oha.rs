@@ -39,7 +39,7 @@ pub(super) const TOOL: Tool = Tool {
 /// (<https://github.com/hatoo/oha/blob/master/src/result_data.rs>). `successRate` is the share of requests with any status, including 500.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let layout =
-        "the JSON is read that oha prints with `--output-format json`, in earlier releases with `--json`";
+        "hoptax reads the JSON that oha prints with `--output-format json` (in earlier releases, `--json`)";
     let Document { value: result, notes, .. } =
         with_fields(output.result(), &["/summary/requestsPerSec"], layout)?;
     let us = |pointer: &str| at(&result, pointer).map(|seconds| seconds * 1e6);

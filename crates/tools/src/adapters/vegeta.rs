@@ -43,7 +43,7 @@ pub(super) const TOOL: Tool = Tool {
 /// (<https://github.com/tsenart/vegeta/blob/master/lib/metrics.go>). `rate` counts requests until the last one was sent, `throughput`
 /// successes until the last response. Releases before 8 have no `throughput`.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
-    let layout = "the JSON of `vegeta report -type json` is read, and neither its text nor `vegeta encode`";
+    let layout = "hoptax reads the JSON of `vegeta report -type json`, but neither its text nor the output of `vegeta encode`";
     let Document { value: result, notes, .. } =
         with_fields(output.result(), &["/requests", "/latencies"], layout)?;
     let requests = needed_count(&result, "/requests")?;
@@ -107,6 +107,6 @@ mod tests {
         assert_eq!(reported.answered, Some(CountRange { at_least: 1_970, at_most: 1_990 }));
         assert_eq!(reported.failed, Some(CountRange { at_least: 10, at_most: 30 }));
         let problem = (TOOL.read)(&Output::new(&text.replace("2000", "-5"))).unwrap_err();
-        assert_eq!(problem, "`requests` is -5, which is no number of requests");
+        assert_eq!(problem, "`requests` is -5, which is not a number of requests");
     }
 }

@@ -101,8 +101,8 @@ mod tests {
             (latency.mean_us, latency.standard_deviation_us, latency.max_us),
             (None, Some(500.0), Some(3e3))
         );
-        assert_eq!(read.unread, ["the mean: `1529112` has no unit, and any would be a guess"]);
+        assert_eq!(read.unread, ["the mean: `1529112` has no unit, and hoptax does not guess it"]);
         let commas = crate::adapters::wrk_report::read(&text.replace("1529112", "1,10ms"), true).unwrap();
-        assert_eq!(commas.unread, ["the mean: `1,10ms` has a comma, and numbers with points are read"]);
+        assert_eq!(commas.unread, ["the mean: `1,10ms` has a comma, but hoptax reads numbers with points"]);
     }
 }

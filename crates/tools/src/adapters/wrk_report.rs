@@ -31,16 +31,16 @@ pub(super) fn read(text: &str, may_be_late: bool) -> Result<Reported, String> {
         .find(|line| line.split_once(" requests in "))
         .ok_or("the line `N requests in TIME` is missing, which all releases of wrk print at the end")?;
     let complete: u64 =
-        complete.trim().parse().map_err(|_| format!("`{complete}` is no number of requests"))?;
+        complete.trim().parse().map_err(|_| format!("`{complete}` is not a number of requests"))?;
     let mut unread = Vec::new();
     let counts = Counts::new(&run, &mut unread);
     let late = counts.timeouts.filter(|_| may_be_late).unwrap_or_default();
     let mut time = |name: &str, word: &str| {
         let us = time_us(word);
         if us.is_none() && number(word).is_some() {
-            unread.push(format!("{name}: `{word}` has no unit, and any would be a guess"));
+            unread.push(format!("{name}: `{word}` has no unit, and hoptax does not guess it"));
         } else if us.is_none() && word.contains(',') {
-            unread.push(format!("{name}: `{word}` has a comma, and numbers with points are read"));
+            unread.push(format!("{name}: `{word}` has a comma, but hoptax reads numbers with points"));
         }
         us
     };
@@ -96,7 +96,7 @@ impl Counts {
         }
         let mut read = |line: &str, found: Option<u64>| {
             if found.is_none() {
-                unread.push(format!("failures: `{line}` is no line about them that can be read"));
+                unread.push(format!("failures: their line `{line}` cannot be read"));
             }
             found
         };

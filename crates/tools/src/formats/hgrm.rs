@@ -11,8 +11,8 @@ use crate::text::{number, several};
 
 /// Values of a result that such a file does not contain.
 const NOT_REPORTED: [&str; 2] = [
-    "the unit of its values: they are read as milliseconds, the unit of hoptax, wrk2 and the plotters of HdrHistogram",
-    "what its times begin with",
+    "the unit of its values: hoptax reads them as milliseconds, the unit of hoptax, wrk2 and the plotters of HdrHistogram",
+    "the moment from which its times count",
 ];
 
 /// A line of the distribution.
@@ -36,7 +36,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         }
     }
     let lines: Vec<Line> = text.lines().filter_map(line).collect();
-    let last = lines.last().ok_or("it has no line of a value, a quantile and a count")?;
+    let last = lines.last().ok_or("it has no line with a value, a quantile and a count")?;
     let footer = |name: &str| {
         let mut footers =
             text.lines().filter_map(|line| line.trim().strip_prefix("#[")).flat_map(|line| line.split(','));
@@ -46,7 +46,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
     let total = footer("Total count").map(|count| count as u64);
     // The last line of a complete distribution has all times. The quantiles of a truncated one are different.
     if total.is_none() && last.quantile < 1.0 {
-        return Err(format!("its end is missing: its last line is that of the quantile {}", last.quantile));
+        return Err(format!("its end is missing: its last line has the quantile {}", last.quantile));
     }
     let us = |name: &str| footer(name).map(|ms| ms * 1e3);
     let bucket = |percentile: f64| {
@@ -132,7 +132,7 @@ mod tests {
         let (cut, _) = TEXT.split_once("       0.900 ").unwrap();
         assert_eq!(
             import_hgrm(cut).unwrap_err(),
-            "its end is missing: its last line is that of the quantile 0.9875"
+            "its end is missing: its last line has the quantile 0.9875"
         );
         let without_footer = TEXT.split_once("#[Mean").unwrap().0;
         assert_eq!(import_hgrm(without_footer).unwrap().latency.service.count, 100);
@@ -167,7 +167,7 @@ mod tests {
     fn withheld_quantiles_stay_withheld_and_other_texts_are_refused() {
         let load = import_hgrm(&format!("{TEXT}# withheld in the result: p99, p99.9\n")).unwrap();
         assert_eq!((load.latency.service.p99_9_us, load.body.imported.unwrap().ranges), (None, Vec::new()));
-        assert!(import_hgrm("# verdict: void\n").unwrap_err().contains("no line of a value"));
+        assert!(import_hgrm("# verdict: void\n").unwrap_err().contains("no line with a value"));
     }
 
     proptest! {

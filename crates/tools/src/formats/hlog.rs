@@ -19,8 +19,8 @@ use crate::text::date;
 
 /// Values of a result that such a log does not contain.
 const NOT_REPORTED: [&str; 3] = [
-    "the unit of its values: they are read as nanoseconds, the unit of hoptax and the usual one of HdrHistogram",
-    "what its times begin with",
+    "the unit of its values: hoptax reads them as nanoseconds, the unit of hoptax and the usual one of HdrHistogram",
+    "the moment from which its times count",
     "the requested rate",
 ];
 /// Longest interval; a longer one counts as this long.
@@ -58,7 +58,7 @@ pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> 
                     Some(series) => {
                         series.length = series.length.saturating_add(length);
                         series.times.add(&times).map_err(|error| {
-                            format!("the histogram of the interval at {at_s} s cannot be added to those before: {error}")
+                            format!("the histogram of the interval at {at_s} s cannot be added to the intervals before: {error}")
                         })?;
                     }
                 }

@@ -107,7 +107,7 @@ fn of_any_outcome(reported: &mut Reported) -> Option<String> {
     let count = reported.answered?.at_most;
     reported.answered = Some(CountRange { at_least: 0, at_most: count });
     reported.latency.count = count;
-    Some(format!("which of its {count} times are those of failed requests"))
+    Some(format!("which of its {count} times belong to failed requests"))
 }
 
 /// The finding that explains the verdict.
@@ -116,7 +116,7 @@ fn of_void_load() -> Finding {
         "imported",
         Severity::Fail,
         Measured::count(1.0, 0.0, "void loads"),
-        "the file is that of a void load, so its times are withheld".to_owned(),
+        "the file comes from a void load, so its times are withheld".to_owned(),
         "read the findings of that load, and repeat it",
     )
 }
@@ -200,7 +200,7 @@ mod tests {
         let imported = result.imported.clone().unwrap();
         assert_eq!(imported.answered, Some(CountRange { at_least: 0, at_most: 7 }));
         assert_eq!((result.rate.achieved, result.latency.service.count), (None, 7));
-        assert_eq!(imported.unknown[0], "which of its 7 times are those of failed requests");
+        assert_eq!(imported.unknown[0], "which of its 7 times belong to failed requests");
         let own = Judgement::from_comments("# verdict: sound\n").import("a", reported(), &[]);
         assert_eq!((own.book.answered, own.body.imported.unwrap().answered), (7, None));
     }

@@ -23,7 +23,7 @@ const SHARE: &str = "share";
 
 /// Values of a result that such a table does not contain.
 const NOT_REPORTED: [&str; 2] =
-    ["values within a bin: a quantile is the end of its bin", "what its times begin with"];
+    ["values within a bin: a quantile is the end of its bin", "the moment from which its times count"];
 
 /// A row: the times above `from_us` and up to `to_us`.
 #[derive(Clone, Debug, PartialEq)]

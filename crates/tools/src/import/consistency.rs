@@ -74,7 +74,7 @@ fn rate(reported: &mut Reported) -> Option<String> {
     let (least, most) = (rated.at_least as f64, rated.at_most as f64);
     if rate == 0.0 && least > 0.0 {
         reported.rate = None;
-        return Some(format!("its rate, which is 0 beside {least} requests"));
+        return Some(format!("its rate, which is 0 in spite of {least} requests"));
     }
     let seconds = reported.seconds?;
     let requests = rate * seconds;
@@ -113,7 +113,7 @@ fn zeros(reported: &mut Reported) -> Option<String> {
         let is_allowed = name == DEVIATION && !has_no_times;
         remove(time, name, &mut removed, |time| time == 0.0 && !is_allowed);
     }
-    because(&removed, "0: shorter than the steps of the tool, or not measured")
+    because(&removed, "0: shorter than the resolution of the tool, or not measured")
 }
 
 /// Minimum, quantiles and maximum ascend, and the mean is between minimum and maximum.
@@ -147,7 +147,7 @@ fn order(reported: &mut Reported) -> Option<String> {
     }
     let is_removed = |percentile: f64| removed.contains(&format!("p{percentile}").as_str());
     reported.buckets.retain(|bucket| !is_removed(bucket.percentile));
-    because(&removed, "in another order than their size")
+    because(&removed, "not in ascending order")
 }
 
 /// A run has at least one connection and one thread.
@@ -259,7 +259,7 @@ mod tests {
         let (left, said) = after(|one| (one.seconds, one.rate) = (Some(1.8e13), Some(0.0)));
         assert_eq!((left.seconds, left.rate), (None, None));
         assert!(
-            said.contains("longer than a year") && said.contains("its rate, which is 0 beside 1000"),
+            said.contains("longer than a year") && said.contains("its rate, which is 0 in spite of 1000"),
             "{said}"
         );
         let (left, said) = after(|one| one.seconds = Some(0.0));

@@ -327,8 +327,8 @@ fn document(value: Value, path: &str, notes: &mut Notes) -> Option<Document> {
         return Some(Document { result: Some(result), ..Document::default() });
     }
     notes.problems.push(
-        "it holds no message of SMP: it has none of the keys `test`, `result`, `mesh_config` and `environment`, and neither the \
-         `clients` of a test configuration nor the `latencies_ms` of a result"
+        "it is not a message of SMP: it has none of the keys `test`, `result`, `mesh_config` and `environment`, and neither the `clients` \
+         of a test configuration nor the `latencies_ms` of a result"
             .to_owned(),
     );
     None

@@ -31,7 +31,7 @@ pub(crate) fn result<T: Body>(labels: &BTreeMap<String, String>) -> Result<Repor
     for (label, text) in labels {
         let Some(name) = label.strip_prefix(PREFIX) else { continue };
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| format!("the label `{label}` is not JSON any more: {error}"))?;
+            .map_err(|error| format!("the label `{label}` is no longer JSON: {error}"))?;
         members.insert(name.to_owned(), value);
     }
     Report::from_fields(members).map_err(|error| {

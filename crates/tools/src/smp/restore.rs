@@ -43,7 +43,7 @@ pub fn restore(documents: &[Document]) -> Result<Restored, String> {
             Err(format!("its labels hold a result of the format `{other}`, which this version does not read"))
         }
         None if results.len() == 1 => Ok(Restored::Load(Box::new(foreign(document, first)))),
-        None => Err(format!("it has {} results, and only one can be read: split it", results.len())),
+        None => Err(format!("it has {} results, but hoptax reads only one: split it", results.len())),
     }
 }
 
@@ -59,13 +59,13 @@ fn contradiction(found: &[Document], expected: &[Document]) -> Result<(), String
     };
     let (found, expected) = (numbers(found), numbers(expected));
     if found.len() != expected.len() {
-        return Err(format!("it has {} documents, and the export had {}", found.len(), expected.len()));
+        return Err(format!("it has {} documents, but the export had {}", found.len(), expected.len()));
     }
     match found.iter().zip(&expected).position(|(found, expected)| found != expected) {
         None => Ok(()),
         Some(index) => Err(format!(
-            "document {} was changed after the export: its test, its latencies or its rate are not those in the labels \
-             `hoptax/...`; remove these labels to read the fields of SMP alone",
+            "document {} was changed after the export: its test, its latencies or its rate differ from the labels `hoptax/...`; remove \
+             these labels to read the fields of SMP alone",
             index + 1
         )),
     }
@@ -118,7 +118,7 @@ fn foreign(document: &Document, found: &TestResult) -> LoadResult {
 
 /// Values of a result of hoptax that results of SMP do not hold.
 pub(super) const UNKNOWN: [&str; 4] = [
-    "whether its rate is that of all requests or of the answered ones",
+    "whether its rate counts all requests or only answered requests",
     "whether latencies begin with the intended start or with the sending of a request",
     "a histogram",
     "open or closed loop, warm-up, sizes",

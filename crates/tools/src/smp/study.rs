@@ -25,7 +25,7 @@ pub fn of_study(study: &StudyResult) -> Result<Vec<Document>, String> {
         .map(|(index, (arm, load))| document(study, arm, load, &format!("{id}-{index}")))
         .collect();
     let first = documents.first_mut().and_then(|document| document.result.as_mut());
-    let first = first.ok_or("the study has no numbers by arm and load, which results of SMP consist of")?;
+    let first = first.ok_or("the study has no numbers by arm and load, of which results of SMP consist")?;
     first.labels.extend(labels);
     Ok(documents)
 }
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_document_that_was_removed_is_noticed() {
         let documents = of_study(&study(&[("client", 2, 1e6)])).unwrap();
-        assert!(restore(&documents[..1]).unwrap_err().contains("1 documents, and the export had 2"));
+        assert!(restore(&documents[..1]).unwrap_err().contains("1 documents, but the export had 2"));
         let mut changed = documents.clone();
         changed[1].result.as_mut().unwrap().actual_qps = Some(1.0);
         assert!(restore(&changed).unwrap_err().contains("document 2 was changed"));

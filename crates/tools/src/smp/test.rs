@@ -58,7 +58,7 @@ impl PlannedLoad {
             let place =
                 if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
             Some(format!(
-                "its load goes to `{place}`, which may be another machine, and a file does not choose a target: allow it with \
+                "its load goes to `{place}`, which may be another machine, but a file must not choose a target by itself: allow it with \
                  `--target {place}`"
             ))
         };
@@ -90,7 +90,7 @@ pub fn choose(text: &str, client: Option<u32>) -> Result<Chosen, Vec<String>> {
     let file = read(text)?;
     let tests: Vec<_> = file.documents.iter().filter_map(|document| document.test.as_ref()).collect();
     let [test] = tests.as_slice() else {
-        return Err(vec![format!("it has {} test configurations, and one is needed", tests.len())]);
+        return Err(vec![format!("it has {} test configurations, but must have one", tests.len())]);
     };
     let all = plan(test)?;
     let clients = all.len();
@@ -248,7 +248,7 @@ fn ignored(client: &Client) -> Vec<String> {
     );
     note(
         !client.additional_options.is_empty(),
-        "`additional_options`: they are those of another load generator".to_owned(),
+        "`additional_options`: they belong to another load generator".to_owned(),
     );
     let mut texts = client.endpoint_urls.iter().chain(client.headers.values()).chain([&client.body]);
     let has_placeholder = texts.any(|text| PLACEHOLDERS.iter().any(|one| text.contains(one)));

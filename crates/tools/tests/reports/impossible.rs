@@ -32,7 +32,7 @@ fn a_duration_of_half_a_million_years_and_a_rate_of_0_are_not_stated() {
     assert_eq!((result.recorded_s, result.rate.achieved), (0.0, None));
     assert_eq!(result.imported.clone().unwrap().answered_per_s, None);
     assert!(said.contains("its duration, which is 18,446,744,069,474 s, longer than a year"), "{said}");
-    assert!(said.contains("its rate, which is 0 beside 34012 requests"), "{said}");
+    assert!(said.contains("its rate, which is 0 in spite of 34012 requests"), "{said}");
     assert_eq!(result.latency.service.p99_us, Some(1_120_000.0));
 }
 
@@ -68,7 +68,7 @@ Transfer/sec:     22.20MB
 ";
     let (result, said) = read("wrk", text);
     assert_eq!((result.latency.service.mean_us, result.latency.service.max_us), (None, None));
-    assert!(said.contains("the mean: `1529112` has no unit, and any would be a guess"), "{said}");
+    assert!(said.contains("the mean: `1529112` has no unit, and hoptax does not guess it"), "{said}");
     assert!(said.contains("the maximum: `30711200` has no unit"), "{said}");
 }
 
@@ -177,11 +177,11 @@ fn another_layout_is_refused_with_the_one_that_is_read() {
         (
             "vegeta",
             "{\"attack\":\"\",\"seq\":0,\"code\":200,\"latency\":5}\n",
-            "neither its text nor `vegeta encode`",
+            "neither its text nor the output of `vegeta encode`",
         ),
         ("bombardier", "  HTTP codes:\n    1xx - 0, 2xx - 5\n", "`-o json`"),
         ("fortio", "All done 100 calls (plus 0 warmup) 1.0 ms avg, 9.9 qps\n", "`-json`"),
-        ("nighthawk", "global.benchmark.http_2xx:5\n", "neither CSV nor `dotted`"),
+        ("nighthawk", "global.benchmark.http_2xx:5\n", "not CSV or `dotted`"),
         ("k6", "http_reqs......: 5  1/s\n", "`handleSummary()`"),
     ] {
         let problem = import(find(tool).unwrap(), text, None).unwrap_err();

@@ -70,7 +70,7 @@ fn what_no_request_has_by_itself_is_said() {
     let expected = "a request with the header `x-api-key` and metadata of `a`, which a filter before it sets";
     assert_eq!(hint(&adapted), expected);
     let without = listener(&filter(RATE_LIMIT, "domain: d"), "{prefix: /}", "", "");
-    assert!(hint(&without).contains("which this route has not"), "{}", hint(&without));
+    assert!(hint(&without).contains("which this route lacks"), "{}", hint(&without));
     assert_eq!(hint(&with_actions("{remote_address: {}}")), "any request to its route");
 }
 
@@ -228,7 +228,7 @@ fn other_filters_and_logs_get_what_they_ask_for() {
     }
     let up = filter("health_check.v3.HealthCheck", "headers: [{name: ':path', string_match: {exact: /up}}]");
     let up = listener(&up, "{prefix: /}", "", "");
-    assert_eq!(hint(&up), "a request with the path `/up`, which it answers itself");
+    assert_eq!(hint(&up), "a request with the path `/up`, which the filter answers itself");
     let web = "{name: f, typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.grpc_web.v3.GrpcWeb}}";
     let web = listener(web, "{prefix: /}", "", "");
     assert!(

@@ -92,7 +92,7 @@ fn each_certain_end_is_named_by_pod_node_and_reason_with_the_next_step() {
         ),
         (waiting("ErrImageNeverPull", "not present"), "(ErrImageNeverPull: not present)", "--agent-pull"),
         (waiting("InvalidImageName", ""), "(InvalidImageName)", "--agent-image"),
-        (ended("OOMKilled", "", 137), "its 256 MiB of memory were full (OOMKilled)", "--agent-memory"),
+        (ended("OOMKilled", "", 137), "had used its 256 MiB of memory (OOMKilled)", "--agent-memory"),
         (
             ended("StartError", "exec /hoptax: exec format error", 128),
             "another architecture than its node",
@@ -114,7 +114,7 @@ fn each_certain_end_is_named_by_pod_node_and_reason_with_the_next_step() {
             "by its node (OutOfcpu)",
             "kubectl -n perf get events",
         ),
-        (leaves, "is being evicted (PreemptionByScheduler: for `b`)", "nodes that stay"),
+        (leaves, "is being evicted (PreemptionByScheduler: for `b`)", "nodes that are not drained"),
     ] {
         let (state, text) = told(pod(0, status));
         assert!(matches!(state, State::Lost(_)), "{expected}: {state:?}");
@@ -227,7 +227,7 @@ fn an_agent_that_has_not_come_says_how_far_it_is() {
     let expected = [
         "node `node-a` has not started its pod",
         "its pod has no node",
-        "its pod runs, and nothing answers at its port",
+        "its pod runs, but nothing answers at its port",
         "its pod was evicted",
         "its pod is not created",
     ];

@@ -41,7 +41,7 @@ impl Trial for Arrives {
         let response = seen.response();
         match seen.arrivals.last() {
             None if course.has_functions => {
-                Judged::Untried(format!("its functions answer themselves: {response}"))
+                Judged::Untried(format!("its functions answer by themselves: {response}"))
             }
             None if seen.reason.is_empty() => Judged::retryable(format!("{response}, and nothing arrives")),
             None => {
@@ -49,7 +49,7 @@ impl Trial for Arrives {
             }
             Some(arrival) if *arrival != self.0 => Judged::broken(difference(&self.0, arrival)),
             Some(_) if seen.response != Some(Ok(200)) => {
-                Judged::retryable(format!("it arrives, and its client gets {response}"))
+                Judged::retryable(format!("it arrives, but its client gets {response}"))
             }
             Some(_) => Judged::Kept("as said".to_owned()),
         }

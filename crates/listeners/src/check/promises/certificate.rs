@@ -11,7 +11,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     }
     let names: Vec<&str> = subject.cluster.options.san.iter().map(|name| name.0.as_str()).collect();
     let names = names.join("` or `");
-    let said = format!("a server whose certificate is for another name than `{names}` gets no request");
+    let said = format!("a server with a certificate for a name other than `{names}` gets no request");
     Some(Promise { about: PromiseKind::Certificate, said, trial: Ok(Box::new(WrongName)) })
 }
 

@@ -32,7 +32,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let verb = if arriving == 1 { "is" } else { "are" };
     let requests = counted(u64::from(arriving), "request");
     let said = format!(
-        "{requests} {verb} under way at a time{wait}, and others get status 503 with `x-envoy-overloaded`, with one worker"
+        "{requests} {verb} in flight at a time{wait}, and others get status 503 with `x-envoy-overloaded`, with one worker"
     );
     let obstacle = subject.other_connections().or_else(|| obstacle(subject, &crowd));
     Some(Promise::new(PromiseKind::CircuitBreaker, said, obstacle, Limits(crowd)))
@@ -46,7 +46,10 @@ fn obstacle(subject: &Subject<'_>, crowd: &Crowd) -> Option<String> {
         return Some(format!("{all} requests at a time are more than the {most} that a check sends"));
     }
     if all >= subject.plan.connection_limit {
-        return Some(format!("`connection_limit` of {} ends sooner", number(subject.plan.connection_limit)));
+        return Some(format!(
+            "`connection_limit` of {} is reached first",
+            number(subject.plan.connection_limit)
+        ));
     }
     let is_too_rare = u64::from(all) * 100 > u64::from(MOST_SENT) * u64::from(subject.share);
     is_too_rare.then(|| {

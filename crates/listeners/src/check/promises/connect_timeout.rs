@@ -33,9 +33,9 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let ends_us = subject.route.timeout.us.min(subject.idle_us());
     // Neither branch of a split gets a connection, and the response does not show which one was chosen.
     let obstacle = (subject.share < 100)
-        .then(|| "a request that goes the way of a share is not told from others".to_owned())
+        .then(|| "a check cannot distinguish requests of a share from others".to_owned())
         .or_else(|| tries::obstacle(subject, retry?))
-        .or_else(|| (latest(to_us) >= ends_us).then(|| "the request may end before it".to_owned()))
+        .or_else(|| (latest(to_us) >= ends_us).then(|| "the request may end first".to_owned()))
         .or_else(|| too_long(to_us));
     Some(Promise::new(PromiseKind::ConnectTimeout, said, obstacle, ConnectGiveUp(from_us..=to_us)))
 }
@@ -91,9 +91,9 @@ mod tests {
         let retry = "timeout: 5s, retry: {retry_on: CONDITION, num_retries: 2, retry_back_off: {base_interval: 10ms, max_interval: 10ms}}";
         assert_eq!(waits(&retry.replace("CONDITION", "connect-failure")), Ok(770_000));
         assert_eq!(waits(&retry.replace("CONDITION", "retriable-4xx")), Ok(250_000));
-        assert!(waits("timeout: 300ms").unwrap_err().contains("may end before"));
+        assert!(waits("timeout: 300ms").unwrap_err().contains("may end first"));
         assert!(waits("timeout: 600s, connect_timeout: 100s").unwrap_err().contains("longer than"));
         let split = "timeout: 2s, split: {percentage: 10, upstream: {address: b.example, port: 80}}";
-        assert!(waits(split).unwrap_err().contains("not told from others"));
+        assert!(waits(split).unwrap_err().contains("cannot distinguish"));
     }
 }

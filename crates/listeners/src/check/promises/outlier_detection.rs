@@ -29,18 +29,18 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let within = Duration { us: outlier.interval.us.saturating_add(TOLD_US) };
     let to_us = base.us.saturating_add(within.us);
     let said = format!(
-        "a server that fails {} in a row gets no request for {}, and then within {}",
+        "a server that fails {} in a row gets no request for {}, and the next one within {} after that",
         counted(u64::from(failures), "time"),
         base.in_seconds(),
         within.in_seconds()
     );
     let obstacle = if subject.share < 100 {
-        Some("too few requests go the way of a share".to_owned())
+        Some("too few requests belong to a share".to_owned())
     } else if failures > MOST_FAILURES {
-        Some(format!("it needs {failures} failures, and a check has {MOST_FAILURES} at most"))
+        Some(format!("it needs {failures} failures, but a check causes {MOST_FAILURES} at most"))
     } else if base.us < SHORTEST_US {
         let base = base.in_seconds();
-        Some(format!("{base} is too short to be told from the second in which workers are told"))
+        Some(format!("{base} is too short, because Envoy takes up to a second to inform its workers"))
     } else {
         too_long(to_us)
     };

@@ -10,7 +10,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let limit = subject.listener.ratelimit.as_ref()?;
     let RateLimitKey::UserAgent = limit.by;
     let said = format!(
-        "the service of limits decides in domain `{}` by user agent: what it refuses gets status 429",
+        "the rate limit service decides in domain `{}` by user agent, and requests that it refuses get status 429",
         limit.domain
     );
     let trial = Decided { domain: limit.domain.clone() };

@@ -18,7 +18,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     }
     let most = subject.cluster.options.max_requests_per_connection;
     let requests = counted(u64::from(most), "request");
-    let said = format!("a connection to the upstream has {requests}, and the next one opens another");
+    let said = format!("a connection to the upstream carries {requests}, and the next request opens another");
     let needed = u64::from(most) + 1;
     let sent = match subject.share {
         100 => needed,
@@ -30,7 +30,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let obstacle = subject.other_connections().or_else(|| {
         let (sent_at_most, needed) = (grouped(MOST_REQUESTS as f64, 0), grouped(sent as f64, 0));
         (sent > MOST_REQUESTS)
-            .then(|| format!("it needs {needed} requests, and a check sends {sent_at_most} at most"))
+            .then(|| format!("it needs {needed} requests, but a check sends {sent_at_most} at most"))
     });
     let trial = Reuse { most, requests: u32::try_from(sent).unwrap_or(u32::MAX) };
     Some(Promise::new(PromiseKind::RequestsPerConnection, said, obstacle, trial))
@@ -54,7 +54,7 @@ impl Trial for Reuse {
             here.filter(|(one, _)| one.cluster == course.cluster).map(|(_, place)| *place).collect();
         let number = |of: u32| grouped(f64::from(of), 0);
         let last = places.iter().copied().max().unwrap_or_default();
-        let words = format!("a connection has {}", counted(u64::from(last), "request"));
+        let words = format!("a connection carries {}", counted(u64::from(last), "request"));
         if last > self.most {
             return Judged::broken(words);
         }

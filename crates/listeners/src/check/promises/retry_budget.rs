@@ -20,15 +20,15 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let retry = subject.listener.retry.as_ref().filter(|_| subject.is_of_retries)?;
     let budget = &subject.cluster.options.retry_budget;
     let failure = tries::failures(retry).into_iter().next().map(|(_, failure)| failure);
-    let numbers = failure.ok_or_else(|| "no response of a server is a failure by `retry_on`".to_owned());
+    let numbers = failure.ok_or_else(|| "no response of a server meets `retry_on`".to_owned());
     let trial = numbers.and_then(|failure| retries(subject, budget, failure));
     let said = match &trial {
         Ok(Retries { beside, again, .. }) => {
             let beside = counted(u64::from(*beside), "request");
-            format!("beside {beside} without a response, {again} are tried again at a time")
+            format!("beside {beside} without a response, {again} are retried at a time")
         }
         Err(_) => format!(
-            "{} % of the requests are tried again at a time, or {}",
+            "{} % of the requests are retried at a time, or {}",
             budget.budget_percent, budget.min_retry_concurrency
         ),
     };
@@ -40,7 +40,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
 /// none.
 fn retries(subject: &Subject<'_>, budget: &BudgetSection, failure: Answer) -> Result<Retries, String> {
     if subject.share < 100 {
-        return Err("too few requests go the way of a share".to_owned());
+        return Err("too few requests belong to a share".to_owned());
     }
     if let Some(why) = subject.other_connections() {
         return Err(why);
@@ -48,7 +48,8 @@ fn retries(subject: &Subject<'_>, budget: &BudgetSection, failure: Answer) -> Re
     // Each retry is an active request itself, so at 50 % or more, each admitted retry admits at least one more.
     if budget.budget_percent >= 50 {
         return Err(
-            "at a `budget_percent` of 50 or more, its own requests decide how many are admitted".to_owned()
+            "at a `budget_percent` of 50 or more, the retries themselves raise the number that is admitted"
+                .to_owned(),
         );
     }
     let limits = &subject.cluster.options.circuit_breakers;
@@ -62,7 +63,7 @@ fn retries(subject: &Subject<'_>, budget: &BudgetSection, failure: Answer) -> Re
     let (beside, again) = found.ok_or("it needs more requests at a time than a check sends")?;
     if beside + again >= room.min(MOST_REQUESTS) {
         let all = grouped(f64::from(beside + again), 0);
-        return Err(format!("it needs {all} requests under way, and other limits admit fewer"));
+        return Err(format!("it needs {all} requests in flight, but other limits admit fewer"));
     }
     if limits.max_pending_requests == 0 {
         return Err("`max_pending_requests` of 0 opens no connection".to_owned());
@@ -93,7 +94,7 @@ impl Trial for Budget {
         let Retries { beside, again, refused, .. } = self.0;
         let ended: u32 = seen.statuses.values().sum();
         let number = |of: u32| grouped(f64::from(of), 0);
-        let words = format!("{}, {} are not tried again", number(seen.again), number(ended));
+        let words = format!("{}, {} are not retried", number(seen.again), number(ended));
         if let Some(Err(why)) = &seen.response {
             return Judged::Untried(format!("{why}; {words}"));
         }
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(budget(25, 0), Ok((4, 1)));
         let (beside, again) = budget(40, 5).unwrap();
         assert!(again > 5 && beside + again < 20, "{beside} {again}");
-        assert!(budget(100, 5).unwrap_err().contains("its own requests"));
+        assert!(budget(100, 5).unwrap_err().contains("the retries themselves"));
         assert!(budget(1, 100).unwrap_err().contains("more requests at a time"));
         assert!(budget(40, 10_000).unwrap_err().contains("more requests at a time"));
     }

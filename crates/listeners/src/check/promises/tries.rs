@@ -48,8 +48,8 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
     let others: Vec<&str> = retry.conditions.split(',').filter(|one| failure(retry, one).is_none()).collect();
     if !others.is_empty() {
         let others = others.join("`, `");
-        let said = format!("a request that fails by `{others}` is tried {tries} times");
-        let trial = Err(format!("no response of a server is a failure by `{others}`"));
+        let said = format!("a request that fails with `{others}` is tried {tries} times");
+        let trial = Err(format!("no response of a server causes `{others}`"));
         promises.push(Promise { about, said, trial });
     }
     promises
@@ -78,7 +78,7 @@ pub(super) fn obstacle(subject: &Subject<'_>, retry: &Retry) -> Option<String> {
     // Leave half of the time for the tries themselves on a slow machine.
     (back_offs_us(retry) > subject.route.timeout.us / 2).then(|| {
         let tries = retry.retries + 1;
-        format!("`timeout` may end before {tries} tries with the times between them")
+        format!("`timeout` may end before {tries} tries and the pauses between them")
     })
 }
 
@@ -161,7 +161,7 @@ mod tests {
                 ("a request that gets a closed connection (`reset`) is tried 3 times", true),
                 ("a request that gets `grpc-status: 14` (`unavailable`) is tried 3 times", true),
                 ("a request that gets status 404 (`retriable-status-codes`) is tried 3 times", true),
-                ("a request that fails by `connect-failure`, `refused-stream` is tried 3 times", false),
+                ("a request that fails with `connect-failure`, `refused-stream` is tried 3 times", false),
             ])
         );
         let without = "retry_budget: {min_retry_concurrency: 0}, retry: {retry_on: 5xx}, ";

@@ -92,12 +92,12 @@ fn aliases_lead_to_no_more_collections_inside_of_each_other_than_a_text_may_have
     assert!(first(&text(250, 249)).is_ok());
     let refused = first(&text(250, 250)).unwrap_err();
     assert_eq!(refused.line, 2, "{refused}");
-    assert!(refused.message.contains("500 collections"), "{refused}");
+    assert!(refused.message.contains("500 nested collections"), "{refused}");
     let levels = (1..63).fold(format!("a0: &a0 {}\n", nested(400, "1")), |text, level| {
         let lists = nested(400, &format!("*a{}", level - 1));
         format!("{text}a{level}: &a{level} {lists}\n")
     });
-    assert!(first(&levels).unwrap_err().message.contains("500 collections"));
+    assert!(first(&levels).unwrap_err().message.contains("500 nested collections"));
 }
 
 /// The bytes of a tree, of its keys and of all that is in it.

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(counted(old.split_once("client.benchmark.http_2xx").unwrap().0), [Some((0, 4_990)), None]);
         assert_eq!(counted(&refused.replace("4900", "4,900")), [Some((0, 4_990)), None]);
         let prefixed: String = TEXT.lines().map(|line| format!("03:04:05 {line}\n")).collect();
-        assert!(read(&prefixed).unwrap_err().contains("other text stands before its lines"));
+        assert!(read(&prefixed).unwrap_err().contains("its lines begin with other text"));
     }
 
     #[test]

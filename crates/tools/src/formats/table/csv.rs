@@ -31,8 +31,8 @@ pub(in super::super) fn read(format: &str, text: &str, name: Option<&str>) -> Re
         let line = row.position().map_or(0, csv::Position::line);
         bins.push(bin(&row).ok_or_else(|| {
             format!(
-                "line {line} of the table, whose first line has its columns, has no bin: `from_us`, `to_us` from there on, and a whole \
-                 number as `count`"
+                "line {line} of the table is not a bin: the first line names the columns, and each further line needs `from_us`, a \
+                 `to_us` that is not smaller, and a whole number as `count`"
             )
         })?);
     }

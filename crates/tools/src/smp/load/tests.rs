@@ -166,14 +166,14 @@ fn files_without_a_result_are_refused_with_the_reason() {
     };
     assert!(error("test: {clients: []}").contains("`hoptax convert smp run`"));
     assert!(error("{\"clients\": []}").contains("`hoptax convert smp run`"));
-    assert!(error("start_time: x\nclient: {}").contains("holds no message of SMP"));
+    assert!(error("start_time: x\nclient: {}").contains("is not a message of SMP"));
     assert!(error("[]").contains("it has no document"));
     assert!(error("a: [").starts_with("it is not YAML, line"));
     assert!(error("{").starts_with("it is not JSON"));
     assert!(error("[{\"actual_qps\": 1}, {\"actual_qps\": 2}]").contains("2 results"));
     let mut document = of_load(&sample::load());
     document.result.as_mut().unwrap().labels.insert("hoptax/book".to_owned(), "x".to_owned());
-    assert!(error(&text(&[document.clone()])).contains("`hoptax/book` is not JSON any more"));
+    assert!(error(&text(&[document.clone()])).contains("`hoptax/book` is no longer JSON"));
     let labels = &mut document.result.as_mut().unwrap().labels;
     labels.remove("hoptax/book");
     assert!(error(&text(&[document.clone()])).contains("missing field `book`"));
