@@ -10,17 +10,17 @@ TYPOS_VERSION := 1.42.3
 ACTIONLINT_VERSION := 1.7.12
 FUZZ_RUNS ?= 1000000
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
-# The fuzzers need flags that stable Rust has only with the first variable. Each target would be optimised as a whole for minutes.
+# The first variable lets stable Rust accept the fuzzers' flags. The others save minutes of optimization of each target as a whole.
 CARGO_FUZZ = RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz
 # A new target has no archive yet.
 UNPACK_CORPUS = mkdir -p "fuzz/corpus/$$target" && { [ ! -e "fuzz/corpus/$$target.tar.gz" ] || \
 	    tar --extract --skip-old-files --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus; }
-# The same inputs make the same archive.
+# Reproducible: equal inputs make equal archives.
 PACK_CORPUS = tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-owner --mode u=rwX,go=rX \
 	    --use-compress-program "gzip --best --no-name" --directory fuzz/corpus --file "fuzz/corpus/$$target.tar.gz" "$$target"
 PREFIX ?= $(HOME)/.local
 MECHANISM ?= wasm
-# A workspace of its own, with the same folder of builds.
+# A separate workspace that shares the build folder.
 REGISTRY = --manifest-path apps/image-registry/Cargo.toml
 REGISTRY_BUILD = $(REGISTRY) --locked --target-dir target
 
@@ -66,7 +66,7 @@ book-commands: build ## Run the commands of README.md and docs/ as their readers
 	@tools/packages book
 	tools/book-commands $(PAGES)
 
-# Texts that people read: those of the program are doc comments and strings.
+# Texts that users read. Those of the program are doc comments and strings.
 SPELLED = $(wildcard *.md) docs studies ui/README.md crates/checks/src crates/cli/src crates/functions/catalogue crates/lint/src
 
 .PHONY: spelling
@@ -77,21 +77,22 @@ spelling: $(TOOLS)/bin/typos ## Check the spelling of documents, help texts, che
 workflows-check: $(TOOLS)/bin/actionlint ## Check the workflows for GitHub and GitLab, and the action; needs Go and Python 3.11
 	ACTIONLINT=$(TOOLS)/bin/actionlint tools/workflows-check
 
-# `make test` fails if they are not those of the program.
+# `make test` fails if the pages differ from the program's.
 .PHONY: pages
 pages: build ## Write the pages of docs/ that the program knows: functions, studies, checks, operators, rules of the linter
 	$(HOPTAX) generate pages docs
 	$(HOPTAX) lint rules --markdown > docs/reference/lint-rules.md
 
-# Each program of tests says how long it took.
+# `tools/timed` prints the time of each test program.
 CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."cfg(all())".runner = "$(CURDIR)/tools/timed"'
 
-# One build has the tests and the lints.
+# One build makes the tests and runs the lints.
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
-# What tests start besides the program is made beside it. The second step compiles all that is left. Few read data for incremental builds
-# again, and Cargo compiles as many crates at a time as there are processors, so that most parts of a crate would wait for each other. Crates
-# of macros are compiled in as many: what they share with the program would otherwise be compiled twice.
+# The applications and packages that tests need are built in parallel with the test programs. The second step compiles the rest. Incremental
+# data are off, because few builds read them again. Cargo compiles one crate per processor at a time, so more codegen units would wait for
+# each other. Procedural macros have the same number of units; otherwise dependencies that they share with the program would be compiled
+# twice.
 .PHONY: test
 test: export CARGO_INCREMENTAL = 0
 test: export CARGO_PROFILE_DEV_CODEGEN_UNITS = 2
@@ -128,7 +129,7 @@ checks: ## Check formatting
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt $(REGISTRY) --check
 
-# Its dependencies take longer to check than all that the tests need of it: one study, and only where it was built.
+# Separate, because checking its dependencies takes longer than the only test that uses it: one study, where it was built.
 .PHONY: registry-lint
 registry-lint: ## Check lints of the image registry
 	@tools/packages build
@@ -144,7 +145,7 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
 	$(TOOLS)/bin/cargo-deny --log-level error check bans licenses sources
 	$(TOOLS)/bin/cargo-deny --log-level error $(REGISTRY) --config deny.toml check bans licenses sources
 
-# Not part of `make test`: an advisory of today would fail a commit of yesterday, and the database needs access to GitHub.
+# Not part of `make test`: a new advisory would fail an old commit, and the database needs access to GitHub.
 .PHONY: advisories
 advisories: $(TOOLS)/bin/cargo-deny ## Check all dependencies against RustSec's advisories; DENY_FLAGS=--offline uses the copy of the last time
 	for folder in . filters apps/image-registry; do \
@@ -166,7 +167,7 @@ callers: ## Install the packages for studies with a link, PHP callers or other p
 limiter: ## Build the Go application of `hoptax study rate-limit-placement`
 	tools/go-program limiter
 
-# Without Go, the short form of the study that needs it is not tested.
+# Without Go, the short form of the study that needs it is skipped.
 .PHONY: applications
 applications:
 	@! command -v go >/dev/null || tools/go-program limiter || echo "hoptax study rate-limit-placement will not be tested"
@@ -186,7 +187,7 @@ screenshots: ui-packages ## Use the pages in Chromium, and keep screenshots of t
 	HOPTAX_SCREENSHOTS="$(CURDIR)/target/screenshots" $(CARGO) test --package hoptax --test program --quiet -- page::
 	HOPTAX_SCREENSHOTS="$(CURDIR)/target/screenshots" $(CARGO) test --package hoptax --test studies --quiet -- served::a_configuration
 
-# Without Node, the page is not tested. Its build is in ui/dist, so that nothing else needs it.
+# Without Node, the page is not tested. Nothing else needs Node, because ui/dist has the build of the page.
 .PHONY: ui-packages
 ui-packages:
 	@! command -v npm >/dev/null || $(MAKE) --silent ui/node_modules || echo "the page of results will not be tested"
@@ -207,10 +208,10 @@ cluster: ## Build a real Kubernetes of one node and Istio for `make test-cluster
 	tools/cluster build
 	tools/meshes build
 
-# One choice of packages and features, so that dependencies are compiled once.
+# One set of packages and features, so dependencies are compiled once.
 CLUSTER_TEST = $(CARGO) test --package hoptax-cluster --package hoptax-mesh --package hoptax --features hoptax/cluster
 
-# `make test` leaves the client of Kubernetes out. All is built before the cluster runs, which has no network.
+# `make test` omits the client of Kubernetes. Everything is built before the cluster runs, because the cluster has no network.
 .PHONY: test-cluster
 test-cluster: ## Test `hoptax price --pod`, `load --agent-pods` and `mesh` on a real Kubernetes of one node; needs root and Go
 	@[ "$$(id -u)" = 0 ] || { echo "make test-cluster needs root, for a network namespace and containers" >&2; exit 1; }
@@ -286,7 +287,7 @@ $(TOOLS)/bin/typos: tools/program
 $(TOOLS)/bin/actionlint:
 	GOBIN="$(TOOLS)/bin" go install github.com/rhysd/actionlint/cmd/actionlint@v$(ACTIONLINT_VERSION)
 
-# It runs for seconds, so it is not optimized for minutes.
+# It runs for seconds, so optimizing it for minutes does not pay.
 $(TOOLS)/bin/mdbook:
 	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
 	    $(CARGO) install --quiet --locked --no-default-features --features search --root $(TOOLS) --version $(MDBOOK_VERSION) mdbook

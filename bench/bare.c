@@ -1,5 +1,5 @@
 /* A bare epoll loop: sends fixed bytes on every connection, counts its reads, and parses nothing. Its rate per
- * second of CPU time is the kernel's limit for a load generator on one thread; see bench/generators.
+ * second of CPU time is the upper limit that the kernel sets for a load generator with one thread; see bench/generators.
  *
  * bare HOST PORT CONNECTIONS SECONDS; prints the number of responses; each read counts as one. */
 

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: the program, an origin, and running a client on its own processor."""
+"""Shared by the benchmarks: finds the program, runs an origin, and runs a client on its own processor."""
 
 import contextlib
 import math
@@ -21,12 +21,12 @@ LOADS = {
     "HTTP/1.1, 1 connection": ["-c", "1"],
     "HTTP/2, 8 connections": ["-c", "8", "--protocol", "http2"],
 }
-# Coprime to the numbers of connections, so that successive responses of a connection differ; few enough for the dynamic table.
+# Coprime to the numbers of connections, so that successive responses on a connection differ; few enough for the dynamic table of HPACK.
 DIFFERENT_HEADS = 31
 
 
 def loads(folder):
-    """Titles and options of the loads. Response heads either repeat, or differ from one response to the next as with an id."""
+    """Titles and options of the loads. Response heads either repeat or differ in a header, as a request id does."""
     targets = pathlib.Path(folder) / "targets"
     targets.write_text("".join(f"/?header=x-id:{number:08}\n" for number in range(DIFFERENT_HEADS)))
     for title, options in LOADS.items():
@@ -85,7 +85,7 @@ def run_and_peak(command, processor):
     output = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    # 4 is void: the numbers are withheld, but not the book.
+    # 4 is void: the result withholds its numbers, but keeps `book`, its counts of requests.
     if process.returncode not in (0, 4):
         sys.exit(f"{command[0]} exited with code {process.returncode}")
     return output, used.ru_utime + used.ru_stime, used.ru_maxrss

@@ -1,6 +1,6 @@
 """Shared by the benchmarks of decisions: Envoy configurations that differ by a known CPU time per request.
 
-A Lua script counts in a loop. How much a step costs follows from a comparison with a loop that is longer by a known number of steps.
+A Lua script counts in a loop. A comparison with a loop that is longer by a known number of steps gives the cost of a step.
 """
 
 import json
@@ -49,7 +49,7 @@ static_resources:
 
 
 def hoptax(*arguments):
-    """Runs hoptax and returns its JSON; stops if it failed for another reason than its outcome."""
+    """Runs hoptax and returns its JSON. Exits if it failed for a reason other than its outcome."""
     done = subprocess.run([common.HOPTAX, *arguments, "--json", "-"], capture_output=True, text=True, check=False)
     # 1: a limit failed; 4: nothing could be judged.
     if done.returncode not in (0, 1, 4) or not done.stdout:
@@ -58,12 +58,12 @@ def hoptax(*arguments):
 
 
 def write(path, steps=STEPS):
-    """Writes a configuration whose script counts so many steps."""
+    """Writes a configuration whose script counts this number of steps."""
     path.write_text(CONFIGURATION.replace("STEPS", str(steps)))
 
 
 def dearer_steps(folder, reference, share):
-    """Steps of a loop that costs this share more CPU time per request than the reference, a configuration in the folder."""
+    """The number of steps that costs this share more CPU time per request than the reference, a configuration in the folder."""
     write(folder / "longer.yaml", STEPS + MORE_STEPS)
     with tempfile.TemporaryDirectory() as out:
         compared = hoptax("compare", str(reference), str(folder / "longer.yaml"), "--out", out)

@@ -1,4 +1,4 @@
-/* Waits in several ways for times at a fixed interval, and prints the lateness and the CPU time of each way. See
+/* Waits for moments at a fixed interval, in several ways, and prints the lateness and the CPU time of each way. See
  * docs/design/pacing.md for the conclusions.
  *
  * waiting INTERVAL_US COUNT */

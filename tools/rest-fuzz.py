@@ -1,7 +1,7 @@
 """Hooks and checks of schemathesis for tools/rest-fuzz.
 
 Random texts are no URLs of a server, and random numbers name no run and no job. So some requests get a body that starts a job or changes
-a run, and half of the numbers become small ones. The others stay as they were drawn.
+a run, and half of the numbers become small. The others stay as drawn.
 """
 
 import json
@@ -12,10 +12,10 @@ import zlib
 import schemathesis
 
 SERVER = os.environ["SERVER"]
-# An origin that loads may go to.
+# The origin that loads may target.
 TARGET = os.environ["TARGET"] + "/"
 AUTHORIZATION = {"Authorization": "Bearer " + os.environ["TOKEN"]} if "TOKEN" in os.environ else {}
-# More than there are runs, and than there are jobs at first.
+# More than the number of runs, and than the number of jobs at first.
 NUMBERS = {"run": 24, "job": 8}
 ENVOY = "type.googleapis.com/envoy.extensions.filters"
 CONFIGURATION = {
@@ -50,12 +50,12 @@ CONFIGURATION = {
 
 
 def load(drawn):
-    """A load that is over in a moment."""
+    """A load that ends at once."""
     wanted = {"target": TARGET, "duration": f"{1 + drawn % 50}ms", "warmup": "0s", "connections": 1 + drawn % 8, "rate": 200.0}
     return wanted | {"protocol": ("auto", "http1", "http2")[drawn % 3]}
 
 
-# By operation: one of so many requests gets such a body. A job that starts Envoy takes seconds to stop.
+# By operation: one in this many requests gets this body. A job that starts Envoy takes seconds to stop.
 BODIES = {
     "POST /api/v1/loads": (2, load),
     "POST /api/v1/finds": (8, lambda drawn: {"target": TARGET, "objectives": ["p99<10s"], "min_rate": 10.0, "max_rate": 1000.0}),
@@ -71,9 +71,9 @@ STOP = []
 
 @schemathesis.hook
 def before_load_schema(ctx, raw_schema):
-    """Lists the operations, finds that which stops a job, and describes the events of one.
+    """Lists the operations, finds the one that stops a job, and describes the events of a job.
 
-    OpenAPI 3.1 has no words for events. schemathesis takes the schema of a stream as that of each.
+    OpenAPI 3.1 cannot describe events; schemathesis applies the schema of a stream to each event.
     """
     for path, operations in raw_schema["paths"].items():
         for method, operation in operations.items():
@@ -89,7 +89,7 @@ def before_load_schema(ctx, raw_schema):
 
 @schemathesis.hook
 def before_call(ctx, case, kwargs):
-    """Changes some of the requests, the same ones every time."""
+    """Changes some of the requests, the same ones in each run."""
     for name, most in NUMBERS.items():
         number = (case.path_parameters or {}).get(name)
         if isinstance(number, int) and not isinstance(number, bool) and number % 2 == 0:
@@ -109,7 +109,7 @@ def before_call(ctx, case, kwargs):
 
 @schemathesis.hook
 def after_call(ctx, case, response):
-    """Stops a job that is not over in a moment."""
+    """Stops a job that does not end at once."""
     is_short = isinstance(case.body, dict) and str(case.body.get("duration", "")).endswith("ms")
     if response.status_code == 202 and "location" in response.headers and not is_short:
         method, path = STOP
@@ -120,14 +120,14 @@ def after_call(ctx, case, response):
 
 @schemathesis.check
 def refused_without_the_token(ctx, response, case):
-    """A server with a token answers nobody who does not show it."""
+    """A server with a token refuses every request without it."""
     if response.status_code != 401:
         raise AssertionError(f"status {response.status_code} without the token")
 
 
 @schemathesis.check
 class EveryOperationSucceeds:
-    """Nothing is known of an operation that was not asked, or only ever refused."""
+    """Operations that were never called or always refused are not tested."""
 
     def __init__(self):
         self.succeeded = set()

@@ -1,5 +1,5 @@
-// An OpenTelemetry Collector with the parts that the test of `hoptax convert export --to otlp` needs: it receives OTLP, prints it and
-// passes it on. Built by `make collector`.
+// An OpenTelemetry Collector for the test of `hoptax convert export --to otlp`: it receives OTLP, prints it and forwards it. `make
+// collector` builds it.
 package main
 
 import (

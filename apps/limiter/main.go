@@ -1,5 +1,4 @@
-// An application that responds immediately and, if given a limit, limits requests with the library that Go services use
-// for that. Built by `make limiter`.
+// An application that responds immediately and, if given a limit, limits requests with the usual Go library. `make limiter` builds it.
 package main
 
 import (
@@ -20,7 +19,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:8080", "where to listen; port 0 takes a free one")
 	limit := flag.Int("limit", 0, "requests that pass in a second, and as many at once; all if 0")
 	flag.Parse()
-	// As many threads as the origin has.
+	// The same number of threads as the origin.
 	runtime.GOMAXPROCS(1)
 
 	listener, err := net.Listen("tcp", *listen)
@@ -42,7 +41,7 @@ func main() {
 			response.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
-		// A write fails if the client has closed its connection, which is not an error of this application.
+		// A write fails if the client has closed its connection; that is no error of this application.
 		_, _ = response.Write(body)
 	}
 

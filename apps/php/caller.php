@@ -38,10 +38,10 @@ function call(string $url, float $seconds, string $authority, $out): void
     do {
         $began = hrtime(true);
         $handle = curl_init($url);
-        // Over TLS, curl would offer HTTP/2 otherwise.
+        // Without this, curl would offer HTTP/2 over TLS.
         curl_setopt_array($handle, [
             CURLOPT_RETURNTRANSFER => true, CURLOPT_TIMEOUT => 10, CURLOPT_TCP_NODELAY => true,
-            // Whatever proxy the environment names: what is measured is the server of the URL.
+            // Ignore a proxy of the environment: the call must reach the server of the URL.
             CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_1_1, CURLOPT_PROXY => '',
         ]);
         if ($authority !== '') {

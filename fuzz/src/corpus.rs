@@ -1,10 +1,9 @@
-//! The inputs of a target that the fuzzer kept.
+//! The corpus of a target: inputs that the fuzzer kept.
 
 use std::path::Path;
 use std::process::Command;
 
-/// All inputs of the target that is the module `path`; none, if it has no archive. The first is empty, and then come bytes that are the
-/// same each time, for targets without an archive.
+/// The inputs of the target in the module `path`: an empty one, fixed bytes, and those of its archive, if it has one.
 pub(crate) fn inputs(path: &str) -> Vec<Vec<u8>> {
     let name = path.rsplit("::").next().expect("a last part");
     let mut all = vec![Vec::new(), (0..=255).collect()];

@@ -1,5 +1,5 @@
-//! The fuzz targets, which are files in `targets/`: one program each for the fuzzer, and modules of one program of tests. So the build of
-//! all tests compiles and lints them, and a change that fails on an input which the fuzzer once kept is seen without the fuzzer.
+//! The fuzz targets, which are files in `targets/`: for the fuzzer, each is a program; for tests, each is a module of one test program. So
+//! `make test` compiles and lints them, and runs them on the inputs that the fuzzer kept.
 
 #[cfg(feature = "run")]
 pub use libfuzzer_sys::fuzz_target;
@@ -21,7 +21,7 @@ macro_rules! fuzz_target {
             use arbitrary::{Arbitrary, Unstructured};
 
             for bytes in hoptax_fuzz::corpus::inputs(module_path!()) {
-                // In a function of its own, a target may return early.
+                // A function, so the target may return early.
                 let read = |$input: $kind| $body;
                 if let Ok(input) = <$kind>::arbitrary_take_rest(Unstructured::new(&bytes)) {
                     read(input);

@@ -1,4 +1,4 @@
-//! Each target as a module: without the fuzzer, its macro makes a test of it.
+//! Each target as a module. Without the fuzzer, its macro makes a test.
 #[path = "../targets/agents.rs"]
 mod agents;
 #[path = "../targets/configuration.rs"]
@@ -62,7 +62,7 @@ mod tools;
 #[path = "../targets/websocket.rs"]
 mod websocket;
 
-/// A target that is no module here is neither linted nor tested.
+/// Targets that are not modules here are neither linted nor tested.
 #[test]
 fn every_target_is_a_module() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/targets");

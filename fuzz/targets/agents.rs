@@ -1,4 +1,5 @@
-//! Messages between controller and agent of strangers: read, and a plan is checked as an agent does it; and readings of strangers' nodes.
+//! Untrusted messages between controller and agent: parses them, and checks plans as an agent does. Also parses untrusted readings of
+//! nodes.
 
 #![cfg_attr(feature = "run", no_main)]
 

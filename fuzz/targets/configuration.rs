@@ -1,4 +1,5 @@
-//! Envoy configurations and dumps of strangers: read, adapted to a lab, taken apart, with a derived request and a refusal of Envoy.
+//! Untrusted Envoy configurations and dumps: reads them, adapts them to a lab, splits them into parts, derives a request, and reads Envoy's
+//! error messages.
 
 #![cfg_attr(feature = "run", no_main)]
 

@@ -1,4 +1,4 @@
-//! The generator sends back what a server sets as cookies.
+//! The generator returns the cookies that a server sets.
 #![cfg_attr(feature = "run", no_main)]
 #![allow(clippy::unwrap_used, reason = "a target fails by panicking")]
 
@@ -8,12 +8,12 @@ use hoptax_fuzz::fuzz_target;
 use hoptax_wire::http2::{Body, Server, ServerEvent, Settings};
 use hoptax_wire::{Client, ClientProtocol, Encoded};
 
-/// The limit of the session. It is stated again here, so that a change of one without the other is found.
+/// The limit of the session, repeated here so that the target notices a change of it.
 const MAX_COOKIES: usize = 50;
-/// The size that fits into one frame of HTTP/2 beside the rest of a response.
+/// The size that fits into one HTTP/2 frame with the rest of a response.
 const MAX_VALUE_BYTES: usize = 16_000;
 
-/// A response of HTTP/2 whose only header is `Set-Cookie`, on a stream.
+/// An HTTP/2 response whose only header is `Set-Cookie`, on a stream.
 fn http2_response(stream: u32, value: &[u8]) -> Vec<u8> {
     // `:status: 200`, then a literal field without indexing (RFC 7541, section 6.2.2), whose length takes two to four bytes.
     let mut block = [&[0x88, 0, 10][..], b"set-cookie"].concat();
@@ -36,7 +36,7 @@ fn http2_response(stream: u32, value: &[u8]) -> Vec<u8> {
 
 fuzz_target!(|values: Vec<Vec<u8>>| {
     let mut http2 = Client::new(&ClientProtocol::Http2(Settings::with_streams(1)), &[].into());
-    // HTTP/1.1 rejects some bytes as a header's value; from then on, it is left out.
+    // HTTP/1.1 rejects some bytes in the value of a header; from then on, the target omits it.
     let mut http1 = Some(Client::new(&ClientProtocol::Http1, &[].into()));
     http2.keep_cookies();
     http1.as_mut().unwrap().keep_cookies();
@@ -58,7 +58,7 @@ fuzz_target!(|values: Vec<Vec<u8>>| {
         assert!(!cookies.contains(|character: char| character.is_ascii_control()));
         let pairs: Vec<_> = cookies.split("; ").filter(|pair| !pair.is_empty()).collect();
         let names: BTreeSet<_> = pairs.iter().map(|pair| pair.split_once('=').expect("a name").0).collect();
-        // Bytes that are not UTF-8 look alike here.
+        // Bytes that are not UTF-8 all become the same character here.
         let is_exact = !cookies.contains('\u{fffd}');
         assert!(
             pairs.len() <= MAX_COOKIES && !names.contains("") && (names.len() == pairs.len() || !is_exact)

@@ -1,4 +1,4 @@
-//! Graph files, topologies of isotope and manifests of Kubernetes. What is imported is a graph file that can be read again.
+//! Graph files, topologies of isotope and manifests of Kubernetes. An import gives a graph file that can be read again.
 
 #![cfg_attr(feature = "run", no_main)]
 
@@ -22,7 +22,7 @@ fuzz_target!(|input: (&str, &str)| {
         if let Err(problems) =
             graph::read("imported.yaml", &text, Catalogue::load().expect("the catalogue is sound"))
         {
-            // A graph without any proxy is one, and says nothing about sizes.
+            // A graph without proxies is valid, and predicts no sizes.
             assert!(problems.to_string().contains("no service has a proxy"), "{problems}\n{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! The generator counts the messages in what a server of gRPC sends, and times each.
+//! The generator counts and times the messages of a gRPC server.
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
@@ -6,7 +6,7 @@ use hoptax_wire::grpc::{Messages, framed};
 use hoptax_wire::http2::{Server, ServerEvent, Settings};
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event};
 
-/// The complete messages in a body, counted by their prefixes.
+/// The number of complete messages in a body, from their length prefixes.
 fn complete(mut body: &[u8]) -> usize {
     let mut count = 0;
     while let [_, a, b, c, d, rest @ ..] = body {

@@ -28,7 +28,7 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
         let is_valid = client.feed(piece, &mut output, &mut events).is_ok();
         for event in &events {
             if let Event::Answered { stream, .. } | Event::Lost { stream, .. } = event {
-                // A request ends exactly once.
+                // Each request ends exactly once.
                 assert!(std::mem::take(&mut in_flight[*stream as usize]));
             }
         }

@@ -1,10 +1,10 @@
-//! The reader of package indexes: a page in HTML gives the addresses that it was written with, and any page files or an error.
+//! The reader of package indexes: an HTML page gives the addresses that it was written with, and any page gives files or an error.
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
 use hoptax_subject::envoy::release::index::{addresses, files};
 
-/// A value in quotes, as a writer of HTML escapes it.
+/// A quoted value with HTML escapes.
 fn escaped(value: &str) -> String {
     value.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
 }

@@ -1,4 +1,4 @@
-//! Envoy configurations of strangers: linted, mended, linted again, and shown in every form; and files of what is allowed.
+//! Untrusted Envoy configurations: lints, fixes and lints them again, and renders every form. Also reads files of allowed faults.
 
 #![cfg_attr(feature = "run", no_main)]
 
@@ -31,7 +31,7 @@ fuzz_target!(|input: (&str, &str)| {
         }
     }
     let result = LintResult::new((), output::body(vec![output::file("envoy.yaml", &linted, &read.unread)]));
-    // A text that is written is read again, and shown.
+    // A written text can be read again and rendered.
     let text = serde_json::to_string(&result).expect("JSON");
     let again: LintResult = serde_json::from_str(&text).expect("the same result");
     assert_eq!(result, again);

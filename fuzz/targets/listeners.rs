@@ -1,5 +1,5 @@
-//! Listeners files of strangers: read, rendered in every form, imported again, and asked for what they promise; and configurations of
-//! strangers, imported.
+//! Untrusted listeners files: reads them, renders every form, imports it again, and derives their promises. Also imports untrusted
+//! configurations.
 
 #![cfg_attr(feature = "run", no_main)]
 

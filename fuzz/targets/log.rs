@@ -1,4 +1,4 @@
-//! The parser of raw logs: arbitrary bytes give entries or an error, and entries are written back unchanged.
+//! The parser of raw logs: arbitrary bytes give entries or an error, and entries survive a round trip.
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;

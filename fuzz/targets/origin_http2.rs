@@ -1,4 +1,4 @@
-//! The origin reads whatever a client of HTTP/2 sends.
+//! The origin's HTTP/2 server, with arbitrary bytes from the client.
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
@@ -6,7 +6,7 @@ use hoptax_wire::http2::{Body, PREFACE, Server, ServerEvent};
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (greeted, pieces) = input;
-    // Half of the requests are answered while they arrive.
+    // The origin answers half of the requests while they arrive.
     let mut server = Server::streaming(|head| head.path.len() % 2 == 0);
     let (mut output, mut events) = (Vec::new(), Vec::new());
     server.open(&mut output);

@@ -1,4 +1,4 @@
-//! The data plane of the image registry judges requests of strangers, who have no token.
+//! The data plane of the image registry judges arbitrary requests, none of which has a valid token.
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
@@ -15,7 +15,7 @@ fuzz_target!(|request: (Vec<u8>, Vec<u8>, Option<Vec<u8>>, u64)| {
     let is_guarded = path.starts_with(b"/images/");
     let expected = if is_guarded { Verdict::Refuse(Refusal::unauthorized()) } else { Verdict::Pass };
     assert_eq!(verdict, expected);
-    // Whatever is in the counts.
+    // Arbitrary counts.
     let (after, admission) = Count::from_bits(number).take(10, number.rotate_left(32));
     assert!(!admission.admitted || after.pulls <= 10);
 });

@@ -1,5 +1,5 @@
-//! Pods of strangers, messages of API servers, metrics of kubelets and answers of a Prometheus: a pod gives an admin interface or a reason, and
-//! a user's name breaks no line of a rule.
+//! Untrusted pods, messages of API servers, metrics of kubelets and answers of a Prometheus: a pod gives an admin interface or a reason,
+//! and the name of a user cannot break a line of a rule.
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_cluster::prometheus::{self, Address};

@@ -1,4 +1,4 @@
-//! The output of perf: samples, stacks and counters, with arbitrary text.
+//! The parsers of perf's output (samples, stacks and counters), with arbitrary text.
 
 #![cfg_attr(feature = "run", no_main)]
 

@@ -1,4 +1,4 @@
-//! The requests of a load: URLs, headers and bodies with placeholders from files of strangers, and traces.
+//! The requests of a load: URLs, headers and bodies with placeholders from untrusted files, and traces.
 
 #![cfg_attr(feature = "run", no_main)]
 
@@ -12,7 +12,7 @@ type Input<'a> = (u8, &'a str, &'a str, Vec<(String, String)>, Vec<u8>);
 
 fuzz_target!(|input: Input| {
     let (which, url, method, headers, body) = input;
-    // Names would be resolved on this machine.
+    // A name would be resolved on this machine.
     let url = format!("http://127.0.0.1:1/{url}");
     let _ = Target::from_spec(&RequestSpec {
         url: &url,

@@ -1,4 +1,4 @@
-//! Results in files of strangers: judged, and converted to the formats of others.
+//! Untrusted result files: judges them and converts them to foreign formats.
 
 #![cfg_attr(feature = "run", no_main)]
 

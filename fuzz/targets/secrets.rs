@@ -1,4 +1,4 @@
-//! The search for secrets in texts of strangers: the ranges that it masks are within the text.
+//! The search for secrets in untrusted texts: the masked ranges are within the text.
 
 #![cfg_attr(feature = "run", no_main)]
 

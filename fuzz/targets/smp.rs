@@ -10,7 +10,7 @@ fuzz_target!(|text: &str| {
     let _ = restore(&file.documents);
     for test in file.documents.iter().filter_map(|document| document.test.as_ref()) {
         for load in plan(test).into_iter().flatten() {
-            // Whoever writes the file states headers, and no other part of a request by them.
+            // Headers in the file cannot set any other part of a request.
             for (name, value) in &load.headers {
                 assert!(!format!("{name}{value}").chars().any(char::is_control), "{name}: {value}");
             }

@@ -1,4 +1,4 @@
-//! The tasks of extensions, which read bodies and tokens of strangers.
+//! The tasks of extensions, with arbitrary bodies and tokens.
 
 #![cfg_attr(feature = "run", no_main)]
 
@@ -12,6 +12,6 @@ fuzz_target!(|input: (&[u8], u64)| {
     }
     let key = Key::new(b"key");
     assert_eq!(key.claims(key.sign(bytes).as_bytes()).as_deref(), Some(bytes));
-    // Nobody without the key has a valid token.
+    // A valid token needs the key.
     assert!(!is_valid_token(bytes, now_s) && key.claims(bytes).is_none());
 });

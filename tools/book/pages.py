@@ -1,4 +1,4 @@
-"""The pages of the book: their commands in order, the files that they show, and what tools/book/pages.toml says of them."""
+"""The pages of the book: their commands in order, the files that they show, and their entries in tools/book/pages.toml."""
 
 import dataclasses
 import fnmatch
@@ -17,15 +17,15 @@ NAMED_FILE = re.compile(r"`([\w./-]+\.(?:yaml|json|csv|txt|proto))`")
 
 
 class Problem(Exception):
-    """What is wrong with a page, or with what is said of it."""
+    """A fault of a page or of its entry in pages.toml."""
 
 
 @dataclasses.dataclass
 class Command:
-    """A command of a page, and what is done with it."""
+    """A command of a page, and how it is run."""
 
     text: str
-    # What runs instead, because it is shortened or speaks of other things; the same if neither.
+    # The command that runs: the command of the page, or a shortened or adapted one.
     run: str
     entry: dict
 
@@ -40,7 +40,7 @@ class Shown:
 
 @dataclasses.dataclass
 class Page:
-    """A page: what it presupposes, and its commands and the files that it shows, in order."""
+    """A page: its prerequisites, and its commands and files in order."""
 
     name: str
     files: dict
@@ -83,7 +83,7 @@ def is_command(line):
 
 
 def commands_of(lines):
-    """The commands of a block, with lines that go on joined."""
+    """The commands of a block, with continued lines joined."""
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines()
     if any(line.startswith(PROMPT) for line in joined):
         return [line.removeprefix(PROMPT) for line in joined if line.startswith(PROMPT)]
@@ -97,7 +97,7 @@ def commands_of(lines):
 
 
 def printed(lines):
-    """The files that a block shows as what `cat` prints."""
+    """The files that a block shows as output of `cat`."""
     name, found = None, {}
     for line in lines:
         if line.startswith(PROMPT):
@@ -121,7 +121,7 @@ def steps_of(text):
 
 @functools.cache
 def stated():
-    """What is said of the pages."""
+    """The entries of pages.toml."""
     return tomllib.loads(FILE.read_text())
 
 
@@ -134,7 +134,7 @@ def addresses():
 
 
 def end_of(command):
-    """The place where the words of a command end: at its comment, a pipe, a redirection or the command after it."""
+    """The end of the words of a command: its comment, a pipe, a redirection or the next command."""
     quote = None
     for place, sign in enumerate(command):
         if quote:
@@ -147,7 +147,7 @@ def end_of(command):
 
 
 def with_options(command, options):
-    """A command with other options: in place of the value that it states, or at its end."""
+    """A command with these options, which replace the values that it states, or else follow its words."""
     words = shlex.split(options)
     for place, option in enumerate(words):
         if not option.startswith("-"):
@@ -186,7 +186,7 @@ def command_of(text, entries, used):
 
 
 def page(name, said):
-    """A page with what is said of it."""
+    """A page with its entry of pages.toml."""
     entries, used, steps = said.get("commands", []), set(), []
     of_entries = {key for entry in entries for key in set(entry) - ENTRY}
     if unknown := (set(said) - PAGE) | of_entries | {key for step in said.get("before", []) for key in set(step) - BEFORE}:
@@ -225,7 +225,7 @@ def all_pages():
 
 
 def read(names):
-    """The pages to run: these, or all. Of pages that are made from one template, the one that is said to be run."""
+    """The pages to run: these, or all. Of pages that are made from one template, the one that pages.toml names."""
     every, said = all_pages(), stated()["pages"]
     if lost := sorted((set(said) | set(names)) - set(every)):
         raise Problem(f"there is no page {lost[0]}")

@@ -1,6 +1,6 @@
 """Runs the commands of a page in a folder of its own, with the servers that they need, and leaves no process behind.
 
-This program is the first process of its namespace: all others are its own, or were left to it.
+This program is the first process (PID 1) of its namespace: all others are its children, or were reparented to it.
 """
 
 import contextlib
@@ -14,22 +14,22 @@ import time
 
 import pages as book
 
-# No command of a page that is run takes nearly as long.
+# Far longer than any command of a page.
 LIMIT_S = 600
-# A server listens within this time, and ends within this time after a signal.
+# Time limit for a server to listen, and to end after a signal.
 SERVER_S = 90
-# Processes that a command started have this time to end after it.
+# Time limit for processes that a command started to end after it.
 LEFT_S = 10
 LISTENING = "0A"
 
 
 class Failure(Exception):
-    """Why a command did not end as its page says."""
+    """The reason why a command did not end as its page says."""
 
 
 @dataclasses.dataclass
 class Counts:
-    """What was done with the commands of all pages."""
+    """The outcomes of the commands of all pages."""
 
     run: int = 0
     shortened: int = 0
@@ -41,7 +41,7 @@ class Counts:
 
 @dataclasses.dataclass
 class Server:
-    """A server that runs until the page or its port needs it no more."""
+    """A server that runs until the page ends or another server takes its port."""
 
     text: str
     port: int
@@ -49,7 +49,7 @@ class Server:
 
 
 def is_listening(port):
-    """True if a socket of TCP listens on this port, which no connection has to try."""
+    """True if a TCP socket listens on this port; tested without a connection."""
     for table in ("tcp", "tcp6"):
         for line in pathlib.Path("/proc/net", table).read_text().splitlines()[1:]:
             words = line.split()
@@ -67,7 +67,7 @@ class Run:
         home = self.folder.with_name(self.folder.name + "-home")
         self.folder.mkdir()
         home.mkdir()
-        # Envoy stays in the usual cache; all else that a command keeps for its user is kept here, and nothing asks a proxy of the user.
+        # Envoy stays in the usual cache. All other files of the user are in this folder, and no command uses a proxy of the user.
         cache = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
         is_kept = lambda name: not (name.startswith("XDG_") or name.lower().endswith("_proxy") or name == "HOPTAX_STORE")
         self.environment = {
@@ -79,14 +79,14 @@ class Run:
     def start(self, text):
         self.log.write(f"\n$ {text}\n")
         self.log.flush()
-        # What a reader types ends with the first part of a pipe that fails.
+        # A command fails if any part of its pipe fails.
         return subprocess.Popen(
             ["bash", "-c", f"set -o pipefail\n{text}"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
             stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
         )
 
     def end(self, process, text, exits):
-        """Waits until a command ends, and fails if its exit code is another one."""
+        """Waits until a command ends, and fails if its exit code is unexpected."""
         try:
             code = process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -99,7 +99,7 @@ class Run:
         self.end(self.start(text), text, exits)
 
     def serve(self, text, port):
-        """Starts a server, in place of one that has its port, and waits until it listens."""
+        """Starts a server, after ending one that has its port, and waits until it listens."""
         for server in [server for server in self.servers if server.port == port]:
             self.stop(server)
         process = self.start(f"exec {text.removesuffix('&').rstrip()}")
@@ -114,7 +114,7 @@ class Run:
             time.sleep(0.05)
 
     def stop(self, server):
-        """Ends a server as Ctrl-C or its service would, and fails if it had ended before."""
+        """Ends a server as Ctrl-C or its service manager would, and fails if it had ended before."""
         self.servers.remove(server)
         if server.process.poll() is not None:
             raise Failure(f"`{server.text}` ended by itself, with {server.process.returncode}")
@@ -132,7 +132,7 @@ class Run:
         path.write_text(text)
 
     def prepare(self):
-        """Writes the files that the page presupposes or shows, and starts its servers."""
+        """Writes the files that the page needs or shows, and starts its servers."""
         for name, source in self.page.files.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ class Run:
             self.run(text)
 
     def finish(self):
-        """Ends all that runs. What a command left behind is a failure, unless one failed already."""
+        """Ends all processes. A process that a command left behind is a failure, unless a command already failed."""
         failures = []
         for server in list(reversed(self.servers)):
             try:
@@ -186,7 +186,7 @@ class Run:
 
 
 def processes():
-    """The names of all other processes of this namespace. Those that have ended are taken off it."""
+    """The names of all other running processes of this namespace; reaps those that have ended."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
@@ -200,7 +200,7 @@ def processes():
 
 
 def told(command):
-    """What is said of a command that ran."""
+    """The line that reports a command that ran."""
     return command.run if command.run == command.text else f"{command.run}\n{'':18}for: {command.text}"
 
 
@@ -219,7 +219,7 @@ def show(page):
 
 
 def run(page, folder, programs, logs, counts):
-    """Runs a page, and prints what was done with each of its commands; its failures."""
+    """Runs a page, and prints the outcome of each command. Returns its failures."""
     print(f"\n{page.name}", flush=True)
     path = logs / f"{page.name.replace('/', '-')}.log"
     failures = []

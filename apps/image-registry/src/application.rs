@@ -36,25 +36,25 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The address for the data plane, which no client may reach: it states the pulls of every account.
     pub usage_listen: SocketAddr,
-    /// Where its key and its storage are.
+    /// The key and the storage.
     pub data: Data,
-    /// True if it refuses pulls beyond the plan itself. Otherwise it leaves this to the data plane, and only records them.
+    /// True if the application itself refuses pulls beyond the plan. Otherwise the data plane does, and the application only records pulls.
     pub enforce: bool,
 }
 
 /// The key and the storage of an application.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// In a folder, which is created if there is none.
+    /// In this folder, which is created if it does not exist.
     Folder(PathBuf),
-    /// In memory: an account with the plan Enterprise and an image that are known beforehand, for a study.
+    /// In memory, for a study: a known account with the plan Enterprise, and a known image.
     Sample {
         /// Pulls per minute of its plan.
         pulls_per_minute: u32,
     },
 }
 
-/// Why the application does not run.
+/// An error that prevents the application from running.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The sample cannot be created.
@@ -68,7 +68,7 @@ pub enum StartError {
         /// The cause.
         source: io::Error,
     },
-    /// The key is not one.
+    /// The key file has no valid key.
     #[error("`{}` has no key of 32 bytes in base64url: restore it, or delete it; all tokens are then invalid", .0.display())]
     Key(PathBuf),
     /// The storage cannot be opened.
@@ -99,7 +99,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// The storage. Its statements take tens of microseconds, so requests wait for each other rather than for a pool.
+    /// The storage. Its statements take tens of microseconds, so a lock is enough, without a pool.
     fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,7 +107,7 @@ impl Application {
 
 /// Runs the application until its process ends. `report` receives a line for each address that it listens on.
 ///
-/// A kill at any moment is a correct end: SQLite keeps what was committed.
+/// It may be killed at any moment: SQLite keeps committed data.
 ///
 /// # Errors
 /// A file of its folder or an address cannot be used.
@@ -149,7 +149,7 @@ async fn bound(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartEr
     Ok((listener, bound))
 }
 
-/// The key of an application's tokens in base64url, as the settings of the data plane state it.
+/// The key of an application's tokens in base64url, the form of the data plane's settings.
 ///
 /// # Errors
 /// The key cannot be read.

@@ -19,7 +19,7 @@ use crate::application::{self, LISTENING, USAGE};
 
 /// Time limit for the application to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Interval of polling for that.
+/// Interval at which the lab polls for the application to listen.
 const POLL: Duration = Duration::from_millis(2);
 /// Number of log lines in an error.
 const LOG_LINES: usize = 8;
@@ -40,7 +40,7 @@ impl Mechanism {
     pub const ALL: [Self; 2] = [Self::Wasm, Self::Module];
 }
 
-/// Why the lab does not run.
+/// An error that prevents the lab from running.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A file cannot be used.
@@ -88,16 +88,16 @@ pub struct ApplicationProcess {
 }
 
 impl ApplicationProcess {
-    /// Starts `program`, which is `image-registry`, with its data in `folder` and `flags` besides, on ports that the kernel chooses.
+    /// Starts `program`, which is `image-registry`, with its data in `folder` and these further `flags`, on ports that the kernel chooses.
     /// Waits until it listens.
     ///
     /// # Errors
     /// It cannot be executed, exits, or does not listen.
     pub fn start(program: &Path, folder: &Path, flags: &[&str]) -> Result<Self, LabError> {
-        // The key and the configuration of the proxy, which contains it, are for the owner of this process only.
+        // Only the owner of this process may read the key and the configuration of the proxy, which contains it.
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(file_error(folder))?;
         let log = folder.join("application.log");
-        // The addresses are read from the log, so it must not contain those of an earlier start.
+        // The log must not contain the addresses of an earlier start, because the new ones are read from it.
         fs::write(&log, "").map_err(file_error(&log))?;
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).to_string();
         let first = ["--listen", &any, "--usage-listen", &any, "--folder"];
@@ -132,8 +132,8 @@ impl ApplicationProcess {
         check(&mut self.child)
     }
 
-    /// An Envoy in front of it on `listen`, with this number of worker threads, that enforces the plans. Its files are in the folder
-    /// `proxy` beside the application's; one that is started again there continues with the counts of its predecessor.
+    /// An Envoy in front of the application on `listen`, with this number of worker threads, that enforces the plans. Its files are in the
+    /// folder `proxy` next to the application's; an Envoy that is restarted there continues with the counts of its predecessor.
     ///
     /// # Errors
     /// The key cannot be read, or no Envoy is available.
@@ -173,9 +173,9 @@ fn check(child: &mut Child) -> Result<(), LabError> {
     }
 }
 
-/// The address in the line of a log with this prefix.
+/// The address in the line of a log that has this prefix.
 fn listed(log: &str, prefix: &str) -> Option<SocketAddr> {
-    // A line without its end may be incomplete.
+    // A line without a newline may be incomplete.
     let complete = &log[..=log.rfind('\n')?];
     complete.lines().find_map(|line| line.strip_prefix(prefix))?.parse().ok()
 }

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     let settings = Settings { listen, usage_listen, data, enforce: enforced_by == Enforcement::Application };
     // The parent process reads the addresses from these lines.
     let report = |line: &str| drop(writeln!(std::io::stdout(), "{line}"));
-    // One thread, as the origin of a study has.
+    // One thread, like the origin of a study.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ran = runtime.map_err(|error| format!("cannot start: {error}")).and_then(|runtime| {
         runtime.block_on(application::run(&settings, report)).map_err(|error| error.to_string())

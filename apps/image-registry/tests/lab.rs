@@ -1,4 +1,4 @@
-//! The program `image-registry-lab`, as `make registry` starts it: a page to use, and nothing left after any end.
+//! The program `image-registry-lab`, as `make registry` starts it: it serves a page, and leaves no process behind however it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -48,7 +48,7 @@ impl Lab {
         page
     }
 
-    /// Ends the lab by a signal, and returns whether it ended well, once its children have ended as well.
+    /// Ends the lab by a signal, waits until its children have ended, and returns true if it ended well.
     fn end(mut self, signal: &str) -> bool {
         let status = Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap();
         assert!(status.success());

@@ -38,7 +38,7 @@ fn only_a_valid_token_reaches_an_image() {
     }
 }
 
-/// No spelling of a path delivers an image without a token, and no bytes end the filter.
+/// No spelling of a path delivers an image without a token, and no input crashes the filter.
 #[test]
 fn no_path_avoids_the_token() {
     for mechanism in Mechanism::ALL {
@@ -136,7 +136,7 @@ fn an_upgrade_counts_from_the_next_pull() {
             let before = pulls(&old, 12);
             let upgraded = client.upgrade(Plan::Team);
             let after = pulls(&upgraded, 95);
-            // The pulls of the account count, whichever token they had.
+            // All pulls of the account count, with any of its tokens.
             let with_old = pulls(&old, 1);
             move || {
                 assert_eq!(statuses(&before), [(200, 10), (429, 2)].into(), "{mechanism:?}");
@@ -147,7 +147,7 @@ fn an_upgrade_counts_from_the_next_pull() {
     }
 }
 
-/// Clients pull without a pause while the account is upgraded, with the token of the moment.
+/// Clients pull without a pause, with the current token, while the account is upgraded.
 #[test]
 fn an_upgrade_in_the_middle_of_a_race_admits_as_many_as_the_new_plan() {
     const CLIENTS: usize = 16;
@@ -249,7 +249,7 @@ fn a_session_ends_when_its_owner_logs_out() {
     let client = setup.client(Plan::Personal);
     assert_eq!(client.send("GET", "/account").status, 200);
     assert_eq!(client.send("POST", "/logout").status, 204);
-    // The browser would no longer send the cookie; someone who has copied it does.
+    // The browser no longer sends the cookie, but someone who copied it may.
     for (method, path) in [("GET", "/account"), ("POST", "/token")] {
         assert_eq!(client.send(method, path).status, 401, "{path}");
     }
@@ -267,7 +267,7 @@ fn the_application_can_enforce_the_plans() {
     });
 }
 
-/// As an arm of `hoptax study image-registry`, with the request that its functions send.
+/// The application as an arm of `hoptax study image-registry`, with the request of its functions.
 #[test]
 fn a_sample_is_served_without_signing_up() {
     let catalogue = Catalogue::load().unwrap();

@@ -11,7 +11,7 @@ use hoptax_tasks::Key;
 
 use super::StartError;
 
-/// Length of the key, bytes: that of the hash (RFC 7518, section 3.2).
+/// Length of the key, bytes: the length of the hash (RFC 7518, section 3.2).
 const KEY_BYTES: usize = 32;
 
 /// The key in a file, which is created with a random one if there is none.

@@ -5,10 +5,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use argon2::password_hash::{Error, SaltString};
 use argon2::{Argon2, PasswordHash, PasswordHasher, PasswordVerifier};
 
-/// Held while hashing: one password at a time, because each takes 19 MiB and a processor.
+/// Held while hashing, one password at a time: each takes 19 MiB and a processor.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The hash of no account. An unknown name takes as long to refuse as a wrong password, so nobody learns which names exist.
+/// A hash that belongs to no account. It makes an unknown name take as long to refuse as a wrong password, so response times do not reveal
+/// names.
 static OF_NOBODY: LazyLock<String> = LazyLock::new(|| hash("no account has this hash").unwrap_or_default());
 
 /// The salted hash of a password, with its parameters, as text.
@@ -38,7 +39,7 @@ mod tests {
         assert!(is_right("correct horse", Some(&stored)));
         assert!(!is_right("battery staple", Some(&stored)));
         assert!(!is_right("no account has this hash", None));
-        // Salted: the same password has another hash.
+        // Salted: the same password gives a different hash.
         assert_ne!(hash("correct horse").unwrap(), stored);
     }
 }

@@ -1,5 +1,4 @@
-//! One account and one image that are known beforehand and kept in memory, so that every process of `hoptax study image-registry`
-//! begins with the same.
+//! A fixed account and a fixed image in memory, so every process of `hoptax study image-registry` starts with the same state.
 
 use hoptax_functions::REQUEST_PATH;
 use hoptax_tasks::plans::{Plan, Rules};
@@ -8,13 +7,13 @@ use serde_json::json;
 
 use super::store::Store;
 
-/// The beginning of the paths of images: the requests of a study have one path, which is no other of the application.
+/// The prefix of the paths of images. The requests of a study have one path, which no other route of the application uses.
 pub(crate) const IMAGES: &str = "/";
 /// The key of the token that the functions `plan-limit/*` of the catalogue send.
 const KEY: &str = "aG9wdGF4LXRlc3Qta2V5LW9mLTMyLWJ5dGVzLS0tLS0";
 /// The header with that token.
 const TOKEN_HEADER: &str = "x-hoptax-registry-token";
-/// The content of the image: of the usual size of a response in studies.
+/// The content of the image, in the usual size of a response in studies.
 const CONTENT: [u8; 64] = [b'x'; 64];
 
 /// The rules for the token, with this number of pulls per minute for the plan of its account.
@@ -27,7 +26,7 @@ pub(crate) fn rules(enterprise: u32) -> std::result::Result<Rules, String> {
 /// A storage with the account that the token names, and its image.
 pub(crate) fn store() -> Result<Store> {
     let store = Store::in_memory()?;
-    // No password has this hash.
+    // No password matches this hash.
     if let Some(account) = store.add_account("sample", "")? {
         store.set_plan(account.id, Plan::Enterprise)?;
         store.push(account.id, REQUEST_PATH.trim_start_matches(IMAGES), &CONTENT)?;

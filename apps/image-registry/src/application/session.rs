@@ -1,4 +1,4 @@
-//! Sessions of people: a random secret in a cookie, of which the storage has only the hash.
+//! User sessions: a random secret in a cookie. The storage has only its hash.
 
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// How long a session lasts, seconds, unless its owner logs out before.
+/// The lifetime of a session, seconds, unless its owner logs out before.
 pub(crate) const LIFETIME_S: u64 = 12 * 60 * 60;
 
 /// The name of the cookie.
@@ -21,7 +21,7 @@ impl Secret {
         Self(BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>()))
     }
 
-    /// The one in a request, right or wrong; None if it has no such cookie.
+    /// The secret in a request, valid or not; None if the request has no such cookie.
     pub(crate) fn in_request(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
         let mut cookies =
@@ -34,12 +34,12 @@ impl Secret {
         Sha256::digest(self.0.as_bytes()).to_vec()
     }
 
-    /// The value of `Set-Cookie` that gives it to a browser. Scripts cannot read it, and other sites cannot send it.
+    /// The value of `Set-Cookie` that stores the secret in a browser. Scripts cannot read it, and other sites cannot send it.
     pub(crate) fn cookie(&self) -> String {
         format!("{NAME}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={LIFETIME_S}", self.0)
     }
 
-    /// The value of `Set-Cookie` that takes it away.
+    /// The value of `Set-Cookie` that deletes the secret.
     pub(crate) fn no_cookie() -> String {
         format!("{NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0")
     }

@@ -37,7 +37,7 @@ pub(crate) struct Account {
     pub(crate) plan: Plan,
 }
 
-/// The open storage. No other process can open it meanwhile.
+/// The open storage, which no other process can open at the same time.
 pub(crate) struct Store {
     connection: Connection,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let connection = Connection::open(path)?;
-        // The write-ahead log keeps every commit when the process is killed, without waiting for the disk at each.
+        // With the write-ahead log, commits survive a kill of the process without a wait for the disk.
         connection.execute_batch(
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; \
              PRAGMA foreign_keys = ON;",

@@ -1,4 +1,4 @@
-//! The interface over HTTP: for people and their tools, and for the data plane.
+//! The HTTP interface, for users and their tools and for the data plane.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,7 +25,7 @@ const MAX_NAME_CHARS: usize = 64;
 /// Shortest and longest password, bytes.
 const PASSWORD_BYTES: std::ops::RangeInclusive<usize> = 8..=256;
 
-/// The page works without anything from elsewhere, and no other site may frame it.
+/// The page loads nothing from other sites, and no other site may frame it.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'";
 
 /// The interface for clients.
@@ -106,7 +106,7 @@ async fn page() -> impl IntoResponse {
     ([(CONTENT_SECURITY_POLICY, PAGE_POLICY)], Html(include_str!("page.html")))
 }
 
-/// The name and the password that an account is created with, and that open a session.
+/// The name and the password that create an account or open a session.
 #[derive(Deserialize)]
 struct Credentials {
     name: String,
@@ -140,7 +140,7 @@ async fn log_in(State(application): Shared, Json(given): Json<Credentials>) -> A
     }
 }
 
-/// Hashes on a thread of its own, so that other requests do not wait.
+/// Hashes on a separate thread, so other requests do not wait.
 async fn hashed<T: Send + 'static>(hash: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
     let done = tokio::task::spawn_blocking(hash).await;
     done.map_err(|error| Failure::Application(format!("cannot hash the password: {error}")))
@@ -177,7 +177,7 @@ struct AccountView {
     name: String,
     plan: &'static str,
     pulls_per_minute: u32,
-    /// Pulls that were served in this minute.
+    /// Pulls served in this minute.
     pulls: u32,
     /// Seconds until the next minute.
     reset_s: u64,
@@ -258,8 +258,8 @@ async fn images(State(application): Shared) -> Answer<Json<Vec<ImageView>>> {
     Ok(Json(images.into_iter().map(|(name, bytes)| ImageView { name, bytes }).collect()))
 }
 
-/// The grant in the token of a request. The data plane has verified it already; the application needs the account, and does not rely
-/// on being behind a proxy.
+/// The grant in the token of a request. The data plane has already verified it, but the application needs the account and does not rely on
+/// a proxy in front of it.
 fn granted(application: &Application, headers: &HeaderMap) -> Answer<(Grant, i64)> {
     let header = headers.get(&application.rules.token_header).map(HeaderValue::as_bytes);
     let grant = application.rules.grant(header, now_s());
@@ -267,7 +267,7 @@ fn granted(application: &Application, headers: &HeaderMap) -> Answer<(Grant, i64
     account.ok_or_else(|| Failure::Refused(Refusal::unauthorized()))
 }
 
-/// Records the pull before it responds, so that a proxy that starts can continue from the record.
+/// Records the pull before it responds, so a new proxy can continue from the record.
 async fn pull(State(application): Shared, Path(name): Path<String>, headers: HeaderMap) -> Answer<Response> {
     let (grant, account) = granted(&application, &headers)?;
     let limit = application.rules.limit(grant.plan);
@@ -307,7 +307,7 @@ async fn push(
     }
 }
 
-/// The pulls of an account in a minute, for a proxy that has no count of it.
+/// The pulls of an account in a minute, for a proxy that has no count for that account.
 async fn pulls(State(application): Shared, Path((account, minute)): Path<(i64, u32)>) -> Answer<String> {
     let count = application.store().pulls(account)?;
     Ok(count.at(u64::from(minute) * WINDOW_S).pulls.to_string())

@@ -11,7 +11,7 @@ use image_registry::lab::{ApplicationProcess, LabError, Mechanism};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Interval of looking for Ctrl-C and for processes that have ended.
+/// Interval at which it polls for Ctrl-C and for ended processes.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The image registry behind Envoy, which enforces the plans.
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 
 fn run(Arguments { mechanism, listen, folder }: &Arguments) -> Result<(), LabError> {
     let error = |path: PathBuf| move |source| LabError::File { path, source };
-    // Before the first child, so that Ctrl-C always ends all of them.
+    // Before the first child starts, so that Ctrl-C always ends all children.
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(error("signals".into()))?;
     let this = std::env::current_exe().map_err(error("/proc/self/exe".into()))?;
     let mut application = ApplicationProcess::start(&this.with_file_name("image-registry"), folder, &[])?;

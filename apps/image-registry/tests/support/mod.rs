@@ -21,7 +21,7 @@ static ACCOUNTS: AtomicU32 = AtomicU32::new(0);
 
 /// The application, with or without a proxy in front of it.
 pub(crate) struct Setup {
-    // Ends before what it connects to.
+    // Dropped, and so ended, before the application that it connects to.
     proxy: Option<Proxy>,
     spec: Option<ProxySpec>,
     application: Option<ApplicationProcess>,
@@ -111,7 +111,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Reads as far as the stated length: Envoy closes the connection of a refused request only a second later.
+    /// Reads up to the stated length: Envoy closes the connection of a refused request only a second later.
     fn read(stream: &mut impl BufRead) -> io::Result<Self> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -237,7 +237,7 @@ pub(crate) fn statuses(all: &[u16]) -> BTreeMap<u16, usize> {
     counts
 }
 
-/// Repeats a test until it begins and ends in the same minute, because a plan begins again with each minute. Then runs the assertions
+/// Repeats a test until it begins and ends in the same minute, because a plan restarts with each minute. Then runs the assertions
 /// that it returns.
 pub(crate) fn in_one_minute<A: FnOnce()>(mut test: impl FnMut() -> A) {
     let now = || minute_of(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs());
