@@ -134,7 +134,10 @@ pub(crate) mod tests {
             plan.unwrap_err().to_string()
         };
         let of_user = planned(Some("mine.yaml"));
-        assert!(of_user.starts_with("mine.yaml:2:") && of_user.contains("line 2 already names it"), "{of_user}");
+        assert!(
+            of_user.starts_with("mine.yaml:2:") && of_user.contains("line 2 already names it"),
+            "{of_user}"
+        );
         let made = planned(None);
         assert!(made.starts_with("duplicate arm `lua`: ") && !made.contains("line"), "{made}");
         let edited = study.replace("closed", "clsoed");
