@@ -122,8 +122,8 @@ export interface WantedStudy {
  */
 export interface WantedBill {
   /**
-   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly,
-   * Go, modules): one that does is refused.
+   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It must not name files or contain code (Lua, WebAssembly,
+   * Go, modules); otherwise it is refused.
    */
   configuration: string;
   /**
@@ -165,15 +165,15 @@ export interface BuiltInStudy {
  */
 export interface LabelChange {
   /**
-   * Labels that the run gets: letters, digits, `-`, `_` and `.`, not digits alone.
+   * Labels to add: letters, digits, `-`, `_` and `.`, not digits alone.
    */
   add?: string[];
   /**
-   * Labels that it loses; those that it does not have do not matter.
+   * Labels to remove; labels that it does not have are ignored.
    */
   remove?: string[];
   /**
-   * True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label
+   * True to remove the added labels from all other runs, so that each names only this run. A run is set as reference with the label
    * `reference`.
    */
   is_only?: boolean;
@@ -245,7 +245,7 @@ export interface Job {
    */
   state: "running" | "stopping" | "done" | "interrupted" | "failed";
   /**
-   * Its begin, RFC 3339 in UTC.
+   * Its start, RFC 3339 in UTC.
    */
   started_at: string;
   /**
@@ -253,11 +253,11 @@ export interface Job {
    */
   ended_at: string | null;
   /**
-   * The latest progress of a load; null before the first, half a second after the begin, and for all other kinds.
+   * The latest progress of a load; null before the first, half a second after the start, and for all other kinds.
    */
   progress: Progress | null;
   /**
-   * How far a study is, or that of a bill; null while none measures.
+   * Progress of a study, or of the study of a bill; null while none measures.
    */
   step: Step | null;
   /**
@@ -314,16 +314,16 @@ export interface Progress {
    */
   errors: number;
   /**
-   * Bytes per second of the bodies of complete responses; null if not told.
+   * Bytes per second of the bodies of complete responses; null if unknown.
    */
   body_bytes_per_s: number | null;
   /**
-   * Open connections now; null if not told.
+   * Open connections now; null if unknown.
    */
   connections: number | null;
 }
 /**
- * How far a study is.
+ * Progress of a study.
  */
 export interface Step {
   /**
@@ -377,7 +377,7 @@ export interface CurveTrial {
    */
   holds: boolean;
   /**
-   * False if it says nothing about the server, because the generator could not follow.
+   * False if it says nothing about the server, because the generator could not keep up.
    */
   counts: boolean;
 }
