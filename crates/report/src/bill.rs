@@ -73,27 +73,44 @@ fn at(bill: &BillResult) -> String {
     bill.rate.map_or_else(String::new, |rate| format!(" at {} requests/s", grouped(rate, 0)))
 }
 
+/// True if a part is shown to cost CPU time: the sign is certain in both units, once all costs of a column are judged together.
+fn is_shown_to_cost(part: &BilledPart) -> bool {
+    let is_uncertain = |measure: CostMeasure| part.cost.uncertain_signs.contains(&measure);
+    part.cost.cpu_us_per_request.is_some_and(|cpu| cpu.low > 0.0)
+        && !is_uncertain(CostMeasure::CpuUs)
+        && !is_uncertain(CostMeasure::CpuShare)
+}
+
 fn most_expensive(bill: &BillResult) -> String {
-    let Some((first, cpu)) = bill.parts.first().and_then(|part| Some((part, part.cost.cpu_us_per_request?)))
-    else {
+    let known: Vec<(&BilledPart, Interval)> =
+        bill.parts.iter().filter_map(|part| Some((part, part.cost.cpu_us_per_request?))).collect();
+    let Some((highest, highest_us)) = known.first() else {
         return "None of its parts has a measured cost".to_owned();
     };
-    if cpu.low <= 0.0 {
-        return "None of its parts costs more than the half-width of its interval".to_owned();
-    }
-    let share = first.cost.cpu_share.as_ref().map_or_else(String::new, |share| {
-        format!(", {} of the whole", percent_difference(share).trim_start_matches('+'))
-    });
-    let rivals = bill.parts.iter().skip(1).filter(|part| {
-        part.cost.cpu_us_per_request.is_some_and(|other| other.high > cpu.low && other.low > 0.0)
-    });
-    let rivals: Vec<&str> = rivals.map(|part| part.name.as_str()).collect();
+    let cost = |part: &BilledPart, cpu: &Interval| {
+        let share = part.cost.cpu_share.as_ref().map_or_else(String::new, |share| {
+            format!(", {} of the whole", percent_difference(share).trim_start_matches('+'))
+        });
+        format!("{}: {} us{share}", named(part), difference(cpu))
+    };
+    let Some((first, cpu)) = known.iter().find(|(part, _)| is_shown_to_cost(part)) else {
+        return format!(
+            "None of its parts is shown to cost CPU time; the highest estimate is that of {}",
+            cost(highest, highest_us)
+        );
+    };
+    let is_rival = |part: &BilledPart, other: &Interval| {
+        let may_be_dearer = is_shown_to_cost(part) || other.estimate > cpu.estimate;
+        !std::ptr::eq(part, *first) && may_be_dearer && other.high > cpu.low
+    };
+    let rivals = known.iter().filter(|(part, other)| is_rival(part, other));
+    let rivals: Vec<&str> = rivals.map(|(part, _)| part.name.as_str()).collect();
     let rivals = if rivals.is_empty() {
         String::new()
     } else {
         format!("; the intervals of {} overlap with it", rivals.join(", "))
     };
-    format!("The most expensive part is {}: {} us{share}{rivals}", named(first), difference(&cpu))
+    format!("The most expensive part is {}{rivals}", cost(first, cpu))
 }
 
 fn named(part: &BilledPart) -> String {

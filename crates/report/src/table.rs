@@ -227,7 +227,13 @@ impl Table {
     /// Returns the explanation of the mark of its numbers, if any number has it.
     pub(crate) fn meaning_of_mark(&self) -> Option<String> {
         let has_mark = self.rows.iter().flat_map(|row| &row.cells).any(Cell::has_mark);
-        has_mark.then(|| format!("{}: may be zero, or of the other sign", UNCERTAIN_SIGN.trim()))
+        // The printed intervals are those of single costs: one of them may exclude zero and yet have the mark.
+        has_mark.then(|| {
+            format!(
+                "{}: may be zero, or of the other sign, once all costs of its column are judged together",
+                UNCERTAIN_SIGN.trim()
+            )
+        })
     }
 
     /// Keeps the columns for which `kept` is true.

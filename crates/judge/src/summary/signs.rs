@@ -28,7 +28,7 @@ pub(crate) fn judge(result: &mut StudyResult) {
                 let uncertain = measures.filter(|(measure, family)| {
                     is_uncertain(result, arm, **measure, load, family, &mut known).unwrap_or(false)
                 });
-                uncertain.map(|(measure, _)| *measure).collect()
+                in_both_units(arm, load, uncertain.map(|(measure, _)| *measure).collect())
             };
             result.arms.iter().map(of_arm).collect()
         };
@@ -42,6 +42,21 @@ pub(crate) fn judge(result: &mut StudyResult) {
             }
         }
     }
+}
+
+/// CPU time and its share of the reference: one cost in two units.
+const CPU: [CostMeasure; 2] = [CostMeasure::CpuShare, CostMeasure::CpuUs];
+
+/// Adds the other unit of a cost in CPU time whose sign is uncertain in one unit, so that both give one answer.
+fn in_both_units(arm: &ArmResult, load: Load<'_>, mut uncertain: Vec<CostMeasure>) -> Vec<CostMeasure> {
+    if CPU.iter().any(|measure| uncertain.contains(measure)) {
+        let has = |measure: CostMeasure| {
+            arm.cost_under(load).is_some_and(|cost| measure.interval(cost).is_some())
+        };
+        let other = CPU.into_iter().find(|measure| has(*measure) && !uncertain.contains(measure));
+        uncertain.extend(other);
+    }
+    uncertain
 }
 
 /// The costs in a measure, by the arm that they are compared with and by the load of that arm's slices: costs under different loads share
@@ -132,6 +147,19 @@ mod tests {
             let found = uncertain(study(&costs(first)));
             assert_eq!((found[0], found[1..].contains(&true)), (expected, false), "{first}");
         }
+    }
+
+    #[test]
+    fn cpu_time_and_its_share_have_one_answer() {
+        let found = |share: Interval| {
+            let mut result = study(&[Interval::around(2.5, 2.23)]);
+            result.arms[1].cost.cpu_share = Some(share);
+            judge(&mut result);
+            let uncertain = &result.arms[1].cost.uncertain_signs;
+            CPU.map(|measure| uncertain.contains(&measure))
+        };
+        assert_eq!(found(Interval::around(0.02, 0.03)), [true, true]);
+        assert_eq!(found(Interval::around(0.03, 0.02)), [false, false]);
     }
 
     #[test]

@@ -25,6 +25,23 @@ fn each_form_says_what_exercises_a_part_without_a_statistic() {
 }
 
 #[test]
+fn a_part_whose_cost_may_be_zero_among_all_is_not_the_most_expensive() {
+    let mut bill = fixture::bill();
+    let said = |bill: &BillResult| sentences(bill).pop().unwrap();
+    assert!(said(&bill).starts_with("The most expensive part is HTTP filter lua: "), "{}", said(&bill));
+    bill.parts[0].cost.uncertain_signs = vec![CostMeasure::CpuShare];
+    let line = said(&bill);
+    assert!(line.starts_with("The most expensive part is HTTP filter rbac: "), "{line}");
+    assert!(line.ends_with("; the intervals of lua overlap with it"), "{line}");
+    bill.parts[1].cost.uncertain_signs = vec![CostMeasure::CpuUs];
+    let line = said(&bill);
+    assert!(
+        line.starts_with("None of its parts is shown to cost CPU time; the highest estimate is that of HTTP filter lua: +31.2"),
+        "{line}"
+    );
+}
+
+#[test]
 fn each_form_names_the_extensions_that_no_number_contains_because_they_cannot_run() {
     let mut bill = fixture::bill();
     let removed = BilledReplacement {

@@ -261,7 +261,7 @@ mod tests {
                 page.split("id=\"document\">").last().unwrap().to_owned(),
             ];
             outputs.map(|text| {
-                (text.matches(UNCERTAIN_SIGN).count(), text.contains("may be zero, or of the other sign"))
+                (text.matches(UNCERTAIN_SIGN).count(), text.contains("of the other sign, once all costs"))
             })
         };
         let before = marks(&result);
