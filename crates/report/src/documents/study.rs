@@ -20,6 +20,7 @@ use crate::layers::{bars, flame};
 use crate::load_rate::{at_load, at_loads};
 use crate::next::Next;
 use crate::numbers::{counted, level, percent_difference};
+use crate::quantity::{Basis, Quantity};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
@@ -248,6 +249,10 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let us = |row: &Row<'_>| above_zero(row, CostMeasure::CpuUs);
     let dearest = dearest(rows);
     let plain = baselines(result).first().and_then(|arm| plain(result, arm));
+    let mut all = functions(rows);
+    if let Some(row) = all.next().filter(|_| all.next().is_none()) {
+        return only(row).into_iter().chain(plain).collect();
+    }
     let most = dearest.map(|row| {
         let cost = match (share(row), us(row)) {
             (Some(share), Some(us)) => {
@@ -275,6 +280,30 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// The cost in CPU time of the only arm that is compared, and whether it is shown to be one; none if it was not measured.
+fn only(row: &Row<'_>) -> Option<String> {
+    let (share, us) = (row.cost(CostMeasure::CpuShare), row.cost(CostMeasure::CpuUs));
+    let (first, second) = if share.is_stated() { (share, us) } else { (us, &Cell::Empty) };
+    let Cell::Quantity(quantity) = first else { return None };
+    let name = row.marked();
+    if let Basis::Unknown(checks) = &quantity.basis {
+        return Some(format!("`{name}`: its cost in CPU time is withheld by {checks}"));
+    }
+    // The sentence says it in words.
+    let text = |one: &Quantity| format!("{} {}", one.clone().with_sign(false).text(), one.unit);
+    let second = match second {
+        Cell::Quantity(one) if second.is_stated() => format!(" ({})", text(one)),
+        _ => String::new(),
+    };
+    let is_certain = !quantity.has_uncertain_sign;
+    let found = match (quantity.low, quantity.high) {
+        (Some(low), _) if is_certain && low > 0.0 => format!("`{name}` adds CPU time"),
+        (_, Some(high)) if is_certain && high < 0.0 => format!("`{name}` takes less CPU time"),
+        _ => format!("`{name}`: no cost in CPU time is shown"),
+    };
+    Some(format!("{found}: {}{second}", text(quantity)))
 }
 
 /// Returns true if an arm may add more CPU time than `us`, because its cost has no interval.

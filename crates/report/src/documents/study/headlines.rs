@@ -79,7 +79,8 @@ fn withheld_by(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> S
 
 /// The highest cost of an arm in a measure. If no cost has an interval, the bounds of one arm, or the checks that withhold its cost.
 fn most(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
-    let name = format!("most added {}", measure.measure().as_str());
+    let most = if functions(rows).count() > 1 { "most " } else { "" };
+    let name = format!("{most}added {}", measure.measure().as_str());
     let estimate = |row: &Row<'_>| measure.interval(&row.arm.cost).map(|cost| cost.estimate);
     let known = functions(rows).filter_map(|row| Some((row, estimate(row)?)));
     let most = known.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(row, _)| row);
@@ -154,6 +155,10 @@ mod tests {
         // The sentence says the same.
         let counts = clear.trim_start_matches("costs above zero: ");
         assert!(document.answer.concat().contains(&format!("{counts} costs are above zero")), "{clear}");
+        let mut of_one = fixture::study();
+        of_one.arms.retain(|arm| ["baseline", "lua"].contains(&arm.id.as_str()));
+        let cpu = self::texts(&study(&of_one)).remove(1);
+        assert!(cpu.starts_with("added CPU time: +10.76 ±0.91 % (`lua`"), "{cpu}");
     }
 
     #[test]

@@ -32,6 +32,32 @@ fn an_arm_that_is_only_bounded_may_add_more_than_the_first() {
 }
 
 #[test]
+fn the_answer_of_a_study_of_one_arm_is_the_cost_of_that_arm() {
+    let answer_with = |change: fn(&mut ArmResult)| {
+        let mut result = fixture::study();
+        result.arms.retain(|arm| ["baseline", "lua"].contains(&arm.id.as_str()));
+        result.arms.iter_mut().filter(|arm| arm.id == "lua").for_each(change);
+        study(&result).answer
+    };
+    let begins = |answer: &[String], words: &str| {
+        assert!(answer[0].starts_with(words), "{answer:?}");
+        assert!(answer[1].starts_with("Plain proxying (`baseline`) takes "), "{answer:?}");
+    };
+    begins(&answer_with(|_| ()), "`lua` adds CPU time: +10.76 ±0.91 % (+4.9");
+    let uncertain =
+        answer_with(|arm| arm.cost.uncertain_signs.extend([CostMeasure::CpuShare, CostMeasure::CpuUs]));
+    begins(&uncertain, "`lua`: no cost in CPU time is shown: +10.76 ±0.91 % (+4.9");
+    let saving = answer_with(|arm| arm.cost.cpu_share = Some(Interval::around(-0.05, 0.01)));
+    begins(&saving, "`lua` takes less CPU time: -5.0");
+    let bounded = answer_with(|arm| {
+        (arm.cost.cpu_us_per_request, arm.cost.cpu_share) = (None, None);
+        let bound = Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-6.0), Some(9.0));
+        arm.bounds.0 = bound.into_iter().collect();
+    });
+    begins(&bounded, "`lua`: no cost in CPU time is shown: -6");
+}
+
+#[test]
 fn a_study_that_is_read_from_its_run_folder_is_continued_in_it() {
     let text = serde_json::to_string(&fixture::cut()).unwrap();
     let document = study_in_folder(&text, "my runs/quick-1/study.yaml", "my runs/quick-1").unwrap();
