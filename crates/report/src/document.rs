@@ -306,6 +306,15 @@ impl FindingText {
         findings::groups(findings).iter().map(Self::new).collect()
     }
 
+    /// The same, with arms under the names that the tables of their document have; `name` has none for other arms, which keep their id.
+    pub(crate) fn all_named(findings: &[Finding], name: impl Fn(&str) -> Option<String>) -> Vec<Self> {
+        let named = findings.iter().cloned().map(|finding| {
+            let arm = finding.arm.map(|arm| name(&arm).unwrap_or(arm));
+            Finding { arm, ..finding }
+        });
+        Self::all(&named.collect::<Vec<Finding>>())
+    }
+
     pub(crate) fn new(group: &FindingGroup<'_>) -> Self {
         Self {
             severity: group.finding.severity,

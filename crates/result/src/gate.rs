@@ -60,6 +60,13 @@ pub struct AnswerDifference {
 }
 
 impl GateResult {
+    /// Suffix of the name of an arm as it is, in the study of a gate.
+    pub const REFERENCE: &'static str = ".reference";
+    /// Suffix of the name of an arm with the candidate.
+    pub const CANDIDATE: &'static str = ".candidate";
+    /// Suffix of the name of a second copy of an arm as it is: the A/A arm.
+    pub const AGAIN: &'static str = ".again";
+
     /// True if a limit is exceeded, or the candidate does other work than the reference.
     pub fn has_failed(&self) -> bool {
         self.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed)

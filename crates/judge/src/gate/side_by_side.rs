@@ -3,14 +3,15 @@
 use hoptax_plan::as_chain::{as_chain, stem};
 use hoptax_plan::file::{ArmEntry, ChainEntry, HopEntry, HopSection, Observe, ProxyWord, StudyFile};
 use hoptax_plan::plan::BASELINE;
+use hoptax_result::GateResult;
 
 use super::Limit;
 use super::candidate::Candidate;
 
 /// Suffixes of the names of arms in the study of a gate.
-const REFERENCE: &str = ".reference";
-const CANDIDATE: &str = ".candidate";
-const AGAIN: &str = ".again";
+const REFERENCE: &str = GateResult::REFERENCE;
+const CANDIDATE: &str = GateResult::CANDIDATE;
+const AGAIN: &str = GateResult::AGAIN;
 
 /// The study of a gate.
 #[derive(Clone, Debug, PartialEq)]

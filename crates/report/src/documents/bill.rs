@@ -41,7 +41,7 @@ pub fn bill(result: &BillResult) -> Document {
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.notes.extend(bill::notes(result).into_iter().take(3));
     document.next = next(result);
-    document.findings = FindingText::all(&result.findings);
+    document.findings = FindingText::all_named(&result.findings, |arm| name_of_arm(result, arm));
     let chart = waterfall(result).map(|chart| vec![Block::chart(Chart::Waterfall(Box::new(chart)))]);
     document.plots.extend(chart.map(|blocks| Section::new("Cost of each part", blocks)));
     let all = Block::Table(bill::table(result, &columns_of_time()));
@@ -61,6 +61,19 @@ pub fn bill(result: &BillResult) -> Document {
     document.sections.extend(replacements(result));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// The name in the table of the arm of a part, of a change, or of another variant of the whole.
+fn name_of_arm(result: &BillResult, arm: &str) -> Option<String> {
+    let is_it = |one: &Option<String>| one.as_deref() == Some(arm);
+    let part = result.parts.iter().find(|part| is_it(&part.arm)).map(|part| part.name.clone());
+    let change = || result.changes.iter().find(|one| is_it(&one.arm)).map(|one| one.change.clone());
+    let other = || match arm {
+        BillResult::SAME => Some(format!("{} (A/A)", BillResult::WHOLE)),
+        BillResult::ALL_OFF => Some("rest".to_owned()),
+        _ => None,
+    };
+    part.or_else(change).or_else(other)
 }
 
 /// Returns the reasons why measured parts have no cost in CPU time, one line each.
@@ -274,6 +287,17 @@ mod tests {
             before.iter().zip(after).map(|((before, _), (after, _))| after - before).collect();
         // On the screen the part's CPU time and p50; all tables also have its cores and price, and those of the change.
         assert!(added[0] == 2 && added[1..].iter().all(|added| *added >= 2 + 4 + 3), "{added:?}");
+    }
+
+    #[test]
+    fn findings_name_arms_as_the_table_does() {
+        let mut result = fixture::bill();
+        let of = |arm: &str| Finding { arm: Some(arm.to_owned()), ..fixture::bill().findings[0].clone() };
+        let scope = |result: &BillResult| bill(result).findings.swap_remove(0).scope;
+        result.findings = vec![of("no-lua"), of(BillResult::SAME), of(BillResult::ALL_OFF)];
+        assert_eq!(scope(&result), " [lua, whole (A/A), rest]");
+        result.findings = vec![of("what-if-1"), of(BillResult::WHOLE), of("baseline")];
+        assert_eq!(scope(&result), " [lua -> add-header/native, whole, baseline]");
     }
 
     #[test]

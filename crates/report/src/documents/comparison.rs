@@ -47,9 +47,18 @@ pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option
     document.answer.push(format!("Decisions about the arms of `{}`", first.study));
     document.table = Some(decided(comparisons));
     document.notes.extend(beside_same(&concerning));
-    document.findings = FindingText::all(&concerning);
+    document.findings = FindingText::all_named(&concerning, |arm| name_of_arm(comparisons, arm));
     document.sections.extend(Section::of_sentences("Method", &[method(first)]));
     Some(document)
+}
+
+/// The name of an arm in the tables of these comparisons; none for an arm of no comparison.
+fn name_of_arm<'a>(comparisons: impl IntoIterator<Item = &'a ComparisonBody>, arm: &str) -> Option<String> {
+    let names = |one: &'a ComparisonBody| {
+        std::iter::once(&one.reference).chain(one.subjects.iter().map(|subject| &subject.subject))
+    };
+    let mut all = comparisons.into_iter().flat_map(names);
+    all.find(|one| one.arm == arm).map(|one| one.name.clone())
 }
 
 /// The check of identical arms. Its findings concern a measure of all arms.
@@ -89,7 +98,7 @@ fn document(
     let mut document = Document::new(format!("compare {}", subjects.join(" ")), "", answer);
     document.verdict =
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
-    document.findings = FindingText::all(findings);
+    document.findings = FindingText::all_named(findings, |arm| name_of_arm(results.iter().copied(), arm));
     document.plots.extend(charts::charts(results));
     // The decision stays if there is no room for all columns.
     document.table = Some(table(results).with_priority("decision", 0));
@@ -163,6 +172,19 @@ mod tests {
         assert!(!has_note(&result));
         result.findings[0].id = SAME_DIFFERS.to_owned();
         assert!(has_note(&result));
+    }
+
+    #[test]
+    fn findings_name_subjects_as_the_table_does() {
+        let finding = |arm: &str| {
+            let one = Finding::new("x", Severity::Warn, Measured::us(1.0, 0.0), "late".to_owned(), "");
+            Finding { arm: Some(arm.to_owned()), ..one }
+        };
+        let mut result = fixture::comparison();
+        result.findings = vec![finding("A"), finding("B"), finding("baseline")];
+        assert_eq!(comparison(&result).findings[0].scope, " [old, new, baseline]");
+        let found = decisions(&[result.body.clone()], &result.findings).unwrap();
+        assert_eq!(found.findings[0].scope, " [old, new]");
     }
 
     #[test]

@@ -19,12 +19,22 @@ pub fn gate(result: &GateResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_gate(result) });
     document.notes = sentences.collect();
     document.next = next(result);
-    document.findings = FindingText::all(&result.findings);
+    document.findings = FindingText::all_named(&result.findings, |arm| name_of_arm(result, arm));
     document.plots.extend(charts::charts(result));
     document.table = Some(table(result));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// The name of an arm that the study of the gate added a suffix to: that of the table, where the candidate has the name of the arm.
+fn name_of_arm(result: &GateResult, arm: &str) -> Option<String> {
+    let is_limited = |stem: &&str| result.limits.iter().any(|limit| limit.arm == **stem);
+    let stem = |suffix: &str| arm.strip_suffix(suffix).filter(is_limited);
+    let candidate = stem(GateResult::CANDIDATE).map(str::to_owned);
+    candidate
+        .or_else(|| stem(GateResult::REFERENCE).map(|stem| format!("{stem} (reference)")))
+        .or_else(|| stem(GateResult::AGAIN).map(|stem| format!("{stem} (A/A)")))
 }
 
 /// The document of a gate on the study `source`, a name or a path. Its next step is more rounds, if they probably lead to a decision.
@@ -64,6 +74,8 @@ fn next(result: &GateResult) -> Option<Next> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{Finding, Measured, Severity};
+
     use super::*;
     use crate::fixture::STYLE;
     use crate::gate::fixture;
@@ -81,6 +93,22 @@ mod tests {
         rate.limits[3].limit = "rate<-2%".to_owned();
         let text = markdown::text(&gate(&rate));
         assert!(text.contains("`rate<-2%`") && text.contains("- `lua<&>`: "), "{text}");
+    }
+
+    #[test]
+    fn findings_name_arms_as_the_table_does() {
+        let mut result = fixture::gate();
+        let arm = result.limits[0].arm.clone();
+        let finding = |arm: String| {
+            let one = Finding::new("x", Severity::Warn, Measured::us(1.0, 0.0), "late".to_owned(), "");
+            Finding { arm: Some(arm), ..one }
+        };
+        let arms = [GateResult::REFERENCE, GateResult::CANDIDATE, GateResult::AGAIN];
+        result.findings = arms.map(|suffix| finding(format!("{arm}{suffix}"))).to_vec();
+        let scope = |result: &GateResult| gate(result).findings.swap_remove(0).scope;
+        assert_eq!(scope(&result), format!(" [{arm} (reference), {arm}, {arm} (A/A)]"));
+        result.findings = vec![finding("another.candidate".to_owned()), finding("baseline".to_owned())];
+        assert_eq!(scope(&result), " [another.candidate, baseline]");
     }
 
     #[test]
