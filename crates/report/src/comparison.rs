@@ -249,7 +249,12 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
         [one] => format!("differences from {}", quoted(&one.reference)),
         _ => "differences from the reference".to_owned(),
     };
-    Table::of_words(title + &loads(results), headings, rows).with_words(&["measure", "decision"])
+    // The sentences state shares, so a narrow output drops the levels first, then the differences in units.
+    Table::of_words(title + &loads(results), headings, rows)
+        .with_words(&["measure", "decision"])
+        .with_priority(reference, 4)
+        .with_priority("difference", 3)
+        .with_priority("relative", 1)
 }
 
 /// The loads that differences in the measures of these comparisons hold for, as the end of a title. All are of one study.

@@ -175,6 +175,16 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_table_keeps_the_shares_that_the_answer_states() {
+        let mut result = fixture::comparison();
+        result.subjects[0].subject.name = "a-configuration-of-thirty-char".to_owned();
+        let text = terminal::screen(&comparison(&result), STYLE);
+        assert!(text.contains("\ncolumns without room: old, rounds until decided\n"), "{text}");
+        let row = text.lines().find(|line| line.starts_with("a-configuration")).unwrap();
+        assert!(row.contains("-3.42 ±0.43") && row.contains("-7.10 ±0.90 %"), "{row}");
+    }
+
+    #[test]
     fn findings_name_subjects_as_the_table_does() {
         let finding = |arm: &str| {
             let one = Finding::new("x", Severity::Warn, Measured::us(1.0, 0.0), "late".to_owned(), "");
