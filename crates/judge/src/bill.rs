@@ -4,8 +4,8 @@
 pub mod second_study;
 
 use hoptax_result::{
-    ArmResult, BillBody, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum,
-    BoundOf, Charge, Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
+    ArmKind, ArmResult, BillBody, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest,
+    BilledSum, BoundOf, Charge, Cost, Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
 };
 use hoptax_stats::{DECISIVE, Weighted, decide, rounds_needed};
 
@@ -89,6 +89,30 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         replacements: order.replacements,
     };
     BillResult::new(result.environment.clone(), body).judged(result.verdict, findings)
+}
+
+/// The result of a study of a bill that still measures, with the parts under their names instead of the variants: an arm for each part, with
+/// the cost that the part adds, and the plain proxies.
+pub fn so_far(result: &StudyResult, parts: &[BilledPart]) -> StudyResult {
+    let of_part = |part: &BilledPart| {
+        let without = result.arm(part.arm.as_deref()?)?;
+        let Charge { cpu_us_per_request, cpu_share, response_us, of_rounds, uncertain_signs, bounds, .. } =
+            difference(without, -1.0);
+        let cost = Cost {
+            cpu_us_per_request,
+            cpu_share,
+            response_us,
+            of_rounds,
+            uncertain_signs,
+            ..Cost::default()
+        };
+        let compared_with = Some("the whole without it".to_owned());
+        Some(ArmResult { id: part.name.clone(), compared_with, cost, bounds, ..without.clone() })
+    };
+    let mut of_parts = result.clone();
+    of_parts.arms.retain(|arm| arm.kind == ArmKind::Baseline);
+    of_parts.arms.extend(parts.iter().filter_map(of_part));
+    of_parts
 }
 
 /// Returns true if a finding is about a number of the bill. The bill has no number of the plain proxy, which every study has, and no

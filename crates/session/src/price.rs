@@ -175,6 +175,16 @@ impl<'a> Configuration<'a> {
         say: Say<'_>,
     ) -> Result<BillResult, Failure> {
         let (settings, folder) = (&self.settings, studies.folder);
+        let parts = order::order(settings, tries).parts;
+        // The user knows the parts, but not the variants of the configuration that are measured.
+        let say_of_parts = |update: Update<'_>| match update {
+            Update::SoFar { result, is_worth_a_line } => {
+                let result = &hoptax_judge::bill::so_far(result, &parts);
+                say(Update::SoFar { result, is_worth_a_line });
+            }
+            other => say(other),
+        };
+        let say: Say<'_> = &say_of_parts;
         let configuration = settings.configuration.canonicalize().map_err(|error| {
             Failure::environment(format!("cannot find `{}`: {error}", settings.configuration.display()))
         })?;
