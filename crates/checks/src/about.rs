@@ -84,7 +84,8 @@ impl About {
         format!(
             "{}\n\nprotects from: {}\njudges:        every {}\nsource:        {}\n\n\
              A finding states the observation, the threshold, and what to do. A failed check withholds the numbers that it \
-             leaves without support, or bounds them.\n",
+             leaves without support, or bounds them. `hoptax runs show RUN --details` prints the findings of a run with their \
+             advice.\n",
             self.id,
             self.protects_from,
             self.judges.join(" and every "),
@@ -103,6 +104,7 @@ mod tests {
         for about in all() {
             assert!(listed.contains(&format!("  {} ", about.id)), "{}", about.id);
             assert!(find(about.id).unwrap().explained().contains(about.source), "{}", about.id);
+            assert!(about.explained().contains("--details` prints the findings of a run with their advice"));
         }
         assert_eq!(thresholds.lines().count(), thresholds::ALL.len());
         assert_eq!(thresholds_as_json().as_array().map(Vec::len), Some(thresholds::ALL.len()));

@@ -34,9 +34,10 @@ use crate::document::Document;
 use crate::kind::{self, Kind};
 
 pub use crate::load_rate::{at_load, at_loads};
-pub use bill::bill;
+pub use crate::next::Again;
+pub use bill::{bill, bill_of};
 pub use calibration::calibration;
-pub use comparison::{comparison, decisions, studies_comparison};
+pub use comparison::{comparison, comparison_of, decisions, studies_comparison, studies_comparison_of};
 pub use crosscheck::crosscheck;
 pub use doctor::diagnosis;
 pub use find::{find, find_trial, sweep_trial};

@@ -1,7 +1,7 @@
 //! A gate: a sentence for its outcome, a sentence for each limit that did not pass, and a table of all limits.
 
 use hoptax_result::{
-    CostMeasure, GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference, Verdict,
+    CostMeasure, Finding, GateLimit, GateOutcome, GateResult, Place, ReferenceRun, StoredReference, Verdict,
 };
 
 use crate::load_rate::at_loads;
@@ -9,6 +9,7 @@ use crate::more_rounds;
 use crate::numbers::{counted, decimals, grouped, or_dash, percent, percent_difference};
 use crate::sittings::{scaled, unit};
 use crate::table::Table;
+use crate::words::capitalised;
 
 /// Minimum time between the starts of two runs, seconds. Below it, they may share the same level of the machine.
 const SITTING_SECONDS: f64 = 3_600.0;
@@ -40,7 +41,9 @@ pub(crate) fn outcome(result: &GateResult) -> String {
     } else if failed > 0 {
         format!("failed: {candidate} exceeds {failed} of {}{rest}", limits(all))
     } else if result.is_unknown() {
-        match result.limits.iter().find_map(|limit| limit.unknown_because.as_ref()) {
+        let stated = result.limits.iter().find_map(|limit| limit.unknown_because.clone());
+        let why = stated.or_else(|| result.limits.iter().find_map(|limit| withheld_because(result, limit)));
+        match why {
             Some(reason) => format!("unknown: no number of {candidate} is available: {reason}"),
             None => format!("unknown: no number of {candidate} is available, see the findings of the study"),
         }
@@ -58,6 +61,21 @@ pub(crate) fn outcome(result: &GateResult) -> String {
         };
         format!("not decided: {candidate} is not shown to exceed any of {}{rest}{passes}", limits(all))
     }
+}
+
+/// The finding that withholds the change of a limit, with its remedy; none if no finding does.
+fn withheld_because(result: &GateResult, limit: &GateLimit) -> Option<String> {
+    let [reference, candidate] = ["reference", "candidate"].map(|copy| format!("{}.{copy}", limit.arm));
+    let (arm, compared_with) = match &result.stored_reference {
+        Some(_) => (limit.arm.as_str(), None),
+        None => (candidate.as_str(), Some(reference.as_str())),
+    };
+    let withholds = |finding: &&Finding| {
+        let load = finding.load.as_deref();
+        finding.withholds_number(&Place { arm, compared_with, load, measure: limit.measure.measure() })
+    };
+    let finding = result.findings.iter().find(withholds)?;
+    Some(format!("{}. {}", finding.message, capitalised(&finding.advice)))
 }
 
 /// A sentence for each limit that did not pass, failures first.
@@ -263,7 +281,7 @@ pub(crate) mod fixture {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::AnswerDifference;
+    use hoptax_result::{AnswerDifference, Measure, Measured, Severity};
 
     use super::*;
 
@@ -320,6 +338,28 @@ mod tests {
         assert_eq!(sentences(&result).last().map(String::as_str), Some(unknown));
         result.limits.drain(..3);
         assert_eq!(outcome(&result), "unknown: no number of envoy=1.41.0 is available: too quiet");
+    }
+
+    #[test]
+    fn a_gate_without_numbers_states_first_which_check_withholds_them_and_the_remedy() {
+        let mut result = fixture::gate();
+        result.limits.drain(..3);
+        let withheld = |arm: &str, measure: Measure, message: &str| {
+            let measured = Measured::us(1.0, 0.0);
+            let one = Finding::new("x", Severity::Fail, measured, message.to_owned(), "stop other work");
+            Finding { arm: Some(arm.to_owned()), measures: vec![measure], withholds: true, ..one }
+        };
+        result.findings = vec![
+            withheld("lua<&>.again", Measure::ResponseP99, "of the A/A arm"),
+            withheld("lua<&>.candidate", Measure::Cpu, "of another measure"),
+            withheld("lua<&>.reference", Measure::ResponseP99, "the proxy waited"),
+        ];
+        assert_eq!(
+            outcome(&result),
+            "unknown: no number of envoy=1.41.0 is available: the proxy waited. Stop other work"
+        );
+        result.findings.truncate(2);
+        assert!(outcome(&result).ends_with("see the findings of the study"), "{}", outcome(&result));
     }
 
     #[test]

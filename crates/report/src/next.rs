@@ -1,5 +1,7 @@
 //! The next step that a document proposes.
 
+use std::path::Path;
+
 use hoptax_text::command_line::word;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,9 +15,24 @@ pub(crate) struct Next {
     pub(crate) purpose: String,
 }
 
+/// A finished measurement, to which a next step can add rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Again<'a> {
+    /// The command that measures the same, without its length and its run folder: `hoptax price envoy.yaml --rate 3000`.
+    pub command: &'a str,
+    /// Its run folder.
+    pub folder: &'a Path,
+}
+
 impl Next {
     pub(crate) fn new(command: impl Into<String>, purpose: impl Into<String>) -> Self {
         Self { command: command.into(), purpose: purpose.into() }
+    }
+
+    /// This many rounds in all: those of a known run folder are kept, and without one `command` measures anew.
+    pub(crate) fn of_rounds(command: &str, again: Option<Again<'_>>, rounds: u32, purpose: &str) -> Self {
+        let resumed = again.map(|again| format!(" --resume {}", word(again.folder.display())));
+        Self::new(format!("{command}{} --rounds {rounds}", resumed.unwrap_or_default()), purpose)
     }
 
     /// Another sitting of a study with a known name and an unknown file.

@@ -40,6 +40,10 @@ pub(crate) fn of_comparisons<'c>(
 
 /// The sentence for a gate, from the measures of its limits.
 pub(crate) fn of_gate(result: &GateResult) -> String {
+    const NOTHING: &str = "nothing can be judged";
+    if result.is_unjudged() {
+        return NOTHING.to_owned();
+    }
     let numbers = |measure: CostMeasure| -> Vec<Number<'_>> {
         let limits = result.limits.iter().filter(|limit| limit.measure == measure);
         let mut numbers: Vec<Number<'_>> = limits
@@ -52,7 +56,7 @@ pub(crate) fn of_gate(result: &GateResult) -> String {
         numbers.dedup_by(|one, other| one.place == other.place);
         numbers
     };
-    of_numbers(result.verdict, "the study is void: nothing can be judged", &result.findings, numbers)
+    of_numbers(result.verdict, NOTHING, &result.findings, numbers)
 }
 
 /// The sentence for a bill, from the costs of its parts.

@@ -39,11 +39,18 @@ impl Body for CrosscheckBody {
         self.scenarios.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Sound if no run of a tool failed, and none withheld what is compared.
+    /// Sound if tools were compared, no run of them failed, and none withheld what is compared.
     fn verdict(&self) -> Verdict {
         let mut tools = self.scenarios.iter().flat_map(|scenario| &scenario.tools);
         let is_whole = |tool: &ToolRuns| tool.failed.is_empty() && tool.withheld_by.is_empty();
-        if tools.all(is_whole) { Verdict::Sound } else { Verdict::Caution }
+        if tools.all(is_whole) && !self.compares_nothing() { Verdict::Sound } else { Verdict::Caution }
+    }
+}
+
+impl CrosscheckBody {
+    /// True if no scenario has two tools.
+    pub fn compares_nothing(&self) -> bool {
+        self.scenarios.iter().all(|scenario| scenario.tools.len() < 2)
     }
 }
 

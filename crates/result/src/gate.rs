@@ -81,6 +81,11 @@ impl GateResult {
     pub fn is_unknown(&self) -> bool {
         self.limits.iter().all(|limit| limit.outcome == GateOutcome::Unknown)
     }
+
+    /// True if neither limits nor answers judge the candidate.
+    pub fn is_unjudged(&self) -> bool {
+        self.answer_differences.is_empty() && self.is_unknown()
+    }
 }
 
 /// The stored runs that a candidate is compared with.

@@ -1,5 +1,6 @@
 //! A request as one line, as users state it.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::StatedRequest;
@@ -43,6 +44,14 @@ impl FromStr for RequestLine {
     }
 }
 
+impl fmt::Display for RequestLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StatedRequest { method, host, path, .. } = &self.request;
+        let [method, host, path] = [method, host, path].map(|part| part.as_deref().unwrap_or_default());
+        write!(f, "{method} http{}://{host}{path}", if self.is_tls { "s" } else { "" })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +66,8 @@ mod tests {
         assert_eq!(request.path.as_deref(), Some("/cart?q=1"));
         let bare: RequestLine = "GET http://shop.example?q".parse().unwrap();
         assert_eq!((bare.is_tls, bare.request.path.as_deref()), (false, Some("/?q")));
+        assert_eq!(parsed.to_string(), "POST https://shop.example:8443/cart?q=1");
+        assert_eq!(bare.to_string().parse(), Ok(bare));
         for text in ["/cart", "GET /cart", "GET ftp://a/", "get http://a/", "GET http:///", "GET http://u@a/"]
         {
             assert!(text.parse::<RequestLine>().is_err(), "{text}");

@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use hoptax_judge::precision::percent;
 use hoptax_report::document::Document;
-use hoptax_report::documents;
+use hoptax_report::documents::{self, Again};
 use hoptax_result::{Body, Report};
 use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
+use hoptax_text::command_line::{word, words};
 
 use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
+
+/// The margin of a comparison that states none.
+const USUAL_MARGIN: &str = "2%";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -48,7 +52,7 @@ pub(crate) struct CompareArguments {
     #[arg(value_name = "SUBJECT", required = true, num_args = 2..=8)]
     subjects: Vec<String>,
     /// Equivalence margin, as a percentage of the first subject
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = USUAL_MARGIN, value_parser = percent)]
     margin: f64,
     #[command(flatten)]
     decision: DecisionArguments,
@@ -75,12 +79,26 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     };
     let interrupt = interrupt::listen()?;
     let Compared { comparison, folder } = progress::shown(|say| compare(&settings, &interrupt, say))?;
+    let command = again(arguments);
+    let again = Again { command: &command, folder: &folder };
     match comparison {
-        Comparison::Subjects(result) => print(arguments, &result, || documents::comparison(&result), &folder),
+        Comparison::Subjects(result) => {
+            print(arguments, &result, || documents::comparison_of(&result, again), &folder)
+        }
         Comparison::Studies(result) => {
-            print(arguments, &result, || documents::studies_comparison(&result), &folder)
+            print(arguments, &result, || documents::studies_comparison_of(&result, again), &folder)
         }
     }
+}
+
+/// The command that measures the same subjects with the same margin, without its length and its run folder.
+fn again(arguments: &CompareArguments) -> String {
+    // A share that is not a binary fraction has many more digits as a percentage than the user wrote.
+    let margin = format!("{}%", (1e8 * arguments.margin).round() / 1e6);
+    let margin = (margin != USUAL_MARGIN).then(|| format!(" --margin {margin}"));
+    let envoy = arguments.run.measure.envoy.choice().named.map(|named| format!(" --envoy {}", word(named)));
+    let subjects = words(&arguments.subjects);
+    format!("hoptax compare {subjects}{}{}", margin.unwrap_or_default(), envoy.unwrap_or_default())
 }
 
 fn print<T: Body>(
@@ -93,4 +111,27 @@ fn print<T: Body>(
         document().in_folder(folder, "report.html")
     })?;
     Ok(Code::from(result.verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        compare: CompareArguments,
+    }
+
+    #[test]
+    fn the_same_comparison_has_its_margin_and_neither_its_length_nor_its_folder() {
+        let again_of = |line: &str| again(&Line::try_parse_from(line.split(' ')).unwrap().compare);
+        assert_eq!(again_of("compare jwt lua --rounds 4 --out runs/1"), "hoptax compare jwt lua");
+        assert_eq!(
+            again_of("compare jwt lua --margin 7% --envoy 1.39.3 --resume runs/1"),
+            "hoptax compare jwt lua --margin 7% --envoy 1.39.3"
+        );
+    }
 }

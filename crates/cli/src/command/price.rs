@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_cluster::PodName;
-use hoptax_report::documents;
+use hoptax_report::documents::{self, Again};
 use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
@@ -236,7 +236,86 @@ fn price(
     let studies = Studies { folder, is_resumed: arguments.resume.is_some(), budget, options };
     let bill = progress::shown(|say| configuration.measure(&tries, &studies, interrupt, say))?;
     print::document_or_json(json.file(), &bill, || {
-        documents::bill(&bill).with_page(page(folder)).shown_by(folder.display())
+        let command = again(arguments);
+        let again = Again { command: &command, folder };
+        documents::bill_of(&bill, again).with_page(page(folder)).shown_by(folder.display())
     })?;
     Ok(Code::from(bill.verdict))
+}
+
+/// The command that measures the same bill, without its length and its run folder. A header may be a credential, so the user adds its
+/// value.
+fn again(arguments: &PriceArguments) -> String {
+    let PodArguments { pod, cluster, container, admin_port } = &arguments.of_pod;
+    let headers = arguments.headers.all();
+    let once = [
+        ("--pod", pod.as_ref().map(ToString::to_string)),
+        ("--kube-context", cluster.kube_context.clone()),
+        ("--container", container.clone()),
+        ("--admin-port", admin_port.map(|port| port.to_string())),
+        ("--listener", arguments.listener.clone()),
+        ("--request", arguments.request.as_ref().map(ToString::to_string)),
+        ("--rate", arguments.rate.map(|rate| rate.to_string())),
+        ("--price-per-core-hour", arguments.core_price.per_hour.map(|price| price.to_string())),
+        ("--envoy", arguments.run.measure.envoy.choice().named.map(str::to_owned)),
+    ];
+    let once = once.into_iter().filter_map(|(option, value)| Some((option, value?)));
+    let without = arguments.without.iter().map(|name| ("--without", name.clone()));
+    let what_if = arguments.what_if.iter().map(|change| ("--what-if", change.to_string()));
+    let headers = headers.iter().map(|(name, _)| ("--header", format!("{name}: VALUE")));
+    let options = once.chain(without).chain(what_if).chain(headers);
+    let options = options.map(|(option, value)| format!(" {option} {}", word(value)));
+    let configuration = arguments.config.iter().map(|path| format!(" {}", word(path.display())));
+    let words: String = configuration.chain(options).collect();
+    format!("hoptax price{words}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        price: PriceArguments,
+    }
+
+    fn again_of(words: &[&str]) -> String {
+        let words = std::iter::once("price").chain(words.iter().copied());
+        again(&Line::try_parse_from(words).unwrap().price)
+    }
+
+    #[test]
+    fn the_same_bill_has_all_options_but_its_length_and_its_folder() {
+        let given = [
+            "my envoy.yaml",
+            "--listener",
+            "edge",
+            "--request",
+            "GET https://shop.example/cart?q=1",
+            "--rate",
+            "3000",
+            "--price-per-core-hour",
+            "0.04",
+            "--envoy",
+            "1.39.3",
+            "--without",
+            "lua",
+            "--without",
+            "jwt",
+            "--what-if",
+            "jwt -> lua",
+        ];
+        let length = [&given[..], &["--rounds", "4", "--out", "runs/1"]].concat();
+        assert_eq!(again_of(&length), format!("hoptax price {}", hoptax_text::command_line::words(given)));
+        assert_eq!(again_of(&["--pod", "shop/cart-1", "--rounds", "4"]), "hoptax price --pod shop/cart-1");
+    }
+
+    #[test]
+    fn a_credential_in_a_header_is_not_repeated() {
+        let command = again_of(&["envoy.yaml", "--header", "authorization: Bearer secret"]);
+        assert_eq!(command, "hoptax price envoy.yaml --header 'authorization: VALUE'");
+    }
 }

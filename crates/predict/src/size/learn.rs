@@ -139,14 +139,22 @@ impl<'a> Source<'a> {
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
     }
 
-    /// Returns true if the result has a plain proxy with these requests, even if its numbers do not count.
-    pub(crate) fn has_plain(&self, traffic: &Traffic) -> bool {
-        self.result.arms.iter().any(|arm| plain_traffic(arm).as_ref() == Some(traffic))
+    /// Returns true if the result states the CPU time of the plain proxy with these requests under a load that counts; none if it has no
+    /// such proxy.
+    pub(crate) fn states_plain(&self, traffic: &Traffic) -> Option<bool> {
+        let arm = self.result.arms.iter().find(|arm| plain_traffic(arm).as_ref() == Some(traffic))?;
+        Some(self.loads().any(|load| self.level(arm, load).is_some()))
     }
 
-    /// Returns true if the result has an arm with only this function and with this protocol, even if its numbers do not count.
-    pub(crate) fn has_function(&self, called: &Called, traffic: &Traffic) -> bool {
-        !alone(self.result, |function| called.is(function), traffic).is_empty()
+    /// Returns true if the result states the CPU time that this function adds to a plain proxy under a load that counts; none if it has no
+    /// arm with only this function and with this protocol.
+    pub(crate) fn states_function(&self, called: &Called, traffic: &Traffic) -> Option<bool> {
+        let arms = alone(self.result, |function| called.is(function), traffic);
+        let Candidate { arm, .. } = arms.first().copied()?;
+        let plain = reference(self.result, arm);
+        let has_level = |load| plain.is_some_and(|plain| self.level(plain, load).is_some());
+        let is_stated = |load| self.cost(arm, load).is_some() && (self.is_closed(load) || has_level(load));
+        Some(self.loads().any(is_stated))
     }
 
     /// Returns the CPU time that a function adds to a plain proxy under one load. The plain proxy comes with its CPU time under all open

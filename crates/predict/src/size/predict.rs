@@ -206,7 +206,7 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
                 .find_map(|source| source.plain(traffic))
                 .or_else(|| sources.iter().find_map(|source| source.plain_between(traffic)));
             if plain.is_none() {
-                let why = because(sources, |source| source.has_plain(traffic));
+                let why = because(sources, |source| source.states_plain(traffic));
                 let number = format!("plain proxying of {}{why}", in_words(traffic));
                 note(Gap { number, arm: arm("baseline", traffic) });
             }
@@ -235,7 +235,7 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
 /// Returns a sentence saying that no result states the cost of a function, with the reason if a result measured it, or else with the
 /// settings or protocols whose cost is known.
 fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> String {
-    let mut why = because(sources, |source| source.has_function(called, traffic));
+    let mut why = because(sources, |source| source.states_function(called, traffic));
     if why.is_empty() {
         let stated: Vec<&str> = sources.iter().flat_map(|source| source.arms_of(&called.id)).collect();
         if !stated.is_empty() {
@@ -245,10 +245,15 @@ fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> Strin
     format!("the cost of `{}` for requests over {}{why}", called.text, traffic.protocol)
 }
 
-/// Returns the reason why the numbers of the first result that has such an arm do not count; empty if none has.
-fn because(sources: &[Source<'_>], has_arm: impl Fn(&Source<'_>) -> bool) -> String {
-    let Some(source) = sources.iter().find(|source| has_arm(source)) else { return String::new() };
-    let why = if source.loads().next().is_some() {
+/// Returns the reason why the numbers of the first result that has such an arm do not count; empty if none has. `states_cpu_time` is none
+/// for a result without such an arm.
+fn because(sources: &[Source<'_>], states_cpu_time: impl Fn(&Source<'_>) -> Option<bool>) -> String {
+    let found = sources.iter().find_map(|source| Some((source, states_cpu_time(source)?)));
+    let Some((source, is_stated)) = found else { return String::new() };
+    let why = if is_stated {
+        "states its CPU time, but not how busy its proxies were, because all slices of some arm are set aside as disturbed: measure on a \
+         quieter machine"
+    } else if source.loads().next().is_some() {
         "measured it, and withholds its CPU time: `hoptax runs show` of it says why"
     } else {
         "measured it under loads at which arms are not equally busy: a load needs `loop: closed`, or `utilisation: 30%`"

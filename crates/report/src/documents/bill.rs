@@ -18,6 +18,7 @@ use crate::chart::{Chart, Waterfall, WaterfallPart, WaterfallTotal};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::more_rounds;
+use crate::next::Again;
 use crate::quantity::{Form, Quantity};
 use crate::rows::unit_name;
 use crate::sittings;
@@ -29,6 +30,15 @@ const MOST_REPLACEMENTS: usize = 200;
 
 /// The document of a bill.
 pub fn bill(result: &BillResult) -> Document {
+    document(result, None)
+}
+
+/// The document of a bill that can be continued.
+pub fn bill_of(result: &BillResult, again: Again<'_>) -> Document {
+    document(result, Some(again))
+}
+
+fn document(result: &BillResult, again: Option<Again<'_>>) -> Document {
     let mut document = Document::new(
         format!("price {}", result.configuration),
         bill::subject(result),
@@ -40,7 +50,7 @@ pub fn bill(result: &BillResult) -> Document {
     document.notes = withheld(result);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.notes.extend(bill::notes(result).into_iter().take(3));
-    document.next = next(result);
+    document.next = next(result, again);
     document.findings = FindingText::all_named(&result.findings, |arm| name_of_arm(result, arm));
     let chart = waterfall(result).map(|chart| vec![Block::chart(Chart::Waterfall(Box::new(chart)))]);
     document.plots.extend(chart.map(|blocks| Section::new("Cost of each part", blocks)));
@@ -155,20 +165,16 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
 }
 
 /// More rounds, if they would decide how well the parts add up; otherwise a change of the configuration.
-fn next(result: &BillResult) -> Option<Next> {
+fn next(result: &BillResult, again: Option<Again<'_>>) -> Option<Next> {
     let file = word(&result.configuration);
+    let command = again.map_or_else(|| format!("hoptax price {file}"), |again| again.command.to_owned());
     let needed = result.sum.as_ref().and_then(|sum| sum.rounds_until_decided);
-    if let Some(rounds) = more_rounds::within_reach(needed) {
-        let rounds = rounds.max(result.rounds);
-        let command = format!("hoptax price {file} --rounds {rounds}");
-        return Some(Next::new(command, "decides whether the parts add up"));
+    if let Some(rounds) = more_rounds::within_reach(needed).filter(|rounds| *rounds > result.rounds) {
+        return Some(Next::of_rounds(&command, again, rounds, "decides whether the parts add up"));
     }
     if result.verdict == Verdict::Caution && 4 * result.rounds <= more_rounds::MOST {
-        let command = format!("hoptax price {file} --rounds {}", 4 * result.rounds);
-        return Some(Next::new(
-            command,
-            "narrows the intervals, on a quieter machine if others use this one",
-        ));
+        let purpose = "narrows the intervals, on a quieter machine if others use this one";
+        return Some(Next::of_rounds(&command, again, 4 * result.rounds, purpose));
     }
     (result.verdict != Verdict::Void && result.changes.is_empty()).then(|| {
         Next::new(format!("hoptax compare {file} new.yaml"), "decides whether a change of it costs more")
@@ -323,6 +329,27 @@ mod tests {
         for part in &fixture::bill().parts {
             assert!(page.contains(&part.name), "{}", part.name);
         }
+    }
+
+    #[test]
+    fn the_next_step_keeps_the_measured_rounds_of_a_known_folder() {
+        let mut result = fixture::bill();
+        result.verdict = Verdict::Caution;
+        let more = |result: &BillResult| {
+            let again = Again { command: "hoptax price envoy.yaml --rate 3000", folder: "my runs/1".as_ref() };
+            bill_of(result, again).next.unwrap().command
+        };
+        let continued = |rounds: u32| {
+            format!("hoptax price envoy.yaml --rate 3000 --resume 'my runs/1' --rounds {rounds}")
+        };
+        let needed = result.rounds + 7;
+        result.sum.as_mut().unwrap().rounds_until_decided = Some(needed);
+        assert_eq!(more(&result), continued(needed));
+        // No round is missing, so the same number would measure nothing.
+        result.sum.as_mut().unwrap().rounds_until_decided = Some(result.rounds);
+        assert_eq!(more(&result), continued(4 * result.rounds));
+        let anew = format!("hoptax price envoy.yaml --rounds {}", 4 * result.rounds);
+        assert_eq!(bill(&result).next.unwrap().command, anew);
     }
 
     #[test]

@@ -10,25 +10,44 @@ use hoptax_text::command_line;
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
+use crate::next::Again;
 use crate::{environment, more_rounds, usable, words};
 
 /// The document of one comparison: one sentence per subject, then the differences between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {
+    of_subjects(result, None)
+}
+
+/// The document of a comparison that can be continued.
+pub fn comparison_of(result: &ComparisonResult, again: Again<'_>) -> Document {
+    of_subjects(result, Some(again))
+}
+
+fn of_subjects(result: &ComparisonResult, again: Option<Again<'_>>) -> Document {
     let given = |subject: &SubjectName| subject.given.clone();
     let others = result.subjects.iter().filter(|subject| !subject.is_same).map(|one| given(&one.subject));
     let subjects: Vec<String> = std::iter::once(given(&result.reference)).chain(others).collect();
-    let mut document = document(result.verdict, &result.findings, &[&result.body], &subjects, None);
+    let mut document = document(result.verdict, &result.findings, &[&result.body], &subjects, again, None);
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 
 /// The same for the arms of several studies, with the arms that were not measured.
 pub fn studies_comparison(result: &StudiesComparison) -> Document {
+    of_studies(result, None)
+}
+
+/// The document of a comparison of study files that can be continued.
+pub fn studies_comparison_of(result: &StudiesComparison, again: Again<'_>) -> Document {
+    of_studies(result, Some(again))
+}
+
+fn of_studies(result: &StudiesComparison, again: Option<Again<'_>>) -> Document {
     let all: Vec<&ComparisonBody> = result.arms.iter().map(|arm| &arm.comparison).collect();
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    let mut document = document(result.verdict, &result.findings, &all, &result.studies, left_out);
+    let mut document = document(result.verdict, &result.findings, &all, &result.studies, again, left_out);
     // Identical arms are the last in the table, and a note describes them.
     let others = all.iter().flat_map(|one| &one.subjects).filter(|subject| !subject.is_same);
     let rows: usize = others.map(|subject| subject.measures.len()).sum();
@@ -87,6 +106,7 @@ fn document(
     findings: &[Finding],
     results: &[&ComparisonBody],
     subjects: &[String],
+    again: Option<Again<'_>>,
     left_out: Option<String>,
 ) -> Document {
     let Some(first) = results.first() else {
@@ -104,7 +124,7 @@ fn document(
     document.table = Some(table(results).with_priority("decision", 0));
     let notes = answers.chain(legend(results)).chain(missing(results)).chain(beside_same(findings));
     document.notes = notes.chain(left_out).collect();
-    document.next = Some(next(verdict, results, subjects));
+    document.next = Some(next(verdict, results, subjects, again));
     for (heading, lines) in results.iter().flat_map(|result| differences(result)) {
         let title = words::capitalised(heading.trim_end_matches(':'));
         document.sections.push(Section::new(title, vec![Block::Lines(lines)]));
@@ -117,16 +137,22 @@ fn document(
 const CONFIGURATIONS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// More rounds, if they would decide an undecided measure; otherwise the bill of a different configuration, or another sitting.
-fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> Next {
-    let again = format!("hoptax compare {}", command_line::words(subjects));
+fn next(
+    verdict: Verdict,
+    results: &[&ComparisonBody],
+    subjects: &[String],
+    again: Option<Again<'_>>,
+) -> Next {
+    let anew = || format!("hoptax compare {}", command_line::words(subjects));
+    let command = again.map_or_else(anew, |again| again.command.to_owned());
     if verdict == Verdict::Void {
-        return Next::new(again, "measures again, after the remedy");
+        return Next::new(command, "measures again, after the remedy");
     }
     let all = || results.iter().flat_map(|result| &result.subjects);
     let needed = all().flat_map(|subject| &subject.measures).filter_map(|one| one.rounds_until_decided).min();
     let measured = results.iter().map(|result| result.rounds).max().unwrap_or_default();
     if let Some(rounds) = more_rounds::within_reach(needed).filter(|rounds| *rounds > measured) {
-        return Next::new(format!("{again} --rounds {rounds}"), "probably decides what is undecided");
+        return Next::of_rounds(&command, again, rounds, "probably decides what is undecided");
     }
     let is_different = |subject: &&ComparedSubject| {
         let mut measures = subject.measures.iter();
@@ -140,7 +166,7 @@ fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> N
             let command = format!("hoptax price {}", command_line::word(given));
             Next::new(command, "measures what each of its parts costs")
         }
-        None => Next::new(again, "decides again in another sitting, hours later"),
+        None => Next::new(command, "decides again in another sitting, hours later"),
     }
 }
 
@@ -252,6 +278,15 @@ mod tests {
         let mut result = fixture::comparison();
         let next = |result: &ComparisonResult| comparison(result).next.unwrap().command;
         assert!(next(&result).ends_with(" lua --rounds 140"), "{}", next(&result));
+        let command = "hoptax compare old.yaml lua --margin 1%";
+        let continued = Again { command, folder: "my runs/1".as_ref() };
+        assert_eq!(
+            comparison_of(&result, continued).next.unwrap().command,
+            "hoptax compare old.yaml lua --margin 1% --resume 'my runs/1' --rounds 140",
+            "the measured rounds are kept"
+        );
+        let of_studies = studies_comparison_of(&fixture::studies(), continued).next.unwrap().command;
+        assert!(of_studies.ends_with(" --margin 1% --resume 'my runs/1' --rounds 140"), "{of_studies}");
         for measure in result.subjects.iter_mut().flat_map(|subject| &mut subject.measures) {
             measure.rounds_until_decided = None;
         }

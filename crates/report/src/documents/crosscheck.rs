@@ -2,7 +2,7 @@
 
 mod charts;
 
-use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns};
+use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
@@ -53,13 +53,14 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document.table = Some(ratios(result));
     document.plots.extend(charts::charts(result));
     document.notes = added(result).into_iter().chain(failures(result)).collect();
-    if result.scenarios.iter().flat_map(|scenario| &scenario.tools).all(|tool| tool.tool == OWN) {
-        let left_out = format!("no other load generator ran; each with the reason {IN_DETAILS}");
-        document.notes.push(left_out);
+    if result.compares_nothing() {
+        document.notes.push(format!("each load generator that did not run, with the reason, is {IN_DETAILS}"));
     }
     document.next =
         Some(Next::new("hoptax trust calibrate", format!("measures the error of {OWN} here at each rate")));
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
+    // Results of earlier versions are sound without a comparison.
+    let verdict = if result.compares_nothing() { Verdict::Caution } else { result.verdict };
+    document.verdict = Some(Judgement { verdict, usable: usable(result) });
     for scenario in &result.scenarios {
         let title = format!("{}: {}", scenario.name, scenario.summary);
         document.sections.push(Section::new(title, vec![Block::Table(latencies(scenario))]));
@@ -81,11 +82,12 @@ fn usable(result: &CrosscheckResult) -> String {
     let withheld = tools()
         .any(|tool| !tool.withheld_by.is_empty())
         .then_some("numbers that hoptax withheld are compared with nothing");
-    let parts: Vec<&str> = failed.into_iter().chain(withheld).collect();
+    let alone = result.compares_nothing().then_some("nothing was compared");
+    let parts: Vec<&str> = alone.into_iter().chain(failed).chain(withheld).collect();
     if parts.is_empty() { "every run of every tool ended".to_owned() } else { parts.join("; ") }
 }
 
-/// Returns the error in p99 of hoptax and of the other tools.
+/// Returns the error in p99 of hoptax and of the other tools, after a sentence that nothing was compared if that is so.
 fn answer(result: &CrosscheckResult) -> Vec<String> {
     let [p99, _] = QUANTILES;
     let of = |is_own: bool| {
@@ -117,7 +119,9 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
         },
     );
     let others = of(false).map(|ends| format!("Other load generators report {} the true p99", range(ends)));
-    std::iter::once(own).chain(others).collect()
+    let alone = result.compares_nothing();
+    let alone = alone.then(|| "Nothing was compared, because only one load generator ran".to_owned());
+    alone.into_iter().chain(std::iter::once(own)).chain(others).collect()
 }
 
 /// Returns the checks that withheld hoptax's numbers; none if they are unknown.
@@ -295,7 +299,7 @@ fn method(result: &CrosscheckResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Body, CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers, Verdict};
+    use hoptax_result::{Body, CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers};
 
     use super::*;
     use crate::fixture::STYLE;
@@ -370,7 +374,7 @@ mod tests {
         };
         let plain = text(|_| ());
         assert!(
-            !plain.contains("adds to the times") && !plain.contains("no other load generator"),
+            !plain.contains("adds to the times") && !plain.contains("Nothing was compared"),
             "{plain}"
         );
         let slow = text(|result| result.scenarios[0].tools[0].runs[0].reported.p99_us = Some(4_800_000.0));
@@ -378,7 +382,8 @@ mod tests {
         let alone = text(|result| {
             result.scenarios.iter_mut().for_each(|scenario| scenario.tools.truncate(1));
         });
-        assert!(alone.contains("no other load generator ran"), "{alone}");
+        assert!(alone.trim_start().starts_with("Nothing was compared, because only one load"), "{alone}");
+        assert!(alone.contains("\ncaution: nothing was compared"), "{alone}");
     }
 
     #[test]
@@ -403,6 +408,8 @@ mod tests {
         assert_eq!(result.body.verdict(), Verdict::Caution);
         result.scenarios[1].tools.retain(|tool| tool.failed.is_empty());
         assert_eq!(result.body.verdict(), Verdict::Sound);
+        result.scenarios.iter_mut().for_each(|scenario| scenario.tools.truncate(1));
+        assert_eq!(result.body.verdict(), Verdict::Caution, "nothing is compared");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod charts;
 
-use hoptax_result::{GateLimit, GateOutcome, GateResult};
+use hoptax_result::{GateLimit, GateOutcome, GateResult, Verdict};
 use hoptax_text::command_line::word;
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
@@ -16,7 +16,9 @@ pub fn gate(result: &GateResult) -> Document {
     let mut sentences = sentences(result).into_iter();
     let answer = std::iter::once(capitalised(&outcome(result))).chain(sentences.by_ref().take(1)).collect();
     let mut document = Document::new(format!("gate {}", result.study), "", answer);
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_gate(result) });
+    // The outcome is the same, whether the whole study lacks evidence or only the numbers of all limits.
+    let verdict = if result.is_unjudged() { Verdict::Void } else { result.verdict };
+    document.verdict = Some(Judgement { verdict, usable: usable::of_gate(result) });
     document.notes = sentences.collect();
     document.next = next(result);
     document.findings = FindingText::all_named(&result.findings, |arm| name_of_arm(result, arm));
@@ -109,6 +111,23 @@ mod tests {
         assert_eq!(scope(&result), format!(" [{arm} (reference), {arm}, {arm} (A/A)]"));
         result.findings = vec![finding("another.candidate".to_owned()), finding("baseline".to_owned())];
         assert_eq!(scope(&result), " [another.candidate, baseline]");
+    }
+
+    #[test]
+    fn a_gate_that_judges_nothing_is_void_whatever_the_verdict_of_its_study() {
+        let mut result = fixture::gate();
+        let last_lines = |result: &GateResult| {
+            let verdict = gate(result).verdict.unwrap();
+            (verdict.verdict, verdict.usable)
+        };
+        assert_ne!(last_lines(&result).0, Verdict::Void);
+        result.limits.iter_mut().for_each(|limit| {
+            (limit.outcome, limit.change_share) = (GateOutcome::Unknown, None);
+        });
+        for verdict in [Verdict::Caution, Verdict::Void] {
+            result.verdict = verdict;
+            assert_eq!(last_lines(&result), (Verdict::Void, "nothing can be judged".to_owned()));
+        }
     }
 
     #[test]

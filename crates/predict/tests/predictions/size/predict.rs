@@ -123,6 +123,17 @@ fn a_number_that_was_measured_and_does_not_count_says_why() {
         text,
         "the cost of `jwt` for requests over http1 (`known` measured it, and withholds its CPU time: `hoptax runs show` of it says why)"
     );
+    let disturbed = |id: &str| {
+        let mut study = study(ARMS, additive);
+        let arm = study.arms.iter_mut().find(|arm| arm.id == id).unwrap();
+        arm.loads.iter_mut().for_each(|load| load.proxy_busy_share = None);
+        missing(study)
+    };
+    for (id, number) in [("jwt", "the cost of `jwt`"), ("baseline", "plain proxying of http1")] {
+        let text = disturbed(id);
+        assert!(text.contains(number) && text.contains("not how busy its proxies were"), "{text}");
+        assert!(!text.contains("withholds"), "{text}");
+    }
     let mut fixed = study(ARMS, additive);
     for load in &mut fixed.plan.loads {
         (load.loop_, load.utilisation) = (hoptax_result::Loop::Open, None);
