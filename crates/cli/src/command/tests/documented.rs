@@ -153,3 +153,11 @@ fn whole_commands_that_are_not_valid_are_found_and_missing_files_are_none() {
         assert_eq!(refusal(valid), None);
     }
 }
+
+#[test]
+fn the_examples_of_the_first_page_start_the_server_that_they_load() {
+    let help = Arguments::command().get_after_help().unwrap().to_string();
+    let place = |command: &str| help.find(command).unwrap();
+    assert!(place("hoptax lab origin &") < place("hoptax load "), "{help}");
+    assert!(place("hoptax load ") < place("hoptax study "), "{help}");
+}
