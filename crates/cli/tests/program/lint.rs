@@ -81,8 +81,8 @@ fn all_findings_are_lines_that_editors_read_and_end_with_their_count() {
     let lines: Vec<&str> = ran.stdout.lines().collect();
     let beginnings = [
         "envoy.yaml:23:49: error address-with-scheme: ",
-        "envoy.yaml:2:1: warning admin-in-limit: ",
         "envoy.yaml:5:7: warning admin-exposed: ",
+        "envoy.yaml:2:1: warning admin-in-limit: ",
         "envoy.yaml:14:9: warning circuit-breaker-partial: ",
         "envoy.yaml:9:5: info connect-timeout-default: ",
         "1 error, 3 warnings, 1 info in envoy.yaml",
