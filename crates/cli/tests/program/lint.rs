@@ -144,12 +144,15 @@ fn findings_have_the_prices_of_a_study() {
         let ran = priced(id, &list);
         let line = ran.stdout.lines().find(|line| line.contains(&format!("; {what} "))).unwrap_or_default();
         assert!(
-            line.contains(" us of plain proxying, by ")
+            line.contains(" us of plain proxying, as measured for ")
                 && line.contains("per request at ")
                 && line.contains(function),
             "{ran:?}"
         );
+        assert!(!ran.stderr.contains("no finding is about"), "{ran:?}");
     }
+    let none = priced("unknown-cluster", &list);
+    assert!(none.stderr.contains("no finding is about a function that has a price in `"), "{none:?}");
     let folder = tempfile::tempdir().unwrap();
     let text = fs::read_to_string(list).unwrap();
     let void = file(
