@@ -115,6 +115,7 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
     let limits = thresholds::limits(&arguments.checks.thresholds)?;
     let plan = plan(arguments)?;
     if arguments.dry_run {
+        print::note(&plan.summary());
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
