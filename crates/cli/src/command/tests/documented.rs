@@ -161,3 +161,10 @@ fn the_examples_of_the_first_page_start_the_server_that_they_load() {
     assert!(place("hoptax lab origin &") < place("hoptax load "), "{help}");
     assert!(place("hoptax load ") < place("hoptax study "), "{help}");
 }
+
+#[test]
+fn a_gate_without_what_is_judged_is_refused_with_both_forms() {
+    let refused = parsed(["hoptax", "gate", "quick", "--fail-on", "cpu>+3%"]).unwrap_err().to_string();
+    let usage = refused.split_once("Usage: ").unwrap().1;
+    assert!(usage.contains("--candidate <") && usage.contains("--reference <LABEL>"), "{refused}");
+}
