@@ -216,5 +216,7 @@ fn a_fault_that_opens_the_proxy_to_strangers_precedes_others_of_its_severity() {
     let warnings = linted.findings.iter().filter(|finding| finding.rule.severity == Severity::Warning);
     let ids: Vec<&str> = warnings.map(|finding| finding.rule.id).collect();
     assert_eq!(ids.first(), Some(&"admin-exposed"), "{ids:?}");
+    // Each name in the list is that of a rule.
+    assert_eq!(ALL.iter().filter(|rule| rule.opens_to_strangers()).count(), 4);
     assert!(ids.contains(&"retry-without-try-timeout"), "{ids:?}");
 }

@@ -20,7 +20,8 @@ pub(crate) fn text(
     rounds: Option<u32>,
 ) -> Option<String> {
     if let Some(last) = directory.parent().and_then(|parent| sittings::latest(parent, manifest)) {
-        return Some(format!("by the previous run of this study in the same folder: {}", length::forecast_text(&last, rounds)?));
+        let forecast = length::forecast_text(&last, rounds)?;
+        return Some(format!("by the previous run of this study in the same folder: {forecast}"));
     }
     if plan.timeline.is_some() {
         return None;
