@@ -48,9 +48,9 @@ use crate::exit::{Code, Failure};
 
 const AFTER_HELP: &str = "\
 Examples:
-  hoptax study                                       measure the cost of Envoy's functions
+  hoptax lab origin &                                start a test server
   hoptax load -q 1000 -d 30s http://127.0.0.1:8080/  measure the latency of a server
-  hoptax lab origin                                  start a test server
+  hoptax study                                       measure Envoy's functions, about 6 minutes
 
 Exit codes:
   0    success

@@ -34,9 +34,10 @@ impl Finding {
         Self { rule, place, path: String::new(), text, found: Found::new("", message) }
     }
 
-    /// Sort key: the most severe first, then by text and place.
-    pub(crate) fn order(&self) -> (Severity, usize, u64, &str, &str) {
-        (self.rule.severity, self.text, self.place.line, self.rule.id, &self.place.pointer)
+    /// Sort key: the most severe first, in a severity those that open the proxy to strangers, then by text and place.
+    pub(crate) fn order(&self) -> (Severity, bool, usize, u64, &str, &str) {
+        let is_behind = !self.rule.opens_to_strangers();
+        (self.rule.severity, is_behind, self.text, self.place.line, self.rule.id, &self.place.pointer)
     }
 
     /// Returns true if it has the same message at the same place.

@@ -42,8 +42,9 @@ pub struct Linted {
 }
 
 impl Linted {
-    /// Adds to each finding its price: the cost of a function in words, if the list has it.
-    pub fn add_prices(&mut self, cost: &dyn Fn(&str) -> Option<String>) {
+    /// Adds to each finding its price: the cost of a function in words, if the list has it. Returns the number of prices.
+    pub fn add_prices(&mut self, cost: &dyn Fn(&str) -> Option<String>) -> usize {
+        let mut added = 0;
         let allowed = self.allowed.iter_mut().map(|(finding, _)| finding);
         for finding in self.findings.iter_mut().chain(allowed) {
             let (what, arm) = match finding.found.price {
@@ -53,8 +54,10 @@ impl Linted {
             };
             if let Some(cost) = cost(arm) {
                 finding.found.message += &format!("; {what} {cost}");
+                added += 1;
             }
         }
+        added
     }
 }
 

@@ -23,3 +23,11 @@ pub struct Rule {
     /// Finds the fault in a configuration, and adds each place to the list.
     pub(crate) check: fn(&Proxy<'_>, &mut Vec<Found>),
 }
+
+impl Rule {
+    /// Returns true if the fault lets a stranger control the proxy, pass its access rules or take the place of a server. Such a finding
+    /// precedes others of its severity.
+    pub(crate) fn opens_to_strangers(&self) -> bool {
+        ["admin-exposed", "path-not-normalised", "tls-any-name", "tls-unverified"].contains(&self.id)
+    }
+}

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::{Partly, read_partly};
-use hoptax_lint::{ALL, Change, Finding, Linted, lint, mend};
+use hoptax_lint::{ALL, Change, Finding, Linted, Severity, lint, mend};
 
 /// Comment on each line of a finding.
 const HERE: &str = "# here";
@@ -203,4 +203,20 @@ fn messages_are_one_line_each() {
         }
     }
     insta::assert_snapshot!("messages", all);
+}
+
+#[test]
+fn a_fault_that_opens_the_proxy_to_strangers_precedes_others_of_its_severity() {
+    let [(_, retries)] = &texts("retry-without-try-timeout", "fires.yaml")[..] else { panic!("one file") };
+    let exposed = format!(
+        "{}\nadmin: {{address: {{socket_address: {{address: 0.0.0.0, port_value: 9901}}}}}}\n",
+        retries.trim_end()
+    );
+    let linted = lint(&read(&exposed));
+    let warnings = linted.findings.iter().filter(|finding| finding.rule.severity == Severity::Warning);
+    let ids: Vec<&str> = warnings.map(|finding| finding.rule.id).collect();
+    assert_eq!(ids.first(), Some(&"admin-exposed"), "{ids:?}");
+    // Each name in the list is that of a rule.
+    assert_eq!(ALL.iter().filter(|rule| rule.opens_to_strangers()).count(), 4);
+    assert!(ids.contains(&"retry-without-try-timeout"), "{ids:?}");
 }

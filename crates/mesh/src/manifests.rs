@@ -8,9 +8,11 @@ use hoptax_cluster::job::{
     pod_security, shared_resources,
 };
 use hoptax_cluster::rights::rule_of_mesh;
+use hoptax_result::counted;
 use serde_json::{Value, json};
 
 use crate::plan::{Arm, Asked, Plan};
+use crate::source::USUAL_S;
 use crate::target::target;
 use crate::template::Side;
 
@@ -132,6 +134,20 @@ impl Plan {
         }
         text.extend(readers.iter().map(document));
         text
+    }
+
+    /// The number of its objects and its least duration, in a line.
+    pub fn summary(&self) -> String {
+        let Asked { rounds, slice, warmup, cpu_time, .. } = &self.asked;
+        let arms = self.arms.len() as u64;
+        let readers = if cpu_time.has_readers() { ", 1 DaemonSet" } else { "" };
+        let slice_s = slice.map_or(USUAL_S, |slice| slice.as_secs_f64()) + warmup.as_secs_f64();
+        let minutes = (f64::from(*rounds) * arms as f64 * slice_s / 60.0).ceil();
+        format!(
+            "{}, each with a Pod and a Job{readers}; {}, at least {minutes} min",
+            counted(arms, "namespace"),
+            counted((*rounds).into(), "round")
+        )
     }
 
     /// Answers to the first questions of a cluster's owner, as comments.

@@ -51,7 +51,7 @@ const GAPS_OF_LATE: f64 = 1.0;
 const QUESTIONS_BESIDE: f64 = 3.0;
 /// The length of a slice that nobody asks for, and of the quiet time, between readings of control groups, at least, seconds: what proxies and
 /// control planes do every 10 to 30 s, such as probes, scrapes of metrics and the push of a configuration, would be in a shorter one by chance.
-const USUAL_S: f64 = 30.0;
+pub(crate) const USUAL_S: f64 = 30.0;
 /// The time before a quiet time, in which new pods are still starting and proxies are told about them.
 pub const SETTLING: Duration = Duration::from_secs(10);
 /// The longest slice that nobody asks for: the pods of the first round have a deadline before its length is known.

@@ -59,7 +59,7 @@ pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Opti
 /// of the arm that they are compared with.
 ///
 /// **Method.** Student's interval of that many rounds with the spread measured on machines like this. Another machine
-/// of the kind may vary twice or half as much; after two rounds a study forecasts from its own costs
+/// of the kind may vary twice or half as much; after four rounds a study forecasts from its own costs
 /// (`hoptax_judge::precision::forecast`).
 ///
 /// **Degenerate cases.** `None` with fewer than two rounds.

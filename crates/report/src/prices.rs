@@ -143,10 +143,12 @@ pub(crate) fn table(result: &PricesResult) -> Table {
     Table::of_cells(format!("{what}{}", at(result)), columns.iter().copied(), rows).with_words(&["source"])
 }
 
-/// The functions with a price here, followed by those without one.
+/// The functions whose price was measured here, those with a converted price, and those without one.
 pub(crate) fn priced_first(result: &PricesResult) -> Vec<&Price> {
     let mut all: Vec<&Price> = result.prices.iter().collect();
-    all.sort_by_key(|price| result.here.is_some() && price.here_us.is_none());
+    if result.here.is_some() {
+        all.sort_by_key(|price| (price.here_us.is_none(), price.made != PriceMade::Measured));
+    }
     all
 }
 

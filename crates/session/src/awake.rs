@@ -52,12 +52,17 @@ pub fn on(placement: &Placement, when: NeverHalt, say: Say<'_>) -> Result<Option
             let machine = probe(placement, true)?;
             let wanted = should_never_halt(&machine);
             if wanted {
-                say(Update::Note(&format!("this machine: {}", advice(&machine).join("; "))));
+                say_of_machine(advice(&machine), say);
             }
             wanted
         }
     };
     wanted.then(|| start(placement)).transpose()
+}
+
+/// Says each of these facts about the machine in a line of its own.
+pub(crate) fn say_of_machine(facts: impl IntoIterator<Item = String>, say: Say<'_>) {
+    facts.into_iter().for_each(|fact| say(Update::Note(&format!("this machine: {fact}"))));
 }
 
 /// Like [`on`], for a load on these servers. If one of them is on this machine, `Auto` lets the processors halt: keeping them awake would

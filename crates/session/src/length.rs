@@ -108,6 +108,9 @@ pub(crate) fn length_text(length: &Length) -> String {
     }
 }
 
+/// Least number of rounds for a forecast: fewer do not show how much costs vary between rounds, and Student's t multiplies the error.
+pub(crate) const FEWEST_FOR_FORECAST: u32 = 4;
+
 /// Runs the [`Course`] of a study, which makes the decisions. The course neither reads a clock nor prints, so this type supplies the time
 /// since the study began, the widths of intervals from a summary of the rounds so far, and notes that forecast precision and duration.
 pub(crate) struct ClockedCourse<'a> {
@@ -136,7 +139,7 @@ impl<'a> ClockedCourse<'a> {
             course: Course::new(length, complete.ended_s.clone(), &complete.looks),
             began: Instant::now(),
             earlier_s: complete.earlier.elapsed_s,
-            next_forecast: measured.max(2),
+            next_forecast: first_forecast(measured),
             estimate,
         }
     }
@@ -186,6 +189,11 @@ impl<'a> ClockedCourse<'a> {
     pub(crate) fn into_course(self) -> Course {
         self.course
     }
+}
+
+/// The number of rounds after which the first forecast is printed; `measured` of them are complete.
+fn first_forecast(measured: u32) -> u32 {
+    measured.max(FEWEST_FOR_FORECAST)
 }
 
 /// Forecast of the interval widths after `rounds` rounds, as text. If the number of rounds is unknown, the current widths.
@@ -275,6 +283,11 @@ mod tests {
         let length = length(&requested, 16);
         assert_eq!((length.rounds, length.budget_s), (MOST_ROUNDS, Some(90.0)));
         assert_eq!(length.until, Some(until(0.0015, OF_COST, 0)));
+    }
+
+    #[test]
+    fn the_first_forecast_needs_rounds_that_show_how_much_costs_vary() {
+        assert_eq!([0, 2, 9].map(first_forecast), [4, 4, 9]);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct Examined {
     pub result: LintResult,
     /// Reason why other files could not be read; None if all could.
     pub failure: Option<Failure>,
+    /// The number of findings to which a price was added.
+    priced: usize,
 }
 
 impl Examined {
@@ -51,10 +53,10 @@ impl Examined {
         self.result.count(Severity::Error) > 0
     }
 
-    fn new(files: Vec<LintedFile>, how: &Examination<'_>, failure: Option<Failure>) -> Self {
+    fn new(files: Vec<LintedFile>, priced: usize, how: &Examination<'_>, failure: Option<Failure>) -> Self {
         let allowances = how.allow.map(|path| path.display().to_string());
         let body = LintBody { only: how.only.to_vec(), allowances, ..output::body(files) };
-        Self { result: LintResult::new((), body), failure }
+        Self { result: LintResult::new((), body), failure, priced }
     }
 }
 
@@ -84,6 +86,10 @@ pub fn lint(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<Ex
     how.only.iter().try_for_each(|id| rule(id).map(drop))?;
     let is_mended = how.mends && mend(paths, how, say)?;
     let mut examined = examine(paths, how)?;
+    if let Some(prices) = how.prices.filter(|_| examined.priced == 0) {
+        let list = prices.display();
+        say(Update::Note(&format!("no finding is about a function that has a price in `{list}`")));
+    }
     if is_mended {
         // Clear the fixes that are left: the first pass refused them, and a second one would refuse them again.
         let is_left = |finding: &&mut LintFinding| finding.is_mendable(!how.only.is_empty());
@@ -105,10 +111,13 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
             "`--services` applies to listeners files only, and none of these files is one: remove it";
         return Err(Failure::bad_input(message));
     }
-    let (mut files, mut failures) = (Vec::new(), Vec::new());
+    let (mut files, mut failures, mut priced) = (Vec::new(), Vec::new(), 0);
     for path in paths {
         match examine_one(path, how, &costs, allowances.as_mut()) {
-            Ok(file) => files.push(file),
+            Ok((file, priced_here)) => {
+                files.push(file);
+                priced += priced_here;
+            }
             Err(_) if path.is_dir() => {
                 let folder = path.display();
                 failures.push(format!("`{folder}` is a folder: name its files, as in `{folder}/*.yaml`"));
@@ -119,7 +128,7 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
     match (!failures.is_empty()).then(|| Failure::bad_input(failures.join("\n"))) {
         Some(failure) if files.is_empty() => Err(failure),
         // Do not report unused entries of the allow file: one may be for a file that could not be read.
-        Some(failure) => Ok(Examined::new(files, how, Some(failure))),
+        Some(failure) => Ok(Examined::new(files, priced, how, Some(failure))),
         None => {
             if let Some((path, allowances)) = how.allow.zip(allowances) {
                 let mut linted = Linted { findings: allowances.without_effect(), allowed: Vec::new() };
@@ -128,7 +137,7 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
                     files.push(output::file(&path.display().to_string(), &linted, &[]));
                 }
             }
-            Ok(Examined::new(files, how, None))
+            Ok(Examined::new(files, priced, how, None))
         }
     }
 }
@@ -169,12 +178,13 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     Ok(list.prices.iter().filter_map(words).collect())
 }
 
+/// Finds faults in a file; also returns the number of findings that got a price.
 fn examine_one(
     path: &Path,
     how: &Examination<'_>,
     costs: &BTreeMap<String, String>,
     mut allowances: Option<&mut Allowances>,
-) -> Result<LintedFile, Failure> {
+) -> Result<(LintedFile, usize), Failure> {
     let name = path.display().to_string();
     let (mut all, mut unread) = (Linted::default(), Vec::new());
     let mut add = |mut linted: Linted| {
@@ -194,8 +204,8 @@ fn examine_one(
             }
         }
     }
-    all.add_prices(&|arm| costs.get(arm).cloned());
-    Ok(output::file(&name, &all, &unread))
+    let priced = all.add_prices(&|arm| costs.get(arm).cloned());
+    Ok((output::file(&name, &all, &unread), priced))
 }
 
 /// Finds faults in the bootstrap of a listeners file, at the lines of the file.

@@ -124,10 +124,7 @@ pub(crate) fn examine(
         None => probe(placement, is_short)?,
     };
     let wanted = stored.map_or_else(|| is_wanted(&probe, never_halt), |stored| stored.never_halted);
-    let of_machine: Vec<String> = supported_measurements(&probe).into_iter().chain(advice(&probe)).collect();
-    if !of_machine.is_empty() {
-        say(Update::Note(&format!("this machine: {}", of_machine.join("; "))));
-    }
+    awake::say_of_machine(supported_measurements(&probe).into_iter().chain(advice(&probe)), say);
     if wanted != should_never_halt(&probe) {
         let kept = if wanted { "kept" } else { "not kept" };
         say(Update::Note(&format!("as requested, the processors are {kept} from halting")));

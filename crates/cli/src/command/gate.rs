@@ -15,7 +15,9 @@ use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "hoptax gate --candidate <envoy=VERSION|config=FILE> --fail-on <LIMIT>... [OPTIONS] <STUDY>\n       hoptax gate --reference <LABEL> --fail-on <LIMIT>... [OPTIONS] <STUDY>",
+    after_help = "\
 Every arm of the study runs twice, as it is and with the candidate, side by side in one study.
 The first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name
 an Envoy of their own, are left out.
@@ -51,7 +53,8 @@ Exit codes:
   2    invalid input
   3    a requirement is missing, such as Envoy or memory
   4    the study is void, or no limit can be judged
-  130  interrupted: no limit is judged")]
+  130  interrupted: no limit is judged"
+)]
 pub(crate) struct GateArguments {
     /// The study: name of a built-in study, or path of a study file
     #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]

@@ -19,8 +19,7 @@ Examples:
 
 Runs are compared on one machine, by study, arm and load; loads on a URL, by their shape. A change
 lasts for at least three runs: a single spike does not count. docs/guide/store.md describes the
-method. The numbers have the names of numbers.csv; `hoptax runs history list` prints those of the
-store.
+method. The numbers have the names of numbers.csv; `hoptax runs history` prints those of the store.
 
 Exit codes:
   0    success, with or without changes
@@ -28,7 +27,7 @@ Exit codes:
   3    the store cannot be used")]
 pub(crate) struct HistoryArguments {
     /// Name of a number, as in numbers.csv; `list` prints all names
-    #[arg(value_name = "NUMBER")]
+    #[arg(value_name = "NUMBER", default_value = LIST)]
     number: String,
     /// Only this study; of loads, this URL
     #[arg(long, value_name = "NAME")]

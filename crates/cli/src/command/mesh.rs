@@ -41,8 +41,9 @@ with one mesh about twenty minutes. If those may not be read either, it is from 
 A function of a mesh, such as istio-authorization-100, is an arm of its own, whose cost is what it
 adds to its mesh where that is measured too. --functions measures all of a mesh.
 
-It needs rights in the whole cluster, which --dry-run prints with all manifests. docs/guide/mesh.md
-describes the image, the rights, and templates with objects of your own, such as policies.
+It needs a hoptax with the client of Kubernetes, which `make build` includes, and rights in the
+whole cluster, which --dry-run prints with all manifests. docs/guide/mesh.md describes the image,
+the rights, and templates with objects of your own, such as policies.
 
 Exit codes:
   0    the costs were measured
@@ -115,6 +116,7 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
     let limits = thresholds::limits(&arguments.checks.thresholds)?;
     let plan = plan(arguments)?;
     if arguments.dry_run {
+        print::note(&plan.summary());
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }

@@ -81,8 +81,8 @@ fn all_findings_are_lines_that_editors_read_and_end_with_their_count() {
     let lines: Vec<&str> = ran.stdout.lines().collect();
     let beginnings = [
         "envoy.yaml:23:49: error address-with-scheme: ",
-        "envoy.yaml:2:1: warning admin-in-limit: ",
         "envoy.yaml:5:7: warning admin-exposed: ",
+        "envoy.yaml:2:1: warning admin-in-limit: ",
         "envoy.yaml:14:9: warning circuit-breaker-partial: ",
         "envoy.yaml:9:5: info connect-timeout-default: ",
         "1 error, 3 warnings, 1 info in envoy.yaml",
@@ -144,12 +144,15 @@ fn findings_have_the_prices_of_a_study() {
         let ran = priced(id, &list);
         let line = ran.stdout.lines().find(|line| line.contains(&format!("; {what} "))).unwrap_or_default();
         assert!(
-            line.contains(" us of plain proxying, by ")
+            line.contains(" us of plain proxying, as measured for ")
                 && line.contains("per request at ")
                 && line.contains(function),
             "{ran:?}"
         );
+        assert!(!ran.stderr.contains("no finding is about"), "{ran:?}");
     }
+    let none = priced("unknown-cluster", &list);
+    assert!(none.stderr.contains("no finding is about a function that has a price in `"), "{none:?}");
     let folder = tempfile::tempdir().unwrap();
     let text = fs::read_to_string(list).unwrap();
     let void = file(

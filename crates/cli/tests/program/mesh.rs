@@ -20,6 +20,9 @@ fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
     let of = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
     assert_eq!((of("Namespace"), of("Pod"), of("Job"), of("ClusterRole")), (4, 4, 4, 1), "{}", ran.stdout);
     assert_eq!(of("DaemonSet"), 1, "{}", ran.stdout);
+    // Five rounds of four slices, each 30 s after a warm-up of 3 s.
+    let summary = "4 namespaces, each with a Pod and a Job, 1 DaemonSet; 5 rounds, at least 11 min\n";
+    assert_eq!(ran.stderr, summary);
     assert!(
         ran.stdout.contains("istio-injection: enabled") && ran.stdout.contains("linkerd.io/inject: enabled")
     );

@@ -297,6 +297,7 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
     );
 
     let names = runs.printed(&["runs", "history", "list"]);
+    assert_eq!(runs.printed(&["runs", "history"]), names);
     assert_eq!(names, "cost_cpu_us_per_request\ncpu_us_per_request\n");
     runs.run(&["runs", "history", "cost_cpu_us_per_requests"]).fails(2, "`cost_cpu_us_per_request`");
     runs.run(&["runs", "history", "cpu_us_per_request", "--arm", "jwt"]).fails(2, "--arm");

@@ -15,7 +15,7 @@ pub const EXCLUSIVE_SHARE: f64 = 0.05;
 /// Largest steal that counts as low, as a share of the time in which the processors have work. With more, the host is
 /// overcommitted, and takes more from processors that never halt.
 pub const LOW_STEAL_SHARE: f64 = 0.01;
-/// Handovers above this round-trip time are reported, nanoseconds. Processors that share a cache take well below that.
+/// Handovers above this round-trip time are slow, nanoseconds. Processors that share a cache take well below that.
 pub const FAR_HANDOVER_NS: f64 = 200.0;
 /// Clock readings above this time are slow, nanoseconds: they enter the kernel or the hypervisor.
 pub const SLOW_CLOCK_NS: f64 = 200.0;
@@ -39,12 +39,11 @@ pub fn supported_measurements(probe: &MachineProbe) -> Option<String> {
     })
 }
 
-/// Other limitations of the machine, a few words each, the most important first. Empty if there are none.
+/// A line of a note for each condition that the user can change, and for the choice to keep processors from halting, the most important
+/// first. Empty if there are none. The result has the whole probe.
 pub fn advice(probe: &MachineProbe) -> Vec<String> {
-    [slow_wake_ups(probe), others(probe), steal(probe), handover(probe), clock(probe)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let kept = slow_wake_ups(probe).filter(|_| should_never_halt(probe));
+    [kept, others(probe), steal(probe), clock(probe)].into_iter().flatten().collect()
 }
 
 /// The mean of the median wake-up latencies of all processors and kinds, microseconds. A request waits for each of them in turn,
@@ -98,7 +97,7 @@ pub fn slow_wake_ups(probe: &MachineProbe) -> Option<String> {
                 "they may halt, since the host takes time from them"
             };
             format!(
-                "{latency}, {spinning_us} us on processors that never halt: {consequence}",
+                "{latency}, {spinning_us} us if processors never halt: {consequence}",
                 spinning_us = grouped(spinning_us, 0)
             )
         }
@@ -121,14 +120,6 @@ pub fn others(probe: &MachineProbe) -> Option<String> {
 pub fn steal(probe: &MachineProbe) -> Option<String> {
     (probe.steal_share > LOW_STEAL_SHARE)
         .then(|| format!("the host takes {} of the processors' time (steal)", percent(probe.steal_share, 1)))
-}
-
-fn handover(probe: &MachineProbe) -> Option<String> {
-    let handover_ns = probe.handover_ns.filter(|&handover_ns| handover_ns > FAR_HANDOVER_NS)?;
-    Some(format!(
-        "generator and proxy share no cache (a round trip takes {handover_ns} ns)",
-        handover_ns = grouped(handover_ns, 0)
-    ))
 }
 
 fn clock(probe: &MachineProbe) -> Option<String> {
@@ -174,7 +165,7 @@ mod tests {
         assert!(should_never_halt(&slow()));
         assert_eq!(
             advice(&slow()),
-            ["a wake-up takes 40 us, 6 us on processors that never halt: they are kept from halting"]
+            ["a wake-up takes 40 us, 6 us if processors never halt: they are kept from halting"]
         );
     }
 
@@ -194,25 +185,26 @@ mod tests {
         assert_eq!(others, "other processes use 30 % of processor 0: stop them");
         let stolen = MachineProbe { steal_share: 0.02, ..slow() };
         assert!(!should_never_halt(&stolen));
-        assert!(advice(&stolen)[0].ends_with("the host takes time from them"), "{:?}", advice(&stolen));
-        assert!(advice(&stolen)[1].contains("takes 2.0 %"), "{:?}", advice(&stolen));
+        assert!(slow_wake_ups(&stolen).unwrap().ends_with("the host takes time from them"));
+        assert!(advice(&stolen)[0].contains("takes 2.0 %"), "{:?}", advice(&stolen));
         let spinning = MachineProbe { never_halted_by: Some(NeverHaltedBy::Spinner), ..slow() };
         assert!(!should_never_halt(&spinning));
-        assert!(advice(&spinning)[0].contains("/dev/cpu_dma_latency"), "{:?}", advice(&spinning));
+        assert!(slow_wake_ups(&spinning).unwrap().contains("/dev/cpu_dma_latency"));
     }
 
     #[test]
     fn a_useless_or_refused_means_is_not_used() {
         let in_vain = MachineProbe { never_halted: Some(wakes(31.0)), ..slow() };
         assert!(!should_never_halt(&in_vain));
-        assert!(advice(&in_vain)[0].contains("no gain"), "{:?}", advice(&in_vain));
+        assert!(slow_wake_ups(&in_vain).unwrap().contains("no gain"));
+        assert!(advice(&in_vain).is_empty(), "{:?}", advice(&in_vain));
         let refused = MachineProbe {
             never_halted: None,
             never_halted_refused: Some("not permitted".to_owned()),
             ..slow()
         };
         assert!(!should_never_halt(&refused));
-        assert!(advice(&refused)[0].ends_with("not permitted"), "{:?}", advice(&refused));
+        assert!(slow_wake_ups(&refused).unwrap().ends_with("not permitted"));
     }
 
     #[test]
@@ -242,16 +234,22 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_handover_and_a_slow_clock_are_reported() {
+    fn a_line_of_advice_is_short_and_says_what_to_do() {
         let poor = MachineProbe {
-            halting: wakes(5.0),
+            halting: wakes(400.0),
             handover_ns: Some(500.0),
             clock_read_ns: 900.0,
             clock_source: "hpet".to_owned(),
+            used_by_others: vec![UsedByOthers { processor: 1, share: 0.92 }],
             ..slow()
         };
-        let [handover, clock] = &advice(&poor)[..] else { panic!("{:?}", advice(&poor)) };
-        assert!(handover.contains("500 ns") && clock.contains("`hpet`"), "{handover} {clock}");
+        let advice = advice(&poor);
+        let [kept, others, clock] = &advice[..] else { panic!("{advice:?}") };
+        assert!(kept.ends_with("they are kept from halting"), "{kept}");
+        assert_eq!(others, "other processes use 92 % of processor 1: stop them");
+        assert!(clock.contains("`hpet`): boot with `tsc`"), "{clock}");
+        // Each follows `this machine: ` in a line of 100 columns.
+        assert!(advice.iter().all(|line| line.chars().count() <= 86), "{advice:?}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 mod charts;
 
 use hoptax_result::{
-    CheckedTime, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval, Verdict,
+    CheckedTime, Finding, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval, Severity,
+    Verdict,
 };
 use hoptax_text::command_line;
 
@@ -56,13 +57,21 @@ fn next(result: &GraphRunResult, file: &str, from: &[String]) -> Next {
     let at = |rate: f64, more: &str| format!("hoptax lab graph run {file} --rate {rate}{more}{from}");
     let rounds = result.rounds.len();
     match result.verdict {
-        Verdict::Void => Next::new(at(result.rate, ""), "measures again, after the remedy"),
+        Verdict::Void => {
+            let first = failed(result).map_or_else(String::new, |finding| format!(": {}", finding.advice));
+            Next::new(at(result.rate, ""), format!("measures again, after the remedy{first}"))
+        }
         _ if rounds < FEW_ROUNDS || result.verdict == Verdict::Caution => {
             let more = format!(" --rounds {}", FEW_ROUNDS.max(2 * rounds));
             Next::new(at(result.rate, &more), "has more rounds, which narrow the intervals")
         }
         _ => Next::new(at(2.0 * result.rate, ""), "runs it at twice the rate"),
     }
+}
+
+/// The first finding that makes the run void.
+fn failed(result: &GraphRunResult) -> Option<&Finding> {
+    result.findings.iter().find(|finding| finding.severity == Severity::Fail)
 }
 
 /// Returns the CPU time and the added response time of all proxies, and the error of the prediction.
@@ -80,9 +89,8 @@ fn answer(result: &GraphRunResult) -> Vec<String> {
     if !parts.is_empty() {
         answer.push(format!("At {rate}, the proxies of {} {}", result.graph, parts.join(" and ")));
     }
-    let failed = result.findings.iter().find(|finding| finding.severity == hoptax_result::Severity::Fail);
     if result.verdict == Verdict::Void {
-        let why = failed.map_or_else(String::new, |finding| {
+        let why = failed(result).map_or_else(String::new, |finding| {
             format!(": {}. {}", finding.message, capitalised(&finding.advice))
         });
         answer.push(format!("The run of {} at {rate} is void{why}", result.graph));
@@ -291,8 +299,8 @@ fn method(result: &GraphRunResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunBody,
-        GraphRunTargets, GraphSlice, Measured, PredictedTime, Severity, WithheldTime,
+        AddedTime, CheckedProxy, Environment, ErrorSummary, GraphRound, GraphRunBody, GraphRunTargets,
+        GraphSlice, Measured, PredictedTime, WithheldTime,
     };
 
     use super::*;
@@ -405,6 +413,8 @@ mod tests {
             (proxy.cpu_us_per_request, proxy.busy_share, proxy.memory_bytes) = (None, None, None);
         }
         void.findings[0].severity = Severity::Fail;
+        let next = graph_run(&void).next.unwrap();
+        assert_eq!(next.purpose, "measures again, after the remedy: raise --rounds");
         let text = terminal::screen(&graph_run(&void), STYLE);
         assert!(text.contains("is void: 3 rounds are too few. Raise --rounds"), "{text}");
         assert!(!text.contains("190") && text.contains("front  "), "{text}");

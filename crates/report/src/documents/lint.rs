@@ -33,6 +33,7 @@ pub fn lint(result: &LintResult) -> Document {
     document.table =
         (!shown.is_empty()).then(|| table("findings, the most severe first", &shown, &result.body));
     document.notes = notes(result, &left_out);
+    document.notes.extend(no_fix(result, &all));
     document.next = next(result, &all);
     if !left_out.is_empty() {
         document.sections.push(Section::of_table(table("all findings", &all, &result.body)));
@@ -147,6 +148,17 @@ fn notes(result: &LintResult, left_out: &[(&str, u64)]) -> Vec<String> {
         notes.push(format!("not read: {}{more}", unread(first)));
     }
     notes
+}
+
+/// Says that `--fix` would change nothing, and which infos it could fix; none if the next command fixes findings.
+fn no_fix(result: &LintResult, all: &[&LintFinding]) -> Option<String> {
+    if all.is_empty() || all.iter().any(|finding| result.mends(finding)) {
+        return None;
+    }
+    Some(match all.iter().filter(|finding| !finding.fix.is_empty()).count() {
+        0 => "`--fix` fixes none of them: each needs a decision".to_owned(),
+        infos => format!("`--fix` fixes none of them, or {infos} of the infos if `--only` names their rules"),
+    })
 }
 
 /// The command that fixes findings, if some need no decision; otherwise the explanation of the worst one.
@@ -331,8 +343,15 @@ mod tests {
         let command =
             "hoptax lint deploy/envoy.yaml --fix --only admin-in-limit --allow 'what is allowed.yaml'";
         assert_eq!(lint(&result).next.unwrap().command, command);
-        result.files[0].findings[1].fix = Vec::new();
-        assert_eq!(lint(&result).next.unwrap().command, "hoptax lint explain unknown-cluster");
+        let fix = std::mem::take(&mut result.files[0].findings[1].fix);
+        result.only = Vec::new();
+        let document = lint(&result);
+        assert_eq!(document.next.unwrap().command, "hoptax lint explain unknown-cluster");
+        let note = "`--fix` fixes none of them: each needs a decision".to_owned();
+        assert!(document.notes.contains(&note), "{:?}", document.notes);
+        result.files[0].findings.last_mut().unwrap().fix = fix;
+        let note = "`--fix` fixes none of them, or 1 of the infos if `--only` names their rules".to_owned();
+        assert!(lint(&result).notes.contains(&note), "{:?}", lint(&result).notes);
         result.files[0].findings.retain(|finding| finding.severity == LintSeverity::Info);
         assert_eq!(lint(&result).answer, ["4 infos in deploy/envoy.yaml, and nothing worse"]);
         result.files[0].findings.clear();

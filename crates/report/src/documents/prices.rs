@@ -127,6 +127,15 @@ mod tests {
     }
 
     #[test]
+    fn prices_that_were_measured_here_come_first() {
+        let mut result = fixture::carried();
+        result.prices.swap(0, 1);
+        let table = prices(&result).table.unwrap();
+        let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["jwt (900/s)", "lua", "cors"]);
+    }
+
+    #[test]
     fn a_price_whose_sign_is_not_supported_is_marked_in_table_and_chart() {
         let mut result = fixture::carried();
         let cells = |result: &PricesResult| prices(result).table.unwrap().texts_of("cors");

@@ -153,3 +153,18 @@ fn whole_commands_that_are_not_valid_are_found_and_missing_files_are_none() {
         assert_eq!(refusal(valid), None);
     }
 }
+
+#[test]
+fn the_examples_of_the_first_page_start_the_server_that_they_load() {
+    let help = Arguments::command().get_after_help().unwrap().to_string();
+    let place = |command: &str| help.find(command).unwrap();
+    assert!(place("hoptax lab origin &") < place("hoptax load "), "{help}");
+    assert!(place("hoptax load ") < place("hoptax study "), "{help}");
+}
+
+#[test]
+fn a_gate_without_what_is_judged_is_refused_with_both_forms() {
+    let refused = parsed(["hoptax", "gate", "quick", "--fail-on", "cpu>+3%"]).unwrap_err().to_string();
+    let usage = refused.split_once("Usage: ").unwrap().1;
+    assert!(usage.contains("--candidate <") && usage.contains("--reference <LABEL>"), "{refused}");
+}

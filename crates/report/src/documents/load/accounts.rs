@@ -5,6 +5,7 @@ use std::fmt::Display;
 
 use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
+use super::flow::why_unsent;
 use super::imported;
 use crate::document::{Block, Section};
 use crate::numbers::{byte_rate, count, grouped, us};
@@ -132,7 +133,9 @@ fn others(result: &LoadResult) -> Vec<String> {
 
 /// Unsent requests by reason; none if all were sent.
 pub(super) fn unsent(result: &LoadResult) -> Option<String> {
-    (!result.unsent.is_empty()).then(|| format!("unsent: {}", counts(&result.unsent, " ")))
+    let each = |(reason, number): (&String, &u64)| format!("{} ({})", count(*number), why_unsent(reason));
+    let all: Vec<String> = result.unsent.iter().map(each).collect();
+    (!all.is_empty()).then(|| format!("unsent: {}", all.join(", ")))
 }
 
 /// Failed requests by kind, with reasons; none if none failed.
@@ -141,7 +144,7 @@ pub(super) fn failures(result: &LoadResult) -> Option<String> {
         .then(|| format!("failures: {}", result.reasons.listed(&result.failures, Vec::new(), count)))
 }
 
-/// Numbers and their names: `1,500 busy, 3 late`.
+/// Numbers and their names: `1,500 of 200, 3 of 503`.
 fn counts<N: Display>(numbers: &BTreeMap<N, u64>, between: &str) -> String {
     let each = |(name, number): (&N, &u64)| format!("{}{between}{name}", count(*number));
     numbers.iter().map(each).collect::<Vec<_>>().join(", ")

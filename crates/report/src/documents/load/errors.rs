@@ -70,7 +70,7 @@ fn lost(result: &LoadResult) -> Vec<Lost> {
     let sent =
         failures.chain(open).flat_map(|(name, kind, requests)| by_reason(result, name, kind, requests));
     let not_sent = result.unsent.iter().map(|(reason, requests)| Lost {
-        kind: unsent(reason).to_owned(),
+        kind: unsent(reason),
         reason: None,
         requests: *requests,
     });

@@ -39,18 +39,23 @@ pub(super) fn flow(result: &LoadResult) -> Option<Flow> {
     some("timed out", sent, book.timed_out, FlowRole::Lost);
     some("unfinished", sent, book.unfinished, FlowRole::Lost);
     for (reason, count) in &result.unsent {
-        some(unsent(reason), whole, *count, FlowRole::Unsent);
+        some(&unsent(reason), whole, *count, FlowRole::Unsent);
     }
     Some(Flow { title: "where the requests went".to_owned(), unit: "requests", parts })
 }
 
-/// Returns the reason why a request was not sent, as text.
-pub(super) fn unsent(reason: &str) -> &'static str {
+/// Returns the reason why a request was not sent, in a line of its own.
+pub(super) fn unsent(reason: &str) -> String {
+    format!("unsent: {}", why_unsent(reason))
+}
+
+/// Returns the reason why a request was not sent, as words.
+pub(super) fn why_unsent(reason: &str) -> &str {
     match reason {
-        "busy" => "unsent: no connection was free",
-        "late" => "unsent: too late",
-        "end" => "unsent: at the end",
-        _ => "unsent",
+        "busy" => "no connection was free",
+        "late" => "too late",
+        "end" => "at the end",
+        other => other,
     }
 }
 
