@@ -74,7 +74,7 @@ mod tests {
         let mut again = plan();
         let notes = keep_those_of_sitting(&mut again, &earlier);
         assert_eq!((rates(&again), notes.len()), (kept.to_vec(), 1));
-        assert!(notes[0].contains("`in-use` has the 4200 requests/s"), "{notes:?}");
+        assert!(notes[0].contains("`in-use` has 4200 requests/s"), "{notes:?}");
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn options_of_this_machine_are_named_all_together() {
     sending.load.requests.messages = 2;
     sending.schedule.pace = Some("1:2@1s".parse().unwrap());
     let refused = SentLoad::from_sending(&sending).unwrap_err().to_string();
-    assert!(refused.contains("no --messages, --stages, --log: "), "{refused}");
+    assert!(refused.contains("does not support --messages, --stages, --log, "), "{refused}");
 }
 
 #[test]

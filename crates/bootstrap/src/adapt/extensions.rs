@@ -242,7 +242,7 @@ static_resources: {listeners: [{name: a}]}";
     fn proxies_that_take_connect_are_removed_and_listed() {
         let cluster = "{name: c, transport_socket: {name: own, typed_config: {'@type': type.googleapis.com/envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport, default_proxy_address: {socket_address: {address: 192.0.2.7, port_value: 3128}}}}, load_assignment: {endpoints: [{lb_endpoints: [{metadata: {typedFilterMetadata: {envoy.http11_proxy_transport_socket.proxy_address: {socketAddress: {address: 192.0.2.8, portValue: 3128}}}}}]}]}}";
         let adapted = adapted(&proxy(&[], cluster));
-        let listed = adapted.replacements.iter().filter(|one| one.with.contains("takes CONNECT"));
+        let listed = adapted.replacements.iter().filter(|one| one.with.contains("accepts CONNECT"));
         assert_eq!(listed.map(|one| one.place.line).collect::<Vec<_>>(), [8, 8]);
         assert!(!adapted.bootstrap().to_string().contains("192.0.2."));
     }

@@ -24,7 +24,7 @@ use crate::print;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     print what it would create
+  hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run   # what it would create
   hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-authorization-100
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --prometheus monitoring/prometheus:9090
 

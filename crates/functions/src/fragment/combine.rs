@@ -246,7 +246,7 @@ mod tests {
         both set `cluster.a.b`
         both set `cluster.a`
         both have their own route table
-        each defines the cluster `c` in another way
+        each defines the cluster `c` differently
         both assign the origins to zones
         both choose the key exchange group of TLS
         one fetches its certificate on demand, which Envoy does not support over QUIC

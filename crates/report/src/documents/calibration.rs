@@ -293,7 +293,7 @@ mod tests {
         assert!(text.contains("does not merge exactly"), "{text}");
         result.others_share = 0.92;
         let text = terminal::screen(&calibration(&result), STYLE);
-        assert!(text.contains("other programs used 92 %") && text.contains("not stored"), "{text}");
+        assert!(text.contains("other programs used 92 %") && text.contains("are not\n  stored"), "{text}");
     }
 
     #[test]

@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn the_legend_has_only_marks_that_the_table_has() {
         let mut check = run().body.check.unwrap();
-        assert!(legend(&check).unwrap().contains("~ beyond"));
+        assert!(legend(&check).unwrap().contains("~ outside of the measured range"));
         check.proxies.iter_mut().for_each(|proxy| proxy.cpu = None);
         check.all = None;
         assert_eq!(legend(&check), None);

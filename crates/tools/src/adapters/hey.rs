@@ -156,7 +156,7 @@ mod tests {
         // Lost errors and the number of responses are both unknown.
         assert_eq!(of(&text.replace("  Total:\t2.0 secs\n", "")), Ok((None, None)));
         assert_eq!(of(&text.replace("1920", "1,920")), Ok((None, None)));
-        assert!(of(&text.replace("986", "1,986")).unwrap_err().contains("but `1,986`"));
+        assert!(of(&text.replace("986", "1,986")).unwrap_err().contains("has `1,986`"));
     }
 
     #[test]

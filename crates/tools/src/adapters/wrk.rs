@@ -84,7 +84,7 @@ mod tests {
             let (answered, failed, said) =
                 of(&text.replace("connect 1, read 20, write 300, timeout 4", line));
             assert_eq!((answered, failed), (Some((0, 50)), None), "{line}");
-            assert!(said.contains(&format!("`Socket errors: {line}` is no line")), "{said}");
+            assert!(said.contains(&format!("`Socket errors: {line}` cannot be read")), "{said}");
         }
         let (answered, failed, _) = of(&text.replace("responses: 50", "responses: 5,000"));
         assert_eq!((answered, failed), (Some((0, 100)), None));

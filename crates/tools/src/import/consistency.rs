@@ -331,7 +331,7 @@ mod tests {
             (None, None, None, None)
         );
         assert_eq!((latency.p50_us, latency.mean_us, left.buckets.len()), (Some(4.0), Some(5.0), 0));
-        assert!(said.contains("p90, p99, p99.9, maximum, which are in another order"), "{said}");
+        assert!(said.contains("p90, p99, p99.9, maximum, which are not in ascending order"), "{said}");
         let (left, _) = after(|one| one.latency.mean_us = Some(10.0));
         assert_eq!((left.latency.mean_us, left.latency.max_us, left.latency.min_us), (None, None, Some(1.0)));
     }

@@ -135,7 +135,7 @@ fn troubles_that_may_pass_are_told_and_waited_for() {
     unscheduled["spec"] = json!({});
     let (state, text) = told(unscheduled);
     assert!(matches!(state, State::Stuck(_)), "{state:?}");
-    let expected = "agent pod `hoptax-load-1-0-abcde` fits on no node: 0/1 nodes are available: 1 Insufficient cpu.; ask for less";
+    let expected = "agent pod `hoptax-load-1-0-abcde` fits on no node: 0/1 nodes are available: 1 Insufficient cpu.; request less";
     assert!(text.starts_with(expected), "{text}");
     let pulling = status("Pending", json!({"waiting": {"reason": "ErrImagePull", "message": "timeout"}}));
     assert!(matches!(told(pod(0, pulling)).0, State::Stuck(_)));

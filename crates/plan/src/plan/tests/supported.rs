@@ -90,7 +90,7 @@ arms: [baseline, tls/originate, rate-limit/library]
             ),
             (
                 3,
-                "`rate-limit/library` needs an application with the flags `--limit`, but the application `./server` is not",
+                "`rate-limit/library` needs an application with the flags `--limit`, but the application `./server` may not have them",
             ),
         ],
     );

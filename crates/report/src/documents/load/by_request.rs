@@ -295,7 +295,7 @@ mod tests {
             result.body.stages.clear();
             (result.plan.loop_, result.plan.request_limit) = (Loop::Closed, Some(1_000));
         });
-        assert!(counted.as_ref().is_some_and(|why| why.contains("its warm-up did not tell")), "{counted:?}");
+        assert!(counted.as_ref().is_some_and(|why| why.contains("its warm-up did not show")), "{counted:?}");
         let merged = of(0, |result| result.merged = Some(Merged::default())).unwrap();
         assert!(merged.contains("the merged runs do not have the same"), "{merged}");
         let of_stages = of(0, |_| ()).unwrap();
@@ -405,8 +405,8 @@ mod tests {
         let explained = &lines(&rows(10.0))[1];
         assert_eq!(
             explained,
-            "`others` are the requests of all names without a row. The 50 most frequent names have one; of equally frequent names, the \
-             first ones."
+            "`others` are the requests of all names without a row. The 50 most frequent names have a row; of equally frequent names, \
+             the first ones."
         );
     }
 }

@@ -222,7 +222,7 @@ mod tests {
         assert!(errors(&result).is_none());
         let has_note = |result: &LoadResult| {
             let blocks = section(result).unwrap().blocks;
-            matches!(blocks.last(), Some(Block::Note(note)) if note.starts_with("No request"))
+            matches!(blocks.last(), Some(Block::Note(note)) if note.starts_with("Every request"))
         };
         assert!(has_note(&result));
         result.windows[3].answered = 150;

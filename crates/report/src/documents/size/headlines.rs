@@ -73,7 +73,7 @@ mod tests {
         sized.money.as_mut().unwrap().per_month = None;
         let texts = texts(&size(&sized));
         assert_eq!(texts[1], "added to the mean response time: not known: `in-use` has no rounds");
-        assert_eq!(texts[3], "memory of all proxies: not known: that of a proxy is not measured");
+        assert_eq!(texts[3], "memory of all proxies: not known: the memory of a proxy is not measured");
         assert!(texts[4].starts_with("money per month: not known: the memory"), "{texts:?}");
     }
 

@@ -69,7 +69,7 @@ services:
         "no service has the name `bb`",
         "`sleep` must be a duration",
         "a command is `call`, `sleep`",
-        "commands at the same time are calls and sleeps",
+        "commands at the same time must be calls or sleeps",
         "`probability` must be a number from 0 to 100",
         "unknown key `retries` of a call",
         "`b` is a second entry point",
