@@ -148,3 +148,19 @@ fn add(keys: &mut Keys, name: &str, value: Option<Value>) {
         keys.insert(name.to_owned(), value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_into_a_reduced_listener_leads_to_the_listener_because_its_items_moved() {
+        let part = |pointer: &str| LeftOut::new("x").at(pointer);
+        let listener = "/static_resources/listeners/1";
+        let inside = ["/filter_chains/0", "", "0/filter_chains/0"];
+        let mut left = inside.map(|path| part(&format!("{listener}{path}")));
+        keep_to_listeners(&[listener.to_owned()], &mut left);
+        let other = "/static_resources/listeners/10/filter_chains/0";
+        assert_eq!(left, [part(listener), part(listener), part(other)]);
+    }
+}
