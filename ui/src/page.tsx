@@ -4,13 +4,15 @@ import { useEffect, useState } from "preact/hooks";
 import { BlockView } from "./block/block";
 import { fileName, keep } from "./csv";
 import { Headlines } from "./headlines";
-import type { Served } from "./live/api";
+import { served as servedOf, type Served } from "./live/api";
 import { ComparedLinks } from "./live/compared";
 import { RunLinks } from "./live/downloads";
 import { LiveView } from "./live/live";
 import { Menu } from "./menu";
+import { useNarrow } from "./narrow";
 import { ANSWER, headingId, isShown, partsOf, tableTitle } from "./parts";
 import { SearchedTable } from "./search";
+import { again, inlined } from "./source";
 import { TableView } from "./table";
 import { capitalised, inert, sentence, VERDICTS, Words } from "./text";
 import { chooseTheme, onThemeOfSystem, theme } from "./theme";
@@ -27,15 +29,32 @@ interface PageProps {
 }
 
 /** The page. */
-export function Page({ document: result, served }: PageProps) {
+export function Page(first: PageProps) {
+  // The list of runs changes when a job has ended.
+  const [{ document: result, served }, setShown] = useState(first);
   const [view, change] = useView();
+  const isNarrow = useNarrow();
+  const renew = async () => {
+    const page = await again("/");
+    if (page === undefined) {
+      return;
+    }
+    const loaded = inlined(page);
+    if ("document" in loaded) {
+      setShown({ document: loaded.document, served: servedOf(page) ?? served });
+    }
+  };
   const isHistory = served !== undefined && served.run === undefined && served.compared === undefined;
-  const [first, ...others] = result.answer;
+  const [answer, ...others] = result.answer;
   const parts = partsOf(result);
+  // Its key keeps what is filled in where a window becomes narrow.
+  const live = isHistory && (
+    <LiveView key="live" api={served.api} allowsBills={served.allowsBills} view={view} change={change} renew={() => void renew()} />
+  );
   return (
     <PageView.Provider value={[view, change]}>
       <a class="skip" href="#main" onClick={(event) => skip(event)}>
-        {isHistory ? "Skip to the form and the runs" : result.plots.length > 0 ? "Skip to the charts" : "Skip to the numbers"}
+        {isHistory ? "Skip to the runs and the form" : result.plots.length > 0 ? "Skip to the charts" : "Skip to the numbers"}
       </a>
       <header>
         {served?.run !== undefined && <RunLinks api={served.api} run={served.run} exports={served.exports ?? []} again={served.again} />}
@@ -52,7 +71,7 @@ export function Page({ document: result, served }: PageProps) {
           </p>
         )}
         <h1 id={headingId(ANSWER)} tabIndex={-1}>
-          {first === undefined ? result.subject : <Words text={sentence(first)} />}
+          {answer === undefined ? result.subject : <Words text={sentence(answer)} />}
         </h1>
         {others.map((one) => (
           <p key={one} class="answer">
@@ -75,10 +94,22 @@ export function Page({ document: result, served }: PageProps) {
             Next: <Words text={`\`${result.next.command}\` ${result.next.purpose}.`} />
           </p>
         )}
+        {served?.newest !== undefined && (
+          <p class="next">
+            <a href={`/runs/${served.newest}`}>Open run {served.newest}</a>, the newest.
+          </p>
+        )}
+        {isNarrow && isHistory && (
+          <p>
+            <button type="button" class="quiet" onClick={() => globalThis.document.querySelector<HTMLElement>("#start-title")?.focus()}>
+              Go to the form
+            </button>
+          </p>
+        )}
       </header>
       {parts.length > 0 && <Menu parts={parts} />}
       <main id="main" tabIndex={-1}>
-        {isHistory && <LiveView api={served.api} allowsBills={served.allowsBills} view={view} change={change} />}
+        {!isNarrow && live}
         {result.plots.map((section) => (
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}
@@ -103,6 +134,7 @@ export function Page({ document: result, served }: PageProps) {
         {result.sections.map((section) => (
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}
+        {isNarrow && live}
       </main>
       <footer>
         <p>

@@ -17,3 +17,13 @@ export function inlined(page: ParentNode): Loaded {
     return { failure: `The result in this page cannot be read (${String(error)}). It may be cut off: copy the file again, or open report.md beside it; from a server, load the page again.` };
   }
 }
+
+/** A page of the server as it is now; none if it is not there. */
+export async function again(address: string): Promise<ParentNode | undefined> {
+  try {
+    const response = await fetch(address);
+    return response.ok ? new DOMParser().parseFromString(await response.text(), "text/html") : undefined;
+  } catch {
+    return undefined;
+  }
+}

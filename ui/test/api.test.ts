@@ -56,6 +56,7 @@ test("only a page that a server shows knows an API", () => {
   expect(served(page({ api: "/api/v1", run: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12" });
   expect(served(page({ api: "/api/v1", run: "12", exports: "hgrm smp" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", exports: ["hgrm", "smp"] });
   expect(served(page({ api: "/api/v1", run: "12", again: "start=load&rate=9" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", again: "start=load&rate=9" });
+  expect(served(page({ api: "/api/v1", newest: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, newest: "12" });
   expect(served(page({ api: "/api/v1", bills: "" }))).toEqual({ api: "/api/v1", allowsBills: true });
 });
 

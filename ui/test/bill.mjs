@@ -25,7 +25,7 @@ const problems = [];
 /** Drops the configuration, and waits for the end of its job. */
 async function price(page) {
   await page.goto(server);
-  await page.getByRole("radio", { name: "Bill" }).check();
+  await page.getByRole("radio", { name: "Price" }).check();
   const file = { text: readFileSync(configuration, "utf8"), name };
   const dropped = await page.evaluateHandle(({ text, name }) => {
     const transfer = new DataTransfer();
@@ -44,7 +44,7 @@ async function price(page) {
   const said = await page.locator(".job").innerText();
   assert.match(said, /is done/, said);
   assert.match(said, /Variants of listener/, "the lines of the command are there");
-  await page.getByRole("link", { name: /^Open run / }).click();
+  await page.locator(".job").getByRole("link", { name: /^Open run / }).click();
   await page.waitForURL(/\/runs\/2$/);
 }
 

@@ -64,13 +64,15 @@ describe("a search", () => {
 
 describe("a study", () => {
   const studies = [
-    { study: "proxies", question: "Which proxy is cheaper?" },
-    { study: "quick", question: "What does each function cost?" },
+    { study: "proxies", question: "Which proxy is cheaper?", takes: "about 4 min and 1 GB of memory", needs: ["HAProxy"] },
+    { study: "quick", question: "What does each function cost?", takes: "about 6 min and 0.6 GB of memory", needs: [] },
   ];
   const [input] = study.inputs;
 
-  test("is one of those that the server has, beside its question", () => {
-    expect(input !== undefined && withStudies(input, studies, "quick")).toMatchObject({ choices: ["proxies", "quick"], hint: "What does each function cost?" });
+  test("is one of those that the server has, beside its question and what it takes", () => {
+    const hint = "What does each function cost? It takes about 6 min and 0.6 GB of memory.";
+    expect(input !== undefined && withStudies(input, studies, "quick")).toMatchObject({ choices: ["proxies", "quick"], hint });
+    expect(input !== undefined && withStudies(input, studies, "proxies").hint).toBe("Which proxy is cheaper? It takes about 4 min and 1 GB of memory. It needs HAProxy.");
     expect(input !== undefined && withStudies(input, [], "quick")).toMatchObject({ choices: ["quick"], hint: "" });
   });
 
@@ -97,6 +99,10 @@ describe("a bill", () => {
     expect(whyNot([file(1), file(1)])).toContain("2 files");
     expect(whyNot([file(MOST_BYTES + 1)])).toContain("4 MiB");
   });
+});
+
+test("kinds have the words of the commands", () => {
+  expect(Object.values(FORMS).map((form) => form.name.toLowerCase())).toEqual(["load", "find", "study", "price"]);
 });
 
 test("every kind has all fields that it begins with, and begins with all of its fields", () => {

@@ -3,9 +3,12 @@
 //! The list is not guessed: the file is rendered, and every part of the bootstrap that is missing or different in the result is named.
 
 mod differences;
+mod left_out;
 mod listener;
 mod pruned;
 mod target;
+
+pub use left_out::LeftOut;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +23,8 @@ use crate::render::{Rendered, render};
 pub struct Imported {
     /// The file, YAML.
     pub text: String,
-    /// The parts that it does not express, one line each.
-    pub left: Vec<String>,
+    /// The parts that it does not express.
+    pub left: Vec<LeftOut>,
 }
 
 /// The keys of a section of the file, in order.
@@ -38,15 +41,22 @@ pub fn import(bootstrap: &Value) -> Imported {
     let clusters: Clusters<'_> = all.iter().map(|cluster| (name_of(cluster), cluster)).collect();
     let mut sections: Vec<Keys> = Vec::new();
     let mut listeners = Vec::new();
-    for one in items("/static_resources/listeners") {
+    let mut changed = Vec::new();
+    for (index, one) in items("/static_resources/listeners").iter().enumerate() {
         let name = name_of(one);
+        let pointer = format!("/static_resources/listeners/{index}");
+        let unchanged = one;
         let (one, removed) = pruned::pruned(one, &clusters);
         match listener::section(&one, &clusters) {
             Ok(section) => {
-                left.extend(removed.iter().map(|line| format!("listener `{name}`: {line}")));
+                let words = removed.iter().map(|line| format!("listener `{name}`: {line}"));
+                left.extend(words.map(|words| LeftOut::new(words).at(pointer.clone())));
                 sections.push(section);
             }
-            Err(why) => left.push(format!("listener `{name}`: {why}")),
+            Err(why) => left.push(LeftOut::new(format!("listener `{name}`: {why}")).at(pointer.clone())),
+        }
+        if one != *unchanged {
+            changed.push(pointer);
         }
         listeners.push(one);
     }
@@ -73,14 +83,27 @@ pub fn import(bootstrap: &Value) -> Imported {
             }
             differences::of_bootstrap(&expressible, &rendered.bootstrap(), &mut left);
         }
-        None => left.push("no listener can be expressed".to_owned()),
+        None => left.push(LeftOut::new("no listener can be expressed")),
     }
+    keep_to_listeners(&changed, &mut left);
     Imported { text, left }
+}
+
+/// Shortens the pointers into listeners that were reduced to the listeners themselves, because the numbers of their items have changed.
+fn keep_to_listeners(changed: &[String], left: &mut [LeftOut]) {
+    for pointer in left.iter_mut().filter_map(|part| part.pointer.as_mut()) {
+        let is_inside = |listener: &&String| {
+            pointer.strip_prefix(listener.as_str()).is_some_and(|inside| inside.starts_with('/'))
+        };
+        if let Some(listener) = changed.iter().find(is_inside) {
+            pointer.clone_from(listener);
+        }
+    }
 }
 
 /// A file without the sections that have problems, with its rendering; none if no section remains. Of sections with the same port, or with
 /// different options for the same connections, the first one is kept.
-fn accepted(file: &mut Keys, mut sections: Vec<Keys>, left: &mut Vec<String>) -> (String, Option<Rendered>) {
+fn accepted(file: &mut Keys, mut sections: Vec<Keys>, left: &mut Vec<LeftOut>) -> (String, Option<Rendered>) {
     while !sections.is_empty() {
         let all = sections.iter().cloned().map(Value::Object);
         file.insert("listeners".to_owned(), all.collect());
@@ -99,10 +122,10 @@ fn accepted(file: &mut Keys, mut sections: Vec<Keys>, left: &mut Vec<String>) ->
         for problem in &problems.0 {
             let index = starts.partition_point(|start| *start <= problem.line).checked_sub(1);
             let name = index.and_then(|index| sections.get(index)?.get("name")?.as_str());
-            left.push(match name {
+            left.push(LeftOut::new(match name {
                 Some(name) => format!("listener `{name}`: {}", problem.message),
                 None => problem.message.clone(),
-            });
+            }));
             refused.extend(index);
         }
         if refused.is_empty() {
@@ -123,5 +146,21 @@ fn name_of(message: &Value) -> &str {
 fn add(keys: &mut Keys, name: &str, value: Option<Value>) {
     if let Some(value) = value {
         keys.insert(name.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_into_a_reduced_listener_leads_to_the_listener_because_its_items_moved() {
+        let part = |pointer: &str| LeftOut::new("x").at(pointer);
+        let listener = "/static_resources/listeners/1";
+        let inside = ["/filter_chains/0", "", "0/filter_chains/0"];
+        let mut left = inside.map(|path| part(&format!("{listener}{path}")));
+        keep_to_listeners(&[listener.to_owned()], &mut left);
+        let other = "/static_resources/listeners/10/filter_chains/0";
+        assert_eq!(left, [part(listener), part(listener), part(other)]);
     }
 }

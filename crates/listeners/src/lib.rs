@@ -23,7 +23,7 @@ extern crate self as hoptax_listeners;
 mod rendering;
 
 pub use file::schema;
-pub use import::{Imported, import};
+pub use import::{Imported, LeftOut, import};
 pub use output::{Form, Format, Lines, Output, is_listeners};
 pub use plan::{Plan, Restart, Source, read};
 pub use problem::{Problem, Problems};

@@ -11,6 +11,7 @@ use axum::response::{Html, IntoResponse, Response};
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_report::render::html::{self, Served};
+use hoptax_result::RunsResult;
 
 use crate::address::{Query, Segments, run_of};
 use crate::api::BASE;
@@ -28,7 +29,15 @@ type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
 /// The settings that all pages get.
 fn page_context(app: &App) -> Served<'static> {
-    Served { api: BASE, allows_bills: app.allows_bills, run: None, exports: &[], again: None, compared: &[] }
+    Served {
+        api: BASE,
+        allows_bills: app.allows_bills,
+        run: None,
+        exports: &[],
+        again: None,
+        compared: &[],
+        newest: None,
+    }
 }
 
 /// The history.
@@ -36,7 +45,7 @@ pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Page, Problem
     let page = move || {
         let (runs, all) = app.history.runs(None, MAX_RUNS)?;
         let document = documents::latest_runs(&runs, all, REST);
-        shown(&document.with_pages_of_rows("/runs/"), page_context(&app))
+        shown_list(document, &runs, &app)
     };
     blocking(page).await
 }
@@ -84,7 +93,7 @@ pub(crate) async fn for_people(State(app): State<Arc<App>>, request: Request, ne
     let page = move || {
         let (runs, all) = app.history.runs(None, MAX_RUNS)?;
         let document = documents::runs_instead(&why, &runs, all, REST);
-        shown(&document.with_pages_of_rows("/runs/"), page_context(&app))
+        shown_list(document, &runs, &app)
     };
     match blocking(page).await {
         Ok(page) => (status, page).into_response(),
@@ -103,6 +112,12 @@ fn wants_page(request: &Request) -> bool {
         let medium = one.split(';').next().unwrap_or_default();
         medium.trim().eq_ignore_ascii_case("text/html")
     })
+}
+
+/// A list of runs, with links to their pages and to the newest.
+fn shown_list(document: Document, runs: &RunsResult, app: &App) -> Result<Page, Problem> {
+    let newest = documents::newest_run(runs).map(|newest| newest.run);
+    shown(&document.with_pages_of_rows("/runs/"), Served { newest, ..page_context(app) })
 }
 
 fn shown(document: &Document, served: Served<'_>) -> Result<Page, Problem> {

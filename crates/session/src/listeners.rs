@@ -10,7 +10,7 @@ mod servers;
 
 use std::path::Path;
 
-use hoptax_listeners::{Imported, Lines, Plan, Source, is_listeners, read, render};
+use hoptax_listeners::{LeftOut, Lines, Plan, Source, is_listeners, read, render};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::command_line::word;
 use hoptax_text::yaml::file;
@@ -61,11 +61,22 @@ pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
     read(Source { name: &name, text: &text }, other).map_err(Failure::bad_input)
 }
 
+/// A listeners file made from an Envoy configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedListeners {
+    /// The file, YAML. A comment at its start names what was lost.
+    pub text: String,
+    /// The parts that it does not carry over, each with its line.
+    pub lost: Vec<String>,
+    /// The names that differ, each with its line. No request depends on them.
+    pub names: Vec<String>,
+}
+
 /// The listeners file made from an Envoy configuration, and the parts that it cannot express.
 ///
 /// # Errors
 /// When the file cannot be read, is a listeners file already, holds several configurations, or has nothing that listeners can express.
-pub fn import(path: &Path) -> Result<Imported, Failure> {
+pub fn import(path: &Path) -> Result<ImportedListeners, Failure> {
     let file = path.display();
     if is_listeners_file(path) {
         let already = format!(
@@ -83,10 +94,103 @@ pub fn import(path: &Path) -> Result<Imported, Failure> {
         return Err(Failure::bad_input(many));
     };
     let imported = hoptax_listeners::import(read.configuration.tree());
-    if imported.text.is_empty() { Err(Failure::bad_input(imported.left.join("\n"))) } else { Ok(imported) }
+    let with_line = |part: &LeftOut| {
+        let place = part.pointer.as_deref().map(|pointer| read.configuration.place(pointer));
+        match place.filter(|place| place.line > 0) {
+            Some(place) if Path::new(&place.file) == path => format!("{} (line {})", part.words, place.line),
+            Some(place) => format!("{} ({place})", part.words),
+            None => part.words.clone(),
+        }
+    };
+    let (names, lost): (Vec<&LeftOut>, Vec<&LeftOut>) = imported.left.iter().partition(|part| part.is_name);
+    let in_words = |parts: Vec<&LeftOut>| parts.into_iter().map(with_line).collect::<Vec<String>>();
+    let (lost, names) = (in_words(lost), in_words(names));
+    if imported.text.is_empty() {
+        return Err(Failure::bad_input(lost.join("\n")));
+    }
+    Ok(ImportedListeners { text: with_comment(&lost, imported.text), lost, names })
+}
+
+/// The file after a comment about what was lost.
+fn with_comment(lost: &[String], text: String) -> String {
+    if lost.is_empty() {
+        return text;
+    }
+    // A name with a line break must not end the comment.
+    let is_break = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
+    let lines: Vec<String> = lost.iter().map(|line| format!("# - {}", line.replace(is_break, " "))).collect();
+    format!("# Not carried over by the import:\n{}\n{text}", lines.join("\n"))
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
     file::configuration(path)
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const PROXY: &str = "\
+static_resources:
+  listeners:
+  - name: front
+    address: {socket_address: {address: 0.0.0.0, port_value: 10000}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          \"@type\": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: own
+          route_config:
+            virtual_hosts:
+            - name: all
+              domains: [\"*\"]
+              routes:
+              - match: {prefix: \"/\"}
+                route: {cluster: app}
+          http_filters:
+          - name: envoy.filters.http.lua
+            typed_config:
+              \"@type\": type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua
+          - name: envoy.filters.http.router
+            typed_config:
+              \"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+  clusters:
+  - name: app
+    type: STRICT_DNS
+    load_assignment:
+      cluster_name: app
+      endpoints:
+      - lb_endpoints:
+        - endpoint: {address: {socket_address: {address: app.internal, port_value: 8080}}}
+";
+
+    #[test]
+    fn a_lost_filter_has_its_line_also_in_the_file_and_names_are_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("envoy.yaml");
+        fs::write(&file, PROXY).unwrap();
+        let imported = import(&file).unwrap();
+        let lua = "listener `front`: the HTTP filter `envoy.filters.http.lua` (line 19)";
+        assert!(imported.lost.iter().any(|line| line == lua), "{imported:?}");
+        assert!(imported.text.starts_with("# Not carried over by the import:\n# - "), "{imported:?}");
+        assert!(imported.text.contains(&format!("# - {lua}\n")), "{imported:?}");
+        let prefix = "listener `front`: /stat_prefix of its connection manager (line 10)";
+        assert!(imported.names.iter().any(|line| line == prefix), "{imported:?}");
+        assert!(!imported.text.contains("stat_prefix"), "{imported:?}");
+        let read_again = folder.path().join("listeners.yaml");
+        fs::write(&read_again, &imported.text).unwrap();
+        assert!(plan(&read_again, None).is_ok());
+    }
+
+    #[test]
+    fn a_name_with_a_line_break_stays_in_the_comment() {
+        let lost = ["listener `a\n- b\u{2028}`: x".to_owned()];
+        let text = with_comment(&lost, "listeners: []\n".to_owned());
+        assert_eq!(text, "# Not carried over by the import:\n# - listener `a - b `: x\nlisteners: []\n");
+        assert_eq!(with_comment(&[], "listeners: []\n".to_owned()), "listeners: []\n");
+    }
 }

@@ -1,6 +1,7 @@
 // The API of `hoptax serve`, as the page uses it. Only a page that a server shows knows where one is.
 
 import type { BuiltInStudy, ErrorBody, Job, LabelChange, StoredRun } from "../types/api";
+import type { Document } from "../types/document";
 import type { Kind } from "./kinds";
 
 /** What the server has told its page. */
@@ -17,6 +18,8 @@ export interface Served {
   again: string | undefined;
   /** The runs that are beside each other on the page, the reference first; none on other pages. */
   compared: string[] | undefined;
+  /** The newest run of the history; none on other pages, and of a history without runs. */
+  newest: string | undefined;
 }
 
 /** What the page was told; nothing in a file. */
@@ -32,6 +35,7 @@ export function served(page: ParentNode): Served | undefined {
         exports: told?.["exports"]?.split(" "),
         again: told?.["again"],
         compared: told?.["compared"]?.split(","),
+        newest: told?.["newest"],
       };
 }
 
@@ -61,6 +65,8 @@ export interface Client {
   start(kind: Kind, body: object): Promise<Answer<Job>>;
   /** Changes the labels of a run. */
   label(run: string, change: LabelChange): Promise<Answer<StoredRun>>;
+  /** The checked result of a run. */
+  result(run: number): Promise<Answer<Document>>;
   stop(job: number): Promise<Answer<Job>>;
   /** Hears of a job until it ends, or until the function that this returns is called. */
   follow(job: number, hear: (news: News) => void): () => void;
@@ -109,6 +115,7 @@ export function client(api: string, means: Means = BROWSER): Client {
     studies: () => asked("/studies"),
     start: (kind, body) => sent("POST", STARTS[kind], body),
     label: (run, change) => sent("PATCH", `/runs/${run}`, change),
+    result: (run) => asked(`/runs/${run}`),
     stop: (job) => asked(`/jobs/${job}/stop`, { method: "POST" }),
     follow(job, hear) {
       let isOver = false;

@@ -6,8 +6,6 @@ import { common, Labelled, type FieldProps } from "./field";
 import { MOST_BYTES } from "./kinds/bill";
 
 interface ConfigurationProps extends FieldProps {
-  /** Whether the server takes none. */
-  isOff: boolean;
   /** Takes the text of a file, and its name. */
   take: (text: string, name: string) => void;
   /** Says why a file cannot be taken. */
@@ -33,7 +31,7 @@ export function whyNot(files: readonly Given[]): string | undefined {
 }
 
 /** The field, onto which a file can be dropped. */
-export function ConfigurationField({ isOff, take, refuse, ...props }: ConfigurationProps) {
+export function ConfigurationField({ take, refuse, ...props }: ConfigurationProps) {
   const [isOver, setOver] = useState(false);
   const read = async (files: FileList | null | undefined) => {
     const given = [...(files ?? [])];
@@ -52,7 +50,7 @@ export function ConfigurationField({ isOff, take, refuse, ...props }: Configurat
   const drag = (event: DragEvent, is: boolean) => {
     // Without this, a browser opens the file instead of the page.
     event.preventDefault();
-    setOver(is && !isOff);
+    setOver(is);
   };
   return (
     <div
@@ -61,19 +59,16 @@ export function ConfigurationField({ isOff, take, refuse, ...props }: Configurat
       onDragLeave={(event) => drag(event, false)}
       onDrop={(event) => {
         drag(event, false);
-        if (!isOff) {
-          void read(event.dataTransfer?.files);
-        }
+        void read(event.dataTransfer?.files);
       }}
     >
       <Labelled {...props}>
-        <textarea {...common(props)} disabled={isOff} rows={5} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder="drop a file here, or write the text" />
+        <textarea {...common(props)} rows={5} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder="drop a file here, or write the text" />
       </Labelled>
       <label class="file">
         Or choose a file
         <input
           type="file"
-          disabled={isOff}
           accept=".yaml,.yml,.json,.txt"
           onChange={(event) => {
             const chosen = event.currentTarget;

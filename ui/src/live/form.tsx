@@ -29,9 +29,9 @@ interface FormProps {
   refuse: (errors: Errors) => void;
 }
 
-/** Why no configuration can be sent to a server that was not started for it. */
+/** How a server that was not started for configurations can take them. */
 const BILLS_OFF =
-  "Bills are off on this server, because its checks cannot detect everything that a configuration does. Enable them with `hoptax serve --allow-bills`, if everyone who can reach the page may have a shell on its machine, or price the file there with `hoptax price FILE`.";
+  "This server prices no configurations: `hoptax serve --allow-bills` allows it, if everyone who can reach the page may have a shell on its machine; without it, `hoptax price FILE` prices a file there.";
 
 /** The fields of every kind as they are first. */
 const FIRST = Object.fromEntries(Object.values(FORMS).map((form) => [form.kind, form.first])) as Record<Kind, Fields>;
@@ -82,7 +82,7 @@ export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind
   };
   return (
     <form ref={form} class="start" noValidate onSubmit={submit} onChange={keep} aria-labelledby="start-title">
-      <h2 id="start-title">{title}</h2>
+      <h2 id="start-title" tabIndex={-1}>{title}</h2>
       <fieldset class="kinds">
         <legend>Kind of measurement</legend>
         {Object.values(FORMS).map((one) => (
@@ -92,48 +92,50 @@ export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind
           </label>
         ))}
       </fieldset>
-      {isOff && (
-        <p id="start-off">
+      {isOff ? (
+        <p>
           <Words text={BILLS_OFF} />
         </p>
-      )}
-      <div class="fields">
-        {inputs.map((input) => {
-          const props: FieldProps = {
-            id: `${kind}-${input.name}`,
-            input: input.form === "study" ? withStudies(input, studies, fields[input.name]) : input,
-            error: errors.fields[input.name],
-            value: fields[input.name] ?? "",
-            set: (value) => fill({ [input.name]: value }),
-          };
-          return input.form === "configuration" ? (
-            <ConfigurationField
-              key={props.id}
-              {...props}
-              isOff={isOff}
-              take={(text, name) => fill({ configuration: text, name })}
-              refuse={(why) => refuse({ fields: { configuration: why }, words: [] })}
-            />
-          ) : (
-            <FieldView key={props.id} {...props} />
-          );
-        })}
-      </div>
-      <p class="act">
-        <button type="submit" class="main" aria-disabled={!isFree || isOff} aria-describedby={isOff ? "start-off" : "start-words"}>
-          {isAsking ? "Starting…" : "Start"}
-        </button>
-        <span id="start-words" class="soft">
-          {isFree || isAsking ? "" : "One job runs at a time: the next can start when the job below has ended."}
-        </span>
-      </p>
-      <div role="alert">
-        {errors.words.map((line) => (
-          <p key={line} class="wrong">
-            <Words text={sentence(capitalised(line))} />
+      ) : (
+        <>
+          <div class="fields">
+            {inputs.map((input) => {
+              const props: FieldProps = {
+                id: `${kind}-${input.name}`,
+                input: input.form === "study" ? withStudies(input, studies, fields[input.name]) : input,
+                error: errors.fields[input.name],
+                value: fields[input.name] ?? "",
+                set: (value) => fill({ [input.name]: value }),
+              };
+              return input.form === "configuration" ? (
+                <ConfigurationField
+                  key={props.id}
+                  {...props}
+                  take={(text, name) => fill({ configuration: text, name })}
+                  refuse={(why) => refuse({ fields: { configuration: why }, words: [] })}
+                />
+              ) : (
+                <FieldView key={props.id} {...props} />
+              );
+            })}
+          </div>
+          <p class="act">
+            <button type="submit" class="main" aria-disabled={!isFree} aria-describedby="start-words">
+              {isAsking ? "Starting…" : "Start"}
+            </button>
+            <span id="start-words" class="soft">
+              {isFree || isAsking ? "" : "One job runs at a time: the next can start when the job below has ended."}
+            </span>
           </p>
-        ))}
-      </div>
+          <div role="alert">
+            {errors.words.map((line) => (
+              <p key={line} class="wrong">
+                <Words text={sentence(capitalised(line))} />
+              </p>
+            ))}
+          </div>
+        </>
+      )}
     </form>
   );
 }
@@ -143,5 +145,14 @@ export function withStudies(input: Input, studies: readonly BuiltInStudy[], chos
   const names = studies.map((one) => one.study);
   // Until they are known, the one that is chosen is all.
   const choices = names.length > 0 || chosen === undefined ? names : [chosen];
-  return { ...input, choices, hint: studies.find((one) => one.study === chosen)?.question ?? "" };
+  return { ...input, choices, hint: about(studies.find((one) => one.study === chosen)) };
+}
+
+/** The question of a study, and what it takes, as `hoptax study list` has them. */
+function about(study: BuiltInStudy | undefined): string {
+  if (study === undefined) {
+    return "";
+  }
+  const needs = study.needs.length === 0 ? "" : ` It needs ${study.needs.join("; ")}.`;
+  return `${study.question} It takes ${study.takes}.${needs}`;
 }

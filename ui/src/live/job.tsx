@@ -3,9 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SeriesBlock } from "../block/groups";
 import { asTable } from "../figure";
+import { Headlines } from "../headlines";
 import { Grid } from "../table";
 import { capitalised, inert, sentence, VERDICTS, Words } from "../text";
 import type { CostsSoFar, Job } from "../types/api";
+import type { Document } from "../types/document";
 import { isEnd } from "./api";
 import { charts } from "./course";
 import { curveCharts } from "./curve";
@@ -17,6 +19,8 @@ const HEIGHT = 210;
 interface JobProps {
   live: Live;
   job: Job;
+  /** Its checked result; none until it is there. */
+  result: Document | undefined;
   /** The title, which the focus is moved to. */
   heading: { current: HTMLHeadingElement | null };
   stop: () => void;
@@ -25,7 +29,7 @@ interface JobProps {
 }
 
 /** The job. */
-export function JobView({ live, job, heading, stop, onFocus }: JobProps) {
+export function JobView({ live, job, result, heading, stop, onFocus }: JobProps) {
   const [held, setHeld] = useState<Live | undefined>(undefined);
   const shown = shownOf(live, held);
   const isHeld = shown === held;
@@ -51,6 +55,7 @@ export function JobView({ live, job, heading, stop, onFocus }: JobProps) {
       )}
       {live.isLost && <p class="wrong">The server does not answer. The page tries again; the job continues without it.</p>}
       <End job={job} />
+      {result !== undefined && <Checked result={result} />}
       {!isEnd(job) && (
         <p class="act">
           <button type="button" class="quiet" onFocus={onFocus} onClick={() => setHeld(isHeld ? undefined : live)}>
@@ -70,21 +75,25 @@ export function JobView({ live, job, heading, stop, onFocus }: JobProps) {
       ) : (
         <>
           {!isEnd(job) && <progress max={progress.total_s} value={progress.elapsed_s} aria-label="Time of the job" />}
-          <dl class="numbers">
-            {numbers(progress).map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </div>
-            ))}
-          </dl>
+          {!isEnd(job) && (
+            <dl class="numbers">
+              {numbers(progress).map(([name, value]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{value}</dd>
+                </div>
+              ))}
+            </dl>
+          )}
           <div class="beside">
             {charts(shown.course, progress.total_s).map((chart) => (
               <SeriesBlock key={chart.title} data={chart} height={HEIGHT} />
             ))}
           </div>
           <p class="note">
-            Numbers are those of the last half second, errors those since the warm-up. Bytes are those of the bodies of complete responses. These numbers are not checked: the result is.
+            {isEnd(job)
+              ? "The charts have the live numbers of each half second, which are not checked: the result is."
+              : "Numbers are those of the last half second, errors those since the warm-up. Bytes are those of the bodies of complete responses. These numbers are not checked: the result is."}
             {shown.course.each > 1 && ` Each point holds ${shown.course.each} of them: the mean of the rates, the highest of the times, the last number of connections.`}
           </p>
         </>
@@ -93,6 +102,20 @@ export function JobView({ live, job, heading, stop, onFocus }: JobProps) {
       {of.costs !== null && <Costs costs={of.costs} />}
       {of.notes.length > 0 && (of.kind === "load" ? <Notes notes={of.notes} /> : <Lines lines={of.notes} />)}
     </section>
+  );
+}
+
+/** The checked result: its answer, and its few numbers. */
+function Checked({ result }: { result: Document }) {
+  return (
+    <div class="checked">
+      {result.answer.map((one) => (
+        <p key={one} class="answer">
+          <Words text={sentence(capitalised(one))} />
+        </p>
+      ))}
+      {result.headlines.length > 0 && <Headlines headlines={result.headlines} />}
+    </div>
   );
 }
 
@@ -177,7 +200,7 @@ function End({ job }: { job: Job }) {
       )}
       {job.run !== null ? (
         <p>
-          <a href={`/runs/${job.run}`}>Open run {job.run}</a>, or <a href="/">load the list again</a>, which shows the state when the page was opened.
+          <a href={`/runs/${job.run}`}>Open run {job.run}</a>
         </p>
       ) : (
         <p>It has no result. The form above starts it again.</p>

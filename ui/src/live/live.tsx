@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { bare } from "../text";
 import type { BuiltInStudy } from "../types/api";
+import type { Document } from "../types/document";
 import type { View } from "../view";
 import { client as clientOf, isEnd } from "./api";
 import { StartForm } from "./form";
@@ -16,10 +17,12 @@ interface LiveViewProps {
   /** Has the kind whose form is shown. */
   view: View;
   change: (changes: View) => void;
+  /** Reads the list of runs again. */
+  renew: () => void;
 }
 
 /** The form, and below it the job that runs or ran last. */
-export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
+export function LiveView({ api, allowsBills, view, change, renew }: LiveViewProps) {
   const client = useMemo(() => clientOf(api), [api]);
   const [live, send] = useReducer(next, NOTHING);
   const [studies, setStudies] = useState<readonly BuiltInStudy[]>([]);
@@ -28,6 +31,8 @@ export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
   const { job } = live;
   const kind = kindOf(view);
   const running = job !== undefined && !isEnd(job) ? job.job : undefined;
+  const stored = job !== undefined && isEnd(job) ? job.run : null;
+  const [result, setResult] = useState<Document | undefined>(undefined);
 
   const look = async () => {
     const answer = await client.jobs();
@@ -39,6 +44,23 @@ export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
   };
   useEffect(() => void look(), [client]);
   useEffect(() => (running === undefined ? undefined : client.follow(running, send)), [client, running]);
+  // The checked result takes the place of the live numbers.
+  useEffect(() => {
+    setResult(undefined);
+    if (stored === null) {
+      return undefined;
+    }
+    renew();
+    let isOver = false;
+    void client.result(stored).then((answer) => {
+      if (!isOver && "value" in answer) {
+        setResult(answer.value);
+      }
+    });
+    return () => {
+      isOver = true;
+    };
+  }, [client, stored]);
   // Where the button was that started or stopped the job, there is none for it now.
   useEffect(() => {
     const active = document.activeElement;
@@ -100,7 +122,7 @@ export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
         {bare(live.said.text)}
       </p>
       {job !== undefined && (
-        <JobView live={live} job={job} heading={heading} stop={() => void stop(job.job)} onFocus={() => (isFocusDue.current = true)} />
+        <JobView live={live} job={job} result={result} heading={heading} stop={() => void stop(job.job)} onFocus={() => (isFocusDue.current = true)} />
       )}
     </>
   );

@@ -159,6 +159,14 @@ export interface BuiltInStudy {
    * Its question.
    */
   question: string;
+  /**
+   * The time and the memory that all its rounds take: `about 6 min and 0.6 GB of memory`.
+   */
+  takes: string;
+  /**
+   * Its other requirements, such as programs.
+   */
+  needs: string[];
 }
 /**
  * A change of the labels of a run.

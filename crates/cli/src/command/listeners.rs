@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use hoptax_listeners::{Form, Format, Imported, render};
+use hoptax_listeners::{Form, Format, render};
 use hoptax_report::documents;
 use hoptax_result::{PromiseOutcome, Verdict};
 use hoptax_session::listeners::check::{ListenersCheckSettings, check};
-use hoptax_session::listeners::{import, plan};
+use hoptax_session::listeners::{ImportedListeners, import, plan};
 
 use super::listeners_run::{self, RunListenersArguments, StatusArguments};
 use crate::arguments::shared::{EnvoyArguments, JsonArguments, ListenersFileArguments};
@@ -104,8 +104,9 @@ pub(crate) struct CheckListenersArguments {
 Examples:
   hoptax listeners import envoy.yaml > listeners.yaml
 
-Each field that a listeners file cannot express is a line on stderr, with its listener or cluster.
-Parts that it has no place for, such as TCP listeners and redirects, are left out.
+Each field that a listeners file cannot express is a line on stderr, with its listener or cluster
+and its line, and a comment in the file. Names that no request depends on are listed apart. Parts
+that it has no place for, such as TCP listeners and redirects, are left out.
 
 Exit codes:
   0  success, even if something cannot be expressed
@@ -173,10 +174,13 @@ fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
 }
 
 fn imported(arguments: &ImportListenersArguments) -> Result<Code, Failure> {
-    let Imported { text, left } = import(&arguments.file)?;
+    let ImportedListeners { text, lost, names } = import(&arguments.file)?;
     print::result(&text)?;
-    if !left.is_empty() {
-        print::note(&format!("not expressed:\n  {}", left.join("\n  ")));
+    if !lost.is_empty() {
+        print::note(&format!("not carried over, as a comment in the file says:\n  {}", lost.join("\n  ")));
+    }
+    if !names.is_empty() {
+        print::note(&format!("names that differ, on which no request depends:\n  {}", names.join("\n  ")));
     }
     Ok(Code::Success)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Clusters, Keys, add};
+use super::{Clusters, Keys, LeftOut, add};
 use crate::plan::{DEFAULT_CA, usual_name};
 
 const HTTP_OPTIONS: &str =
@@ -108,12 +108,14 @@ fn same(message: &Value, names: &[&str]) -> Value {
 }
 
 /// The certificate authority file that all clusters share.
-pub(super) fn authorities(clusters: &[Value], left: &mut Vec<String>) -> Option<Value> {
+pub(super) fn authorities(clusters: &[Value], left: &mut Vec<LeftOut>) -> Option<Value> {
     let of = |cluster: &Value| cluster.pointer(&format!("{VALIDATION}/trusted_ca/filename")).cloned();
     let mut files: Vec<Value> = clusters.iter().filter_map(of).collect();
     files.dedup();
     if files.len() > 1 {
-        left.push("the clusters have several files of authorities, but the file has room for one".to_owned());
+        left.push(LeftOut::new(
+            "the clusters have several files of authorities, but the file has room for one",
+        ));
     }
     files.into_iter().next().filter(|file| *file != DEFAULT_CA)
 }

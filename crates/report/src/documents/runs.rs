@@ -13,11 +13,14 @@ pub fn runs(result: &RunsResult) -> Document {
     list(result, result.runs.len() as u64)
 }
 
-/// The document of the latest runs, for a page on which a load can be started. A note counts the other runs and says where they are.
+/// The document of the latest runs, for a page on which a load can be started. A note counts the other runs and says where they are. The page
+/// has a link to the newest run, so no command is the next step.
 pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
     let mut document = list(result, all);
+    document.next = None;
     if all == 0 {
-        let begin = "Start a load with the form below; `hoptax runs import FOLDER` adds runs that you have";
+        let begin =
+            "Start a load with the form of this page; `hoptax runs import FOLDER` adds runs that you have";
         document.answer = ["No run is stored yet", begin].map(str::to_owned).to_vec();
     }
     let others = all.saturating_sub(result.runs.len() as u64);
@@ -31,9 +34,9 @@ pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
 pub fn runs_instead(why: &str, result: &RunsResult, all: u64, rest: &str) -> Document {
     let mut document = latest_runs(result, all, rest);
     let choice = if all == 0 {
-        "No run is stored yet: start a load with the form below"
+        "No run is stored yet: start a load with the form of this page"
     } else {
-        "Choose a run of the list below, or start a load with the form above it"
+        "Choose a run of the list, or start a load with the form"
     };
     document.answer = vec![capitalised(why), choice.to_owned()];
     document
@@ -50,12 +53,16 @@ fn list(result: &RunsResult, all: u64) -> Document {
     };
     let mut document = Document::new("runs list", "", vec![answer]);
     document.table = (!result.runs.is_empty()).then(|| table(result));
-    let newest = result.runs.iter().find(|run| run.verdict.is_some()).or(result.runs.first());
-    document.next = Some(match newest {
+    document.next = Some(match newest_run(result) {
         Some(run) => Next::new(format!("hoptax runs show {}", run.run), "prints the newest result"),
         None => Next::new("hoptax study quick --store", "measures a study, and stores it"),
     });
     document
+}
+
+/// The newest run that has a result; if none has one, the newest; None if there is no run.
+pub fn newest_run(result: &RunsResult) -> Option<&StoredRun> {
+    result.runs.iter().find(|run| run.verdict.is_some()).or(result.runs.first())
 }
 
 fn table(result: &RunsResult) -> Table {
@@ -166,6 +173,16 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_run_is_the_first_that_has_a_result() {
+        let newest = |runs: Vec<StoredRun>| {
+            newest_run(&RunsResult::new((), RunsBody { runs })).map(|run| run.run)
+        };
+        let killed = StoredRun { run: 13, verdict: None, ..study() };
+        assert_eq!(newest(vec![killed.clone(), study()]), Some(12));
+        assert_eq!((newest(vec![killed]), newest(Vec::new())), (Some(13), None));
+    }
+
+    #[test]
     fn rows_lead_to_pages_and_runs_that_are_left_out_are_counted() {
         let mut runs: Vec<StoredRun> = (0..10).map(|run| StoredRun { run, ..study() }).collect();
         "load".clone_into(&mut runs[9].kind);
@@ -176,7 +193,8 @@ mod tests {
         assert!(all.answer[0].starts_with("10 runs of 2 kinds, "), "{:?}", all.answer);
         let none = latest_runs(&RunsResult::new((), RunsBody { runs: Vec::new() }), 0, "elsewhere");
         assert!(none.answer[0] == "No run is stored yet" && none.answer[1].starts_with("Start a load"));
-        assert!(none.next.is_some() && none.table.is_none() && none.notes.is_empty());
+        assert!(none.table.is_none() && none.notes.is_empty());
+        assert!(none.next.is_none() && all.next.is_none(), "pages have links, not commands");
         let few = latest_runs(&result, 12, "elsewhere");
         assert_eq!(
             (few.table.unwrap().rows.len(), few.notes),

@@ -34,6 +34,8 @@ pub struct Served<'a> {
     pub again: Option<&'a str>,
     /// The runs that the page compares, the reference first; empty on other pages.
     pub compared: &'a [i64],
+    /// The newest run of the history that has a result; None on other pages, and if there is no run.
+    pub newest: Option<i64>,
 }
 
 /// The page of a document.
@@ -60,11 +62,12 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
         [] => String::new(),
         runs => format!(" data-compared=\"{}\"", runs.join(",")),
     };
+    let newest = served.newest.map(|run| format!(" data-newest=\"{run}\"")).unwrap_or_default();
     let bills = if served.allows_bills { " data-bills=\"\"" } else { "" };
     filled(
         document,
         CONNECT,
-        &format!(" data-api=\"{}\"{bills}{run}{exports}{again}{compared}", escaped(served.api)),
+        &format!(" data-api=\"{}\"{bills}{run}{exports}{again}{compared}{newest}", escaped(served.api)),
     )
 }
 
@@ -192,6 +195,7 @@ mod tests {
             exports: &[],
             again: None,
             compared: &[],
+            newest: None,
         };
         for (served, expected) in [
             (nothing, ""),
@@ -206,6 +210,7 @@ mod tests {
                 " data-run=\"12\" data-again=\"start=load&amp;rate=9\"",
             ),
             (Served { compared: &[9, 12], ..nothing }, " data-compared=\"9,12\""),
+            (Served { newest: Some(12), ..nothing }, " data-newest=\"12\""),
         ] {
             let expected = format!("<div id=\"page\" data-api=\"/api/v1\"{expected}");
             let served = served_page(&document, served).unwrap();

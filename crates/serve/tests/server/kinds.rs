@@ -159,12 +159,14 @@ fn the_problems_of_a_configuration_are_cut() {
 }
 
 #[test]
-fn the_studies_that_can_be_started_are_listed_with_their_questions() {
+fn the_studies_that_can_be_started_are_listed_with_their_questions_and_what_they_take() {
     let studies = Site::new().get("/api/v1/studies").json();
     let all = studies.as_array().unwrap();
     let has = |name: &str| all.iter().any(|study| study["study"] == name);
     assert!(has("quick") && all.len() > 5, "{studies}");
     assert!(all.iter().all(|study| study["question"].as_str().unwrap().ends_with('?')), "{studies}");
+    assert!(all.iter().all(|study| study["takes"].as_str().unwrap().starts_with("about ")), "{studies}");
+    assert!(all.iter().all(|study| study["needs"].is_array()), "{studies}");
     assert!(!has("cross-datacenter-php"), "it needs root");
 }
 

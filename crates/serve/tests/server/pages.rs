@@ -32,7 +32,7 @@ fn pages_are_told_where_the_api_is_and_may_ask_their_own_server_alone() {
     site.store_load();
     for (answer, tag) in [
         (empty, "<div id=\"page\" data-api=\"/api/v1\""),
-        (site.get("/"), "<div id=\"page\" data-api=\"/api/v1\""),
+        (site.get("/"), "<div id=\"page\" data-api=\"/api/v1\" data-newest=\"1\""),
         (site.get("/runs/1"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\" data-exports=\"smp\""),
         (site.get("/runs/01"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\" data-exports=\"smp\""),
     ] {
@@ -77,7 +77,7 @@ fn a_browser_that_asks_for_no_page_gets_the_runs_that_there_are_and_a_program_js
         let (_, words) = page.body.split_once("<noscript>").unwrap();
         assert!(words.contains(why), "{path}: {}", words.split_once("</noscript>").unwrap().0);
         assert!(page.body.contains("\"/runs/1\""), "{path}: it leads to the run that there is");
-        assert_eq!(root(&page), "<div id=\"page\" data-api=\"/api/v1\"", "{path}");
+        assert_eq!(root(&page), "<div id=\"page\" data-api=\"/api/v1\" data-newest=\"1\"", "{path}");
         assert!(header(&page).contains(CONNECT), "{path}");
         assert_eq!(site.get(path).headers[CONTENT_TYPE], "application/json", "{path}");
     }

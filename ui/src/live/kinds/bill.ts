@@ -23,7 +23,7 @@ function read(fields: Fields): Read<WantedBill> {
 
 export const BILL: Form = {
   kind: "bill",
-  name: "Bill",
+  name: "Price",
   title: "Price a configuration",
   inputs: [
     {

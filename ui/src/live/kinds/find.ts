@@ -31,7 +31,7 @@ function read(fields: Fields): Read<WantedFind> {
 
 export const FIND: Form = {
   kind: "find",
-  name: "Search",
+  name: "Find",
   title: "Find the highest rate",
   inputs: [
     TARGET,

@@ -21,7 +21,7 @@ export interface Input {
 /** The form of a kind. */
 export interface Form {
   kind: Job["kind"];
-  /** The word in the switch of kinds. */
+  /** The word in the switch of kinds: that of the command. */
   name: string;
   title: string;
   inputs: readonly Input[];
