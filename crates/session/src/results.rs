@@ -10,13 +10,9 @@ use hoptax_text::command_line::word;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::run_files::{RESULT, STUDY};
+use crate::run_files::{RESULT, RESULTS, STUDY};
 use crate::store::folder;
 use crate::{environment, run_folder};
-
-/// The names of results in a run folder, by precedence: the result of a command that measures a study takes precedence over that of the
-/// study.
-const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
 
 /// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
 pub fn is_path(word: &str) -> bool {
@@ -55,7 +51,7 @@ pub fn resumable(folder: &Path) -> Option<PathBuf> {
 }
 
 fn shown(folder: &Path) -> Result<PathBuf, Failure> {
-    let mut files = SHOWN.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
+    let mut files = RESULTS.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
     if let Some(file) = files.next() {
         return Ok(file);
     }

@@ -244,7 +244,7 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         if ids.iter().take(place).any(|other| other == id) {
             return Err(Failure::bad_input(format!("run {id} is named twice: name different runs")));
         }
-        let text = with_store(choice, |store| store.result(*id))?;
+        let text = with_store(choice, |store| store.measured(*id))?;
         let text = text.ok_or_else(|| {
             let store = option(choice);
             Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}{store}` says why"))
