@@ -275,7 +275,7 @@ fn show_path(path: &str, json: bool) -> Result<(), Failure> {
 
 /// The document of a result; `what` names it in errors.
 fn document(text: &str, what: &str) -> Result<Document, Failure> {
-    documents::of_text(text).map_err(|why| cannot_be_printed(what, &why))
+    results::document(text).map_err(|why| cannot_be_printed(what, &why))
 }
 
 fn cannot_be_printed(what: &str, why: &str) -> Failure {
