@@ -79,6 +79,12 @@ impl Described {
     }
 }
 
+/// The start of a study, from its manifest; none if that cannot be read.
+pub(crate) fn started_at(manifest: &str) -> Option<String> {
+    let manifest: ManifestHead = serde_json::from_str(manifest).ok()?;
+    Some(manifest.started_at)
+}
+
 /// True if a path in a run folder is that of a complete round.
 pub(crate) fn is_round(path: &str) -> bool {
     let inside = path.strip_prefix(ROUNDS).and_then(|rest| rest.strip_prefix('/'));

@@ -210,21 +210,21 @@ mod tests {
     }
 
     #[test]
-    fn results_of_all_commands_that_measure_a_study_state_its_kind() {
-        for (file, kind, text) in [
-            ("bill.json", "bill", include_str!("../../../report/recorded/bill.json")),
-            ("comparison.json", "comparison", include_str!("../../../report/recorded/comparison.json")),
-            (
-                "comparison.json",
-                "studies-comparison",
-                include_str!("../../../report/recorded/studies-comparison.json"),
-            ),
+    fn results_of_all_commands_that_measure_a_study_state_its_kind_and_its_name() {
+        let bill = include_str!("../../../report/recorded/bill.json");
+        let comparison = include_str!("../../../report/recorded/comparison.json");
+        let of_studies = include_str!("../../../report/recorded/studies-comparison.json");
+        for (file, kind, name, text) in [
+            ("bill.json", "bill", "envoy.yaml", bill),
+            ("comparison.json", "comparison", "old.yaml and new.yaml", comparison),
+            ("comparison.json", "studies-comparison", "old/study.yaml and new/study.yaml", of_studies),
         ] {
             let (folder, mut store) = folder_and_store();
             let run = folder.path().join("run");
             fs::write(run.join(file), text).unwrap();
             store.import_folder(&run).unwrap();
-            assert_eq!(store.run(1).unwrap().kind, kind);
+            let stored = store.run(1).unwrap();
+            assert_eq!((stored.kind.as_str(), stored.name.as_str()), (kind, name));
             assert_eq!(store.result(1).unwrap().as_deref(), Some(text));
         }
     }
