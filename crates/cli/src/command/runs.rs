@@ -230,10 +230,13 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         name.contains('/')
             || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
     };
-    if let Some(file) = names.iter().find(is_file) {
+    let files: Vec<String> = names.iter().filter(is_file).map(word).collect();
+    if !files.is_empty() {
         return Err(Failure::bad_input(format!(
-            "`{file}` is not a run of the store: `hoptax runs import {}` puts it there and prints its number",
-            word(file)
+            "runs of the store are compared, by their numbers or labels, and not files: `hoptax runs import {}{}` stores them and prints \
+             the numbers",
+            files.join(" "),
+            option(choice)
         )));
     }
     let ids = with_store(choice, |store| {
