@@ -45,7 +45,10 @@ impl Body for ComparisonBody {
     crate::report::read_in_this_crate!();
 
     fn subject(&self) -> String {
-        self.study.clone()
+        let others = self.subjects.iter().filter(|one| !one.is_same).map(|one| &one.subject);
+        let given: Vec<&str> =
+            std::iter::once(&self.reference).chain(others).map(|name| name.given.as_str()).collect();
+        given.join(" and ")
     }
 }
 

@@ -51,8 +51,9 @@ impl Chosen {
     /// too large.
     pub(crate) fn document(&self, history: &History) -> Result<Document, Problem> {
         history.check_size(&self.0, MAX_BYTES)?;
-        let read =
-            |run: &i64| Overlaid::read(*run, &history.result(*run)?).map_err(|why| not_readable(*run, &why));
+        let read = |run: &i64| {
+            Overlaid::read(*run, &history.measured(*run)?).map_err(|why| not_readable(*run, &why))
+        };
         let runs: Vec<Overlaid> = self.0.iter().map(read).collect::<Result<_, _>>()?;
         Ok(documents::overlay(&runs))
     }

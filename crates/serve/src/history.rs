@@ -7,7 +7,7 @@ use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult, StoredRun, Verdict};
 use hoptax_session::export::{Format, text_formats_of, text_in};
 use hoptax_session::store::{self, Latest, Store, StoreError};
-use hoptax_session::{Failure, Update};
+use hoptax_session::{Failure, Update, results};
 
 use crate::again;
 use crate::labels::LabelChange;
@@ -60,7 +60,17 @@ impl History {
     /// When there is no such run or it has no result, and when the store cannot be read.
     pub(crate) fn result(&self, run: i64) -> Result<String, Problem> {
         let found = self.read(|store| store.result(run))?;
-        found.ok_or_else(|| Problem::not_found(format!("there is no run {run}, or it has no result")))
+        found.ok_or_else(|| no_result(run))
+    }
+
+    /// The result of a run with the numbers that other runs can be compared with, and that can be converted to formats of other tools: of
+    /// a bill, a comparison or a gate, that of its study.
+    ///
+    /// # Errors
+    /// As [`Self::result`].
+    pub(crate) fn measured(&self, run: i64) -> Result<String, Problem> {
+        let found = self.read(|store| store.measured(run))?;
+        found.ok_or_else(|| no_result(run))
     }
 
     /// Refuses runs whose results together exceed this size, before they are read. A run without a result has size zero.
@@ -98,9 +108,10 @@ impl History {
         let result = self.result(run)?;
         // Results of other commands may not state all of their settings.
         let is_own = self.read(|store| Ok(store.run(run)?.source == SOURCE))?;
+        let measured = self.read(|store| store.measured(run))?;
         Ok(PageOfRun {
             document: document_of(run, &result)?.shown_by(run),
-            formats: text_formats_of(&result),
+            formats: measured.as_deref().map(text_formats_of).unwrap_or_default(),
             again: if is_own { again::address(&result) } else { None },
         })
     }
@@ -110,7 +121,7 @@ impl History {
     /// # Errors
     /// As [`Self::document`], and when the result cannot be converted to this format.
     pub(crate) fn exported(&self, run: i64, format: Format) -> Result<String, Problem> {
-        let result = self.result(run)?;
+        let result = self.measured(run)?;
         documents::kind_of_text(&result).map_err(|why| not_readable(run, &why))?;
         text_in(format, &result).map_err(|why| {
             Problem::not_found(format!("run {run} cannot be converted to `{}`: {why}", format.name()))
@@ -203,7 +214,12 @@ impl History {
 /// # Errors
 /// When it was written by a version of hoptax that cannot be read.
 fn document_of(run: i64, text: &str) -> Result<Document, Problem> {
-    documents::of_text(text).map_err(|why| not_readable(run, &why))
+    results::document(text).map_err(|why| not_readable(run, &why))
+}
+
+/// The error for a run without a result.
+fn no_result(run: i64) -> Problem {
+    Problem::not_found(format!("there is no run {run}, or it has no result"))
 }
 
 /// The error for a run whose result was written by a version of hoptax that cannot be read.

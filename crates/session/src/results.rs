@@ -4,19 +4,17 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use hoptax_judge::sittings::machine_differences;
+use hoptax_report::document::Document;
 use hoptax_report::documents;
-use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
+use hoptax_result::{Body, LoadResult, SittingsResult, StudyBody, StudyResult};
 use hoptax_text::command_line::word;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::run_files::{RESULT, STUDY};
+use crate::run_files::{RESULT, RESULTS, STUDY};
 use crate::store::folder;
-use crate::{environment, run_folder};
-
-/// The names of results in a run folder, by precedence: the result of a command that measures a study takes precedence over that of the
-/// study.
-const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
+use crate::{environment, library, run_folder};
 
 /// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
 pub fn is_path(word: &str) -> bool {
@@ -32,6 +30,30 @@ pub fn text(path: &Path) -> Result<String, Failure> {
     let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
     fs::read_to_string(&file)
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", file.display())))
+}
+
+/// The document of a result of any kind whose run folder is unknown. Its next step measures a study by its name, which only a built-in study
+/// can be; others have no next step.
+///
+/// # Errors
+/// The reason why the text is not a result.
+pub fn document(text: &str) -> Result<Document, String> {
+    /// The name of a study, and its environment, which says if a cluster measured it.
+    #[derive(Deserialize)]
+    struct Stated {
+        name: Option<String>,
+        study: Option<String>,
+        #[serde(default)]
+        environment: Value,
+    }
+    let document = documents::of_text(text)?;
+    if ![StudyResult::FORMAT, SittingsResult::FORMAT].contains(&documents::kind_of_text(text)?.format) {
+        return Ok(document);
+    }
+    let Stated { name, study, environment } = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let is_of_cluster = environment.get("cluster").is_some_and(|cluster| !cluster.is_null());
+    let is_built_in = name.or(study).is_some_and(|name| library::study(&name).is_ok());
+    Ok(if is_of_cluster || is_built_in { document } else { document.without_next() })
 }
 
 /// The page that a command wrote beside the result that [`text`] reads from a run folder; none for a file, or if there is no page.
@@ -55,7 +77,7 @@ pub fn resumable(folder: &Path) -> Option<PathBuf> {
 }
 
 fn shown(folder: &Path) -> Result<PathBuf, Failure> {
-    let mut files = SHOWN.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
+    let mut files = RESULTS.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
     if let Some(file) = files.next() {
         return Ok(file);
     }
@@ -144,6 +166,22 @@ pub fn read_load(path: &Path) -> Result<LoadResult, NoResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_built_in_study_is_proposed_by_its_name() {
+        let next = |text: &str| serde_json::to_value(document(text).unwrap()).unwrap()["next"].clone();
+        let study = |name: &str| hoptax_result::sample::study(name, "2026-11-01T00:00:00Z", 5.0);
+        let of = |name: &str| next(&serde_json::to_string(&study(name)).unwrap());
+        let command = of("quick")["command"].as_str().unwrap().to_owned();
+        assert!(command.starts_with("hoptax study quick "), "{command}");
+        assert!(of("mine").is_null() && of("quick-smoke").is_null(), "no file of this name can be known");
+        let mut of_mesh = study("mine");
+        of_mesh.environment.cluster = Some(hoptax_result::ClusterEnvironment::default());
+        let command = next(&serde_json::to_string(&of_mesh).unwrap())["command"].clone();
+        assert!(command.as_str().unwrap().starts_with("hoptax mesh "), "{command}");
+        let bill = next(include_str!("../../report/recorded/bill.json"));
+        assert!(!bill.is_null(), "it names a file of the user");
+    }
 
     #[test]
     fn a_folder_without_a_result_says_what_it_has_instead() {

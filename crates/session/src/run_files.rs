@@ -2,6 +2,8 @@
 
 /// The result, which is written at the end of the study.
 pub(crate) const RESULT: &str = "result.json";
+/// The results in a run folder, by precedence: that of a command that measures a study takes precedence over that of the study.
+pub(crate) const RESULTS: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
 /// The study file.
 pub(crate) const STUDY: &str = "study.yaml";
 /// Everything else that the rounds of a study depend on.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::manifest::{Manifest, check_format_of};
 use crate::replaced::{replace, write_study};
-use crate::run_files::{MANIFEST, RESULT, ROUNDS, STUDY, round_file};
+use crate::run_files::{MANIFEST, RESULT, RESULTS, ROUNDS, STUDY, round_file};
 use crate::study::Study;
 
 /// The content of `rounds/N.json`.
@@ -181,11 +181,11 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
 }
 
 impl RunFolder {
-    /// Starts a study in a folder, and removes the result and the rounds of an earlier study.
+    /// Starts a study in a folder, and removes the results and the rounds of an earlier study.
     pub(crate) fn begin(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let folder = Self::locked(path)?;
         let write = || -> io::Result<()> {
-            remove_result(path)?;
+            RESULTS.iter().try_for_each(|name| remove(&path.join(name)))?;
             match fs::remove_dir_all(path.join(ROUNDS)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => fs::create_dir_all(path.join(ROUNDS))?,
@@ -252,15 +252,15 @@ impl RunFolder {
     /// Stores a complete round, and first removes the result of a resumed study, which does not cover this round. The result is kept until
     /// then, so a study that is killed before the end of its first new round loses nothing.
     pub(crate) fn store_round(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
-        remove_result(&self.path)?;
+        remove(&self.path.join(RESULT))?;
         let stored = serde_json::json!({"elapsed_s": elapsed_s, "record": record});
         replace(&self.path.join(round_file(round)), &stored.to_string())
     }
 }
 
-/// Removes the result in a folder, if it has one.
-fn remove_result(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path.join(RESULT)) {
+/// Removes a file, if it exists.
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
@@ -323,9 +323,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (at, result) = (folder.path(), folder.path().join(RESULT));
         let manifest = manifest();
-        fs::write(&result, "{}").unwrap();
+        for name in RESULTS {
+            fs::write(at.join(name), "{}").unwrap();
+        }
         let first = RunFolder::begin(at, "name: a\n", &manifest).unwrap();
-        assert!(!result.exists(), "it was that of another study");
+        assert!(RESULTS.iter().all(|name| !at.join(name).exists()), "they were those of another study");
         first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
         drop(first);
         fs::write(&result, "{}").unwrap();

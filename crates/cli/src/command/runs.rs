@@ -230,10 +230,13 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         name.contains('/')
             || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
     };
-    if let Some(file) = names.iter().find(is_file) {
+    let files: Vec<String> = names.iter().filter(is_file).map(word).collect();
+    if !files.is_empty() {
         return Err(Failure::bad_input(format!(
-            "`{file}` is not a run of the store: `hoptax runs import {}` puts it there and prints its number",
-            word(file)
+            "runs of the store are compared, by their numbers or labels, and not files: `hoptax runs import {}{}` stores them and prints \
+             the numbers",
+            files.join(" "),
+            option(choice)
         )));
     }
     let ids = with_store(choice, |store| {
@@ -244,7 +247,7 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         if ids.iter().take(place).any(|other| other == id) {
             return Err(Failure::bad_input(format!("run {id} is named twice: name different runs")));
         }
-        let text = with_store(choice, |store| store.result(*id))?;
+        let text = with_store(choice, |store| store.measured(*id))?;
         let text = text.ok_or_else(|| {
             let store = option(choice);
             Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}{store}` says why"))
@@ -275,7 +278,7 @@ fn show_path(path: &str, json: bool) -> Result<(), Failure> {
 
 /// The document of a result; `what` names it in errors.
 fn document(text: &str, what: &str) -> Result<Document, Failure> {
-    documents::of_text(text).map_err(|why| cannot_be_printed(what, &why))
+    results::document(text).map_err(|why| cannot_be_printed(what, &why))
 }
 
 fn cannot_be_printed(what: &str, why: &str) -> Failure {

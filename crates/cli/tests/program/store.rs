@@ -327,4 +327,7 @@ fn stored_runs_are_compared_with_decisions_and_other_differences() {
     {
         runs.run(&words).fails(2, why);
     }
+    let [one, other] = ["runs/0/result.json", "runs/1/result.json"].map(|file| runs.text(file));
+    let imported = format!("`hoptax runs import {one} {other}`");
+    runs.run(&["runs", "compare", &one, &other]).fails(2, &imported);
 }

@@ -1,6 +1,6 @@
 //! Differences between runs in the conditions of their numbers: the programs, the machine, and the requested options.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{Environment, Loosened, Program};
 use serde_json::Value;
@@ -19,6 +19,8 @@ const NAMED: usize = 3;
 const SET: &str = "set";
 /// Maximum length of a value in a sentence, in characters.
 const LONGEST: usize = 40;
+/// Mark of what is left out of a long value.
+const CUT: &str = "...";
 
 /// Parts of a plan that are outcomes, or are drawn at random in each run.
 const NO_OPTIONS: [&str; 7] = [
@@ -198,11 +200,7 @@ pub(crate) fn sentence(differences: &[Difference]) -> String {
         return "their programs, machines and options do not differ, as far as the results state them"
             .to_owned();
     }
-    let values = |one: &Difference| {
-        let each: Vec<String> =
-            one.values.iter().map(|value| shortened(value.as_deref().unwrap_or("-"))).collect();
-        format!("{} ({})", one.name, each.join(", "))
-    };
+    let values = |one: &Difference| format!("{} ({})", one.name, shortened(&one.values).join(", "));
     let mut named: Vec<String> = differences.iter().take(NAMED).map(values).collect();
     match differences.len().saturating_sub(NAMED) {
         0 => {}
@@ -212,13 +210,40 @@ pub(crate) fn sentence(differences: &[Difference]) -> String {
     format!("the runs differ in {}", listed(&named))
 }
 
-/// The beginning of a long value.
-fn shortened(value: &str) -> String {
+/// The values of a difference, the long ones shortened to a part in which they differ. Different values that would look alike stay whole.
+fn shortened(values: &[Option<String>]) -> Vec<String> {
+    let stated: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
+    let same = shared(&stated);
+    // The beginning, unless the values differ only behind it.
+    let skipped = if same < LONGEST - CUT.len() { 0 } else { same - LONGEST / 4 };
+    let different = |texts: &[String]| texts.iter().collect::<BTreeSet<&String>>().len();
+    let of = |change: &dyn Fn(&str) -> String| -> Vec<String> {
+        values.iter().map(|value| value.as_deref().map_or_else(|| "-".to_owned(), change)).collect()
+    };
+    let (whole, short) = (of(&str::to_owned), of(&|value: &str| excerpt(value, skipped)));
+    if different(&short) < different(&whole) { whole } else { short }
+}
+
+/// The number of characters that all values begin with.
+fn shared(values: &[&str]) -> usize {
+    let Some((first, others)) = values.split_first() else { return 0 };
+    let with = |other: &&str| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    others.iter().map(with).min().unwrap_or_default()
+}
+
+/// A value without its first characters, cut at its end, if it is long.
+fn excerpt(value: &str, skipped: usize) -> String {
     if value.chars().count() <= LONGEST {
         return value.to_owned();
     }
-    let begin: String = value.chars().take(LONGEST - 3).collect();
-    format!("{begin}...")
+    let begin = if skipped > 0 { CUT } else { "" };
+    let rest: Vec<char> = value.chars().skip(skipped).collect();
+    let room = LONGEST - begin.len();
+    if rest.len() <= room {
+        return format!("{begin}{}", rest.iter().collect::<String>());
+    }
+    let shown: String = rest.iter().take(room - CUT.len()).collect();
+    format!("{begin}{shown}{CUT}")
 }
 
 #[cfg(test)]
@@ -374,6 +399,23 @@ mod tests {
         let loosened = Loosened { name: "steal".to_owned(), value: 0.2, default: 0.01 };
         assert_eq!(of_limits(&[]).value, "none");
         assert_eq!(of_limits(&[loosened]).value, "steal 0.2");
+    }
+
+    #[test]
+    fn long_values_are_shown_where_they_differ() {
+        let sentence = |values: &[String]| {
+            let values = values.iter().map(|value| Some(value.clone())).collect();
+            sentence(&[Difference { name: "rule".to_owned(), values }])
+        };
+        let rule = |count: u32| format!("set aside: steal above 1 % (ticks of the {count} processors)");
+        assert_eq!(
+            sentence(&[rule(2), rule(16)]),
+            "the runs differ in rule (...ks of the 2 processors), ...ks of the 16 processors))"
+        );
+        // No part of this length distinguishes all three.
+        let far = |first: &str, last: &str| format!("{first}{}{last}", "x".repeat(60));
+        let values = [far("a", "b"), far("a", "c"), far("d", "c")];
+        assert_eq!(sentence(&values), format!("the runs differ in rule ({})", values.join(", ")));
     }
 
     #[test]

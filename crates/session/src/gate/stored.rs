@@ -62,7 +62,7 @@ fn earlier(
         store,
         |store| {
             let runs = store.list(&filter)?;
-            runs.iter().map(|run| Ok((run.run, store.result(run.run)?))).collect::<Result<Vec<_>, _>>()
+            runs.iter().map(|run| Ok((run.run, store.measured(run.run)?))).collect::<Result<Vec<_>, _>>()
         },
         say,
     )?;

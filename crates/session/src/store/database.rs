@@ -9,7 +9,7 @@ use rusqlite::{
     Connection, OpenFlags, OptionalExtension, Params, Result as SqlResult, TransactionBehavior, params,
 };
 
-use crate::run_files::RESULT;
+use crate::run_files::{RESULT, RESULTS};
 use crate::store::StoreError;
 use crate::store::contents::{self, StoredFile};
 use crate::store::describe::Described;
@@ -115,15 +115,30 @@ impl Store {
         read.collect()
     }
 
-    /// The result of a run; none if it has none.
+    /// The result of a run, as its command printed it: of a bill, a comparison or a gate, not that of its study. None if it has none.
     ///
     /// # Errors
     /// As [`Self::documents`].
     pub fn result(&self, run: i64) -> Result<Option<String>, StoreError> {
+        for path in RESULTS {
+            let found = self.document(run, path)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The result with the numbers that other runs can be compared with: of a bill, a comparison or a gate, that of its study; of other
+    /// runs, [`Self::result`]. None if it has none.
+    ///
+    /// # Errors
+    /// As [`Self::documents`].
+    pub fn measured(&self, run: i64) -> Result<Option<String>, StoreError> {
         self.document(run, RESULT)
     }
 
-    /// The size of the result of a run, bytes; none if it has none. The result itself is not read.
+    /// The size of [`Self::measured`], bytes; none if there is none. The result itself is not read.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -345,8 +360,8 @@ fn insert(connection: &Connection, id: Option<i64>, run: &Described, source: &st
     insert.query_row(values, |row| row.get(0))
 }
 
-/// Inserts or updates the columns and numbers of a run, and returns its number: `id`, or a new one. An unfinished run loses its earlier
-/// result and numbers. A run without a start gets the current time.
+/// Inserts or updates the columns and numbers of a run, and returns its number: `id`, or a new one. It loses outdated results, and if it is
+/// unfinished, its numbers. A run without a start gets the current time.
 pub(crate) fn put_columns(
     connection: &Connection,
     id: Option<i64>,
@@ -354,19 +369,27 @@ pub(crate) fn put_columns(
     source: &str,
 ) -> SqlResult<i64> {
     let mut update = connection.prepare_cached(
-        "UPDATE runs SET name = ?2, rounds = ?3, verdict = ?4, proxy_version = ?5, source = ?6, quiet_wait_share = ?7 \
-         WHERE identity = ?1 RETURNING id",
+        "UPDATE runs SET name = ?2, rounds = ?3, verdict = ?4, proxy_version = ?5, source = ?6, quiet_wait_share = ?7, \
+         kind = ?8 WHERE identity = ?1 RETURNING id",
     )?;
     let verdict = run.verdict.map(hoptax_result::Verdict::as_str);
-    let values =
-        params![run.identity, run.name, run.rounds, verdict, run.proxy_version, source, run.quiet_wait_share];
+    let values = params![
+        run.identity,
+        run.name,
+        run.rounds,
+        verdict,
+        run.proxy_version,
+        source,
+        run.quiet_wait_share,
+        run.kind
+    ];
     let known: Option<i64> = update.query_row(values, |row| row.get(0)).optional()?;
     let id = match known {
         Some(known) => known,
         None => insert(connection, id, run, source)?,
     };
-    if run.is_unfinished() {
-        contents::remove_file(connection, id, RESULT)?;
+    for path in RESULTS.into_iter().filter(|path| run.is_outdated(path)) {
+        contents::remove_file(connection, id, path)?;
     }
     connection.execute("DELETE FROM numbers WHERE run = ?1", [id])?;
     // If two arms of a result share a name, the first one is kept.

@@ -2,21 +2,26 @@
 
 use hoptax_report::documents;
 use hoptax_report::kind::Head;
-use hoptax_result::{Body, Environment, LoadBody, LoadResult, StudyBody, StudyResult, Verdict, grouped};
+use hoptax_result::{
+    BillBody, BillResult, Body, ComparisonBody, ComparisonResult, Environment, GateBody, GateResult, LoadBody,
+    LoadResult, StudiesComparison, StudiesComparisonBody, StudyBody, StudyResult, Verdict, grouped,
+};
 use hoptax_subject::digest::sha256;
 use serde::Deserialize;
 
 use crate::manifest::check_format_of;
-use crate::run_files::{MANIFEST, RESULT, ROUNDS};
+use crate::run_files::{MANIFEST, RESULT, RESULTS, ROUNDS};
 
 /// The columns of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Described {
     /// Key of the run. Two descriptions with the same key describe the same run. It does not change when the result becomes known.
     pub(crate) identity: String,
+    /// The file of the result that states its kind, name and verdict.
+    pub(crate) file: &'static str,
     /// The name of the kind of its result.
     pub(crate) kind: String,
-    /// Subject of the run: the name of a study, or the URL of a load.
+    /// Subject of the run: the name of a study, the configuration of a bill, or the URL of a load.
     pub(crate) name: String,
     /// Start, RFC 3339 in UTC; empty for a result computed only from files.
     pub(crate) started_at: String,
@@ -66,6 +71,18 @@ impl Described {
     pub(crate) fn is_unfinished(&self) -> bool {
         self.verdict.is_none()
     }
+
+    /// True for the file of a result that is outdated or unreadable.
+    pub(crate) fn is_outdated(&self, path: &str) -> bool {
+        let is_current = !self.is_unfinished() && [self.file, RESULT].contains(&path);
+        RESULTS.contains(&path) && !is_current
+    }
+}
+
+/// The start of a study, from its manifest; none if that cannot be read.
+pub(crate) fn started_at(manifest: &str) -> Option<String> {
+    let manifest: ManifestHead = serde_json::from_str(manifest).ok()?;
+    Some(manifest.started_at)
 }
 
 /// True if a path in a run folder is that of a complete round.
@@ -74,12 +91,55 @@ pub(crate) fn is_round(path: &str) -> bool {
     inside.and_then(|name| name.strip_suffix(".json")).is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// Describes a run from the texts of its result and its manifest, and the number of its complete rounds. If the result is unreadable or has
-/// fewer rounds, because the study was resumed since, the run is described from its manifest as unfinished.
+/// Describes a run from the texts of its files, which `text` returns by their paths, and the number of its complete rounds. A bill, a
+/// comparison or a gate of all rounds of a study states kind, name and verdict in place of the study. Identity and numbers are those of the
+/// study.
 ///
 /// # Errors
 /// The problems of the texts.
-pub(crate) fn run(
+pub(crate) fn files<'a>(text: impl Fn(&str) -> Option<&'a str>, rounds: u32) -> Result<Described, String> {
+    let study = run(text(RESULT), text(MANIFEST), rounds)?;
+    if study.is_unfinished() {
+        return Ok(study);
+    }
+    let current = RESULTS.into_iter().filter(|file| *file != RESULT).find_map(|file| {
+        let (head, covered) = of_command(text(file)?)?;
+        (covered >= study.rounds).then_some((file, head))
+    });
+    Ok(match current {
+        Some((file, head)) => Described {
+            file,
+            kind: head.kind.to_owned(),
+            name: head.subject,
+            verdict: Some(head.verdict),
+            ..study
+        },
+        None => study,
+    })
+}
+
+/// The head of the result of a command that measured a study, and the number of rounds that it is about; none if it cannot be read.
+fn of_command(text: &str) -> Option<(Head, u32)> {
+    let kind = documents::kind_of_text(text).ok()?;
+    let rounds = match kind.format {
+        BillResult::FORMAT => BillBody::from_text(text).ok()?.rounds,
+        ComparisonResult::FORMAT => ComparisonBody::from_text(text).ok()?.rounds,
+        GateResult::FORMAT => GateBody::from_text(text).ok()?.rounds,
+        StudiesComparison::FORMAT => {
+            let all = StudiesComparisonBody::from_text(text).ok()?;
+            all.arms.iter().map(|one| one.comparison.rounds).max()?
+        }
+        _ => return None,
+    };
+    Some(((kind.read)(text).ok()?, rounds))
+}
+
+/// Describes a run from the texts of its [`RESULT`] and its manifest, and the number of its complete rounds. If the result is unreadable or
+/// has fewer rounds, because the study was resumed since, the run is described from its manifest as unfinished.
+///
+/// # Errors
+/// The problems of the texts.
+fn run(
     result_text: Option<&str>,
     manifest: Option<&str>,
     rounds: u32,
@@ -118,6 +178,7 @@ pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, Strin
     let machine = machine(&manifest.cpu_model, manifest.cpus, manifest.memory_bytes);
     Ok(Described {
         identity: study_identity(&manifest.study, manifest.seed, &manifest.started_at, &machine),
+        file: RESULT,
         kind: StudyResult::KIND.to_owned(),
         name: manifest.study,
         started_at: manifest.started_at,
@@ -154,6 +215,7 @@ fn study(result: &StudyResult, text: &str) -> Described {
         } else {
             study_identity(&result.name, result.plan.seed, &result.environment.started_at, &here)
         },
+        file: RESULT,
         kind: StudyResult::KIND.to_owned(),
         name: result.name.clone(),
         started_at: result.environment.started_at.clone(),
@@ -197,6 +259,7 @@ fn without_numbers(head: Head, text: &str) -> Described {
     let environment = head.environment.as_ref();
     Described {
         identity: content_identity(text),
+        file: RESULT,
         kind: head.kind.to_owned(),
         name: head.subject,
         started_at: environment.map(|one| one.started_at.clone()).unwrap_or_default(),

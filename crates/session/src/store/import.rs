@@ -106,10 +106,8 @@ impl Store {
         contents: Contents,
     ) -> Result<Imported, StoreError> {
         let Contents { mut documents, mut left_out } = contents;
-        if described.is_unfinished() {
-            // The result has fewer rounds than the folder, or is unreadable.
-            left_out.extend(documents.extract_if(.., |one| one.path == RESULT).map(|one| one.path));
-        }
+        // Results that have fewer rounds than the folder, or are unreadable.
+        left_out.extend(documents.extract_if(.., |one| described.is_outdated(&one.path)).map(|one| one.path));
         let is_new = self.find(described)?.is_none();
         let run = self.put(described, source, &documents)?;
         let redacted = documents.into_iter().filter(|one| one.is_redacted).map(|one| one.path).collect();
@@ -132,12 +130,11 @@ fn absolute(source: &Path) -> String {
 /// The description of a run folder.
 fn described(folder: &Path, contents: &Contents) -> Result<Described, StoreError> {
     let not_a_run = |why: String| StoreError::NotARun { path: folder.to_owned(), why };
-    let (result, manifest) = (contents.text(RESULT), contents.text(MANIFEST));
     let rounds = contents.documents.iter().filter(|one| describe::is_round(&one.path)).count() as u32;
-    if result.is_none() && manifest.is_some() && rounds == 0 {
+    if contents.text(RESULT).is_none() && contents.text(MANIFEST).is_some() && rounds == 0 {
         return Err(not_a_run("the study ended before its first round was complete".to_owned()));
     }
-    describe::run(result, manifest, rounds).map_err(not_a_run)
+    describe::files(|path| contents.text(path), rounds).map_err(not_a_run)
 }
 
 #[cfg(test)]
@@ -180,6 +177,57 @@ mod tests {
         assert!(store.numbers().unwrap().is_empty());
         assert_eq!(store.paths(1).unwrap().len(), 6, "the manifest and the rounds");
         store.verify().unwrap();
+    }
+
+    /// The recorded gate of another study, of this many rounds.
+    fn gate(rounds: u32) -> String {
+        let recorded = include_str!("../../../report/recorded/gate.json");
+        let mut gate: serde_json::Value = serde_json::from_str(recorded).unwrap();
+        gate["rounds"] = rounds.into();
+        gate.to_string()
+    }
+
+    #[test]
+    fn the_folder_of_a_gate_is_a_gate_with_the_numbers_of_its_study_until_it_is_outdated() {
+        let (folder, mut store) = folder_and_store();
+        let run = folder.path().join("run");
+        let of_study = store.result(1).unwrap();
+        fs::write(run.join("gate.json"), gate(4)).unwrap();
+        assert_eq!(store.import_folder(&run).unwrap().run, 1, "it was imported as a study before");
+        let stored = store.run(1).unwrap();
+        assert_eq!((stored.kind.as_str(), stored.name.as_str()), ("gate", "edge-gate-gate"));
+        assert_eq!(stored.rounds, 4);
+        assert_eq!(store.result(1).unwrap(), Some(gate(4)));
+        assert_eq!(store.measured(1).unwrap(), of_study);
+        assert_eq!(store.numbers().unwrap().len(), 2);
+        // The study was resumed since, and nothing judged it again.
+        fs::write(run.join("gate.json"), gate(3)).unwrap();
+        let imported = store.import_folder(&run).unwrap();
+        assert_eq!((imported.run, imported.left_out), (1, vec!["gate.json".to_owned()]));
+        let stored = store.run(1).unwrap();
+        assert_eq!((stored.kind.as_str(), stored.name.as_str()), ("study", "ours"));
+        assert_eq!(store.result(1).unwrap(), of_study);
+        store.verify().unwrap();
+    }
+
+    #[test]
+    fn results_of_all_commands_that_measure_a_study_state_its_kind_and_its_name() {
+        let bill = include_str!("../../../report/recorded/bill.json");
+        let comparison = include_str!("../../../report/recorded/comparison.json");
+        let of_studies = include_str!("../../../report/recorded/studies-comparison.json");
+        for (file, kind, name, text) in [
+            ("bill.json", "bill", "envoy.yaml", bill),
+            ("comparison.json", "comparison", "old.yaml and new.yaml", comparison),
+            ("comparison.json", "studies-comparison", "old/study.yaml and new/study.yaml", of_studies),
+        ] {
+            let (folder, mut store) = folder_and_store();
+            let run = folder.path().join("run");
+            fs::write(run.join(file), text).unwrap();
+            store.import_folder(&run).unwrap();
+            let stored = store.run(1).unwrap();
+            assert_eq!((stored.kind.as_str(), stored.name.as_str()), (kind, name));
+            assert_eq!(store.result(1).unwrap().as_deref(), Some(text));
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Imports everything at the given paths into a store: run folders, folders that contain them, and result files.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::store::{Imported, Store, StoreError, folder};
+use crate::run_files::MANIFEST;
+use crate::store::{Imported, Store, StoreError, describe, folder};
 
 /// Outcome for one run at a path.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, Stor
         };
         return Ok(one(separated(outcome)?));
     }
-    let found = match separated(folder::runs_in(given))? {
+    let mut found = match separated(folder::runs_in(given))? {
         Ok(found) if found.is_empty() => {
             let why = "there is no run folder in it".to_owned();
             return Ok(one(Err(StoreError::NotARun { path: given.to_owned(), why })));
@@ -44,6 +46,8 @@ fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, Stor
         Ok(found) => found,
         Err(problem) => return Ok(one(Err(problem))),
     };
+    // Runs have ascending numbers, as their starts have in lists. A run without a manifest has no known start, and comes first.
+    found.sort_by_cached_key(|run| describe::started_at(&fs::read_to_string(run.join(MANIFEST)).ok()?));
     let imported = found.into_iter().map(|run| {
         let outcome = separated(store.import_folder(&run))?;
         Ok(PathImported { path: run, outcome })
@@ -61,12 +65,29 @@ fn separated<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreError>,
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::symlink;
 
     use hoptax_result::sample;
 
     use super::*;
+    use crate::run_files::RESULT;
+    use crate::store::database::tests::study_text;
+
+    #[test]
+    fn the_numbers_of_runs_are_in_the_order_of_their_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, day) in [("a", 2), ("b", 3), ("c", 1)] {
+            let (manifest, result) = study_text(name, &format!("2026-11-0{day}T00:00:00Z"), 5.0);
+            let run = folder.path().join("runs").join(name);
+            fs::create_dir_all(&run).unwrap();
+            fs::write(run.join(MANIFEST), manifest).unwrap();
+            fs::write(run.join(RESULT), result).unwrap();
+        }
+        let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
+        import_all(&mut store, &[folder.path().join("runs")]).unwrap();
+        let names = [1, 2, 3].map(|run| store.run(run).unwrap().name);
+        assert_eq!(names, ["c", "a", "b"]);
+    }
 
     #[test]
     fn a_path_that_does_not_exist_keeps_no_other_out_and_a_link_to_a_result_is_imported() {

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use rusqlite::{Connection, OptionalExtension, Result as SqlResult, params};
 
-use crate::run_files::{MANIFEST, RESULT};
+use crate::run_files::RESULT;
 use crate::store::contents;
 use crate::store::database::{connect, create, lock_file, put_columns, with_suffix};
 use crate::store::describe::{self, Described, NumberRow};
@@ -228,7 +228,7 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
     }
     let described = describe_files(&files).or(columns)?;
     if described.is_unfinished() {
-        files.retain(|file| file.path != RESULT);
+        files.retain(|file| !described.is_outdated(&file.path));
     }
     let labels = old.prepare("SELECT label FROM labels WHERE run = ?1").and_then(|mut select| {
         let labels = select.query_map([id], |row| row.get(0))?.map_while(Result::ok).collect();
@@ -250,7 +250,7 @@ fn describe_files(files: &[FoundFile]) -> Option<Described> {
         std::str::from_utf8(&file.bytes).ok()
     };
     let rounds = files.iter().filter(|file| describe::is_round(&file.path)).count() as u32;
-    describe::run(text(RESULT), text(MANIFEST), rounds).ok()
+    describe::files(text, rounds).ok()
 }
 
 /// The columns and numbers of a run from the tables.
@@ -262,6 +262,7 @@ fn columns(old: &Connection, id: i64) -> SqlResult<Option<(Described, String)>> 
     let Some((run, identity)) = found else { return Ok(None) };
     let described = Described {
         identity,
+        file: RESULT,
         kind: run.kind,
         name: run.name,
         started_at: run.started_at,
