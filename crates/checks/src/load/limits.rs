@@ -387,6 +387,7 @@ mod tests {
     fn a_bound_is_no_lower_than_that_of_the_quantile_below_and_no_higher_than_that_above() {
         let mut result = sample::load();
         result.response_intervals.p50_us = Some(Range { low: 120.0, high: 130.0 });
+        result.bounds.service = LatencyBounds::default();
         to_bounds(&mut result, &["p90", "p99", "p99.9"].map(str::to_owned), Ends::Both);
         let bounds = |low_us, high_us| Some(TimeBounds { low_us, high_us });
         result.bounds.response.p90_us = bounds(Some(110.0), None);
