@@ -133,10 +133,12 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Known, Loop, Severity, TimeOf, Verdict};
+    use hoptax_result::{Known, LatencySet, Loop, Severity, TimeBounds, TimeOf, Verdict};
 
     use crate::judge_merged;
     use crate::load::tests::{fired, fired_with, sound};
+
+    const P99: TimeOf = TimeOf::Percentile(99.0);
 
     #[test]
     fn a_late_generator_fires() {
@@ -187,6 +189,25 @@ mod tests {
             "the generator may have sent and read up to 170 us late at p99.9, so p99, p99.9 are only bounds";
         assert!(message.ends_with(expected), "{message}");
         assert_eq!((result.findings[0].bounds, result.findings[0].withholds), (true, false));
+    }
+
+    #[test]
+    fn a_late_generator_leaves_no_lower_bound_of_a_service_time_that_pending_responses_leave_open() {
+        let service = |low_us: f64| {
+            let (_, result) = fired("send-lag", |result| {
+                let LatencySet { response, service, .. } = &mut result.latency;
+                for latency in [response, service] {
+                    (latency.p99_us, latency.at_least.p99_us) = (None, Some(low_us));
+                }
+                result.bounds.response.p99_us = Some(TimeBounds::at_least(190.0));
+                result.bounds.service.p99_us = Some(TimeBounds::at_least(low_us));
+            });
+            let [response, service] = [result.response(P99), result.service(P99)].map(|known| known.ends().0);
+            (response, service, result.findings.iter().any(|finding| finding.id == "send-lag"))
+        };
+        // Response time without the delays of the generator is at least 190 us, and the limit of a delay 50 us.
+        assert_eq!(service(3_000.0), (Some(190.0), None, true));
+        assert_eq!(service(230.0), (Some(230.0), Some(230.0), false));
     }
 
     #[test]

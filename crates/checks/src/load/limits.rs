@@ -94,17 +94,29 @@ pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<Lengthened
         Some(Lengthened { name, us, limit_us })
     };
     let (mut response, mut without) = (result.latency.response, result.without_generator.unwrap_or_default());
-    let usual = QUANTILES
-        .iter()
-        .filter_map(|one| judge(one.name.to_owned(), (*(one.of)(&mut response), *(one.of)(&mut without))));
+    let mut bounds = result.bounds;
+    let usual = QUANTILES.iter().filter_map(|one| {
+        let lower = lower_ends(*(one.bounds)(&mut bounds.service), *(one.bounds)(&mut bounds.response));
+        let value = *(one.of)(&mut response);
+        judge(one.name.to_owned(), value.map_or(lower, |value| (Some(value), *(one.of)(&mut without))))
+    });
     let mut found: Vec<_> = usual.collect();
     for one in &result.percentiles {
         let name = name_of(one);
         if !found.iter().any(|found| found.name == name) {
-            found.extend(judge(name, (one.response_us, one.without_generator_us)));
+            let lower = lower_ends(one.service_bounds, one.response_bounds);
+            let times = one.response_us.map_or(lower, |value| (Some(value), one.without_generator_us));
+            found.extend(judge(name, times));
         }
     }
     found
+}
+
+/// The lower bounds of service time and of response time. If pending responses leave no value of a quantile, they show delays of the
+/// generator: both are of the same rank, and only the one of response time is without these delays, so without any it is no lower.
+fn lower_ends(service: Option<TimeBounds>, response: Option<TimeBounds>) -> (Option<f64>, Option<f64>) {
+    let low = |bounds: Option<TimeBounds>| bounds.and_then(|bounds| bounds.low_us);
+    (low(service), low(response))
 }
 
 /// The part of a time that may be a delay of the generator.
@@ -150,10 +162,12 @@ pub(super) fn to_bounds(result: &mut LoadResult, names: &[String], ends: Ends) {
 pub(super) fn service_to_upper(result: &mut LoadResult, names: &[String]) {
     for quantile in QUANTILES.iter().filter(|quantile| names.iter().any(|name| name == quantile.name)) {
         Ends::Upper.keep((quantile.bounds)(&mut result.bounds.service));
+        *(quantile.at_least)(&mut result.latency.service.at_least) = None;
     }
     for one in &mut result.percentiles {
         if names.contains(&name_of(one)) {
             Ends::Upper.keep(&mut one.service_bounds);
+            one.service_at_least_us = None;
         }
     }
 }
@@ -196,18 +210,22 @@ pub(super) fn clear_others(of: &mut Latency) {
 }
 
 /// Narrows the bounds of quantiles of response time by those of the quantiles beside them: the lower bound of p90 holds for p99, and the
-/// upper bound of p99 for p90. The interval of a stated quantile counts as its bounds. Bounds that contradict each other stay.
+/// upper bound of p99 for p90. Response time is no shorter than service time, so lower bounds of service time hold for it, too. The
+/// interval of a stated quantile counts as its bounds. Bounds that contradict each other stay.
 pub(crate) fn order_bounds(result: &mut LoadResult) {
     let LoadBody { bounds, latency, response_intervals, percentiles, by_request, .. } = &mut result.body;
-    order(&mut latency.response, &mut bounds.response, response_intervals, percentiles);
+    order(&mut latency.response, &mut bounds.response, &mut bounds.service, response_intervals, percentiles);
     for row in by_request {
-        order(&mut row.response, &mut row.bounds, &row.intervals, &mut []);
+        // Requests of a name have no service time of their own.
+        let mut service = LatencyBounds::default();
+        order(&mut row.response, &mut row.bounds, &mut service, &row.intervals, &mut []);
     }
 }
 
 fn order(
     latency: &mut Latency,
     response: &mut LatencyBounds,
+    service: &mut LatencyBounds,
     intervals: &QuantileIntervals,
     percentiles: &mut [Percentile],
 ) {
@@ -227,6 +245,11 @@ fn order(
     known.extend(percentiles.iter().map(|one| {
         (one.percentile, ends(one.response_us.is_some(), one.response_interval, one.response_bounds))
     }));
+    let at_least = |percentile: f64, bounds: Option<TimeBounds>| {
+        bounds?.low_us.map(|low_us| (percentile, TimeBounds::at_least(low_us)))
+    };
+    known.extend(QUANTILES.iter().filter_map(|one| at_least(100.0 * one.p, *(one.bounds)(service))));
+    known.extend(percentiles.iter().filter_map(|one| at_least(one.percentile, one.service_bounds)));
     let narrow = |percentile: f64, bounds: &mut TimeBounds| {
         let lower = known.iter().filter(|(other, _)| *other <= percentile);
         let upper = known.iter().filter(|(other, _)| *other >= percentile);
@@ -364,6 +387,7 @@ mod tests {
     fn a_bound_is_no_lower_than_that_of_the_quantile_below_and_no_higher_than_that_above() {
         let mut result = sample::load();
         result.response_intervals.p50_us = Some(Range { low: 120.0, high: 130.0 });
+        result.bounds.service = LatencyBounds::default();
         to_bounds(&mut result, &["p90", "p99", "p99.9"].map(str::to_owned), Ends::Both);
         let bounds = |low_us, high_us| Some(TimeBounds { low_us, high_us });
         result.bounds.response.p90_us = bounds(Some(110.0), None);
@@ -385,6 +409,23 @@ mod tests {
         result.bounds.response.p99_us = bounds(Some(110.0), Some(115.0));
         order_bounds(&mut result);
         assert_eq!(of(&result, 99.0), (Some(110.0), Some(115.0)), "p50 is at least 120");
+    }
+
+    #[test]
+    fn a_lower_bound_of_service_time_holds_for_response_time() {
+        let mut result = sample::load();
+        to_bounds(&mut result, &["p99".to_owned()], Ends::Both);
+        result.bounds.response.p99_us = Some(TimeBounds::at_least(120.0));
+        result.bounds.service.p99_us = Some(TimeBounds::at_least(160.0));
+        result.percentiles = vec![Percentile {
+            percentile: 99.5,
+            response_bounds: Some(TimeBounds::at_least(120.0)),
+            service_bounds: Some(TimeBounds::at_least(170.0)),
+            ..Percentile::default()
+        }];
+        order_bounds(&mut result);
+        let low = |percentile| result.response(TimeOf::Percentile(percentile)).ends().0;
+        assert_eq!((low(99.0), low(99.5)), (Some(160.0), Some(170.0)));
     }
 
     #[test]

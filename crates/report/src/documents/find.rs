@@ -1,13 +1,15 @@
-//! The document of a search for a rate, and a line for each of its trials.
+//! The document of a search for a rate.
 
 pub(super) mod charts;
 mod headlines;
+mod rates;
+mod trial_lines;
 
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
-    ModesOfLoad, ProcessAccount, Sweep, SweepPoint, Verdict,
+    FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, Mode, ModesOfLoad,
+    ProcessAccount, Sweep, SweepPoint, Verdict,
 };
 use hoptax_text::command_line::quoted;
 
@@ -19,10 +21,10 @@ use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
 use crate::table::{Cell, Column, Row, Table};
 
+pub use trial_lines::{find_trial, sweep_trial};
+
 /// Maximum number of goals in the answer on the first screen; the others are in notes.
 const ANSWERS: usize = 2;
-/// Number of rates on the first screen, those nearest to the found rate.
-const NEAREST: usize = 16;
 
 /// The document of a search.
 pub fn find(result: &FindResult) -> Document {
@@ -41,11 +43,14 @@ pub fn find(result: &FindResult) -> Document {
         let of = account::processors(account);
         document.notes.push(format!("CPU %: of {of}, used by {}", account.processes));
     }
-    let all = rates(result);
-    document.table = (!all.rows.is_empty()).then(|| nearest(&all, result));
+    if result.trials.iter().any(|trial| !trial.generator_limits.is_empty()) {
+        document.notes.push(rates::COUNTED.to_owned());
+    }
+    let all = rates::rates(result);
+    document.table = (!all.rows.is_empty()).then(|| rates::nearest(&all, result));
     document.next = next(result);
     document.plots = charts::charts(result);
-    if all.rows.len() > NEAREST {
+    if all.rows.len() > rates::NEAREST {
         document.sections.push(Section::of_table(all));
     }
     if let Some(found) = &result.sweep {
@@ -98,7 +103,9 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
             "No rate that holds {objectives} was found: it fails at {} requests/s, the lowest rate of the search",
             goal.upper_rate.map_or_else(|| "-".to_owned(), rate)
         ),
-        FindState::GeneratorLimited => format!("{found}: {}", limit(goal, result)),
+        FindState::GeneratorLimited => {
+            format!("{found}: {}{}", limit(goal, result), held_above(goal, result))
+        }
         FindState::Unfinished => {
             let ended = ended(result.ended_by);
             let known = match (goal.rate, goal.upper_rate) {
@@ -200,17 +207,38 @@ pub(super) fn in_words(rate: Option<&Quantity>) -> String {
 fn limit(goal: &FoundGoal, result: &FindResult) -> String {
     let is_upper =
         |trial: &&FindTrial| goal.upper_rate.is_some_and(|upper| trial.rate.to_bits() == upper.to_bits());
-    let reason = result.trials.iter().filter(is_upper).find_map(|trial| trial.generator_limits.first());
+    let at_upper = result.trials.iter().filter(is_upper);
+    let reasons: Vec<&str> = at_upper.flat_map(|trial| &trial.generator_limits).map(String::as_str).collect();
     let upper =
         goal.upper_rate.map_or_else(|| "a higher rate".to_owned(), |upper| format!("{}/s", rate(upper)));
-    match reason {
+    let remedy = if reasons.iter().any(|reason| reason.starts_with("run-delay: ")) {
+        "Stop other work on this machine, or send from another"
+    } else {
+        "Use more `--workers`, or a machine of its own for the generator"
+    };
+    match reasons.first() {
         Some(reason) if reason.starts_with("account: ") => format!("no trial at {upper} counts ({reason})"),
         reason => format!(
-            "the generator cannot produce {upper} ({}), so the server may carry more. Use more `--workers`, or a machine of its own for \
-             the generator",
-            reason.map_or("it was the limit", String::as_str)
+            "the generator cannot produce {upper} ({}), so the server may carry more. {remedy}",
+            reason.copied().unwrap_or("it was the limit")
         ),
     }
+}
+
+/// The highest rate above the found one at which a trial held; empty without one. It does not raise the answer.
+fn held_above(goal: &FoundGoal, result: &FindResult) -> String {
+    let holds = |trial: &FindTrial| {
+        let mut of_goal = trial.objectives.iter().filter(|one| goal.objectives.contains(&one.objective));
+        trial.generator_limits.is_empty() && of_goal.all(|one| one.holds)
+    };
+    let above = result.trials.iter().filter(|trial| goal.rate.is_some_and(|found| trial.rate > found));
+    let highest = above.filter(|trial| holds(trial)).map(|trial| trial.rate).max_by(f64::total_cmp);
+    highest.map_or_else(String::new, |highest| {
+        format!(
+            ". Trials at up to {}/s held too, but rates above one at which most trials do not count decide nothing",
+            rate(highest)
+        )
+    })
 }
 
 /// The highest rate of a goal: its interval, or the known end of it.
@@ -229,8 +257,14 @@ pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
         return Some(Quantity::level(&Interval { estimate, low, high }, "requests/s"));
     }
     let basis = if goal.state == FindState::Found { Basis::Measured } else { Basis::Bounded };
-    let bounds = Quantity::bounded(goal.rate, upper, "requests/s", Form::Level);
+    let (low, high) = (goal.rate.map(as_printed), upper.map(as_printed));
+    let bounds = Quantity::bounded(low, high, "requests/s", Form::Level);
     Some(Quantity { basis, ..bounds })
+}
+
+/// A rate that was tried, with the digits that the table prints: its bound is not rounded again, to another number.
+fn as_printed(rate: f64) -> f64 {
+    if rate < 100.0 { (10.0 * rate).round_ties_even() / 10.0 } else { rate.round_ties_even() }
 }
 
 /// The next command: a load at the found rate, or a search that reaches a decision. None if a short command cannot repeat the requests.
@@ -275,98 +309,16 @@ fn next(result: &FindResult) -> Option<Next> {
     }
     let command = format!(
         "hoptax load -q {} --arrivals {} -c {} {url}",
-        ungrouped(found?.floor().max(1.0), 0),
+        ungrouped(as_printed(found?).max(1.0), usize::from(found? < 100.0)),
         result.arrivals,
         plan.connections
     );
     Some(Next::new(command, "measures that rate"))
 }
 
-/// The rows nearest to the found rate.
-fn nearest(all: &Table, result: &FindResult) -> Table {
-    let mut table = all.clone();
-    let edge = result.goals.iter().filter_map(|goal| goal.rate.or(goal.upper_rate)).min_by(f64::total_cmp);
-    let edge = edge.unwrap_or(result.min_rate).max(f64::MIN_POSITIVE);
-    let distances: Vec<f64> =
-        by_rate(result).keys().map(|bits| (f64::from_bits(*bits) / edge).ln().abs()).collect();
-    let mut sorted = distances.clone();
-    sorted.sort_by(f64::total_cmp);
-    if let Some(furthest) = sorted.get(NEAREST) {
-        let mut distances = distances.iter();
-        table.rows.retain(|_| distances.next().is_some_and(|distance| distance < furthest));
-        table.title = format!("rates tried, those nearest to the result of {}", all.rows.len());
-    }
-    table
-}
-
-/// The trials of each rate. Rates are positive, so their bit patterns sort like the rates.
-fn by_rate(result: &FindResult) -> BTreeMap<u64, Vec<&FindTrial>> {
-    let mut by_rate: BTreeMap<u64, Vec<&FindTrial>> = BTreeMap::new();
-    for trial in &result.trials {
-        by_rate.entry(trial.rate.to_bits()).or_default().push(trial);
-    }
-    by_rate
-}
-
-/// The tried rates, ascending, with the medians of the limited values.
-fn rates(result: &FindResult) -> Table {
-    let objectives: Vec<&str> = result
-        .trials
-        .first()
-        .map(|trial| trial.objectives.iter().map(|one| one.objective.as_str()).collect())
-        .unwrap_or_default();
-    let mut columns = vec![Column::text("late or lost", 0)];
-    columns.extend(objectives.iter().map(|one| Column::new(*one, 1)));
-    columns.push(Column::new("answered/s", 3));
-    let is_accounted = account_of(result).is_some();
-    columns.extend(
-        account::NUMBERS.iter().filter(|_| is_accounted).map(|(heading, _, _)| Column::new(*heading, 2)),
-    );
-    columns.push(Column::new("seconds", 4));
-    let row = |trials: &Vec<&FindTrial>| {
-        let usable: Vec<&&FindTrial> =
-            trials.iter().filter(|trial| trial.generator_limits.is_empty()).collect();
-        let planned: u64 = usable.iter().map(|trial| trial.planned).sum();
-        let lost: f64 = usable.iter().map(|trial| most_lost(trial) * trial.planned as f64).sum();
-        let lost = Some(100.0 * lost / planned as f64).filter(|_| planned > 0);
-        let unusable = trials.len() - usable.len();
-        let excluded = if unusable > 0 { format!(" ({unusable} excluded)") } else { String::new() };
-        let mut cells = vec![Cell::words(format!("{}{excluded}", value(lost, "%")))];
-        for number in 0..objectives.len() {
-            let values = usable.iter().map(|trial| trial.objectives.get(number)?.value);
-            let unit =
-                trials.first().and_then(|trial| trial.objectives.get(number)).map_or("", |one| &one.unit);
-            cells.push(value(median(values), unit).into());
-        }
-        let answered = median(usable.iter().map(|trial| Some(trial.answered_rate)));
-        cells.push(answered.map(rate).into());
-        for (_, unit, of) in account::NUMBERS.iter().filter(|_| is_accounted) {
-            let values = usable.iter().map(|trial| of(trial.account.as_ref()?));
-            cells.push(Cell::point(median(values), unit));
-        }
-        cells.push(grouped(trials.iter().map(|trial| trial.duration_s).sum(), 1).into());
-        Row::new(rate(trials.first().map_or(0.0, |trial| trial.rate)), cells)
-    };
-    let title =
-        "rates tried: requests that were late or lost, and the median over trials of each objective's value";
-    Table::new(title, "rate/s", columns, by_rate(result).values().map(row))
-}
-
-/// The share of late or lost requests of a trial, for its strictest objective.
-fn most_lost(trial: &FindTrial) -> f64 {
-    trial.objectives.iter().map(|one| one.loss_ratio).fold(0.0, f64::max)
-}
-
 /// The processes that the trials accounted for.
 fn account_of(result: &FindResult) -> Option<&ProcessAccount> {
     result.trials.iter().find_map(|trial| trial.account.as_ref())
-}
-
-/// The median; None if any value is missing, because it may be the largest.
-fn median(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect::<Option<_>>()?;
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// The number that an objective limits, in its unit.
@@ -438,44 +390,6 @@ fn method(result: &FindResult) -> String {
         grouped(result.took_s, 0),
         percent(evidence.confidence, 0),
         percent(evidence.width, 0)
-    )
-}
-
-/// A line that describes a trial.
-pub fn find_trial(trial: &FindTrial) -> String {
-    let objectives: Vec<String> = trial
-        .objectives
-        .iter()
-        .map(|one| format!("{}: {}", one.objective, value(one.value, &one.unit)))
-        .collect();
-    let outcome = if !trial.generator_limits.is_empty() {
-        format!("does not count ({})", trial.generator_limits.join("; "))
-    } else if trial.objectives.iter().all(|one| one.holds) {
-        "holds".to_owned()
-    } else {
-        "fails".to_owned()
-    };
-    format!(
-        "{:>10}/s for {} s after {} s: {}; {outcome}",
-        rate(trial.rate),
-        grouped(trial.duration_s, 1),
-        grouped(trial.warmup_s, 1),
-        objectives.join(", ")
-    )
-}
-
-/// A line that describes a trial of a sweep.
-pub fn sweep_trial(of_rate: f64, result: &LoadResult, generator_limits: &[String]) -> String {
-    let response = &result.latency.response;
-    let outcome = match generator_limits {
-        [] => String::new(),
-        limits => format!("; does not count ({})", limits.join("; ")),
-    };
-    format!(
-        "{:>10}/s: p50 {}, p99 {}{outcome}",
-        rate(of_rate),
-        value(response.p50_us, "us"),
-        value(response.p99_us, "us")
     )
 }
 

@@ -190,8 +190,9 @@ fn times(result: &LoadResult) -> Table {
     Table::new(title, "us", columns, rows)
 }
 
-/// More connections if there were too few for the rate, or a longer load if a quantile has only bounds because of too few responses. None
-/// for other reasons, and if a short command cannot repeat the requests, such as those of agents.
+/// The same load again if other work kept the generator from its processor, because calibration would be as late as the load; more
+/// connections if there were too few for the rate; or a longer load if a quantile has only bounds because of too few responses. None for
+/// other reasons, and if a short command cannot repeat the requests, such as those of agents.
 fn next(result: &LoadResult) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
     let is_of_agents = result.agents.is_some();
@@ -200,6 +201,16 @@ fn next(result: &LoadResult) -> Option<Next> {
         return None;
     }
     let has = |id: &str| result.findings.iter().any(|finding| finding.id == id);
+    let is_repeatable = !is_of_agents && plan.is_plain();
+    let url = quoted(&plan.url);
+    let again = |connections: u32, duration_s: f64, purpose: &str| {
+        let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
+        let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s {url}");
+        Some(Next::new(command, purpose))
+    };
+    if is_repeatable && has("run-delay") {
+        return again(plan.connections, plan.duration_s, "once other work here has stopped");
+    }
     let is_late =
         ["send-lag", "run-delay", "generator-saturated", "steal", "cpu-pressure"].into_iter().any(has);
     if is_late {
@@ -210,15 +221,9 @@ fn next(result: &LoadResult) -> Option<Next> {
         };
         return Some(Next::new("hoptax trust calibrate", purpose));
     }
-    if is_of_agents || !plan.is_plain() {
+    if !is_repeatable {
         return None;
     }
-    let url = quoted(&plan.url);
-    let again = |connections: u32, duration_s: f64, purpose: &str| {
-        let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
-        let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s {url}");
-        Some(Next::new(command, purpose))
-    };
     if has("offered") || has("connections-busy") {
         return again(4 * plan.connections, plan.duration_s, "has more connections for the rate");
     }

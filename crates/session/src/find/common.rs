@@ -139,20 +139,23 @@ pub(super) fn trial_text(planned: &Planned) -> String {
     )
 }
 
-/// A line about a completed trial, with the bounds of the search after it.
+/// A line about a completed trial, with the bounds of the search after it: those of the first goal of which any is known.
 pub(super) fn progress(trial: &FindTrial, search: &Search) -> String {
-    let ends: Vec<String> = search.results().iter().map(known).collect();
-    format!("{}; {}", documents::find_trial(trial), ends.join(", "))
+    let line = documents::find_trial(trial);
+    match search.results().iter().find_map(known) {
+        Some(known) => format!("{line}; {known}"),
+        None => line,
+    }
 }
 
-/// Returns the current bounds of the rate, as text.
-fn known(result: &GoalResult) -> String {
-    match (result.lower, result.upper) {
+/// Returns the current bounds of the rate, as text; None if neither is known.
+fn known(result: &GoalResult) -> Option<String> {
+    Some(match (result.lower, result.upper) {
         (Some(lower), Some(upper)) => format!("so far {} to {}/s", rate(lower), rate(upper)),
         (Some(lower), None) => format!("so far at least {}/s", rate(lower)),
         (None, Some(upper)) => format!("so far less than {}/s", rate(upper)),
-        (None, None) => "nothing known so far".to_owned(),
-    }
+        (None, None) => return None,
+    })
 }
 
 /// The current bounds of a rate, for the live view. `of` names the rate.

@@ -90,6 +90,10 @@ fn the_capacity_of_a_server_is_found_whatever_the_time_of_a_request() {
         );
         assert_eq!(goal.limited_by, ["p90<100ms"]);
         assert_eq!(found.result.ended_by, FindEnd::Complete);
+        let of_trials: Vec<&String> = lines.iter().filter(|line| line.contains("p90<100ms: ")).collect();
+        assert_eq!(of_trials.len(), found.result.trials.len(), "{lines:#?}");
+        assert!(of_trials.iter().all(|line| line.chars().count() <= 100), "{lines:#?}");
+        assert!(of_trials.last().is_some_and(|line| line.contains("; so far ")), "{lines:#?}");
     }
 }
 

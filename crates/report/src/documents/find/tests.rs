@@ -212,6 +212,36 @@ fn a_line_about_a_trial() {
     let result = result(FindState::Found, None, None);
     let lines: Vec<String> = result.trials.iter().take(3).map(find_trial).collect();
     insta::assert_snapshot!(lines.join("\n"));
+    let mut late = result.trials[1].clone();
+    late.generator_limits =
+        ["send-lag", "run-delay", "steal"].map(|id| format!("{id}: {}", "long ".repeat(20))).to_vec();
+    assert_eq!(find_trial(&late), "     1,300/s: does not count (send-lag, run-delay and 1 more)");
+}
+
+#[test]
+fn trials_above_a_rate_that_the_generator_cannot_produce_are_explained() {
+    let mut result = result(FindState::GeneratorLimited, Some(1_200.0), Some(1_300.0));
+    result.trials[1].generator_limits.push("run-delay: a worker waited 590 ms".to_owned());
+    result.trials.extend([trial(1_400.0, None, true), trial(1_500.0, None, false)]);
+    let text = sentence(&result.goals[0], &result);
+    assert!(text.contains("Stop other work on this machine, or send from another"), "{text}");
+    let why = "Trials at up to 1,400/s held too, but rates above one at which most trials do not count decide nothing";
+    assert!(text.ends_with(why), "{text}");
+}
+
+#[test]
+fn the_found_rate_is_the_same_number_everywhere_and_its_row_has_a_value() {
+    let mut result = result(FindState::GeneratorLimited, Some(1_199.6), Some(1_300.0));
+    let mut held = trial(1_199.6, None, true);
+    held.objectives[0].limit = Some(5_000.0);
+    result.trials.push(held);
+    let document = find(&result);
+    assert!(document.answer[0].contains("at least 1,200 requests/s"), "{:?}", document.answer);
+    assert!(document.next.unwrap().command.starts_with("hoptax load -q 1200 "));
+    // The fixture has another trial at 1,200/s, which fails.
+    let rows = document.table.unwrap().rows;
+    let row = rows.iter().find(|row| row.name == "1,200" && row.cells[0].text() == "yes").unwrap();
+    assert_eq!(row.cells[2].text(), "≤ 5,000 us");
 }
 
 #[test]
@@ -221,8 +251,10 @@ fn a_search_of_a_hundred_rates_shows_those_nearest_to_its_result() {
     result.goals = vec![result.goals[0].clone(); 20];
     let document = find(&result);
     let rows = &document.table.as_ref().unwrap().rows;
-    assert!(rows.len() <= NEAREST && rows.iter().any(|row| row.name == "980"), "{rows:?}");
+    assert!(rows.len() <= rates::NEAREST && rows.iter().any(|row| row.name == "980"), "{rows:?}");
     let text = terminal::screen(&document, STYLE);
+    let title = format!(" rates tried, of which these {} are nearest to the result:", rows.len());
+    assert!(text.contains(&title), "{text}");
     assert!(text.lines().count() <= 40, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(terminal::details(&document, STYLE).contains("20.0 "), "all rates");

@@ -330,4 +330,9 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     // A longer load is as late.
     let calibrate = Some("hoptax trust calibrate".to_owned());
     assert_eq!(next_of(&["too-few-samples", "send-lag"], |_| ()), calibrate);
+    // A calibration beside other work would be late, too.
+    let same = Some("hoptax load -q 500 -c 16 -d 10s 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["send-lag", "run-delay"], |_| ()), same);
+    let post = |result: &mut LoadResult| result.plan.method = "POST".to_owned();
+    assert_eq!(next_of(&["send-lag", "run-delay"], post), calibrate, "a short command cannot repeat it");
 }
