@@ -221,7 +221,10 @@ pub(crate) mod tests {
         assert!(without.contains("`--prometheus NAMESPACE/SERVICE:PORT`"), "{without}");
         for cpu_time in [CpuTime::Cgroup, CpuTime::Kubelet] {
             let unused = with(cpu_time, address).unwrap_err();
-            assert!(unused.contains("`--prometheus monitoring/prometheus:9090` would never be used"), "{unused}");
+            assert!(
+                unused.contains("`--prometheus monitoring/prometheus:9090` would never be used"),
+                "{unused}"
+            );
         }
     }
 

@@ -50,7 +50,8 @@ pub fn document(text: &str) -> Result<Document, String> {
     if ![StudyResult::FORMAT, SittingsResult::FORMAT].contains(&documents::kind_of_text(text)?.format) {
         return Ok(document);
     }
-    let Stated { name, study, environment } = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let Stated { name, study, environment } =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
     let is_of_cluster = environment.get("cluster").is_some_and(|cluster| !cluster.is_null());
     let is_built_in = name.or(study).is_some_and(|name| library::study(&name).is_ok());
     Ok(if is_of_cluster || is_built_in { document } else { document.without_next() })

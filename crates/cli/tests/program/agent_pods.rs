@@ -33,7 +33,7 @@ fn agents_in_pods_that_cannot_be_are_refused_with_the_reason_before_anything_is_
         (with(&["--agent-pull", "soon", url]), "--agent-pull"),
         (with(&["--least-agents", "3", url]), "more than the 2"),
         (with(&["-c", "1", url]), "raise --connections to 2"),
-        (with(&["--stages", "1@1s", url]), "no --stages"),
+        (with(&["--stages", "1@1s", url]), "does not support --stages"),
         (with(&["-d", "25h", url]), "at most a day"),
         (with(&["http://127.0.0.1:8080/"]), "`127.0.0.1` is the pod of each agent"),
         (with(&["http://localhost/"]), "`localhost` is the pod of each agent"),

@@ -223,8 +223,11 @@ fn loads_and_agents_that_cannot_be_are_refused_with_the_reason() {
         (vec!["lab", "agent", "--allow-target", "a:1", "--deadline", "9999999h"], "at most a year"),
         (vec!["load", "--agents", "a:1,a:1", "http://127.0.0.1:1/"], "twice"),
         (vec!["load", "--agents", "a:1,foo", "http://127.0.0.1:1/"], "`foo` is not an agent's address"),
-        (vec!["load", "--agents", "a:1", "--least-agents", "2", "http://127.0.0.1:1/"], "more than the 1"),
-        (vec!["load", "--agents", "a:1", "--stages", "1@1s", "http://127.0.0.1:1/"], "no --stages"),
+        (vec!["load", "--agents", "a:1", "--least-agents", "2", "http://127.0.0.1:1/"], "only 1 are named"),
+        (
+            vec!["load", "--agents", "a:1", "--stages", "1@1s", "http://127.0.0.1:1/"],
+            "does not support --stages",
+        ),
         (vec!["load", "--agents", "a:1,b:1", "-c", "1", "http://127.0.0.1:1/"], "raise --connections to 2"),
         (vec!["load", "--agents", "a:1,b:1", "-n", "1", "http://127.0.0.1:1/"], "raise --count to 2"),
     ] {

@@ -86,7 +86,7 @@ fn what_is_wrong_with_responses_is_in_the_result_in_the_summary_and_in_the_advic
         assert!(shown.contains(&format!("failures: {line}\n")), "{shown}");
         let finding = &result["findings"][0];
         assert!(finding["message"].as_str().unwrap().contains(&line), "{finding}");
-        assert!(finding["advice"].as_str().unwrap().contains("which the reasons name"), "{finding}");
+        assert!(finding["advice"].as_str().unwrap().contains("that the reasons name"), "{finding}");
     }
 }
 

@@ -126,7 +126,7 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     nowhere.fails(2, "`nosuch` is neither a file nor a run folder");
     let all = runs.printed(&["runs", "show", &load, "--details"]);
     assert!(all.contains("20,000") && all.len() > runs.printed(&["runs", "show", "5"]).len(), "{all}");
-    runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]).fails(2, "no result of hoptax");
+    runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]).fails(2, "not a hoptax result");
     let of_files = runs.run(&["runs", "show", "4"]);
     assert!(
         of_files.stdout.contains("max_rate") && of_files.stderr.contains("run 4: history"),

@@ -50,9 +50,8 @@ const CPU: [CostMeasure; 2] = [CostMeasure::CpuShare, CostMeasure::CpuUs];
 /// Adds the other unit of a cost in CPU time whose sign is uncertain in one unit, so that both give one answer.
 fn in_both_units(arm: &ArmResult, load: Load<'_>, mut uncertain: Vec<CostMeasure>) -> Vec<CostMeasure> {
     if CPU.iter().any(|measure| uncertain.contains(measure)) {
-        let has = |measure: CostMeasure| {
-            arm.cost_under(load).is_some_and(|cost| measure.interval(cost).is_some())
-        };
+        let has =
+            |measure: CostMeasure| arm.cost_under(load).is_some_and(|cost| measure.interval(cost).is_some());
         let other = CPU.into_iter().find(|measure| has(*measure) && !uncertain.contains(measure));
         uncertain.extend(other);
     }

@@ -336,7 +336,8 @@ mod tests {
         let mut result = fixture::bill();
         result.verdict = Verdict::Caution;
         let more = |result: &BillResult| {
-            let again = Again { command: "hoptax price envoy.yaml --rate 3000", folder: "my runs/1".as_ref() };
+            let again =
+                Again { command: "hoptax price envoy.yaml --rate 3000", folder: "my runs/1".as_ref() };
             bill_of(result, again).next.unwrap().command
         };
         let continued = |rounds: u32| {

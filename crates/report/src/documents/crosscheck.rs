@@ -54,7 +54,9 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document.plots.extend(charts::charts(result));
     document.notes = added(result).into_iter().chain(failures(result)).collect();
     if result.compares_nothing() {
-        document.notes.push(format!("each load generator that did not run, with the reason, is {IN_DETAILS}"));
+        document
+            .notes
+            .push(format!("each load generator that did not run, with the reason, is {IN_DETAILS}"));
     }
     document.next =
         Some(Next::new("hoptax trust calibrate", format!("measures the error of {OWN} here at each rate")));
@@ -373,10 +375,7 @@ mod tests {
             terminal::screen(&crosscheck(&result), STYLE)
         };
         let plain = text(|_| ());
-        assert!(
-            !plain.contains("adds to the times") && !plain.contains("Nothing was compared"),
-            "{plain}"
-        );
+        assert!(!plain.contains("adds to the times") && !plain.contains("Nothing was compared"), "{plain}");
         let slow = text(|result| result.scenarios[0].tools[0].runs[0].reported.p99_us = Some(4_800_000.0));
         assert!(slow.contains("up to 10.00 times that of the server"), "{slow}");
         let alone = text(|result| {

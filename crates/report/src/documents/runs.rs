@@ -174,9 +174,8 @@ mod tests {
 
     #[test]
     fn the_newest_run_is_the_first_that_has_a_result() {
-        let newest = |runs: Vec<StoredRun>| {
-            newest_run(&RunsResult::new((), RunsBody { runs })).map(|run| run.run)
-        };
+        let newest =
+            |runs: Vec<StoredRun>| newest_run(&RunsResult::new((), RunsBody { runs })).map(|run| run.run);
         let killed = StoredRun { run: 13, verdict: None, ..study() };
         assert_eq!(newest(vec![killed.clone(), study()]), Some(12));
         assert_eq!((newest(vec![killed]), newest(Vec::new())), (Some(13), None));

@@ -3,8 +3,8 @@
 use hoptax_report::documents;
 use hoptax_report::kind::Head;
 use hoptax_result::{
-    BillBody, BillResult, Body, ComparisonBody, ComparisonResult, Environment, GateBody, GateResult, LoadBody,
-    LoadResult, StudiesComparison, StudiesComparisonBody, StudyBody, StudyResult, Verdict, grouped,
+    BillBody, BillResult, Body, ComparisonBody, ComparisonResult, Environment, GateBody, GateResult,
+    LoadBody, LoadResult, StudiesComparison, StudiesComparisonBody, StudyBody, StudyResult, Verdict, grouped,
 };
 use hoptax_subject::digest::sha256;
 use serde::Deserialize;
@@ -139,11 +139,7 @@ fn of_command(text: &str) -> Option<(Head, u32)> {
 ///
 /// # Errors
 /// The problems of the texts.
-fn run(
-    result_text: Option<&str>,
-    manifest: Option<&str>,
-    rounds: u32,
-) -> Result<Described, String> {
+fn run(result_text: Option<&str>, manifest: Option<&str>, rounds: u32) -> Result<Described, String> {
     let by_result = result_text.map(|text| result(text).map_err(|why| format!("{RESULT}: {why}")));
     match (by_result, manifest) {
         // A study without a manifest cannot have been resumed.
