@@ -95,7 +95,7 @@ describe("a bill", () => {
   test("is of one file, which is not too large", () => {
     const file = (size: number) => ({ name: "edge.yaml", size });
     expect(whyNot([file(MOST_BYTES)])).toBeUndefined();
-    expect(whyNot([])).toContain("no file");
+    expect(whyNot([])).toContain("not a file");
     expect(whyNot([file(1), file(1)])).toContain("2 files");
     expect(whyNot([file(MOST_BYTES + 1)])).toContain("4 MiB");
   });
