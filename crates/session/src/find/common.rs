@@ -65,10 +65,26 @@ impl Near {
 
 /// The range and the settings of a search with this budget.
 pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> Limits {
-    let max = options.max_rate.unwrap_or(near.most.min(MAX_RATE));
-    let min = options.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
+    let (min, max) = ends_of(options, near.most);
     let super::options::Settings { width, warmup, .. } = options.settings();
     Limits { min, max, start: near.start.max(min).min(max), width, budget, warmup }
+}
+
+/// The lowest and the highest rate, of which `most` is the highest without `--max-rate`.
+fn ends_of(options: &Options<'_>, most: f64) -> (f64, f64) {
+    let max = options.max_rate.unwrap_or(most.min(MAX_RATE));
+    (options.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE)), max)
+}
+
+/// Refuses a range in which no search can begin, before anything is sent.
+pub(super) fn check_range(options: &Options<'_>) -> Result<(), Failure> {
+    let (min, max) = ends_of(options, MAX_RATE);
+    if min < LOWEST_RATE {
+        return Err(Failure::bad_input(format!(
+            "--min-rate must be at least {LOWEST_RATE}: the shortest trials last a second and need a request"
+        )));
+    }
+    if min < max { Ok(()) } else { Err(refusal(&SearchError::Range { min, max }, "")) }
 }
 
 /// The error of a search that cannot begin. `no_time` describes a budget that is too short.
