@@ -8,11 +8,14 @@ use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::trial::{TrialError, TrialSpec};
 use hoptax_load::{Arrivals, Target};
-use hoptax_result::{Environment, FindEnd, FindResult, FindState, LoadResult};
+use hoptax_result::{Book, Environment, FindEnd, FindResult, FindState, LoadResult, sample};
+use hoptax_stats::search::{self as steps, Search, Step};
 use hoptax_subject::envoy::release::EnvoyChoice;
 
+use super::common::{criteria, goals};
 use super::options::Options;
 use super::server::{Goal, Server, search};
+use super::trials::judged;
 use super::virtual_server::VirtualServer;
 use super::{Found, Preset};
 use crate::awake::NeverHalt;
@@ -74,6 +77,25 @@ impl Asked<'_> {
         };
         search(server, &options, Environment::default(), Box::new(send_load), &interrupt, say).unwrap()
     }
+}
+
+#[test]
+fn a_trial_without_a_request_does_not_count() {
+    let objectives: [Objective; 1] = ["errors<=0%".parse().unwrap()];
+    let range = steps::Limits::new(1.0, 10.0);
+    let search = Search::new(&criteria(&objectives), &goals(objectives.len(), false), range).unwrap();
+    let Step::Trial(planned) = search.next() else { panic!("no trial is planned") };
+    let tried = |result| judged(result, &planned, planned.duration, &objectives, &Limits::default());
+    assert!(tried(sample::load()).measured.samples.is_some());
+    let mut empty = sample::load();
+    empty.book = Book::default();
+    let empty = tried(empty);
+    assert_eq!(empty.measured.samples, None);
+    assert!(
+        empty.trial.generator_limits.iter().any(|one| one.starts_with("no-request: ")),
+        "{:?}",
+        empty.trial
+    );
 }
 
 #[test]
