@@ -84,11 +84,17 @@ pub(super) fn check_range(options: &Options<'_>) -> Result<(), Failure> {
             "--min-rate must be at least {LOWEST_RATE}: the shortest trials last a second and need a request"
         )));
     }
-    if min < max { Ok(()) } else { Err(refusal(&SearchError::Range { min, max }, "")) }
+    let is_empty = SearchError::Range { min, max };
+    if min < max { Ok(()) } else { Err(refusal(&is_empty, "", |trial| trial)) }
 }
 
-/// The error of a search that cannot begin. `no_time` describes a budget that is too short.
-pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
+/// The error of a search that cannot begin. `no_time` describes a budget that is too short; `least` returns the least budget, from the
+/// length of the shortest trial.
+pub(super) fn refusal(
+    error: &SearchError,
+    no_time: &str,
+    least: impl FnOnce(Duration) -> Duration,
+) -> Failure {
     Failure::bad_input(match error {
         SearchError::Range { min, max } => format!(
             "the lowest rate, {}/s, must be below the highest, {}/s: set `--min-rate` and `--max-rate`",
@@ -96,9 +102,11 @@ pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
             rate(*max)
         ),
         SearchError::Budget { budget, trial } => format!(
-            "{no_time}: {} s are needed, and {} s are left; raise --budget",
+            "{no_time}: {} s are needed, and {} s are left; raise it to `--budget {}s`",
             grouped(trial.as_secs_f64(), 1),
-            grouped(budget.as_secs_f64(), 1)
+            grouped(budget.as_secs_f64(), 1),
+            // The steps before the search may take longer next time.
+            least(*trial).as_secs() + 2
         ),
         other => other.to_string(),
     })

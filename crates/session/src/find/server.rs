@@ -175,7 +175,7 @@ impl OnRange<'_> {
         let note = |text: &str| say(Update::Note(text));
         let goals = common::goals(trials.objectives.len(), self.each);
         let objectives = trials.objectives.clone();
-        let mut search = self.begin(&objectives, &goals)?;
+        let mut search = self.begin(&objectives, &goals, trials.spec.timeout)?;
         let expected = time.elapsed() + search.expected_duration();
         let sweep_time = sweep::duration(settings.sweep_trial, settings.warmup);
         let sweep_time = if self.sweep { sweep_time } else { Duration::ZERO };
@@ -210,8 +210,15 @@ impl OnRange<'_> {
         Ok(Searched { found, trials: tried, sweep, is_out_of_time, deciding_budget, failure })
     }
 
-    fn begin(&self, objectives: &[Objective], goals: &[Vec<usize>]) -> Result<Search, Failure> {
-        Search::new(&criteria(objectives), goals, self.range).map_err(|error| refusal(&error, NO_TIME))
+    /// Begins the search; the last trial may wait for `last_responses`.
+    fn begin(
+        &self,
+        objectives: &[Objective],
+        goals: &[Vec<usize>],
+        last_responses: Duration,
+    ) -> Result<Search, Failure> {
+        let least = |trial: Duration| self.time.elapsed() + last_responses + trial;
+        Search::new(&criteria(objectives), goals, self.range).map_err(|error| refusal(&error, NO_TIME, least))
     }
 }
 

@@ -9,10 +9,10 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_load::trial::{TrialError, TrialSpec};
 use hoptax_load::{Arrivals, Target};
 use hoptax_result::{Book, Environment, FindEnd, FindResult, FindState, LoadResult, sample};
-use hoptax_stats::search::{self as steps, Search, Step};
+use hoptax_stats::search::{self as steps, Search, SearchError, Step};
 use hoptax_subject::envoy::release::EnvoyChoice;
 
-use super::common::{criteria, goals};
+use super::common::{criteria, goals, refusal};
 use super::options::Options;
 use super::server::{Goal, Server, search};
 use super::trials::judged;
@@ -96,6 +96,13 @@ fn a_trial_without_a_request_does_not_count() {
         "{:?}",
         empty.trial
     );
+}
+
+#[test]
+fn a_budget_that_is_too_short_is_refused_with_one_that_suffices() {
+    let error = SearchError::Budget { budget: Duration::ZERO, trial: Duration::from_millis(1_300) };
+    let refused = refusal(&error, "no time", |trial| Duration::from_secs(11) + trial).to_string();
+    assert_eq!(refused, "no time: 1.3 s are needed, and 0.0 s are left; raise it to `--budget 14s`");
 }
 
 #[test]
