@@ -175,6 +175,12 @@ impl FromStr for Objective {
         if !condition.relation.is_below() {
             return Err("an objective states what must hold, with `<` or `<=`, as `p99<5ms`".to_owned());
         }
+        // No value of a load is negative, and no response takes no time.
+        let needs_time = matches!(condition.metric, Metric::Time(..));
+        let holds_at_0 = condition.relation.holds(0.0, condition.limit);
+        if !holds_at_0 || (needs_time && condition.limit <= 0.0) {
+            return Err("no load can hold it: limit it above 0, as `p99<5ms`, or failures by `errors<=0`".to_owned());
+        }
         Ok(Self(condition))
     }
 }
@@ -334,6 +340,11 @@ mod tests {
             ("own-lag.p99<1ms", "generator's"),
             ("p100<5ms", "below 100"),
             ("cpu>80%", "with `<` or `<=`"),
+            ("errors<0%", "no load can hold it"),
+            ("errors<0", "no load can hold it"),
+            ("p99<0ms", "no load can hold it"),
+            ("service.mean<=0ms", "no load can hold it"),
+            ("cpu<0%", "no load can hold it"),
         ] {
             let error = text.parse::<Objective>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

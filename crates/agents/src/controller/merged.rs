@@ -5,7 +5,7 @@ use std::slice;
 use hoptax_checks::{fail_on, judge_load, judge_merged_by};
 use hoptax_load::Share;
 use hoptax_load::merge::{Run, merge};
-use hoptax_result::{Agent, AgentOutcome, Agents, LoadResult, RunLeftOut};
+use hoptax_result::{Agent, AgentOutcome, Agents, EndedBy, LoadResult, RunLeftOut};
 use hoptax_session::Failure;
 use hoptax_session::load::Sending;
 
@@ -36,7 +36,7 @@ pub(super) struct Common {
 /// Judges and merges the parts.
 ///
 /// # Errors
-/// When no part is left, and when parts cannot be added.
+/// When no part is left, when all parts were interrupted before they measured anything, and when parts cannot be added.
 pub(super) fn merged_load(
     entries: Vec<Entry>,
     common: Common,
@@ -83,6 +83,9 @@ pub(super) fn merged_load(
         let reasons: Vec<String> = reasons.collect();
         return Err(Failure::environment(format!("no agent reported its share:\n{}", reasons.join("\n"))));
     }
+    if runs.iter().all(|run| has_measured_nothing(&run.result)) {
+        return Err(Failure::interrupted().with(" before the first measured request"));
+    }
     let (mut result, damaged) = added(runs, left_out)?;
     // The plan asked for this rate, even if a part is missing.
     result.rate.target = common.rate;
@@ -102,6 +105,11 @@ pub(super) fn merged_load(
     judge_merged_by(&mut result, &sending.limits);
     let all_pass = fail_on::judge(&mut result, sending.fail_on);
     Ok(MergedLoad { result, all_pass })
+}
+
+/// True if the interrupt came before the first measured request.
+fn has_measured_nothing(part: &LoadResult) -> bool {
+    part.ended_by == EndedBy::Interrupt && part.book.is_empty()
 }
 
 /// Adds the parts. A part that cannot be read by itself is left out with the reason, and returned beside the result, so that one damaged
@@ -376,6 +384,27 @@ mod tests {
         assert!(agents[1].reason.as_ref().unwrap().contains("void"), "{:?}", agents[1]);
         assert_eq!(result.book.answered, 1_000);
         assert!(result.findings.iter().any(|finding| finding.id == "runs-left-out"));
+    }
+
+    #[test]
+    fn an_interrupt_before_all_measurements_is_an_interrupt_and_no_void_result() {
+        let of_agents = |interrupted: u32| {
+            let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
+            for (index, entry) in (0..).zip(&mut ledger.entries) {
+                let mut part = part(index);
+                if index < interrupted {
+                    (part.ended_by, part.recorded_s, part.book) = (EndedBy::Interrupt, 0.0, Book::default());
+                }
+                (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
+            }
+            let common =
+                Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
+            merged_load(ledger.entries, common, &Sending::default())
+        };
+        let failure = of_agents(2).unwrap_err();
+        assert!(failure.is_interrupt(), "{failure:?}");
+        assert_eq!(failure.to_string(), "interrupted before the first measured request");
+        assert_eq!(of_agents(1).unwrap().result.book.answered, 1_000, "what was measured is kept");
     }
 
     #[test]

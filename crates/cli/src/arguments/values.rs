@@ -108,6 +108,9 @@ const LONGEST: Duration = Duration::from_hours(24 * 366);
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());
     let duration = humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {
+        _ if text.trim().starts_with('-') => {
+            "it must not be negative; write it as `10s` or `500ms`".to_owned()
+        }
         Ok(_) => hint(),
         Err(_) => format!("{error}; write it as `10s` or `500ms`"),
     })?;
@@ -152,11 +155,20 @@ where
             };
             let most = match bounds.end_bound() {
                 Bound::Included(most) => format!(" and at most {}", words(*most)),
+                Bound::Excluded(_) | Bound::Unbounded if is_too_large::<T>(text) => {
+                    format!(" and less than 2^{}", size_of::<T>() * 8)
+                }
                 Bound::Excluded(_) | Bound::Unbounded => String::new(),
             };
             format!("it must be a whole number, at least {least}{most}{}", in_full(text))
         })
     }
+}
+
+/// True for a whole number that the type cannot hold.
+fn is_too_large<T: FromStr>(text: &str) -> bool {
+    let digits = text.trim();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<T>().is_err()
 }
 
 /// The seed of what is random.
@@ -223,6 +235,9 @@ mod tests {
         assert!(duration("10").unwrap_err().contains("`10s`"));
         assert!(duration("ten").unwrap_err().contains("write it as"));
         assert!(duration("0s").is_err());
+        for negative in ["-1s", "-1", "-0.5ms"] {
+            assert!(duration(negative).unwrap_err().starts_with("it must not be negative"), "{negative}");
+        }
         assert!(interval("99ms").unwrap_err().contains("100ms"));
         assert_eq!(duration_or_none("0s"), Ok(Duration::ZERO));
         assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
@@ -247,6 +262,12 @@ mod tests {
         assert_eq!((rounds("2"), rounds("1000")), (Ok(2), Ok(1000)));
         assert_eq!(rounds("0").unwrap_err(), "it must be a whole number, at least 2 and at most 1,000");
         assert_eq!(whole::<u64>(1..)("-1").unwrap_err(), "it must be a whole number, at least 1");
+        assert_eq!(
+            whole::<u32>(1..)("99999999999").unwrap_err(),
+            "it must be a whole number, at least 1 and less than 2^32"
+        );
+        assert!(whole::<u64>(1..)("99999999999999999999").unwrap_err().ends_with("less than 2^64"));
+        assert!(rounds("99999999999").unwrap_err().ends_with("at least 2 and at most 1,000"));
         assert!(whole::<u64>(1..)("1.5").is_err() && rounds("1001").is_err());
         assert_eq!(price("0.04"), Ok(0.04));
         assert!(price("0").is_err() && price("inf").is_err() && price("4 cents").is_err());

@@ -124,7 +124,7 @@ fn searches_that_cannot_begin_are_refused_with_the_reason() {
             2,
             "set `--min-rate` and `--max-rate`",
         ),
-        (vec!["--slo", "p99<5ms", "--budget", "1s"], 2, "leaves no time for a trial"),
+        (vec!["--slo", "p99<5ms", "--budget", "1s"], 2, "raise it to `--budget "),
         (vec!["--slo", "cpu<80%"], 2, "--account process=envoy"),
         (vec!["--slo", "cpu<80%", "--account", "envoy"], 2, "`process=NAME`"),
         (vec!["--slo", "cpu<80%", "--account", "pid=4294967295"], 3, "no process matches `pid 4294967295`"),

@@ -94,6 +94,7 @@ impl ArmsOfStudy {
     ) -> Result<Found<FindArmsResult>, Failure> {
         let Self { plan, folder: of_study } = self;
         let time = Time::begin(self.budget(options));
+        common::check_range(options)?;
         check_accounts(plan, options)?;
         requirements::check(plan, of_study)?;
         estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;

@@ -65,14 +65,36 @@ impl Near {
 
 /// The range and the settings of a search with this budget.
 pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> Limits {
-    let max = options.max_rate.unwrap_or(near.most.min(MAX_RATE));
-    let min = options.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
+    let (min, max) = ends_of(options, near.most);
     let super::options::Settings { width, warmup, .. } = options.settings();
     Limits { min, max, start: near.start.max(min).min(max), width, budget, warmup }
 }
 
-/// The error of a search that cannot begin. `no_time` describes a budget that is too short.
-pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
+/// The lowest and the highest rate, of which `most` is the highest without `--max-rate`.
+fn ends_of(options: &Options<'_>, most: f64) -> (f64, f64) {
+    let max = options.max_rate.unwrap_or(most.min(MAX_RATE));
+    (options.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE)), max)
+}
+
+/// Refuses a range in which no search can begin, before anything is sent.
+pub(super) fn check_range(options: &Options<'_>) -> Result<(), Failure> {
+    let (min, max) = ends_of(options, MAX_RATE);
+    if min < LOWEST_RATE {
+        return Err(Failure::bad_input(format!(
+            "--min-rate must be at least {LOWEST_RATE}: the shortest trials last a second and need a request"
+        )));
+    }
+    let is_empty = SearchError::Range { min, max };
+    if min < max { Ok(()) } else { Err(refusal(&is_empty, "", |trial| trial)) }
+}
+
+/// The error of a search that cannot begin. `no_time` describes a budget that is too short; `least` returns the least budget, from the
+/// length of the shortest trial.
+pub(super) fn refusal(
+    error: &SearchError,
+    no_time: &str,
+    least: impl FnOnce(Duration) -> Duration,
+) -> Failure {
     Failure::bad_input(match error {
         SearchError::Range { min, max } => format!(
             "the lowest rate, {}/s, must be below the highest, {}/s: set `--min-rate` and `--max-rate`",
@@ -80,9 +102,11 @@ pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
             rate(*max)
         ),
         SearchError::Budget { budget, trial } => format!(
-            "{no_time}: {} s are needed, and {} s are left; raise --budget",
+            "{no_time}: {} s are needed, and {} s are left; raise it to `--budget {}s`",
             grouped(trial.as_secs_f64(), 1),
-            grouped(budget.as_secs_f64(), 1)
+            grouped(budget.as_secs_f64(), 1),
+            // The steps before the search may take longer next time.
+            least(*trial).as_secs() + 2
         ),
         other => other.to_string(),
     })

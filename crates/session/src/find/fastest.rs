@@ -42,18 +42,23 @@ pub(super) struct Shown {
     pub(super) aim: Option<(Objective, Near)>,
 }
 
-/// Looks for the fastest mode in a closed loop and, if that has only one mode, at a low rate; None if it was interrupted.
+/// Looks for the fastest mode in a closed loop and, if that has only one mode, at a low rate of at most `max_rate`; None if it was
+/// interrupted.
 ///
 /// # Errors
 /// When the load at the low rate cannot run.
-pub(super) fn look(trials: &mut Trials<'_>, mut first: LoadResult) -> Result<Option<Shown>, Failure> {
+pub(super) fn look(
+    trials: &mut Trials<'_>,
+    mut first: LoadResult,
+    max_rate: Option<f64>,
+) -> Result<Option<Shown>, Failure> {
     let reasons = trials.judge(&mut first);
     let in_flight = f64::from(first.plan.connections) * f64::from(first.plan.streams);
     let closed = modes_of(None, &first, reasons);
     let mut fast = between_modes(&closed);
     let mut loads = vec![];
     if closed.modes.len() == 1 {
-        let rate = (closed.answered_rate * PROBE).max(1.0);
+        let rate = (closed.answered_rate * PROBE).max(1.0).min(max_rate.unwrap_or(f64::INFINITY));
         let Some((result, reasons)) = trials.judged_at_rate(rate, trials.spec.warmup, LENGTH)? else {
             return Ok(None);
         };

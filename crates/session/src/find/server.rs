@@ -14,7 +14,7 @@ use super::common::{
     self, Near, Tried, criteria, evidence, found, known_rate, names, progress, range_of, refusal, seconds,
     trial_text,
 };
-use super::options::{LOWEST_RATE, Options, Settings, Time};
+use super::options::{Options, Settings, Time};
 use super::trials::{CLOSED_LOOP, SendLoad, Trials, answered_rate};
 use super::{Found, fastest, sweep};
 use crate::failure::Failure;
@@ -79,6 +79,7 @@ pub(super) fn search(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Found<FindResult>, Failure> {
+    common::check_range(options)?;
     let settings = options.settings();
     let time = Time::begin(options.budget.unwrap_or(settings.budget));
     let Server { spec, arrivals, goal, each, sweep } = server;
@@ -89,7 +90,7 @@ pub(super) fn search(
     let mut near = Some(Near::closed_loop(closed_loop_rate));
     let mut fastest_mode = None;
     if goal == Goal::FastestMode {
-        let shown = fastest::look(&mut trials, first)?.ok_or_else(Failure::interrupted)?;
+        let shown = fastest::look(&mut trials, first, options.max_rate)?.ok_or_else(Failure::interrupted)?;
         near = shown.aim.map(|(objective, near)| {
             trials.aim_at(objective);
             near
@@ -174,7 +175,7 @@ impl OnRange<'_> {
         let note = |text: &str| say(Update::Note(text));
         let goals = common::goals(trials.objectives.len(), self.each);
         let objectives = trials.objectives.clone();
-        let mut search = self.begin(&objectives, &goals)?;
+        let mut search = self.begin(&objectives, &goals, trials.spec.timeout)?;
         let expected = time.elapsed() + search.expected_duration();
         let sweep_time = sweep::duration(settings.sweep_trial, settings.warmup);
         let sweep_time = if self.sweep { sweep_time } else { Duration::ZERO };
@@ -209,13 +210,15 @@ impl OnRange<'_> {
         Ok(Searched { found, trials: tried, sweep, is_out_of_time, deciding_budget, failure })
     }
 
-    fn begin(&self, objectives: &[Objective], goals: &[Vec<usize>]) -> Result<Search, Failure> {
-        if self.range.min < LOWEST_RATE {
-            return Err(Failure::bad_input(format!(
-                "--min-rate must be at least {LOWEST_RATE}: the shortest trials last a second and need a request"
-            )));
-        }
-        Search::new(&criteria(objectives), goals, self.range).map_err(|error| refusal(&error, NO_TIME))
+    /// Begins the search; the last trial may wait for `last_responses`.
+    fn begin(
+        &self,
+        objectives: &[Objective],
+        goals: &[Vec<usize>],
+        last_responses: Duration,
+    ) -> Result<Search, Failure> {
+        let least = |trial: Duration| self.time.elapsed() + last_responses + trial;
+        Search::new(&criteria(objectives), goals, self.range).map_err(|error| refusal(&error, NO_TIME, least))
     }
 }
 

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
-use hoptax_load::trial::TrialSpec;
+use hoptax_load::trial::{TrialError, TrialSpec};
 use hoptax_load::{Arrivals, Target};
-use hoptax_result::{Environment, FindEnd, FindResult, FindState};
+use hoptax_result::{Book, Environment, FindEnd, FindResult, FindState, LoadResult, sample};
+use hoptax_stats::search::{self as steps, Search, SearchError, Step};
 use hoptax_subject::envoy::release::EnvoyChoice;
 
+use super::common::{criteria, goals, refusal};
 use super::options::Options;
 use super::server::{Goal, Server, search};
+use super::trials::judged;
 use super::virtual_server::VirtualServer;
 use super::{Found, Preset};
 use crate::awake::NeverHalt;
@@ -74,6 +77,83 @@ impl Asked<'_> {
         };
         search(server, &options, Environment::default(), Box::new(send_load), &interrupt, say).unwrap()
     }
+}
+
+#[test]
+fn a_trial_without_a_request_does_not_count() {
+    let objectives: [Objective; 1] = ["errors<=0%".parse().unwrap()];
+    let range = steps::Limits::new(1.0, 10.0);
+    let search = Search::new(&criteria(&objectives), &goals(objectives.len(), false), range).unwrap();
+    let Step::Trial(planned) = search.next() else { panic!("no trial is planned") };
+    let tried = |result| judged(result, &planned, planned.duration, &objectives, &Limits::default());
+    assert!(tried(sample::load()).measured.samples.is_some());
+    let mut empty = sample::load();
+    empty.book = Book::default();
+    let empty = tried(empty);
+    assert_eq!(empty.measured.samples, None);
+    assert!(
+        empty.trial.generator_limits.iter().any(|one| one.starts_with("no-request: ")),
+        "{:?}",
+        empty.trial
+    );
+}
+
+#[test]
+fn a_budget_that_is_too_short_is_refused_with_one_that_suffices() {
+    let error = SearchError::Budget { budget: Duration::ZERO, trial: Duration::from_millis(1_300) };
+    let refused = refusal(&error, "no time", |trial| Duration::from_secs(11) + trial).to_string();
+    assert_eq!(refused, "no time: 1.3 s are needed, and 0.0 s are left; raise it to `--budget 14s`");
+}
+
+#[test]
+fn an_empty_range_is_refused_before_anything_is_sent() {
+    let limits = Limits::default();
+    for (min_rate, max_rate, expected) in [
+        (Some(20.0), Some(20.0), "must be below the highest"),
+        (Some(20.0), Some(10.0), "must be below the highest"),
+        (None, Some(0.5), "must be below the highest"),
+        (Some(0.5), None, "must be at least 1"),
+    ] {
+        let options = Options {
+            objectives: &[],
+            preset: Preset::Quick,
+            min_rate,
+            max_rate,
+            budget: None,
+            limits: &limits,
+            envoy: EnvoyChoice::default(),
+            never_halt: NeverHalt::Never,
+        };
+        let target = Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap();
+        let server = Server {
+            spec: TrialSpec::new(target),
+            arrivals: Arrivals::Uniform,
+            goal: Goal::Objectives,
+            each: false,
+            sweep: false,
+        };
+        let send_load = |_: &TrialSpec| -> Result<LoadResult, TrialError> { panic!("a load was sent") };
+        let found = search(
+            server,
+            &options,
+            Environment::default(),
+            Box::new(send_load),
+            &Interrupt::default(),
+            &|_: Update<'_>| {},
+        );
+        let why = found.unwrap_err().to_string();
+        assert!(why.contains(expected), "{min_rate:?} {max_rate:?}: {why}");
+    }
+}
+
+#[test]
+fn the_look_for_a_fastest_mode_stays_within_the_highest_rate() {
+    let server = VirtualServer::Crowded(Duration::from_millis(5), 8, Duration::from_millis(200));
+    let asked = Asked { goal: Goal::FastestMode, range: (None, Some(5.0)), ..Asked::default() };
+    let (found, lines) = asked.search(server);
+    let loads = &found.result.fastest_mode.as_ref().unwrap().loads;
+    let rates: Vec<Option<f64>> = loads.iter().map(|load| load.rate).collect();
+    assert_eq!(rates, [None, Some(5.0)], "{lines:#?}");
 }
 
 #[test]

@@ -183,6 +183,9 @@ pub(super) fn judged(
     if !hold(&tried) {
         limits_of_failed.extend(unknown);
     }
+    if planned_requests == 0 {
+        limits_of_failed.push("no-request: the arrivals left no request to the recorded time".to_owned());
+    }
     let mut seen = HashSet::new();
     limits_of_failed.retain(|one| seen.insert(one.clone()));
     let measured = Measured { took, samples: limits_of_failed.is_empty().then_some(samples) };

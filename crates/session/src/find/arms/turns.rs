@@ -190,13 +190,15 @@ impl<'a> Turns<'a> {
             }
         }
         let left = self.time.left_of(SHARE_OF_SEARCHES);
-        let budget = left / rates.len().max(1) as u32;
+        let (elapsed, arms) = (self.time.elapsed(), rates.len().max(1) as u32);
+        let least = |trial: Duration| (elapsed + trial * arms).div_f64(SHARE_OF_SEARCHES);
+        let budget = left / arms;
         for rate in rates {
             let limits = range_of(self.options, Near::closed_loop(rate), budget);
             let objectives = self.options.objectives;
             let goals = common::goals(objectives.len(), false);
             let search = Search::new(&criteria(objectives), &goals, limits)
-                .map_err(|error| refusal(&error, NO_TIME))?;
+                .map_err(|error| refusal(&error, NO_TIME, least))?;
             let searching = Searching::Whole(search);
             self.searches.push(ArmSearch { searching, limits, closed_loop_rate: rate });
         }
@@ -230,7 +232,7 @@ impl<'a> Turns<'a> {
                 match near.map(begin).transpose() {
                     Ok(search) => searches.push(search),
                     Err(SearchError::Budget { .. }) => return Ok(FindEnd::Budget),
-                    Err(error) => return Err(refusal(&error, NO_TIME)),
+                    Err(error) => return Err(refusal(&error, NO_TIME, |trial| trial)),
                 }
             }
             let mut all: Vec<Option<&mut ArmSearch>> = searches.iter_mut().map(Option::as_mut).collect();
