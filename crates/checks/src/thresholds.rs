@@ -133,7 +133,7 @@ impl Limits {
         let threshold = ALL.iter().find(|threshold| threshold.name == name);
         let threshold = threshold.ok_or_else(|| {
             let hint = hint(name, ALL.iter().map(|threshold| threshold.name));
-            format!("there is no threshold `{name}`{hint}\n`hoptax trust checks --thresholds` lists all thresholds")
+            format!("there is no threshold `{name}`{hint}")
         })?;
         if !(value.is_finite() && value >= 0.0) {
             return Err(format!("threshold `{name}` must be a number, and 0 or more"));

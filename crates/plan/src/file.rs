@@ -31,7 +31,7 @@ pub use application::{ApplicationEntry, ApplicationSection};
 pub use arm::{ArmEntry, ChainEntry, FunctionEntry, UnloadedEntry};
 pub use caller::HOPTAX;
 pub use caller::{CallerEntry, CallerSection};
-pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
+pub use conditions::{ConditionsSection, MAX_RESPONSE_BYTES, OneOrMore, TlsWord};
 pub use external::ExternalEntry;
 pub use hop::{HopEntry, HopSection, HopTls};
 pub use link::LinkSection;

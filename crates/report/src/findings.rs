@@ -4,9 +4,9 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
+use hoptax_result::{Finding, Severity, StudyResult, Verdict};
 
-use crate::numbers::{Piece, counted, grouped, pieces};
+use crate::numbers::{Piece, grouped, pieces};
 
 /// Findings of one check and severity, reported together: a check that fires on every arm would bury the others.
 #[derive(Clone, Debug)]
@@ -226,12 +226,7 @@ fn range(values: impl Iterator<Item = Rounded>) -> String {
 /// Returns when and why the study ended before its last round; none if it is complete.
 pub(crate) fn cut(result: &StudyResult) -> Option<String> {
     let plan = &result.plan;
-    let rounds = if is_open_ended(plan) {
-        counted(plan.rounds_completed.into(), "round")
-    } else {
-        format!("{} of {}", plan.rounds_completed, counted(plan.rounds_planned.into(), "round"))
-    };
-    plan.ended_early.as_ref().map(|why| format!("The study ended after {rounds}: {why}"))
+    plan.ended_early.as_ref().map(|why| format!("The study ended after {}: {why}", plan.progress()))
 }
 
 /// The checks that made a study void; none if it is not void.
@@ -244,11 +239,6 @@ pub(crate) fn failed(result: &StudyResult) -> Vec<FindingGroup<'_>> {
     };
     let failed = pick(|finding| finding.severity == Severity::Fail);
     if failed.is_empty() { pick(|finding| finding.withholds) } else { failed }
-}
-
-/// Returns true if the study ends by a condition other than the number of rounds.
-pub(crate) fn is_open_ended(plan: &StudyPlan) -> bool {
-    plan.budget_s.is_some() || plan.sequential.is_some()
 }
 
 #[cfg(test)]

@@ -107,9 +107,8 @@ impl Measured {
             Ending::Interrupted => Err(interrupted(&self.result)),
             Ending::Failed(error) => {
                 let message = format!(
-                    "the study failed in round {} of {}: {error}\nthe measurements before that are in `{}`",
-                    self.result.plan.rounds_completed + 1,
-                    self.result.plan.rounds_planned,
+                    "the study failed after {}: {error}\nthe measurements before that are in `{}`",
+                    self.result.plan.progress(),
                     self.folder.display()
                 );
                 let failure = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
@@ -172,8 +171,7 @@ pub fn complete(
 
 /// Describes an interrupt of a study. Each command adds how its measurement can continue.
 fn interrupted(result: &StudyResult) -> Failure {
-    let (completed, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
-    Failure::interrupted().with(format!(" after {completed} of {planned} rounds"))
+    Failure::interrupted().with(format!(" after {}", result.plan.progress()))
 }
 
 /// Measures a study on the calling thread, which becomes the parent of its processes.
@@ -448,5 +446,8 @@ mod tests {
         let failure = interrupted(&result);
         assert!(failure.is_interrupt());
         assert_eq!(failure.to_string(), "interrupted after 3 of 12 rounds");
+        // As many rounds as fit into a time, of which 1,000 are the limit.
+        (result.plan.budget_s, result.plan.rounds_planned) = (Some(20.0), 1_000);
+        assert_eq!(interrupted(&result).to_string(), "interrupted after 3 rounds");
     }
 }

@@ -65,10 +65,11 @@ pub fn page(path: &Path) -> Option<PathBuf> {
 }
 
 /// The study file of a run folder in which `hoptax study --resume` can continue: this machine measured the study, and the result that
-/// [`text`] reads is that of the study itself. None for other folders.
+/// [`text`] reads is that of the study itself. None for other folders, and for the study of another command, whose result it is not.
 pub fn resumable(folder: &Path) -> Option<PathBuf> {
     let is_of_study = folder.is_dir() && shown(folder).is_ok_and(|result| result.ends_with(RESULT));
-    let study = Some(folder.join(STUDY)).filter(|study| is_of_study && study.is_file());
+    let is_of_user = || run_folder::read(folder).is_ok_and(|(_, manifest)| manifest.file_name.is_some());
+    let study = Some(folder.join(STUDY)).filter(|_| is_of_study && is_of_user());
     let result = study.as_ref().and_then(|_| read_run(folder).ok())?;
     let is_of_this_machine =
         || machine_differences(&result.environment, &environment::current(false)).is_empty();
@@ -167,6 +168,8 @@ pub fn read_load(path: &Path) -> Result<LoadResult, NoResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::tests::manifest;
+    use crate::run_files::MANIFEST;
 
     #[test]
     fn only_a_built_in_study_is_proposed_by_its_name() {
@@ -182,6 +185,22 @@ mod tests {
         assert!(command.as_str().unwrap().starts_with("hoptax mesh "), "{command}");
         let bill = next(include_str!("../../report/recorded/bill.json"));
         assert!(!bill.is_null(), "it names a file of the user");
+    }
+
+    #[test]
+    fn only_the_study_of_a_user_is_resumed_as_a_study() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+        let mut result = hoptax_result::sample::study("compare", "2026-11-01T00:00:00Z", 5.0);
+        result.environment = environment::current(false);
+        write(RESULT, serde_json::to_string(&result).unwrap());
+        write(STUDY, "name: compare\n".to_owned());
+        let mut manifest = manifest();
+        for (file_name, expected) in [(Some("mine.yaml"), Some(folder.path().join(STUDY))), (None, None)] {
+            manifest.file_name = file_name.map(str::to_owned);
+            write(MANIFEST, serde_json::to_string(&manifest).unwrap());
+            assert_eq!(resumable(folder.path()), expected);
+        }
     }
 
     #[test]

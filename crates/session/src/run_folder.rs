@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::time::SystemTime;
 
 use hoptax_plan::record::RoundRecord;
@@ -112,23 +113,41 @@ fn lock(path: &Path) -> io::Result<FolderLock> {
 /// # Errors
 /// When it cannot be created, or its path is not UTF-8.
 pub(crate) fn make_folder(path: &Path) -> Result<PathBuf, Failure> {
-    if path.to_str().is_none() {
-        return Err(Failure::bad_input(format!(
-            "the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
-            path.display()
-        )));
-    }
+    check_encoding(path)?;
     let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
-    let folder = created.map_err(|error| {
-        Failure::environment(format!("cannot create the folder `{}`: {error}", path.display()))
-    })?;
-    if folder.to_str().is_some() {
-        return Ok(folder);
+    let folder = created.map_err(|error| not_created(path, &error))?;
+    check_encoding(&folder)?;
+    Ok(folder)
+}
+
+/// Refuses a path that is not UTF-8.
+fn check_encoding(path: &Path) -> Result<(), Failure> {
+    if path.to_str().is_some() {
+        return Ok(());
     }
     Err(Failure::bad_input(format!(
         "the path of the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
         path.display()
     )))
+}
+
+fn not_created(path: &Path, error: &io::Error) -> Failure {
+    Failure::environment(format!("cannot create the folder `{}`: {error}", path.display()))
+}
+
+/// Checks if a new study could begin in a folder, and leaves nothing behind.
+///
+/// # Errors
+/// When the folder holds a result or rounds that would be overwritten without `force`, its path is not UTF-8, or nothing can be created in
+/// it, or in the nearest folder above it that exists.
+pub fn check_new(path: &Path, force: bool) -> Result<(), Failure> {
+    check_free(path, force)?;
+    check_encoding(path)?;
+    let existing = path.ancestors().find(|folder| fs::symlink_metadata(folder).is_ok());
+    // Permissions do not tell: those of `/proc` let the superuser write there.
+    let attempt = existing.unwrap_or(Path::new(".")).join(format!(".hoptax-{}", process::id()));
+    let created = fs::create_dir(&attempt).and_then(|()| fs::remove_dir(&attempt));
+    created.map_err(|error| not_created(path, &error))
 }
 
 /// Creates the run folder of a study whose slices are measured in the pods of a cluster: `out`, or a folder named after the study and the
@@ -273,6 +292,7 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Kind;
     use crate::manifest::tests::manifest;
 
     #[test]
@@ -316,6 +336,21 @@ mod tests {
         let refused = read(folder.path()).unwrap_err().to_string();
         assert!(refused.contains("its format is `hoptax.run/99`"), "{refused}");
         assert!(refused.ends_with("use hoptax 99.1.0 or a later one"), "{refused}");
+    }
+
+    #[test]
+    fn a_folder_is_checked_without_being_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let kind = |path: &Path, force: bool| check_new(path, force).map_err(|failure| failure.kind);
+        assert_eq!(kind(&at.join("a/b"), false), Ok(()));
+        assert_eq!(fs::read_dir(at).unwrap().count(), 0, "nothing is left behind");
+        fs::write(at.join("file"), "").unwrap();
+        for path in [at.join("file"), at.join("file/a"), "/proc/a".into()] {
+            assert_eq!(kind(&path, false), Err(Kind::Environment), "{}", path.display());
+        }
+        fs::write(at.join(RESULT), "{}").unwrap();
+        assert_eq!((kind(at, false), kind(at, true)), (Err(Kind::BadInput), Ok(())));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) const ENDED_EARLY: Check<StudyResult> = Check {
     judge: |result, _| {
         let Some(reason) = &result.plan.ended_early else { return Vec::new() };
         let (done, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
-        let message = format!("the study ended after {done} of {planned} rounds: {reason}");
+        let message = format!("the study ended after {}: {reason}", result.plan.progress());
         let measured = Measured::count(f64::from(done), f64::from(planned), "rounds");
         vec![Finding::new(
             "ended-early",
@@ -72,5 +72,11 @@ mod tests {
             fired("ended-early", |result| result.plan.ended_early = Some("interrupted".to_owned()));
         assert_eq!(severity, Some(Severity::Warn));
         assert!(result.findings[0].message.contains("interrupted"));
+        let (_, result) = fired("ended-early", |result| {
+            (result.plan.budget_s, result.plan.rounds_planned) = (Some(20.0), 1_000);
+            result.plan.ended_early = Some("interrupted".to_owned());
+        });
+        let message = &result.findings.iter().find(|one| one.id == "ended-early").unwrap().message;
+        assert!(message.ends_with(" rounds: interrupted") && !message.contains(" of "), "{message}");
     }
 }

@@ -245,6 +245,7 @@ fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Fa
         None => (Study::named(&arguments.study)?, None),
     };
     let plan = checked_plan(&study, options, manifest.as_ref(), &print::say)?;
+    arguments.out.folder().map_or(Ok(()), |folder| run_folder::check_new(folder, arguments.force))?;
     print::list(&outline(plan, options.never_halt, &print::say)?)?;
     Ok(Code::Success)
 }

@@ -34,6 +34,12 @@ fn a_dry_run_refuses_what_the_study_would_refuse_and_all_of_it_at_once() {
             ran.fails(2, expected);
         }
     }
+    // A folder that the study could not use.
+    run(["study", "quick", "--dry-run", "--out", "/proc/x"]).fails(3, "cannot create the folder `/proc/x`");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("result.json"), "{}").unwrap();
+    let with_result = folder.path().to_str().unwrap();
+    run(["study", "quick", "--dry-run", "--out", with_result]).fails(2, "holds a result.json");
     // What a machine lacks is no wrong input.
     run(["study", "quick", "--dry-run", "--envoy", "no-such-envoy"]).fails(3, "no program `no-such-envoy`");
 }

@@ -12,7 +12,7 @@ use super::word::one_of_words;
 /// Maximum request size, bytes: the default limit of Envoy's buffers.
 const MAX_REQUEST_BYTES: u64 = 1 << 20;
 /// Maximum response size, bytes: the limit of the origin.
-const MAX_RESPONSE_BYTES: u64 = 64 << 20;
+pub const MAX_RESPONSE_BYTES: u64 = 64 << 20;
 /// Maximum number of additional headers. Envoy accepts a hundred headers and the origin 96, and functions add more.
 const MAX_HEADERS: u64 = 50;
 /// Maximum number of connections, as for a load.

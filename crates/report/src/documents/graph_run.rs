@@ -183,7 +183,8 @@ fn proxies(result: &GraphRunResult) -> Table {
         let check = checks(*number);
         let memory = proxy.memory_bytes.map(|bytes| bytes.times(1.0 / MIB));
         let busy = proxy.busy_share.map(|share| grouped(100.0 * share.estimate, 0));
-        let rate = proxy.requests_per_second;
+        // It is 0 if no slice counts, so that nothing was measured.
+        let rate = Some(proxy.requests_per_second).filter(|rate| *rate > 0.0);
         let mut cells = vec![given(proxy.cpu_us_per_request.as_ref())];
         cells.extend(compared(
             check.and_then(|check| check.cpu.as_ref()),
@@ -192,7 +193,7 @@ fn proxies(result: &GraphRunResult) -> Table {
         cells.extend([
             Cell::from(busy),
             Cell::level(memory.as_ref(), "MiB"),
-            Cell::words(grouped(rate, usize::from(rate < 10.0))),
+            Cell::from(rate.map(|rate| grouped(rate, usize::from(rate < 10.0)))),
         ]);
         Row::new(&proxy.service, cells)
     }));
@@ -418,6 +419,12 @@ mod tests {
         let text = terminal::screen(&graph_run(&void), STYLE);
         assert!(text.contains("is void: 3 rounds are too few. Raise --rounds"), "{text}");
         assert!(!text.contains("190") && text.contains("front  "), "{text}");
+        assert!(text.contains("399"), "the proxies counted their requests: {text}");
+        for proxy in &mut void.proxies {
+            proxy.requests_per_second = 0.0;
+        }
+        let text = terminal::screen(&graph_run(&void), STYLE);
+        assert!(!text.contains("399") && !text.contains(" 0.0"), "{text}");
     }
 
     #[test]

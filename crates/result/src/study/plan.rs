@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CostMeasure, TimelinePlan};
-use crate::{Loop, Measure};
+use crate::{Loop, Measure, counted};
 
 /// The plan of a study, and how much of it was completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +80,20 @@ pub struct SequentialPlan {
 }
 
 impl StudyPlan {
+    /// True if the study ends by another condition than the number of rounds, which is only a limit then.
+    pub fn is_open_ended(&self) -> bool {
+        self.budget_s.is_some() || self.sequential.is_some()
+    }
+
+    /// The complete rounds in words: `3 of 12 rounds`, or `3 rounds` of a study that is open-ended.
+    pub fn progress(&self) -> String {
+        if self.is_open_ended() {
+            counted(self.rounds_completed.into(), "round")
+        } else {
+            format!("{} of {}", self.rounds_completed, counted(self.rounds_planned.into(), "round"))
+        }
+    }
+
     /// The confidence of the quantile of Student's distribution that the intervals use, for converting a half-width
     /// into a standard error. With sequential stopping it differs from the confidence that the intervals achieve.
     pub fn quantile_confidence(&self) -> f64 {

@@ -9,6 +9,8 @@ use hoptax_result::{
     percent,
 };
 
+use crate::graph::run::IDLE;
+
 /// Maximum relative deviation between the requests that a proxy counted and those that the graph states. Above it, another graph ran.
 const COUNT_DEVIATION: f64 = 0.02;
 /// Absolute slack of a count, in requests per connection and round. Each connection of a service rounds fractional calls by itself.
@@ -86,7 +88,9 @@ fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     };
     let (id, (_, most)) = reasons.iter().max_by_key(|(_, (count, _))| *count)?;
     let message = format!("{count} of {all} slices do not count, most because of {most}");
-    let advice = if OVERLOADED.contains(id) {
+    let advice = if *id == IDLE {
+        "the rate is too low for the length of slices: raise `--rate` or `--slice`"
+    } else if OVERLOADED.contains(id) {
         "the machine has too little CPU time for the rate: lower `--rate`"
     } else {
         "stop other work on the machine"
@@ -119,12 +123,15 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     })
 }
 
-/// Proxies whose number of requests differs from the graph.
+/// Proxies whose number of requests differs from the graph; none if no request was answered.
 fn counts(result: &GraphRunResult) -> Vec<Finding> {
     let counted = |number: usize| -> f64 {
         let of_round = |round: &hoptax_result::GraphRound| Some(round.proxies.get(number)?.requests as f64);
         result.rounds.iter().filter_map(of_round).sum()
     };
+    if result.rounds.iter().flat_map(|round| &round.slices).all(|slice| slice.answered == 0) {
+        return Vec::new();
+    }
     let all: f64 = (0..result.proxies.len()).map(counted).sum();
     let stated: f64 = result.proxies.iter().map(|proxy| proxy.per_request).sum();
     let mut found = Vec::new();
@@ -278,6 +285,18 @@ mod tests {
         };
         let (_, result) = judged(late);
         assert_eq!(result.findings[0].advice, "stop other work on the machine");
+        let idle = |rounds: &mut Vec<GraphRound>| {
+            for round in rounds {
+                round.proxies.iter_mut().for_each(|proxy| proxy.requests = 0);
+                for slice in &mut round.slices {
+                    (slice.answered, slice.mean_us, slice.response) = (0, None, None);
+                    slice.set_aside = Some(format!("{IDLE}: no request was planned in the recorded time"));
+                }
+            }
+        };
+        fires("set-aside", Severity::Fail, idle);
+        let (_, result) = judged(idle);
+        assert!(result.findings[0].advice.ends_with("raise `--rate` or `--slice`"), "{:?}", result.findings);
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(crate) const CONNECTIONS: usize = 32;
 /// Warm-up of a slice with the same load: connections are opened from end to end, and services start their threads.
 pub(crate) const WARMUP: Duration = Duration::from_millis(500);
 
+/// The reason to set aside a slice that is too short for a single request at its rate.
+pub(crate) const IDLE: &str = "idle";
+
 /// The arm with all proxies, which is the first in the plan of a graph.
 const PROXIED: usize = 0;
 
@@ -192,7 +195,12 @@ fn recorded(
     judge_load(&mut result, limits);
     let failed =
         result.findings.iter().filter(|one| one.severity == Severity::Fail && one.id != NOT_OF_SLICES);
-    let failed: Vec<String> = failed.map(|one| format!("{}: {}", one.id, one.message)).collect();
+    let failed: Vec<String> = if result.book.planned == 0 && result.ended_by == EndedBy::Plan {
+        // The other checks judge a load, and there was none.
+        vec![format!("{IDLE}: no request was planned in the recorded time")]
+    } else {
+        failed.map(|one| format!("{}: {}", one.id, one.message)).collect()
+    };
     let ended_early = (result.ended_by != EndedBy::Plan && failed.is_empty())
         .then(|| "ended: the load ended early".to_owned());
     // Set aside a slice with unknown CPU times or response times. Otherwise sums would mix requests with and without CPU time, or the means
@@ -232,7 +240,7 @@ fn unproven(graph: &ServiceGraph, before: &[Counted], after: &[Counted]) -> Vec<
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
-    use hoptax_result::{LoadHistograms, sample};
+    use hoptax_result::{Book, LoadHistograms, sample};
 
     use super::*;
     use crate::graph::plan::read;
@@ -269,6 +277,9 @@ mod tests {
         assert_eq!(lost.set_aside.as_deref(), Some("unknown: the CPU time of a proxy"), "{lost:?}");
         let early = judged(|load| load.ended_by = EndedBy::Backlog);
         assert!(early.set_aside.is_some(), "{early:?}");
+        let idle = judged(|load| load.book = Book::default());
+        let why = "idle: no request was planned in the recorded time";
+        assert_eq!(idle.set_aside.as_deref(), Some(why), "too few requests are planned, not too many");
     }
 
     #[test]

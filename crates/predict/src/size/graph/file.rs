@@ -1,8 +1,11 @@
 //! A graph file as it is written: services, their proxies with workers and functions, and the calls between them.
 
-use hoptax_plan::file::Protocol;
+use hoptax_plan::file::{MAX_RESPONSE_BYTES, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Maximum time of a service for a request, us: the longest delay of the origin, an hour.
+const MAX_SERVICE_TIME_US: u64 = 3_600_000_000;
 
 /// Services that call each other, each behind a proxy of its own unless it has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +49,7 @@ pub struct ServiceSection {
     pub request_bytes: Option<u64>,
     /// Bytes in the body of each response of it. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = MAX_RESPONSE_BYTES))]
     pub response_bytes: Option<u64>,
     /// Requests after which a connection to its proxy is closed and reopened. Default: connections are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +71,7 @@ pub struct ServiceSection {
     /// Time that the service itself takes for a request, besides its calls, us. It decides which of several calls at the same time is
     /// the slowest. Default: 0.
     #[serde(default, skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = MAX_SERVICE_TIME_US))]
     pub service_time_us: f64,
     /// Its outbound calls pass its proxy too, as with a sidecar. Default: they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

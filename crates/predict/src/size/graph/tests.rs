@@ -126,3 +126,18 @@ fn the_structure_of_a_file_is_checked_as_that_of_a_study() {
         assert!(found.contains(expected), "{expected}: {found}");
     }
 }
+
+#[test]
+fn a_service_that_no_origin_can_be_is_refused_at_its_lines() {
+    let with = |time_us: u64, bytes: u64| {
+        shop(&format!("\n  - name: gateway\n    service_time_us: {time_us}\n    response_bytes: {bytes}\n"))
+    };
+    let found = problems(&with(3_600_000_001, 67_108_865));
+    for expected in [
+        "graph.yaml:6:22: `service_time_us` must be at most 3600000000, not 3600000001",
+        "graph.yaml:7:21: `response_bytes` must be at most 67108864, not 67108865",
+    ] {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+    assert_eq!(graph(&with(3_600_000_000, 67_108_864)).services[0].traffic.response_bytes, 67_108_864);
+}

@@ -3,7 +3,6 @@
 use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
 use hoptax_text::command_line::word;
 
-use crate::findings::is_open_ended;
 use crate::next::Next;
 use crate::numbers::{counted, grouped};
 use crate::probe::{self, Shortened};
@@ -44,11 +43,11 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
         _ => (word(&result.name), None),
     };
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
-    if plan.ended_early.is_some() && (is_open_ended(plan) || missing > 0) {
+    if plan.ended_early.is_some() && (plan.is_open_ended() || missing > 0) {
         let Some(folder) = folder else {
             return Next::new(format!("hoptax study {study}"), "measures it to its end");
         };
-        let purpose = if is_open_ended(plan) {
+        let purpose = if plan.is_open_ended() {
             "continues the study".to_owned()
         } else {
             format!("measures the missing {}", counted(missing.into(), "round"))
