@@ -18,7 +18,8 @@ mod phases;
 mod workers;
 
 use hoptax_result::{
-    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range, TimeOf,
+    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
+    Severity, TimeOf,
 };
 use hoptax_text::command_line::quoted;
 
@@ -199,9 +200,10 @@ fn next(result: &LoadResult) -> Option<Next> {
     if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
         return None;
     }
-    let has = |id: &str| result.findings.iter().any(|finding| finding.id == id);
-    let is_late =
-        ["send-lag", "run-delay", "generator-saturated", "steal", "cpu-pressure"].into_iter().any(has);
+    // Those that the first screen shows.
+    let limiting = || result.findings.iter().filter(|finding| finding.severity != Severity::Info);
+    let has = |id: &str| limiting().any(|finding| finding.id == id);
+    let is_late = ["send-lag", "run-delay", "generator-saturated", "steal"].into_iter().any(has);
     if is_late {
         let purpose = if is_of_agents {
             "on the machine of each agent: finds the rate up to which it sends on time"

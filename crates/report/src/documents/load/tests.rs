@@ -330,4 +330,6 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     // A longer load is as late.
     let calibrate = Some("hoptax trust calibrate".to_owned());
     assert_eq!(next_of(&["too-few-samples", "send-lag"], |_| ()), calibrate);
+    let informed = |result: &mut LoadResult| result.findings[1].severity = Severity::Info;
+    assert_eq!(next_of(&["too-few-samples", "run-delay"], informed), longer, "the screen does not show it");
 }
