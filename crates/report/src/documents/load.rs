@@ -216,16 +216,21 @@ fn next(result: &LoadResult) -> Option<Next> {
         return None;
     }
     let url = quoted(&plan.url);
-    let again = |connections: u32, duration_s: f64, purpose: &str| {
+    let again = |connections: u32, times: u32, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
-        let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s {url}");
+        // With a limit of requests, the duration is that of a load which never reaches it.
+        let length = match plan.request_limit {
+            Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
+            None => format!("-d {}s", f64::from(times) * plan.duration_s),
+        };
+        let command = format!("hoptax load{rate} -c {connections} {length} {url}");
         Some(Next::new(command, purpose))
     };
     if has("offered") || has("connections-busy") {
-        return again(4 * plan.connections, plan.duration_s, "has more connections for the rate");
+        return again(4 * plan.connections, 1, "has more connections for the rate");
     }
     if has("too-few-samples") || has("vague-quantile") {
-        return again(plan.connections, 4.0 * plan.duration_s, "narrows the intervals");
+        return again(plan.connections, 4, "narrows the intervals");
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
     let command = format!("hoptax find --slo 'p99<{}' {url}", objective(2.0 * p99_us));

@@ -137,6 +137,10 @@ fn a_load_with_a_request_limit_states_their_number_and_time() {
         (EndedBy::Requests, 10.04, Some(200_000));
     let text = text_of(&result);
     assert!(text.contains("1 worker, 200,000 requests in 10.0 s after 1 s"), "{text}");
+    (result.ended_by, result.plan.request_limit, result.book.sent) =
+        (EndedBy::Interrupt, Some(500_000), 199_950);
+    let text = text_of(&result);
+    assert!(text.contains("1 worker, 199,950 of 500,000 requests in 10.0 s (interrupted) after 1 s"), "{text}");
 }
 
 #[test]
@@ -309,6 +313,11 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     };
     let longer = Some("hoptax load -q 500 -c 16 -d 40s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], |_| ()), longer);
+    let limited = |result: &mut LoadResult| {
+        (result.plan.request_limit, result.plan.duration_s, result.rate.target) = (Some(10), 3_600.0, None);
+    };
+    let more_requests = Some("hoptax load -c 16 -n 40 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples"], limited), more_requests);
     let more = Some("hoptax load -q 500 -c 64 -d 10s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples", "offered"], |_| ()), more);
     let p99_us = fixture::load().latency.response.p99_us;
