@@ -21,14 +21,14 @@ use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
     Severity, TimeOf,
 };
-use hoptax_text::command_line::quoted;
+use hoptax_text::command_line::{quoted, word};
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
 use crate::numbers::{count, decimals, grouped, percent, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
-use crate::{account, environment, words};
+use crate::{account, environment, same_load, words};
 use cells::{cell, rate};
 
 pub(super) use charts::{by_percentile, response_curve};
@@ -216,6 +216,12 @@ fn next(result: &LoadResult) -> Option<Next> {
         return None;
     }
     let url = quoted(&plan.url);
+    let options = same_load::options_without_connections(plan);
+    // Unless they are usual.
+    let arrivals = |usual: &[&str]| {
+        let given = plan.arrivals.as_deref().filter(|given| !usual.contains(given));
+        given.map_or_else(String::new, |given| format!(" --arrivals {}", word(given)))
+    };
     let again = |connections: u32, times: u32, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
         // With a limit of requests, the duration is that of a load which never reaches it.
@@ -223,8 +229,9 @@ fn next(result: &LoadResult) -> Option<Next> {
             Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
             None => format!("-d {}s", f64::from(times) * plan.duration_s),
         };
-        let command = format!("hoptax load{rate} -c {connections} {length} {url}");
-        Some(Next::new(command, purpose))
+        let arrivals = arrivals(&["uniform"]);
+        let command = format!("hoptax load{rate}{arrivals} -c {connections} {length}{options} {url}");
+        Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     if has("offered") || has("connections-busy") {
         return again(4 * plan.connections, 1, "has more connections for the rate");
@@ -233,8 +240,14 @@ fn next(result: &LoadResult) -> Option<Next> {
         return again(plan.connections, 4, "narrows the intervals");
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
-    let command = format!("hoptax find --slo 'p99<{}' {url}", objective(2.0 * p99_us));
-    Some(Next::new(command, "finds the highest rate that holds this p99"))
+    let command = format!(
+        "hoptax find --slo 'p99<{}'{}{} {url}",
+        objective(2.0 * p99_us),
+        // A search has independent arrivals, as those of many callers.
+        arrivals(&["uniform", "poisson"]),
+        same_load::options(plan)
+    );
+    Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
 }
 
 /// The smallest round time that is at least `least_us`: 1, 2 or 5 us, 10, 20 and so on.

@@ -326,6 +326,14 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&[], |_| ()), search);
     let slow = |result: &mut LoadResult| result.latency.response.p99_us = Some(1_200.0);
     assert_eq!(next_of(&[], slow), Some("hoptax find --slo 'p99<5ms' 'http://127.0.0.1:1/'".to_owned()));
+    let special = |result: &mut LoadResult| {
+        result.plan.arrivals = Some("burst=8".to_owned());
+        (result.plan.connections, result.plan.timeout_s) = (4, 0.5);
+    };
+    let same = "hoptax load -q 500 --arrivals burst=8 -c 4 -d 40s --timeout 0.5s 'http://127.0.0.1:1/'";
+    assert_eq!(next_of(&["too-few-samples"], special), Some(same.to_owned()));
+    let same = "hoptax find --slo 'p99<500us' --arrivals burst=8 -c 4 --timeout 0.5s 'http://127.0.0.1:1/'";
+    assert_eq!(next_of(&[], special), Some(same.to_owned()));
     for change in [
         (|result| result.book.answered = 0) as fn(&mut LoadResult),
         |result| result.latency.response.p99_us = None,
@@ -333,6 +341,8 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
         |result| result.plan.protocol = "http2".to_owned(),
         |result| result.plan.method = "POST".to_owned(),
         |result| result.plan.network.unix_socket = Some("/run/x".to_owned()),
+        |result| result.plan.pool = "pinned".to_owned(),
+        |result| result.plan.when_busy = "skip".to_owned(),
     ] {
         assert_eq!(next_of(&[], change), None);
     }
