@@ -29,6 +29,9 @@ const NEAREST: usize = 16;
 const USUAL_MIN_SHARE: f64 = 1e-3;
 const LEAST_MIN_RATE: f64 = 1.0;
 
+/// The longest time limit that a command line accepts, 366 days.
+const LONGEST_BUDGET_S: f64 = 366.0 * 86_400.0;
+
 /// The document of a search.
 pub fn find(result: &FindResult) -> Document {
     let mut answers: Vec<String> = result.goals.iter().map(|goal| sentence(goal, result)).collect();
@@ -283,6 +286,10 @@ fn next(result: &FindResult) -> Option<Next> {
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
         let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
+        // The percentile needs more responses than any search at these rates can have.
+        if budget_s > LONGEST_BUDGET_S {
+            return None;
+        }
         return again(format!("--budget {}s", ungrouped(budget_s, 0)), "decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {

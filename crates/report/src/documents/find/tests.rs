@@ -200,6 +200,10 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
     assert!(command(&result).contains(" --budget 1301s "), "{}", command(&result));
     result.deciding_budget_s = Some(20.0);
     assert!(command(&result).contains(" --budget 1200s "), "{}", command(&result));
+    // A command line accepts a year at most.
+    result.deciding_budget_s = Some(93_499_814_307.0);
+    assert_eq!(next(&result), None);
+    result.deciding_budget_s = Some(20.0);
     // Rounded, it would be above what was asked for.
     result.max_rate = 1.5;
     assert!(command(&result).contains(" --max-rate 1.5 "), "{}", command(&result));
