@@ -179,7 +179,9 @@ impl FromStr for Objective {
         let needs_time = matches!(condition.metric, Metric::Time(..));
         let holds_at_0 = condition.relation.holds(0.0, condition.limit);
         if !holds_at_0 || (needs_time && condition.limit <= 0.0) {
-            return Err("no load can hold it: limit it above 0, as `p99<5ms`, or failures by `errors<=0`".to_owned());
+            return Err(
+                "no load can hold it: limit it above 0, as `p99<5ms`, or failures by `errors<=0`".to_owned()
+            );
         }
         Ok(Self(condition))
     }

@@ -47,6 +47,8 @@ pub struct Traffic {
     pub keeps_cookies: bool,
     /// The data file that the requests were filled in from.
     pub data: Option<DataPlan>,
+    /// Properties that were given and that the plan in a result does not state.
+    pub unstated: Vec<String>,
 }
 
 /// A destination of connections, and the requests that go to it.
@@ -164,6 +166,7 @@ impl Traffic {
             messages: None,
             keeps_cookies: false,
             data: None,
+            unstated: Vec::new(),
         };
         traffic.set_streams(1, 1);
         traffic

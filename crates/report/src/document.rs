@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hoptax_checks::about::{self, About};
 use hoptax_result::{Finding, Program, Severity, Verdict};
-use hoptax_text::command_line::{self, word};
+use hoptax_text::command_line::{self, path_word};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -147,7 +147,7 @@ impl Document {
     /// Adds the path or the run of the store that `hoptax runs show` prints the document from.
     #[must_use]
     pub fn shown_by(mut self, run: impl std::fmt::Display) -> Self {
-        self.details = Some(format!("hoptax runs show {} --details", word(run)));
+        self.details = Some(format!("hoptax runs show {} --details", path_word(run.to_string().as_ref())));
         self
     }
 
@@ -175,7 +175,7 @@ impl Document {
     #[must_use]
     pub fn in_store(mut self, file: Option<&Path>) -> Self {
         let Some(file) = file else { return self };
-        let file = word(file.display());
+        let file = path_word(file);
         let next = self.next.iter_mut().map(|next| &mut next.command);
         for command in next.chain(&mut self.details) {
             if command.starts_with("hoptax runs ") {

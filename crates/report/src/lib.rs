@@ -39,6 +39,7 @@ mod quantity;
 pub mod render;
 mod rows;
 mod rules;
+mod same_load;
 pub mod sarif;
 pub mod schema;
 mod side;

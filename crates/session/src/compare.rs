@@ -18,7 +18,7 @@ use hoptax_result::{
 };
 use hoptax_run::configurations;
 use hoptax_stats::DECISIVE;
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use self::subject::Subject;
 use crate::failure::Failure;
@@ -156,7 +156,7 @@ fn measure(
     let measured = complete(&place, &Options { length, ..settings.options }, interrupt, say);
     measured.map_err(|failure| {
         if failure.is_interrupt() && run_folder::read(folder).is_ok() {
-            let folder = word(folder.display());
+            let folder = path_word(folder);
             failure.with(format!(
                 ": `hoptax compare` with the same subjects and options, and `--resume {folder}`, continues the comparison"
             ))

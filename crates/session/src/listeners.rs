@@ -12,7 +12,7 @@ use std::path::Path;
 
 use hoptax_listeners::{LeftOut, Lines, Plan, Source, is_listeners, read, render};
 use hoptax_subject::envoy::given::read_partly;
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 use hoptax_text::yaml::file;
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ pub fn import(path: &Path) -> Result<ImportedListeners, Failure> {
     if is_listeners_file(path) {
         let already = format!(
             "`{file}` is already a listeners file; `hoptax listeners render {}` makes a configuration from it",
-            word(path.display())
+            path_word(path)
         );
         return Err(Failure::bad_input(already));
     }

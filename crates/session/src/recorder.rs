@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::failure::Failure;
 use crate::store;
@@ -55,7 +55,7 @@ impl<'a> Recorder<'a> {
     fn report(&self, error: &Failure) {
         (self.say)(Update::Problem(&format!(
             "{error}\nthe study continues in its folder; `hoptax runs import {}` stores it later",
-            word(self.folder.display())
+            path_word(&self.folder)
         )));
     }
 }

@@ -7,7 +7,7 @@ use hoptax_judge::sittings::machine_differences;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{Body, LoadResult, SittingsResult, StudyBody, StudyResult};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let why = if run_folder::is_in_use(folder) {
         "has no result yet: its study still runs".to_owned()
     } else if folder::is_run(folder) {
-        let named = word(folder.display());
+        let named = path_word(folder);
         format!("has no result: its study did not end. `hoptax study --resume {named}` continues it")
     } else {
         match folder::runs_in(folder)?.as_slice() {

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use hoptax_plan::record::RoundRecord;
 use hoptax_run::runner::Earlier;
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -176,7 +176,7 @@ pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let more_rounds = if has_rounds {
-        format!("\n  hoptax study --resume {} --rounds NUMBER   adds rounds to it", word(named))
+        format!("\n  hoptax study --resume {} --rounds NUMBER   adds rounds to it", path_word(path))
     } else {
         String::new()
     };

@@ -13,6 +13,7 @@ use hoptax_report::render::{html, markdown};
 use hoptax_result::{SittingsResult, StudyResult};
 
 use crate::failure::Failure;
+use crate::library;
 use crate::manifest::Manifest;
 use crate::outputs;
 use crate::results;
@@ -150,6 +151,9 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     withhold(&mut result, &one);
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
     let document = documents::sittings(&result, &one);
+    // Results name their study only, and its file, or the command that made it, is not known.
+    let is_built_in = library::study(&result.study).is_ok();
+    let document = if is_built_in { document } else { document.without_next() };
     let files = [
         // Compact, because it is large and only programs read it.
         (".json", serde_json::to_string(&result).map_err(Failure::environment)? + "\n"),
@@ -195,6 +199,20 @@ mod tests {
         let parts = (1..).zip(limits).map(part).collect();
         let combined = write(parts, folder.path()).unwrap().unwrap();
         combined.result.findings.iter().map(|finding| finding.id.clone()).collect()
+    }
+
+    #[test]
+    fn another_sitting_is_proposed_for_a_built_in_study_alone() {
+        let proposes = |name: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let part = |day: u32| Part {
+                folder: day.to_string(),
+                result: sample::study(name, &format!("2026-11-0{day}T00:00:00Z"), 5.0),
+            };
+            let combined = write(vec![part(1), part(2)], folder.path()).unwrap().unwrap();
+            markdown::text(&combined.document).contains(&format!("hoptax study {name} --again"))
+        };
+        assert_eq!(["quick", "compare", "ours"].map(proposes), [true, false, false]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub use hoptax_wire::tls::Versions;
 
 /// A certificate and its private key, as PEM files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentityFiles {
     /// The certificate.
     pub certificate: PathBuf,
@@ -24,7 +24,7 @@ pub struct IdentityFiles {
 }
 
 /// TLS of a client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientTls {
     /// The trusted certificate authorities, as a PEM file; none for those of the system.
     pub authorities: Option<PathBuf>,

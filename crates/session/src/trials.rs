@@ -14,7 +14,7 @@ use hoptax_plan::record::RoundRecord;
 use hoptax_result::StudyResult;
 use hoptax_run::event::Event;
 use hoptax_run::runner::{self, Control, Earlier, Outcome, Setting};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::interrupt::Interrupt;
 use crate::length::ClockedCourse;
@@ -142,7 +142,7 @@ pub(crate) fn note_precision(directory: &Path, result: &StudyResult, say: Say<'_
         found.map_or_else(String::new, |found| format!(" (nearly all costs are within {})", percent(found)));
     say(Update::Note(&format!(
         "the requested precision of {target} is not reached{found}: `hoptax study --resume {} --until '{}'` continues",
-        word(directory.display()),
+        path_word(directory),
         target.replace(" %", "%")
     )));
 }

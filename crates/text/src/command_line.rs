@@ -1,6 +1,9 @@
 //! Texts as words of a command line that a user can paste: a file may have any name, and a result of a stranger may state any.
 
 use std::fmt::Display;
+use std::path::Path;
+
+use crate::controls::is_command;
 
 /// A text as one word, in quotes if a shell would read something else in it.
 pub fn word(text: impl Display) -> String {
@@ -9,9 +12,28 @@ pub fn word(text: impl Display) -> String {
     if !text.is_empty() && text.chars().all(is_plain) { text } else { quoted(&text) }
 }
 
-/// A text as one word in quotes.
+/// The path of a file or folder as one word, which no program reads as an option. `-` stays the standard input.
+pub fn path_word(path: &Path) -> String {
+    match path.display().to_string() {
+        option if option.len() > 1 && option.starts_with('-') => word(format!("./{option}")),
+        path => word(path),
+    }
+}
+
+/// A text as one word in quotes. Characters that a terminal would obey are written as bytes, which `$'...'` of shells reads.
 pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
+    if !text.chars().any(is_command) {
+        return format!("'{}'", text.replace('\'', "'\\''"));
+    }
+    let escaped = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if is_command(c) => {
+            let bytes: Vec<String> = c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect();
+            bytes.concat()
+        }
+        c => c.to_string(),
+    };
+    format!("$'{}'", text.chars().map(escaped).collect::<String>())
 }
 
 /// Texts as words, one after the other.
@@ -33,10 +55,23 @@ mod tests {
             ("$(reboot)", "'$(reboot)'"),
             ("it's", r"'it'\''s'"),
             ("", "''"),
+            ("it's\u{1b}[2J\\n", r"$'it\'s\033[2J\\n'"),
+            ("a\u{202e}b", r"$'a\342\200\256b'"),
+            ("two\nlines", r"$'two\012lines'"),
         ] {
             assert_eq!(word(name), expected);
         }
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(words(["runs/a", "two words"]), "runs/a 'two words'");
+    }
+
+    #[test]
+    fn a_path_is_no_option() {
+        for (path, expected) in
+            [("-lead", "./-lead"), ("-two words", "'./-two words'"), ("runs/-lead", "runs/-lead"), ("-", "-")]
+        {
+            assert_eq!(path_word(Path::new(path)), expected);
+        }
+        assert_eq!(word("--details"), "--details", "other words may be options");
     }
 }

@@ -4,18 +4,20 @@
 pub fn written_out(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     for c in text.chars() {
-        // Marks of the direction of text, and separators of lines (Unicode Standard Annex 9, section 2).
-        let is_directional = matches!(
-            c,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        );
-        if matches!(c, '\n' | '\t') || !(c.is_control() || is_directional) {
+        if matches!(c, '\n' | '\t') || !is_command(c) {
             all.push(c);
         } else {
             all.extend(c.escape_default());
         }
     }
     all
+}
+
+/// True for a control character, a mark of the direction of text, and a separator of lines (Unicode Standard Annex 9, section 2).
+pub(crate) fn is_command(c: char) -> bool {
+    let is_directional =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || is_directional
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Trials that ended early: their numbers cover only the recorded time.
 
-use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity, count, grouped};
+use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity, count, counted, grouped};
 
 use super::limits::{Ends, all_to_bounds};
 use crate::check::Check;
@@ -14,24 +14,37 @@ pub(super) const INTERRUPTED: Check<LoadResult> = Check {
         if result.ended_by != EndedBy::Interrupt {
             return Vec::new();
         }
-        let (recorded_s, planned_s) = (result.recorded_s, result.plan.duration_s);
+        let (part, covered) = recorded_part(result);
         let (severity, message) = if result.book.is_empty() {
             (Severity::Fail, "interrupted before the first measured request".to_owned())
         } else {
-            let after_s = grouped(recorded_s, 1);
-            let covered = format!("after {after_s} s of {planned_s} s: the numbers cover that part only");
-            (Severity::Warn, format!("interrupted {covered}"))
+            (Severity::Warn, format!("interrupted after {covered}: the numbers cover that part only"))
         };
         vec![Finding::new(
             "interrupted",
             severity,
-            Measured::count(recorded_s, planned_s, "s"),
+            part,
             message,
             "repeat the run to its end before you compare it with others",
         )]
     },
     withhold: None,
 };
+
+/// The part that was recorded, also in words: of the requests if their number is limited, and of the time otherwise.
+fn recorded_part(result: &LoadResult) -> (Measured, String) {
+    let (recorded_s, planned_s, sent) = (result.recorded_s, result.plan.duration_s, result.book.sent);
+    match result.plan.request_limit {
+        Some(limit) => (
+            Measured::count(sent as f64, limit as f64, "requests"),
+            format!("{} of {}", count(sent), counted(limit, "request")),
+        ),
+        None => (
+            Measured::count(recorded_s, planned_s, "s"),
+            format!("{} s of {planned_s} s", grouped(recorded_s, 1)),
+        ),
+    }
+}
 
 /// Trials that ended because the backlog could never have been sent.
 pub(super) const BACKLOG: Check<LoadResult> = Check {
@@ -74,6 +87,21 @@ mod tests {
         assert_eq!(severity, Some(Severity::Warn));
         assert!(result.findings[0].message.contains("after 2.1 s of 10 s"), "{}", result.findings[0].message);
         assert!(result.latency.response.p50_us.is_some(), "recorded numbers are kept");
+    }
+
+    #[test]
+    fn an_interrupted_trial_of_some_requests_reports_how_many_it_sent() {
+        let (_, result) = fired("interrupted", |result| {
+            (result.ended_by, result.plan.request_limit) = (EndedBy::Interrupt, Some(5_000_000));
+        });
+        let found = result.findings.iter().find(|finding| finding.id == "interrupted").unwrap();
+        let sent = hoptax_result::count(result.book.sent);
+        assert!(
+            found.message.contains(&format!("after {sent} of 5,000,000 requests: ")),
+            "{}",
+            found.message
+        );
+        assert_eq!((found.threshold, found.unit.as_str()), (5_000_000.0, "requests"));
     }
 
     #[test]

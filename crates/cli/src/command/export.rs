@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use hoptax_session::export::{Converted, convert, send};
 use hoptax_session::tables::StudyTable;
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 use hoptax_tools::export::Format;
 
 use crate::exit::{Code, Failure};
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
         }
         (Converted::Text(text), None) => print::result(&text)?,
         (Converted::Binary(bytes), _) => {
-            let (file, name) = (word(file.display()), table.as_str());
+            let (file, name) = (path_word(file), table.as_str());
             let instead = format!(
                 "redirect it, `hoptax convert export {file} --to parquet --table {name} > {name}.parquet`"
             );

@@ -12,7 +12,7 @@ use hoptax_mesh::plan::{Asked, Plan};
 use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_session::thresholds;
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::{path_word, word};
 
 use crate::arguments::shared::{
     ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, ThresholdArguments,
@@ -167,7 +167,7 @@ fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
     let meshes = meshes.map(|template| format!("--mesh {}", template.name));
     let functions = arguments.functions.then(|| "--functions".to_owned());
-    let own = arguments.templates.iter().map(|path| format!("--template {}", word(path.display())));
+    let own = arguments.templates.iter().map(|path| format!("--template {}", path_word(path)));
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
     let pull = pull.map(|(word, _)| format!("--pull {word}"));
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);

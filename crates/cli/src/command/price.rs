@@ -12,7 +12,7 @@ use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::{path_word, word};
 
 use self::pod_dump::Given;
 use crate::arguments::shared::{
@@ -197,7 +197,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
             if run_folder::read(&folder).is_ok() {
                 print::note(&format!(
                     "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
-                    word(folder.display())
+                    path_word(&folder)
                 ));
             }
             Err(Failure::interrupted())
@@ -265,7 +265,7 @@ fn again(arguments: &PriceArguments) -> String {
     let headers = headers.iter().map(|(name, _)| ("--header", format!("{name}: VALUE")));
     let options = once.chain(without).chain(what_if).chain(headers);
     let options = options.map(|(option, value)| format!(" {option} {}", word(value)));
-    let configuration = arguments.config.iter().map(|path| format!(" {}", word(path.display())));
+    let configuration = arguments.config.iter().map(|path| format!(" {}", path_word(path)));
     let words: String = configuration.chain(options).collect();
     format!("hoptax price{words}")
 }

@@ -12,7 +12,7 @@ use hoptax_session::store::{
     self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all, since,
 };
 use hoptax_session::{results, run_folder};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 use hoptax_text::nearest;
 
 use super::cleanup::{self, CleanupArguments};
@@ -165,7 +165,7 @@ fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
 
 /// The option that names the store again in a command; empty if the command line names none.
 fn option(choice: &StoreChoice) -> String {
-    choice.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", word(file.display())))
+    choice.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", path_word(file)))
 }
 
 /// Calls `work` with the store, which must exist.
@@ -230,7 +230,7 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         name.contains('/')
             || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
     };
-    let files: Vec<String> = names.iter().filter(is_file).map(word).collect();
+    let files: Vec<String> = names.iter().filter(is_file).map(|name| path_word(Path::new(name))).collect();
     if !files.is_empty() {
         return Err(Failure::bad_input(format!(
             "runs of the store are compared, by their numbers or labels, and not files: `hoptax runs import {}{}` stores them and prints \

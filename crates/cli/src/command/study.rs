@@ -14,7 +14,7 @@ use hoptax_session::{
     EarlierSitting, Measured, Options, Place, RequestedLength, Study, checked_plan, library, measure,
     outline, run_folder, store,
 };
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::{path_word, word};
 
 use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
 use crate::arguments::values;
@@ -180,7 +180,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
 fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
     match measured.ending {
         Ending::Interrupted => {
-            let folder = word(measured.folder.display());
+            let folder = path_word(&measured.folder);
             print::note(&format!("`hoptax study --resume {folder}` continues this study"));
             return Ok(Code::Interrupted);
         }

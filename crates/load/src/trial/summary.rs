@@ -151,6 +151,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
             .then(|| PlanShare { index: spec.share.index(), of: spec.share.generators() }),
         never_halted: spec.never_halted,
         max_error_share: spec.max_error_share,
+        unstated: spec.traffic.unstated.clone(),
     }
 }
 

@@ -3,8 +3,8 @@
 mod charts;
 
 use hoptax_result::{
-    ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding, StudiesComparison,
-    SubjectName, Verdict,
+    ComparedMeasure, ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding,
+    StudiesComparison, SubjectName, Verdict,
 };
 use hoptax_text::command_line;
 
@@ -149,10 +149,9 @@ fn next(
         return Next::new(command, "measures again, after the remedy");
     }
     let all = || results.iter().flat_map(|result| &result.subjects);
-    let needed = all().flat_map(|subject| &subject.measures).filter_map(|one| one.rounds_until_decided).min();
     let measured = results.iter().map(|result| result.rounds).max().unwrap_or_default();
-    if let Some(rounds) = more_rounds::within_reach(needed).filter(|rounds| *rounds > measured) {
-        return Next::of_rounds(&command, again, rounds, "probably decides what is undecided");
+    if let Some((rounds, purpose)) = deciding_rounds(all(), measured) {
+        return Next::of_rounds(&command, again, rounds, &purpose);
     }
     let is_different = |subject: &&ComparedSubject| {
         let mut measures = subject.measures.iter();
@@ -168,6 +167,30 @@ fn next(
         }
         None => Next::new(command, "decides again in another sitting, hours later"),
     }
+}
+
+/// The number of rounds, above the `measured` ones, that decides every undecided measure that rounds can decide, and which these are.
+fn deciding_rounds<'a>(
+    subjects: impl Iterator<Item = &'a ComparedSubject>,
+    measured: u32,
+) -> Option<(u32, String)> {
+    let measures = subjects.flat_map(|subject| subject.measures.iter().map(move |one| (subject, one)));
+    let undecided: Vec<_> = measures.filter(|(_, one)| one.decision == Decision::Undecided).collect();
+    let needed = |one: &ComparedMeasure| {
+        more_rounds::within_reach(one.rounds_until_decided).filter(|rounds| *rounds > measured)
+    };
+    let rounds = undecided.iter().filter_map(|(_, one)| needed(one)).max()?;
+    let decided: Vec<String> = undecided
+        .iter()
+        .filter(|(_, one)| needed(one).is_some())
+        .map(|(subject, one)| format!("{} of `{}`", one.measure.words(), subject.subject.name))
+        .collect();
+    let which = match decided.len() {
+        all if all == undecided.len() => "what is undecided".to_owned(),
+        1 | 2 => format!("{}, and no more of what is undecided", decided.join(" and ")),
+        more => format!("{more} of {} undecided measures", undecided.len()),
+    };
+    Some((rounds, format!("probably decides {which}")))
 }
 
 #[cfg(test)]
@@ -271,6 +294,32 @@ mod tests {
         assert_eq!(shown(finding("counters", Some(reference), &[])), (true, false));
         assert_eq!(shown(finding("counters", Some("another"), &[])), (false, false));
         assert_eq!(shown(finding("steal", None, &[])), (false, false));
+    }
+
+    #[test]
+    fn more_rounds_say_which_measures_they_decide() {
+        let mut result = fixture::comparison();
+        let mut measures = result.subjects.iter().flat_map(|subject| &subject.measures);
+        let one = measures.find(|one| one.decision == Decision::Undecided).unwrap().clone();
+        let name = result.subjects[0].subject.name.clone();
+        let mut next = |needed: &[Option<u32>]| {
+            let with = |rounds| ComparedMeasure { rounds_until_decided: rounds, ..one.clone() };
+            result.subjects.truncate(1);
+            result.subjects[0].measures = needed.iter().copied().map(with).collect();
+            comparison(&result).next.unwrap()
+        };
+        let all = next(&[Some(30), Some(40)]);
+        assert!(all.command.ends_with(" --rounds 40"), "{}", all.command);
+        assert_eq!(all.purpose, "probably decides what is undecided");
+        let some = next(&[Some(30), None, None]);
+        assert!(some.command.ends_with(" --rounds 30"), "{}", some.command);
+        let measure = one.measure.words();
+        assert_eq!(
+            some.purpose,
+            format!("probably decides {measure} of `{name}`, and no more of what is undecided")
+        );
+        let three = next(&[Some(30), Some(31), Some(32), None]);
+        assert_eq!(three.purpose, "probably decides 3 of 4 undecided measures");
     }
 
     #[test]

@@ -19,12 +19,20 @@ use crate::environment;
 use crate::numbers::{counted, grouped, percent, rate, ungrouped};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
+use crate::same_load;
 use crate::table::{Cell, Column, Row, Table};
 
 pub use trial_lines::{find_trial, sweep_trial};
 
 /// Maximum number of goals in the answer on the first screen; the others are in notes.
 const ANSWERS: usize = 2;
+
+/// The lowest rate of a search without `--min-rate`: this share of the highest, and at least this rate, requests per second.
+const USUAL_MIN_SHARE: f64 = 1e-3;
+const LEAST_MIN_RATE: f64 = 1.0;
+
+/// The longest time limit that a command line accepts, 366 days.
+const LONGEST_BUDGET_S: f64 = 366.0 * 86_400.0;
 
 /// The document of a search.
 pub fn find(result: &FindResult) -> Document {
@@ -284,11 +292,21 @@ fn next(result: &FindResult) -> Option<Next> {
         let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
         let is_given = result.fastest_mode.is_none() && !is_usual && !option.contains("--max-rate");
         let option = if is_given { format!("--max-rate {} {option}", result.max_rate) } else { option };
+        let usual_min = (result.max_rate * USUAL_MIN_SHARE).max(LEAST_MIN_RATE);
+        let is_usual = (result.min_rate / usual_min - 1.0).abs() < 0.001;
+        let is_given = !is_usual && !option.contains("--min-rate");
+        let option = if is_given { format!("--min-rate {} {option}", result.min_rate) } else { option };
         let option = match result.arrivals.as_str() {
             "poisson" => option,
             other => format!("--arrivals {other} {option}"),
         };
-        Some(Next::new(format!("hoptax find {objectives}{each}{option} {url}"), purpose))
+        let option = match result.evidence.preset.as_str() {
+            "quick" => option,
+            other => format!("--preset {other} {option}"),
+        };
+        let options = same_load::options(plan);
+        let command = format!("hoptax find {objectives}{each}{option}{options} {url}");
+        Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     if is(FindState::MaximumHeld) {
         return again(format!("--max-rate {}", ungrouped(4.0 * result.max_rate, 0)), "tries higher rates");
@@ -302,18 +320,23 @@ fn next(result: &FindResult) -> Option<Next> {
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
         let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
+        // The percentile needs more responses than any search at these rates can have.
+        if budget_s > LONGEST_BUDGET_S {
+            return None;
+        }
         return again(format!("--budget {}s", ungrouped(budget_s, 0)), "decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
         return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "halves the interval");
     }
     let command = format!(
-        "hoptax load -q {} --arrivals {} -c {} {url}",
+        "hoptax load -q {} --arrivals {} -c {}{} {url}",
         ungrouped(as_printed(found?).max(1.0), usize::from(found? < 100.0)),
         result.arrivals,
-        plan.connections
+        plan.connections,
+        same_load::options_without_connections(plan)
     );
-    Some(Next::new(command, "measures that rate"))
+    Some(Next::new(command, same_load::purpose(plan, "measures that rate")))
 }
 
 /// The processes that the trials accounted for.

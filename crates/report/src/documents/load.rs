@@ -18,16 +18,17 @@ mod phases;
 mod workers;
 
 use hoptax_result::{
-    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range, TimeOf,
+    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
+    Severity, TimeOf,
 };
-use hoptax_text::command_line::quoted;
+use hoptax_text::command_line::{quoted, word};
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
 use crate::numbers::{count, decimals, grouped, percent, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
-use crate::{account, environment, words};
+use crate::{account, environment, same_load, words};
 use cells::{cell, rate};
 
 pub(super) use charts::{by_percentile, response_curve};
@@ -200,19 +201,32 @@ fn next(result: &LoadResult) -> Option<Next> {
     if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
         return None;
     }
-    let has = |id: &str| result.findings.iter().any(|finding| finding.id == id);
+    // Those that the first screen shows.
+    let limiting = || result.findings.iter().filter(|finding| finding.severity != Severity::Info);
+    let has = |id: &str| limiting().any(|finding| finding.id == id);
     let is_repeatable = !is_of_agents && plan.is_plain();
     let url = quoted(&plan.url);
-    let again = |connections: u32, duration_s: f64, purpose: &str| {
+    let options = same_load::options_without_connections(plan);
+    // Unless they are usual.
+    let arrivals = |usual: &[&str]| {
+        let given = plan.arrivals.as_deref().filter(|given| !usual.contains(given));
+        given.map_or_else(String::new, |given| format!(" --arrivals {}", word(given)))
+    };
+    let again = |connections: u32, times: u32, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
-        let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s {url}");
-        Some(Next::new(command, purpose))
+        // With a limit of requests, the duration is that of a load which never reaches it.
+        let length = match plan.request_limit {
+            Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
+            None => format!("-d {}s", f64::from(times) * plan.duration_s),
+        };
+        let arrivals = arrivals(&["uniform"]);
+        let command = format!("hoptax load{rate}{arrivals} -c {connections} {length}{options} {url}");
+        Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     if is_repeatable && has("run-delay") {
-        return again(plan.connections, plan.duration_s, "once other work here has stopped");
+        return again(plan.connections, 1, "once other work here has stopped");
     }
-    let is_late =
-        ["send-lag", "run-delay", "generator-saturated", "steal", "cpu-pressure"].into_iter().any(has);
+    let is_late = ["send-lag", "run-delay", "generator-saturated", "steal"].into_iter().any(has);
     if is_late {
         let purpose = if is_of_agents {
             "on the machine of each agent: finds the rate up to which it sends on time"
@@ -225,14 +239,20 @@ fn next(result: &LoadResult) -> Option<Next> {
         return None;
     }
     if has("offered") || has("connections-busy") {
-        return again(4 * plan.connections, plan.duration_s, "has more connections for the rate");
+        return again(4 * plan.connections, 1, "has more connections for the rate");
     }
     if has("too-few-samples") || has("vague-quantile") {
-        return again(plan.connections, 4.0 * plan.duration_s, "narrows the intervals");
+        return again(plan.connections, 4, "narrows the intervals");
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
-    let command = format!("hoptax find --slo 'p99<{}' {url}", objective(2.0 * p99_us));
-    Some(Next::new(command, "finds the highest rate that holds this p99"))
+    let command = format!(
+        "hoptax find --slo 'p99<{}'{}{} {url}",
+        objective(2.0 * p99_us),
+        // A search has independent arrivals, as those of many callers.
+        arrivals(&["uniform", "poisson"]),
+        same_load::options(plan)
+    );
+    Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
 }
 
 /// The smallest round time that is at least `least_us`: 1, 2 or 5 us, 10, 20 and so on.

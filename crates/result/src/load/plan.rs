@@ -87,6 +87,10 @@ pub struct LoadPlan {
     pub never_halted: bool,
     /// Tolerated share of failed, timed-out and unfinished requests.
     pub max_error_share: f64,
+    /// Further properties that the command line gave and that this plan does not state, because they are long or may be secret: `headers`,
+    /// `credentials`, `request file`, `body`, `protocol`, `addresses`, `TLS options`, `account`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unstated: Vec<String>,
 }
 
 /// The share of a load that one of several generators sends: of the requests of the schedule in turn, those of its index.
@@ -100,14 +104,23 @@ pub struct PlanShare {
 }
 
 impl LoadPlan {
-    /// True if a command with a rate, connections and a URL alone sends the same requests.
+    /// True if a command with the rate, the connections, the time limit of a request, the workers, the URL and what is
+    /// [unstated](Self::unstated) alone sends the same requests.
     pub fn is_plain(&self) -> bool {
         let is_get = self.method == "GET" && self.requests == 1 && self.data.is_none() && !self.cookies;
         let connects_plainly = self.network.unix_socket.is_none()
             && self.network.proxy_protocol.is_none()
-            && self.requests_per_connection.is_none();
+            && self.network.source_addresses.is_empty()
+            && self.network.resolve_every_s.is_none()
+            && self.network.ramp_up_s <= 0.0
+            && self.requests_per_connection.is_none()
+            && self.connection_age_s.is_none()
+            && self.pool == "least-recent"
+            && self.connect == "ahead";
+        let waits = self.when_busy == "wait" && self.when_late == "send";
         is_get
             && connects_plainly
+            && waits
             && self.protocol == "http1"
             && self.stages.is_none()
             && self.think.is_none()

@@ -4,7 +4,7 @@ use std::fs;
 
 use hoptax_load::{
     Connect, Dial, Expectation, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target, Traffic,
-    negotiate,
+    negotiate, without_user,
 };
 use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
@@ -17,6 +17,7 @@ use super::{
     requests,
 };
 use crate::failure::Failure;
+use crate::tls::ClientTls;
 use crate::update::{Say, Update};
 
 /// Default body size of TCP and WebSocket, bytes. Both need a body.
@@ -100,11 +101,29 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
     if wanted.keeps_cookies {
         keep_cookies(&mut traffic, has_cookies)?;
     }
+    traffic.unstated = unstated(load);
     traffic.set_streams(connections.streams, wanted.response_bytes);
     if traffic.is_secure() {
         traffic.set_tls(&tls.config(traffic.alpn())?);
     }
     Ok(traffic)
+}
+
+/// The properties of a load that the plan in its result does not state, in words.
+fn unstated(load: &Load) -> Vec<String> {
+    let Load { requests, servers, tls, account, .. } = load;
+    let has_user = requests.urls.iter().any(|url| without_user(url) != **url);
+    let all = [
+        ("headers", !requests.headers.is_empty()),
+        ("credentials", has_user),
+        ("request file", requests.file.is_some()),
+        ("body", requests.body != Body::Empty),
+        ("protocol", requests.protocol.is_some()),
+        ("addresses", !servers.resolve.is_empty() || servers.family.is_some() || servers.resolve_all),
+        ("TLS options", *tls != ClientTls::default()),
+        ("account", account.is_some()),
+    ];
+    all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The requests of the file, or one for each URL.
@@ -301,5 +320,30 @@ fn body(body: &Body) -> Result<Vec<u8>, Failure> {
             Failure::bad_input(format!("cannot read the body `{}`: {error}", path.display()))
         }),
         Body::Bytes(bytes) => Ok(vec![b'x'; *bytes as usize]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plan_does_not_state_is_named_without_its_value() {
+        let with = |url: &str, change: fn(&mut Load)| {
+            let urls = vec![GivenUrl::from(url.to_owned())];
+            let mut load = Load { requests: Requests { urls, ..Requests::default() }, ..Load::default() };
+            change(&mut load);
+            traffic_of(&load, &|_| ()).unwrap().unstated
+        };
+        let url = "http://127.0.0.1:1/";
+        assert!(with(url, |_| ()).is_empty());
+        let header = |load: &mut Load| {
+            load.requests.headers = vec![("authorization".to_owned(), "secret".to_owned())];
+            load.requests.body = Body::Bytes(3);
+        };
+        assert_eq!(with(url, header), ["headers", "body"]);
+        assert_eq!(with("http://me:secret@127.0.0.1:1/", |_| ()), ["credentials"]);
+        assert_eq!(with(url, |load| load.servers.resolve_all = true), ["addresses"]);
+        assert_eq!(with(url, |load| load.tls.trusts_all = true), ["TLS options"]);
     }
 }

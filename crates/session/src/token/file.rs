@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use super::Token;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ const READ_BY_OTHERS: u32 = 0o044;
 
 /// The command that creates a token file.
 fn making(file: &Path) -> String {
-    format!("`(umask 077; head -c 24 /dev/urandom | base64 > {})`", word(file.display()))
+    format!("`(umask 077; head -c 24 /dev/urandom | base64 > {})`", path_word(file))
 }
 
 impl Token {
@@ -50,7 +50,7 @@ impl Token {
             Failure::bad_input(format!("the token in `{shown}` {why}; make a new one with {}", making(file)))
         })?;
         if about.permissions().mode() & READ_BY_OTHERS != 0 {
-            let named = word(file.display());
+            let named = path_word(file);
             say(Update::Note(&format!("others on this machine can read the token: `chmod 600 {named}`")));
         }
         Ok(token)

@@ -189,7 +189,7 @@ fn every_state_says_what_is_known_and_what_to_do() {
 #[test]
 fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts() {
     let mut result = result(FindState::Unfinished, None, None);
-    result.max_rate = 1_500.0;
+    (result.min_rate, result.max_rate) = (1.5, 1_500.0);
     let command = |result: &FindResult| next(result).map(|next| next.command).unwrap();
     assert_eq!(
         command(&result),
@@ -200,11 +200,31 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
     assert!(command(&result).contains(" --budget 1301s "), "{}", command(&result));
     result.deciding_budget_s = Some(20.0);
     assert!(command(&result).contains(" --budget 1200s "), "{}", command(&result));
+    // A command line accepts a year at most.
+    result.deciding_budget_s = Some(93_499_814_307.0);
+    assert_eq!(next(&result), None);
+    result.deciding_budget_s = Some(20.0);
     // Rounded, it would be above what was asked for.
     result.max_rate = 1.5;
     assert!(command(&result).contains(" --max-rate 1.5 "), "{}", command(&result));
     result.trials.retain(|trial| !trial.generator_limits.is_empty());
     assert_eq!(command(&result), "hoptax trust doctor");
+}
+
+#[test]
+fn a_search_is_repeated_with_its_options() {
+    let mut result = result(FindState::Unfinished, None, None);
+    result.min_rate = 20.0;
+    result.evidence.preset = "careful".to_owned();
+    (result.plan.connections, result.plan.timeout_s) = (4, 0.5);
+    result.plan.unstated = vec!["headers".to_owned(), "body".to_owned()];
+    let again = next(&result).unwrap();
+    assert_eq!(
+        again.command,
+        "hoptax find --slo 'p99<5ms' --preset careful --min-rate 20 --budget 1200s -c 4 --timeout 0.5s \
+         'http://127.0.0.1:1/'"
+    );
+    assert_eq!(again.purpose, "decides, with the same headers and body");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use hoptax_result::{EndedBy, LoadResult, NetworkPlan};
 
-use crate::numbers::{counted, grouped, seconds};
+use crate::numbers::{count, counted, grouped, seconds};
 
 /// The request and its load.
 pub(super) fn heading(result: &LoadResult) -> (String, String) {
@@ -57,6 +57,12 @@ fn time(result: &LoadResult) -> String {
             (EndedBy::Requests, Some(limit)) => {
                 format!("{} in {} s", counted(limit, "request"), grouped(result.recorded_s, 1))
             }
+            (_, Some(limit)) => format!(
+                "{} of {} in {} s",
+                count(result.book.sent),
+                counted(limit, "request"),
+                grouped(result.recorded_s, 1)
+            ),
             _ => format!("{} of {} s", grouped(result.recorded_s, 1), seconds(plan.duration_s)),
         },
         match result.ended_by {

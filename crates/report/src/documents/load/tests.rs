@@ -137,6 +137,13 @@ fn a_load_with_a_request_limit_states_their_number_and_time() {
         (EndedBy::Requests, 10.04, Some(200_000));
     let text = text_of(&result);
     assert!(text.contains("1 worker, 200,000 requests in 10.0 s after 1 s"), "{text}");
+    (result.ended_by, result.plan.request_limit, result.book.sent) =
+        (EndedBy::Interrupt, Some(500_000), 199_950);
+    let text = text_of(&result);
+    assert!(
+        text.contains("1 worker, 199,950 of 500,000 requests in 10.0 s (interrupted) after 1 s"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -309,6 +316,11 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     };
     let longer = Some("hoptax load -q 500 -c 16 -d 40s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], |_| ()), longer);
+    let limited = |result: &mut LoadResult| {
+        (result.plan.request_limit, result.plan.duration_s, result.rate.target) = (Some(10), 3_600.0, None);
+    };
+    let more_requests = Some("hoptax load -c 16 -n 40 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples"], limited), more_requests);
     let more = Some("hoptax load -q 500 -c 64 -d 10s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples", "offered"], |_| ()), more);
     let p99_us = fixture::load().latency.response.p99_us;
@@ -317,6 +329,14 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&[], |_| ()), search);
     let slow = |result: &mut LoadResult| result.latency.response.p99_us = Some(1_200.0);
     assert_eq!(next_of(&[], slow), Some("hoptax find --slo 'p99<5ms' 'http://127.0.0.1:1/'".to_owned()));
+    let special = |result: &mut LoadResult| {
+        result.plan.arrivals = Some("burst=8".to_owned());
+        (result.plan.connections, result.plan.timeout_s) = (4, 0.5);
+    };
+    let same = "hoptax load -q 500 --arrivals burst=8 -c 4 -d 40s --timeout 0.5s 'http://127.0.0.1:1/'";
+    assert_eq!(next_of(&["too-few-samples"], special), Some(same.to_owned()));
+    let same = "hoptax find --slo 'p99<500us' --arrivals burst=8 -c 4 --timeout 0.5s 'http://127.0.0.1:1/'";
+    assert_eq!(next_of(&[], special), Some(same.to_owned()));
     for change in [
         (|result| result.book.answered = 0) as fn(&mut LoadResult),
         |result| result.latency.response.p99_us = None,
@@ -324,6 +344,8 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
         |result| result.plan.protocol = "http2".to_owned(),
         |result| result.plan.method = "POST".to_owned(),
         |result| result.plan.network.unix_socket = Some("/run/x".to_owned()),
+        |result| result.plan.pool = "pinned".to_owned(),
+        |result| result.plan.when_busy = "skip".to_owned(),
     ] {
         assert_eq!(next_of(&[], change), None);
     }
@@ -335,4 +357,6 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&["send-lag", "run-delay"], |_| ()), same);
     let post = |result: &mut LoadResult| result.plan.method = "POST".to_owned();
     assert_eq!(next_of(&["send-lag", "run-delay"], post), calibrate, "a short command cannot repeat it");
+    let informed = |result: &mut LoadResult| result.findings[1].severity = Severity::Info;
+    assert_eq!(next_of(&["too-few-samples", "run-delay"], informed), longer, "the screen does not show it");
 }

@@ -1,7 +1,7 @@
 //! The next step after a study.
 
 use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::{path_word, word};
 
 use crate::next::Next;
 use crate::numbers::{counted, grouped};
@@ -39,7 +39,7 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
         return Next::sitting(&result.name, "measures another sitting, some hours later, and combines all");
     }
     let (study, folder) = match asked {
-        Some(Asked::Study { source, folder }) => (word(source), Some(word(folder))),
+        Some(Asked::Study { source, folder }) => (word(source), Some(path_word(folder.as_ref()))),
         _ => (word(&result.name), None),
     };
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
@@ -109,6 +109,7 @@ mod tests {
         result.plan.rounds_completed = 2;
         let asked = |folder: &str| next(&result, Some(Asked::Study { source: "quick", folder })).command;
         assert_eq!(asked("my runs/1"), "hoptax study --resume 'my runs/1' --rounds 10");
+        assert_eq!(asked("-lead"), "hoptax study --resume ./-lead --rounds 10");
         assert_eq!(asked("it's $(reboot)"), r"hoptax study --resume 'it'\''s $(reboot)' --rounds 10");
     }
 

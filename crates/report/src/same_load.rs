@@ -1,0 +1,50 @@
+//! Commands that send the requests of a result again.
+
+use hoptax_result::LoadPlan;
+
+/// The connections, the time limit of a request and the workers of `hoptax load` and `hoptax find` without options.
+const CONNECTIONS: u32 = 16;
+const TIMEOUT_S: f64 = 5.0;
+const WORKERS: u32 = 1;
+
+/// The options beside the rate and the length that differ from the usual ones, each with a space before it.
+pub(crate) fn options(plan: &LoadPlan) -> String {
+    let connections = (plan.connections != CONNECTIONS).then(|| format!(" -c {}", plan.connections));
+    connections.unwrap_or_default() + &options_without_connections(plan)
+}
+
+/// The same without the connections.
+pub(crate) fn options_without_connections(plan: &LoadPlan) -> String {
+    let is_usual = (plan.timeout_s - TIMEOUT_S).abs() < 1e-9;
+    let timeout = (!is_usual).then(|| format!(" --timeout {}s", plan.timeout_s));
+    let workers = (plan.workers != WORKERS).then(|| format!(" -w {}", plan.workers));
+    timeout.into_iter().chain(workers).collect()
+}
+
+/// The purpose of a command, with what is to be added to it because the result does not state it.
+pub(crate) fn purpose(plan: &LoadPlan, purpose: &str) -> String {
+    match plan.unstated.split_last() {
+        None => purpose.to_owned(),
+        Some((last, [])) => format!("{purpose}, with the same {last}"),
+        Some((last, others)) => format!("{purpose}, with the same {} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::sample;
+
+    use super::*;
+
+    #[test]
+    fn options_that_are_not_usual_are_repeated_and_unstated_ones_are_named() {
+        let mut plan = sample::load().body.plan;
+        assert_eq!((options(&plan).as_str(), purpose(&plan, "decides").as_str()), ("", "decides"));
+        (plan.connections, plan.timeout_s, plan.workers) = (4, 0.5, 2);
+        assert_eq!(options(&plan), " -c 4 --timeout 0.5s -w 2");
+        plan.unstated = vec!["headers".to_owned()];
+        assert_eq!(purpose(&plan, "decides"), "decides, with the same headers");
+        plan.unstated.extend(["body".to_owned(), "addresses".to_owned()]);
+        assert_eq!(purpose(&plan, "decides"), "decides, with the same headers, body and addresses");
+    }
+}
