@@ -225,6 +225,13 @@ fn what_is_none_is_named_for_what_it_is() {
 }
 
 #[test]
+fn the_command_that_renders_a_listeners_file_can_be_pasted() {
+    let text = "listeners:\n- port: 8080\n";
+    let refused = given("l $(reboot).yaml", text, None, Accepted::Whole).unwrap_err().to_string();
+    assert!(refused.contains("`hoptax listeners render 'l $(reboot).yaml' > envoy.yaml`"), "{refused}");
+}
+
+#[test]
 fn scripts_in_objects_and_files_of_other_programs_are_no_templates() {
     let script = config_map("shop", "run.sh", "echo ${HOME} $(date) \"{{ x }}\"\n");
     assert!(!error(&script, None).contains("template"), "{}", error(&script, None));

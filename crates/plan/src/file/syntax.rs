@@ -82,8 +82,9 @@ impl<T: JsonSchema + DeserializeOwned> Format<T> {
         if let Some(key) = CONFIGURATION.into_iter().find(|key| value.get(key).is_some()) {
             let message = format!(
                 "this is an Envoy configuration (`{key}`): `hoptax price {}` measures it, and a study names it in \
-                 `hops: [{{config: {name}}}]`",
-                word(name)
+                 `hops: [{{config: {}}}]`",
+                word(name),
+                written(&Value::from(name)).text.trim_end()
             );
             return Err(positions.problems(vec![positions.problem(&format!("/{key}"), message)]));
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use hoptax_result::{counted, grouped, percent};
+use hoptax_text::command_line::word;
 
 use super::{Outcome, Slow, State, Status, Upstream};
 
@@ -74,7 +75,7 @@ impl Status {
             (Some(serving), State::Serving | State::Starting) => {
                 let warnings = match serving.warnings as u64 {
                     0 => String::new(),
-                    many => format!("; `hoptax lint {}` has {}", self.file, counted(many, "warning")),
+                    many => format!("; `hoptax lint {}` has {}", word(&self.file), counted(many, "warning")),
                 };
                 Statement::usual(format!(
                     "Envoy {} serves {} of `{}` since {} (process {}, epoch {}){warnings}",
@@ -213,6 +214,13 @@ mod tests {
         assert!(status.to_string().starts_with("No Envoy serves"), "{status}");
         status.state = State::Stopping;
         assert!(status.to_string().starts_with("The supervisor of `listeners.yaml` ends\n\n"), "{status}");
+    }
+
+    #[test]
+    fn the_command_that_lists_the_warnings_can_be_pasted() {
+        let mut status = sample();
+        status.file = "l $(reboot).yaml".to_owned();
+        assert!(status.to_string().contains("; `hoptax lint 'l $(reboot).yaml'` has 2 warnings"), "{status}");
     }
 
     #[test]

@@ -66,6 +66,11 @@ fn a_configuration_that_is_taken_for_a_study_is_recognised() {
     let error = read("edge.yaml", "admin: {}\nstatic_resources: {}\n").unwrap_err().to_string();
     assert!(error.starts_with("edge.yaml:2:") && error.contains("`hoptax price edge.yaml`"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
+    // A name of several words, or with signs of YAML, is one word of a command line and one text of a study file.
+    let error = read("my: edge.yaml", "static_resources: {}\n").unwrap_err().to_string();
+    for expected in ["`hoptax price 'my: edge.yaml'`", "`hops: [{config: \"my: edge.yaml\"}]`"] {
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]
