@@ -232,9 +232,7 @@ impl RunFolder {
         }
         let folder = Self::locked(path)?;
         let mut complete = CompleteRounds { looks: earlier.looks.clone(), ..CompleteRounds::default() };
-        // Stop at the first round that is missing or was interrupted while it was written.
-        while let Ok(text) = fs::read_to_string(path.join(round_file(complete.ended_s.len() as u32))) {
-            let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };
+        while let Some(round) = stored_round(path, complete.ended_s.len() as u32)? {
             complete.earlier.elapsed_s = round.elapsed_s;
             complete.earlier.rounds.push(round.record);
             complete.ended_s.push(round.elapsed_s);
@@ -277,6 +275,35 @@ impl RunFolder {
     }
 }
 
+/// Reads a round; none after the last one. A round is written atomically, so one that cannot be read was damaged later. To go on before it
+/// would overwrite the rounds after it.
+fn stored_round(path: &Path, round: u32) -> Result<Option<StoredRound>, Failure> {
+    let file = path.join(round_file(round));
+    let refused = |why: &dyn std::fmt::Display| {
+        Failure::bad_input(format!(
+            "cannot resume `{}`: the round `{}` cannot be read ({why}): restore it, or remove it and all later rounds, which are then \
+             measured again",
+            path.display(),
+            file.display()
+        ))
+    };
+    match fs::read_to_string(&file) {
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| refused(&error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !has_later_round(path, round) => Ok(None),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// True if a folder has a round after this one.
+fn has_later_round(path: &Path, round: u32) -> bool {
+    let files = fs::read_dir(path.join(ROUNDS)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut rounds = files.filter(|file| file.extension().is_some_and(|ending| ending == "json"));
+    rounds.any(|file| {
+        let number = file.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
+        number.is_some_and(|number| number > round)
+    })
+}
+
 /// Removes a file, if it exists.
 fn remove(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
@@ -306,6 +333,31 @@ mod tests {
         let (_, then) = read(at).unwrap();
         let (_resumed, complete) = RunFolder::resume(at, &then, &manifest()).unwrap();
         assert_eq!((then.looks.as_slice(), complete.looks.as_slice()), (&[1][..], &[1][..]));
+    }
+
+    #[test]
+    fn a_study_with_a_damaged_or_missing_round_is_refused_and_keeps_the_rounds_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let first = RunFolder::begin(at, "name: a\n", &manifest()).unwrap();
+        for round in 0..3 {
+            first.store_round(round, &RoundRecord::default(), 1.0).unwrap();
+        }
+        drop(first);
+        let resumed = || RunFolder::resume(at, &manifest(), &manifest()).map(|(_, rounds)| rounds.ended_s.len());
+        assert_eq!(resumed().map_err(|failure| failure.to_string()), Ok(3));
+        let second = at.join(round_file(1));
+        let whole = fs::read_to_string(&second).unwrap();
+        let refused = || resumed().unwrap_err().to_string();
+        let named = format!("the round `{}` cannot be read", second.display());
+        fs::write(&second, &whole[..whole.len() / 2]).unwrap();
+        assert!(refused().contains(&named), "{}", refused());
+        fs::remove_file(&second).unwrap();
+        assert!(refused().contains(&named), "{}", refused());
+        assert!(at.join(round_file(2)).exists());
+        // Without the rounds after it, there is nothing to lose.
+        fs::remove_file(at.join(round_file(2))).unwrap();
+        assert_eq!(resumed().map_err(|failure| failure.to_string()), Ok(1));
     }
 
     #[test]
