@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hoptax_session::{Failure, Interrupt, Options, Place, RequestedLength, Study, Update, measure};
+use hoptax_session::{Failure, Held, Interrupt, Options, Place, RequestedLength, Study, Update, measure};
 
 use crate::folder::Folder;
 use crate::job::Outcome;
@@ -31,7 +31,7 @@ pub(crate) fn measured(
     let say = |update: Update<'_>| reporter.report(update);
     let length = RequestedLength { budget: Some(bounded.budget), ..RequestedLength::default() };
     let study = Box::new(bounded.study.clone());
-    let place = Place::New { study, folder: Some(&run), force: false };
+    let place = Place::New { study, folder: Some(&run), held: Held::Refused };
     let options = Options { length, envoy: handle.envoy(), ..Options::default() };
     let measured = match measure(&place, &options, interrupt, &say) {
         Ok(measured) => measured,

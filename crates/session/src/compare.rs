@@ -26,6 +26,7 @@ use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
+use crate::run_folder::Held;
 use crate::study::Study;
 use crate::update::{Say, Update};
 use crate::{library, run_folder};
@@ -151,7 +152,7 @@ fn measure(
         check_same(&study.file, folder)?;
         Place::Resumed(folder)
     } else {
-        Place::New { study: Box::new(study), folder: Some(folder), force: false }
+        Place::New { study: Box::new(study), folder: Some(folder), held: Held::Refused }
     };
     let measured = complete(&place, &Options { length, ..settings.options }, interrupt, say);
     measured.map_err(|failure| {

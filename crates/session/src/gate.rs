@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
-use crate::run_folder;
+use crate::run_folder::{self, Held};
 use crate::study::Study;
 use crate::update::{Say, Update};
 
@@ -108,7 +108,7 @@ fn by_candidate(
     let study = Study::made(side_by_side.file.clone(), COMMAND, of_study)?;
     let folder = run_folder::path_of(settings.folder, &side_by_side.file.name);
     let length = length(settings, given.rounds, side_by_side.comparisons(settings.limits))?;
-    let place = Place::New { study: Box::new(study), folder: Some(&folder), force: false };
+    let place = Place::New { study: Box::new(study), folder: Some(&folder), held: Held::Refused };
     let result = complete(&place, &Options { length, ..settings.options }, interrupt, say)?;
     let gate = judge(&result, &candidate, &side_by_side, settings.limits);
     Ok(Gated { gate, folder })

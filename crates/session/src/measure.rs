@@ -24,7 +24,7 @@ use crate::outputs::write_all;
 use crate::placement::placement;
 use crate::probe::probe;
 use crate::recorder::Recorder;
-use crate::run_folder::{self, CompleteRounds, RunFolder};
+use crate::run_folder::{self, CompleteRounds, Held, RunFolder};
 use crate::study::Study;
 use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
@@ -39,8 +39,8 @@ pub enum Place<'a> {
         study: Box<Study>,
         /// Its run folder; none for a new one, named after the study and the time.
         folder: Option<&'a Path>,
-        /// True to replace a study that is already in the folder.
-        force: bool,
+        /// The treatment of a study that is already in the folder.
+        held: Held,
     },
     /// The study in a run folder, continued after its last complete round.
     Resumed(&'a Path),
@@ -291,9 +291,9 @@ fn read(place: &Place<'_>) -> Result<(Study, Option<Manifest>), Failure> {
 fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
     match place {
         Place::Resumed(folder) => Ok((*folder).to_owned()),
-        Place::New { folder, force, .. } => {
+        Place::New { folder, held, .. } => {
             let folder = run_folder::path_of(*folder, study);
-            run_folder::check_free(&folder, *force)?;
+            run_folder::check_free(&folder, *held)?;
             Ok(folder)
         }
     }
@@ -432,7 +432,7 @@ mod tests {
         interrupt.flag().store(true, Ordering::Relaxed);
         let at = folder.path().join("out");
         let study = Box::new(Study::named("quick").unwrap());
-        for place in [Place::New { study, folder: Some(&at), force: false }, Place::Resumed(&at)] {
+        for place in [Place::New { study, folder: Some(&at), held: Held::Refused }, Place::Resumed(&at)] {
             let failure = complete(&place, &Options::default(), &interrupt, &|_| ()).err().unwrap();
             assert!(failure.is_interrupt() && !at.exists(), "{failure}");
             assert_eq!(failure.to_string(), "interrupted");

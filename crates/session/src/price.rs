@@ -44,6 +44,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
+use crate::run_folder::Held;
 use crate::study::Study;
 use crate::update::{Say, Update};
 use crate::{library, outputs, run_folder};
@@ -241,7 +242,12 @@ impl<'a> Configuration<'a> {
             Next::More => {
                 let length = RequestedLength { budget: studies.left(&pace), ..RequestedLength::default() };
                 let options = Options { length, ..studies.options };
-                let result = complete(&Place::Resumed(folder), &options, interrupt, say)?;
+                let measured = complete(&Place::Resumed(folder), &options, interrupt, say);
+                if measured.is_err() {
+                    // Each further round has removed the bill of the first ones.
+                    write(folder, &bill)?;
+                }
+                let result = measured?;
                 bill = hoptax_judge::bill::bill(&result, order::order(settings, tries));
                 write(folder, &bill)?;
             }
@@ -289,7 +295,8 @@ impl Studies<'_> {
             Place::Resumed(folder)
         } else {
             let study = Study::made(file, STUDY, folder.to_owned())?;
-            Place::New { study: Box::new(study), folder: Some(folder), force: stored.is_some() }
+            let held = if stored.is_some() { Held::Replaced } else { Held::Refused };
+            Place::New { study: Box::new(study), folder: Some(folder), held }
         };
         let of_bill = (!is_continued && length.budget.is_none()).then_some(length.rounds);
         let length = RequestedLength {

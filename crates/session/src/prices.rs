@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::measure::{Options, Place, complete};
 use crate::results::parse;
+use crate::run_folder::Held;
 use crate::study::Study;
 use crate::update::Say;
 
@@ -48,7 +49,7 @@ pub fn measure_anchors(
 ) -> Result<StudyResult, Failure> {
     let folder = interrupt.temporary_folder("prices")?;
     let study = Box::new(Study::named(ANCHORS)?);
-    let place = Place::New { study, folder: Some(folder.path()), force: false };
+    let place = Place::New { study, folder: Some(folder.path()), held: Held::Refused };
     let measured = complete(&place, options, interrupt, say);
     // Its folder is removed afterwards, so the study cannot be resumed.
     let here =

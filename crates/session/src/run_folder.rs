@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::manifest::{Manifest, check_format_of};
 use crate::replaced::{replace, write_study};
 use crate::run_files::{MANIFEST, RESULT, RESULTS, ROUNDS, STUDY, round_file};
-use crate::study::Study;
+use crate::study::{self, Study};
 
 /// The content of `rounds/N.json`.
 #[derive(Serialize, Deserialize)]
@@ -157,12 +157,30 @@ pub fn check_new(path: &Path, force: bool) -> Result<(), Failure> {
 /// When it cannot be created, or holds a result that would be overwritten without `force`.
 pub fn for_pods(out: Option<&Path>, study: &str, force: bool) -> Result<PathBuf, Failure> {
     let path = path_of(out, study);
-    check_free(&path, force)?;
+    check_free(&path, Held::unless_forced(force))?;
     make_folder(&path)
 }
 
-/// Refuses a folder whose results or rounds a study would overwrite, unless `force` is set.
-pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
+/// The treatment of a study or a result that the folder of a new study already holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The new study is refused.
+    Refused,
+    /// The new study is refused; the command has an option `--force`, which replaces the other.
+    RefusedWithoutForce,
+    /// The new study replaces it.
+    Replaced,
+}
+
+impl Held {
+    /// The treatment by a command with an option `--force`.
+    pub fn unless_forced(force: bool) -> Self {
+        if force { Self::Replaced } else { Self::RefusedWithoutForce }
+    }
+}
+
+/// Refuses a folder whose results or rounds a study would overwrite, unless these are to be replaced.
+pub(crate) fn check_free(path: &Path, treatment: Held) -> Result<(), Failure> {
     let exists = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
     let (is_run, has_rounds) = (exists(MANIFEST), path.join(round_file(0)).exists());
     let named = path.display();
@@ -172,17 +190,29 @@ pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
         (false, true) => format!("`{named}` already holds rounds of a study"),
         (false, false) => return Ok(()),
     };
-    if force {
+    if treatment == Held::Replaced {
         return Ok(());
     }
-    let more_rounds = if has_rounds {
-        format!("\n  hoptax study --resume {} --rounds NUMBER   adds rounds to it", path_word(path))
-    } else {
-        String::new()
+    let more_rounds = if has_rounds { more_rounds(path) } else { None };
+    let force = (treatment == Held::RefusedWithoutForce).then(|| "--force   overwrites it".to_owned());
+    let others: String = more_rounds.into_iter().chain(force).map(|way| format!("\n  {way}")).collect();
+    let or = if others.is_empty() { "" } else { ", or use" };
+    Err(Failure::bad_input(format!("{held}; choose another folder with --out{or}{others}")))
+}
+
+/// The command that adds rounds to a folder, in which it has the same arguments as at its start; none if its command never resumes.
+fn more_rounds(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path.join(STUDY)).ok()?;
+    let (command, needs) = match study::command_of(&text) {
+        // A gate whose reference is stored measures the file of the user.
+        None if path.join("gate.json").exists() => return None,
+        None => ("hoptax study", ""),
+        Some("compare") => ("hoptax compare SUBJECT...", ", with the same subjects and options"),
+        Some("price") => ("hoptax price CONFIG", ", with the same configuration and options"),
+        Some(_) => return None,
     };
-    Err(Failure::bad_input(format!(
-        "{held}; choose another folder with --out, or use{more_rounds}\n  --force   overwrites it"
-    )))
+    let folder = path_word(path);
+    Some(format!("{command} --resume {folder} --rounds NUMBER   adds rounds to it{needs}"))
 }
 
 /// The folders in `parent` that hold a result of this study, with their `run.json`, by start time.
@@ -266,10 +296,10 @@ impl RunFolder {
         self.write(&manifest)
     }
 
-    /// Stores a complete round, and first removes the result of a resumed study, which does not cover this round. The result is kept until
-    /// then, so a study that is killed before the end of its first new round loses nothing.
+    /// Stores a complete round, and first removes the results of a resumed study, which do not cover this round. They are kept until then, so
+    /// a study that is killed before the end of its first new round loses nothing.
     pub(crate) fn store_round(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
-        remove(&self.path.join(RESULT))?;
+        RESULTS.iter().try_for_each(|name| remove(&self.path.join(name)))?;
         let stored = serde_json::json!({"elapsed_s": elapsed_s, "record": record});
         replace(&self.path.join(round_file(round)), &stored.to_string())
     }
@@ -344,7 +374,8 @@ mod tests {
             first.store_round(round, &RoundRecord::default(), 1.0).unwrap();
         }
         drop(first);
-        let resumed = || RunFolder::resume(at, &manifest(), &manifest()).map(|(_, rounds)| rounds.ended_s.len());
+        let resumed =
+            || RunFolder::resume(at, &manifest(), &manifest()).map(|(_, rounds)| rounds.ended_s.len());
         assert_eq!(resumed().map_err(|failure| failure.to_string()), Ok(3));
         let second = at.join(round_file(1));
         let whole = fs::read_to_string(&second).unwrap();
@@ -417,10 +448,38 @@ mod tests {
         assert!(RESULTS.iter().all(|name| !at.join(name).exists()), "they were those of another study");
         first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
         drop(first);
-        fs::write(&result, "{}").unwrap();
+        for name in RESULTS {
+            fs::write(at.join(name), "{}").unwrap();
+        }
         let (resumed, complete) = RunFolder::resume(at, &manifest, &manifest).unwrap();
         assert!(complete.ended_s.len() == 1 && result.exists(), "it is about all rounds so far");
         resumed.store_round(1, &RoundRecord::default(), 2.0).unwrap();
-        assert!(!result.exists() && at.join(round_file(1)).exists());
+        assert!(RESULTS.iter().all(|name| !at.join(name).exists()), "they do not cover the new round");
+        assert!(at.join(round_file(1)).exists());
+    }
+
+    #[test]
+    fn a_folder_that_is_in_use_names_the_command_that_adds_rounds_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let refused = |text: &str, treatment: Held| {
+            let begun = RunFolder::begin(at, text, &manifest()).unwrap();
+            begun.store_round(0, &RoundRecord::default(), 1.0).unwrap();
+            check_free(at, treatment).map_err(|failure| failure.to_string()).unwrap_err()
+        };
+        let more = format!("--resume {} --rounds NUMBER   adds rounds to it", word(at.display()));
+        let force = "\n  --force   overwrites it";
+        let of_user = refused("name: a\n", Held::RefusedWithoutForce);
+        assert!(of_user.ends_with(&format!("or use\n  hoptax study {more}{force}")), "{of_user}");
+        let ended =
+            |command: &str| refused(&format!("# Generated by `hoptax {command}`.\nname: a\n"), Held::Refused);
+        for (command, begins) in [("compare", "hoptax compare SUBJECT..."), ("price", "hoptax price CONFIG")]
+        {
+            let text = ended(command);
+            assert!(text.contains(&format!("or use\n  {begins} {more}, with the same ")), "{text}");
+            assert!(!text.contains("--force"), "{text}");
+        }
+        assert!(ended("gate").ends_with("; choose another folder with --out"), "{}", ended("gate"));
+        assert_eq!(check_free(at, Held::Replaced).map_err(|failure| failure.to_string()), Ok(()));
     }
 }

@@ -11,7 +11,7 @@ use hoptax_result::{ComparisonBody, StudyResult};
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
-    EarlierSitting, Measured, Options, Place, RequestedLength, Study, checked_plan, library, measure,
+    EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, library, measure,
     outline, run_folder, store,
 };
 use hoptax_text::command_line::{path_word, word};
@@ -151,7 +151,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         None => Place::New {
             study: Box::new(Study::named(&arguments.study)?),
             folder: arguments.out.folder(),
-            force: arguments.force,
+            held: Held::unless_forced(arguments.force),
         },
     };
     let interrupt = interrupt::listen()?;

@@ -13,10 +13,11 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{EarlierSitting, Options, Place, complete};
+use crate::run_folder::{self, Held};
 use crate::store::{self, Filter};
 use crate::study::Study;
 use crate::update::Say;
-use crate::{environment, results, run_folder};
+use crate::{environment, results};
 
 /// Measures the study as it is, and compares it with the stored runs of `label`.
 pub(super) fn by_reference(
@@ -43,7 +44,7 @@ pub(super) fn by_reference(
     let of_reference = earlier.iter().map(|one| &one.result).rfind(|result| result.verdict != Verdict::Void);
     let earlier_sitting = of_reference.map_or(EarlierSitting::Nothing, EarlierSitting::Result);
     let options = Options { length, store: Some(&store), earlier_sitting, ..settings.options };
-    let place = Place::New { study: Box::new(study), folder: Some(&folder), force: false };
+    let place = Place::New { study: Box::new(study), folder: Some(&folder), held: Held::Refused };
     let result = complete(&place, &options, interrupt, say)?;
     let gate = judge_by_stored(&result, label, earlier, settings.limits).map_err(Failure::bad_input)?;
     Ok(Gated { gate, folder })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::replaced::write_private;
 use crate::run_files::POD_DUMP;
-use crate::run_folder::check_free;
+use crate::run_folder::{Held, check_free};
 
 /// The path of a pod's dump in the run folder of its bill.
 pub fn pod_dump(run_folder: &Path, namespace: &str, pod: &str) -> PathBuf {
@@ -20,7 +20,7 @@ pub fn pod_dump(run_folder: &Path, namespace: &str, pod: &str) -> PathBuf {
 /// # Errors
 /// When it cannot be written, or the folder already holds a bill, which would continue with another configuration.
 pub fn keep_pod_dump(run_folder: &Path, namespace: &str, pod: &str, dump: &str) -> Result<PathBuf, Failure> {
-    check_free(run_folder, false)?;
+    check_free(run_folder, Held::Refused)?;
     let path = pod_dump(run_folder, namespace, pod);
     let folder = path.parent().unwrap_or(run_folder);
     let written = fs::create_dir_all(folder).and_then(|()| write_private(&path, dump));
