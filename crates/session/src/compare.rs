@@ -167,9 +167,10 @@ fn measure(
     })
 }
 
-/// Refuses a folder whose study has other subjects.
+/// Refuses a folder whose study has other subjects. The summary has them as they were given, and a path may be given in several ways.
 fn check_same(study: &StudyFile, folder: &Path) -> Result<(), Failure> {
-    if run_folder::study(folder)?.0.file == *study {
+    let begun = run_folder::study(folder)?.0.file;
+    if (StudyFile { summary: study.summary.clone(), ..begun }) == *study {
         return Ok(());
     }
     Err(Failure::bad_input(format!(
@@ -282,6 +283,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::manifest::tests::manifest;
+    use crate::run_folder::RunFolder;
     use crate::study::tests::{is_kept, planned};
 
     fn study(given: &[&str]) -> Result<Study, Failure> {
@@ -298,6 +301,19 @@ mod tests {
     fn the_kept_file_is_the_study_that_was_measured() {
         let subjects = ["1.39.3+jwt+env=A={{ b }}", "./envoy+lua+flags=--disable-extensions 'a'", "baseline"];
         is_kept(&study(&subjects).unwrap());
+    }
+
+    #[test]
+    fn a_comparison_goes_on_with_the_same_subjects_in_any_spelling_and_with_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = study(&["conf/a.yaml", "lua"]).unwrap();
+        drop(RunFolder::begin(folder.path(), &begun.text, &manifest()).unwrap());
+        let check = |given: &[&str]| check_same(&study(given).unwrap().file, folder.path());
+        for same in ["conf/a.yaml", "./conf/a.yaml"] {
+            assert!(check(&[same, "lua"]).is_ok(), "{same}");
+        }
+        let refused = check(&["conf/b.yaml", "lua"]).unwrap_err().to_string();
+        assert!(refused.contains("the study of another comparison"), "{refused}");
     }
 
     #[test]

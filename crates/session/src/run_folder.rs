@@ -62,13 +62,15 @@ pub(crate) fn path_of(out: Option<&Path>, name: &str) -> PathBuf {
 /// # Errors
 /// When the folder has no study that can be resumed.
 pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
-    let refused = |error: &dyn std::fmt::Display| {
-        Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
+    let refused = |file: &str, error: &dyn std::fmt::Display| {
+        let path = path.display();
+        Failure::bad_input(format!("`{path}` is not a run folder that can be resumed: {file}: {error}"))
     };
-    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| refused(&error))?;
-    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| refused(&error))?;
-    check_format_of(&manifest).map_err(|why| refused(&why))?;
-    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| refused(&error))?;
+    let of_manifest = |error: &dyn std::fmt::Display| refused(MANIFEST, error);
+    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| refused(STUDY, &error))?;
+    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| of_manifest(&error))?;
+    check_format_of(&manifest).map_err(|why| of_manifest(&why))?;
+    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of_manifest(&error))?;
     Ok((text, manifest))
 }
 
@@ -419,6 +421,9 @@ mod tests {
         let refused = read(folder.path()).unwrap_err().to_string();
         assert!(refused.contains("its format is `hoptax.run/99`"), "{refused}");
         assert!(refused.ends_with("use hoptax 99.1.0 or a later one"), "{refused}");
+        fs::write(folder.path().join(MANIFEST), "").unwrap();
+        let refused = read(folder.path()).unwrap_err().to_string();
+        assert!(refused.contains("can be resumed: run.json: EOF"), "{refused}");
     }
 
     #[test]
