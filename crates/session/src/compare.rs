@@ -21,7 +21,7 @@ use hoptax_stats::DECISIVE;
 use hoptax_text::command_line::path_word;
 
 use self::subject::Subject;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
@@ -115,12 +115,37 @@ pub fn compare(
              `--rounds`",
         ));
     }
-    let study = made(&shown, &subjects)?;
+    let about_subjects = |failure: Failure| about_subjects(&failure, &shown);
+    let study = made(&shown, &subjects).map_err(about_subjects)?;
     let folder = run_folder::path_of(settings.folder, NAME);
-    let result = measure(study, settings, ROUNDS, &folder, interrupt, say)?;
+    let measured = measure(study, settings, ROUNDS, &folder, interrupt, say);
+    let result = measured.map_err(about_subjects)?;
     let comparison = comparison(&result, settings.margin_share, &shown, &subjects, say);
     write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
+}
+
+/// A failure in the words of the user, who named subjects and no arms. A problem of the first subject is also one of its second copy, and is
+/// stated once.
+fn about_subjects(failure: &Failure, given: &[String]) -> Failure {
+    if failure.kind != Kind::BadInput {
+        return failure.clone();
+    }
+    let again = given.first().map(|first| (again(), first));
+    let arms: Vec<(String, &String)> =
+        given.iter().enumerate().map(|(number, one)| (arm_name(number), one)).chain(again).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for line in failure.to_string().lines() {
+        let of_subject = arms.iter().find_map(|(arm, given)| {
+            let problem = line.strip_prefix(&format!("arm `{arm}`: "))?;
+            Some(format!("subject `{given}`: {problem}"))
+        });
+        let line = of_subject.unwrap_or_else(|| line.to_owned());
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    Failure::bad_input(lines.join("\n"))
 }
 
 /// The subjects whose CPU time is not counted, each once, as the user gave them.
@@ -317,10 +342,17 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_nobody_may_measure_is_refused_without_lines_of_a_file() {
-        let refused = study(&["jwt+workers=200", "lua"]).unwrap_err().to_string();
-        let message = "`workers` must be at most 64, not 200";
-        assert_eq!(refused, format!("arm `A-again`: {message}\narm `A`: {message}"));
+    fn a_study_that_nobody_may_measure_is_refused_by_its_subjects_each_once() {
+        let given = ["jwt+workers=200", "lua", "lua+workers=300"];
+        let refused = about_subjects(&study(&given).unwrap_err(), &given.map(str::to_owned)).to_string();
+        let problem = |of: usize, workers: u32| {
+            format!("subject `{}`: `workers` must be at most 64, not {workers}", given[of])
+        };
+        let mut lines: Vec<&str> = refused.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, [problem(0, 200), problem(2, 300)]);
+        let void = about_subjects(&Failure::void("arm `A`: no answer"), &given.map(str::to_owned));
+        assert_eq!((void.kind, void.to_string()), (Kind::Void, "arm `A`: no answer".to_owned()));
     }
 
     #[test]
