@@ -39,7 +39,9 @@ use hoptax_text::secrets::without_signatures;
 use self::budget::{Next, Pace};
 use self::laboratory::adapt;
 use self::second_study::First;
-use self::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, study_file};
+use self::study_file::{
+    FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, configuration_of, study_file,
+};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
@@ -164,6 +166,23 @@ impl<'a> Configuration<'a> {
         run_folder::make_folder(&run_folder::path_of(folder, STUDY))
     }
 
+    /// Checks that a run folder holds a bill of this configuration, before its variants are tried there.
+    ///
+    /// # Errors
+    /// When it holds none.
+    pub fn check_resumed(&self, folder: &Path) -> Result<(), Failure> {
+        let begun = run_folder::study(folder)?.0.file;
+        let is_of_this = configuration_of(&begun) == Some(self.absolute_path()?.as_path());
+        if is_of_this { Ok(()) } else { Err(of_another_bill(folder)) }
+    }
+
+    /// The absolute path of its file.
+    fn absolute_path(&self) -> Result<PathBuf, Failure> {
+        let path = self.settings.configuration;
+        path.canonicalize()
+            .map_err(|error| Failure::environment(format!("cannot find `{}`: {error}", path.display())))
+    }
+
     /// Measures the variants that give the same answers as the whole, and writes the bill to the run folder.
     ///
     /// # Errors
@@ -186,9 +205,7 @@ impl<'a> Configuration<'a> {
             other => say(other),
         };
         let say: Say<'_> = &say_of_parts;
-        let configuration = settings.configuration.canonicalize().map_err(|error| {
-            Failure::environment(format!("cannot find `{}`: {error}", settings.configuration.display()))
-        })?;
+        let configuration = self.absolute_path()?;
         let statuses: Vec<u16> = tries.answers.answer.statuses.keys().copied().collect();
         let began = Instant::now();
         let budget = studies.budget.map(|budget| budget.of_first(began, tries.all_off.is_some()));
@@ -209,14 +226,7 @@ impl<'a> Configuration<'a> {
             // The number of slices depends on the time that the tries left.
             let blocks = (FEWEST_BLOCKS..=MOST_BLOCKS)
                 .find(|blocks| is_same_measurement(&begun, &file_of(Source { blocks: *blocks, ..source })));
-            let Some(blocks) = blocks else {
-                return Err(Failure::bad_input(format!(
-                    "`{}` holds the study of another bill (study.yaml): --resume needs the same configuration and options as at its start; \
-                     --out starts another bill",
-                    folder.display()
-                )));
-            };
-            source.blocks = blocks;
+            source.blocks = blocks.ok_or_else(|| of_another_bill(folder))?;
         }
         let result =
             studies.run(file_of(source), Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
@@ -306,6 +316,15 @@ impl Studies<'_> {
         };
         complete(&place, &Options { length, ..self.options }, interrupt, say)
     }
+}
+
+/// The failure of a bill that cannot continue the study in a folder.
+fn of_another_bill(folder: &Path) -> Failure {
+    Failure::bad_input(format!(
+        "`{}` holds the study of another bill (study.yaml): --resume needs the same configuration and options as at its start; --out \
+         starts another bill",
+        folder.display()
+    ))
 }
 
 /// True if two studies ask for the same measurement. Ignores signatures of the lab's token, because each run signs it anew.

@@ -185,7 +185,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
     }
     if let Some(folder) = &arguments.resume {
         // Check before the tries, which take seconds.
-        run_folder::read(folder)?;
+        configuration.check_resumed(folder)?;
     }
     let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(arguments.run.out.folder());
     let folder = Configuration::create_run_folder(folder)?;

@@ -71,6 +71,17 @@ pub(crate) fn study_file(
     StudyFile { summary, ..StudyFile::new(STUDY, arms, vec![in_use(source, rate)]) }
 }
 
+/// The configuration that a study of a bill is about; none for other studies.
+pub(crate) fn configuration_of(study: &StudyFile) -> Option<&Path> {
+    study.arms.iter().find_map(|arm| match arm {
+        ArmEntry::Chain(ChainEntry { name, hops: Some(hops), .. }) if name == BillResult::WHOLE => {
+            let [HopEntry::Hop(hop)] = hops.as_slice() else { return None };
+            hop.config.as_deref().map(Path::new)
+        }
+        _ => None,
+    })
+}
+
 /// The response statuses that loads must state. By default, a study accepts any single status below 500. The plain proxy responds with 200.
 fn expect(statuses: &[u16]) -> BTreeSet<u16> {
     let is_usual = matches!(statuses, [status] if *status < 500);

@@ -1,5 +1,6 @@
 //! Tests of the plans of a bill's studies.
 
+use std::fs;
 use std::path::Path;
 
 use hoptax_bootstrap::request::DerivedRequest;
@@ -10,9 +11,11 @@ use hoptax_run::configurations;
 use hoptax_text::secrets::without_signatures;
 
 use super::change::Change;
-use super::is_same_measurement;
 use super::study_file::{MOST_BLOCKS, SLICE, STUDY, Source, StudyOfBill, study_file};
 use super::variant::Variant;
+use super::{Configuration, PriceSettings, is_same_measurement};
+use crate::manifest::tests::manifest;
+use crate::run_folder::RunFolder;
 use crate::study::Study;
 
 fn request() -> DerivedRequest {
@@ -63,6 +66,39 @@ fn the_kept_file_is_the_study_that_was_measured() {
     // Tokens of the lab are signed again for each plan.
     let plan = |file, positions| without_signatures(&format!("{:?}", planned(file, positions)));
     assert_eq!(plan(&file, &positions), plan(&study.file, &study.positions));
+}
+
+#[test]
+fn a_folder_of_another_configuration_or_study_is_refused_before_anything_is_tried() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bootstrap/fixtures/edge.yaml");
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.yaml");
+    fs::copy(&fixture, &other).unwrap();
+    let check = |configuration: &Path, study: &str| {
+        drop(RunFolder::begin(folder.path(), study, &manifest()).unwrap());
+        let settings = PriceSettings {
+            configuration,
+            listener: None,
+            request: None,
+            headers: &[],
+            without: &[],
+            what_if: &[],
+            rate: None,
+            price_per_core_hour: None,
+        };
+        let checked = Configuration::read(settings).unwrap().check_resumed(folder.path());
+        checked.map_err(|failure| failure.to_string())
+    };
+    let bill = study_of(&request(), &[], None).text;
+    assert_eq!(check(&fixture, &bill), Ok(()));
+    for (configuration, study) in [
+        (&other, bill.as_str()),
+        (&fixture, "name: a\narms: [baseline]\nloads: [{name: all, loop: closed}]\n"),
+    ] {
+        let refused = check(configuration, study).unwrap_err();
+        assert!(refused.contains("holds the study of another bill"), "{refused}");
+    }
+    assert!(!folder.path().join("tries").exists());
 }
 
 #[test]
