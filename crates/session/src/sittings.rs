@@ -48,7 +48,15 @@ pub fn combine_with_stored(
         }
         let differing = then.sitting_differences(manifest);
         if differing.is_empty() {
-            parts.push(judged(&path)?);
+            let part = judged(&path)?;
+            if parts.iter().any(|other| is_copy(&other.result, &part.result)) {
+                say(Update::Note(&format!(
+                    "`{}` is excluded: it is a copy of another sitting",
+                    path.display()
+                )));
+            } else {
+                parts.push(part);
+            }
         } else {
             say(Update::Note(&format!("`{}` is excluded: {}", path.display(), differing.join("; "))));
         }
@@ -87,6 +95,15 @@ pub fn combine_given(
         if earlier.iter().any(|(other, _)| other == path) {
             return Err(Failure::bad_input(format!("`{}` is given twice", path.display())));
         }
+        // Its copy would count as a second sitting, and make the intervals too narrow.
+        if let Some((other, _)) = earlier.iter().find(|(_, other)| is_copy(&other.result, &part.result)) {
+            return Err(Failure::bad_input(format!(
+                "`{}` and `{}` are the same sitting: both started at {}; name one of them",
+                other.display(),
+                path.display(),
+                part.result.environment.started_at
+            )));
+        }
         if let Some((first, other)) = earlier.first() {
             let mut differing = differences(&other.result, &part.result);
             if let (Ok((_, one)), Ok((_, other))) = (run_folder::read(first), run_folder::read(path)) {
@@ -116,6 +133,11 @@ pub fn combine_given(
     fs::create_dir_all(&folder)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", folder.display())))?;
     write(parts.into_iter().map(|(_, part)| part).collect(), &folder)
+}
+
+/// True if two results are of one sitting: no machine measures two at the same time.
+fn is_copy(one: &StudyResult, other: &StudyResult) -> bool {
+    one.environment.started_at == other.environment.started_at
 }
 
 /// A stored sitting whose numbers are computed again from its evidence and judged anew, so that all sittings are judged by the checks of
@@ -213,6 +235,27 @@ mod tests {
             markdown::text(&combined.document).contains(&format!("hoptax study {name} --again"))
         };
         assert_eq!(["quick", "compare", "ours"].map(proposes), [true, false, false]);
+    }
+
+    #[test]
+    fn a_copy_of_a_sitting_is_no_second_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, day: u32| {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).unwrap();
+            let result = sample::study("ours", &format!("2026-11-0{day}T00:00:00Z"), 5.0);
+            outputs::write_json(&path.join("result.json"), &result).unwrap();
+            path
+        };
+        let [first, copy, second] =
+            [("first", 1), ("copy", 1), ("second", 2)].map(|(name, day)| write(name, day));
+        let out = folder.path().join("all");
+        let combined = |folders: &[PathBuf]| combine_given(folders, Some(&out), true, &|_| ()).map(|_| ());
+        let refused = combined(&[first.clone(), second.clone(), copy]).unwrap_err().to_string();
+        assert!(refused.contains("are the same sitting: both started at 2026-11-01T00:00:00Z"), "{refused}");
+        assert!(!out.exists());
+        combined(&[first, second]).unwrap();
+        assert!(out.join("ours-sittings.json").exists());
     }
 
     #[test]

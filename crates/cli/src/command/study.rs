@@ -80,7 +80,7 @@ pub(crate) struct StudyArguments {
         value_name = "DIR",
         num_args = 1..,
         value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "thresholds", "with_speeds", "resume", "again", "store"]
+        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "thresholds", "with_speeds", "resume", "again", "store", "dry_run"]
     )]
     combine: Vec<PathBuf>,
     #[command(flatten)]

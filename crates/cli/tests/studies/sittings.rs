@@ -178,6 +178,7 @@ fn sittings_of_one_study_are_combined() {
             .arg(studies.path("all"))
             .args(more))
     };
+    combine(&["--dry-run"]).fails(2, "cannot be used with");
     let refused = combine(&[]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("kernel") && refused.stderr.contains("--force"), "{}", refused.stderr);
