@@ -125,8 +125,8 @@ pub fn compare(
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
 }
 
-/// A failure in the words of the user, who named subjects and no arms. A problem of the first subject is also one of its second copy, and is
-/// stated once.
+/// A failure in the words of the user, who named subjects and no arms. A problem of the first subject is also one of its second copy, and
+/// is stated once.
 fn about_subjects(failure: &Failure, given: &[String]) -> Failure {
     if failure.kind != Kind::BadInput {
         return failure.clone();

@@ -298,8 +298,8 @@ impl RunFolder {
         self.write(&manifest)
     }
 
-    /// Stores a complete round, and first removes the results of a resumed study, which do not cover this round. They are kept until then, so
-    /// a study that is killed before the end of its first new round loses nothing.
+    /// Stores a complete round, and first removes the results of a resumed study, which do not cover this round. They are kept until then,
+    /// so a study that is killed before the end of its first new round loses nothing.
     pub(crate) fn store_round(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
         RESULTS.iter().try_for_each(|name| remove(&self.path.join(name)))?;
         let stored = serde_json::json!({"elapsed_s": elapsed_s, "record": record});
