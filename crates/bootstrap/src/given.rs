@@ -200,7 +200,7 @@ fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Proble
     let why = if listeners.is_some_and(|all| all.iter().any(of_listeners)) {
         let name = word(&source.name);
         format!(
-            "it is a listeners file; `hoptax listeners render {name} > envoy.yaml` makes a configuration of it"
+            "it is a listeners file; `hoptax listeners render {name} > envoy.yaml` makes a configuration from it"
         )
     } else if value.is_object() {
         format!("it has none of `{SECTIONS}`, `{}`", RESOURCES.join("`, `"))

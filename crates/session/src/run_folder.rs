@@ -143,7 +143,7 @@ fn not_created(path: &Path, error: &io::Error) -> Failure {
 /// When the folder holds a result or rounds that would be overwritten without `force`, its path is not UTF-8, or nothing can be created in
 /// it, or in the nearest folder above it that exists.
 pub fn check_new(path: &Path, force: bool) -> Result<(), Failure> {
-    check_free(path, force)?;
+    check_free(path, Held::unless_forced(force))?;
     check_encoding(path)?;
     let existing = path.ancestors().find(|folder| fs::symlink_metadata(folder).is_ok());
     // Permissions do not tell: those of `/proc` let the superuser write there.
@@ -472,7 +472,7 @@ mod tests {
             begun.store_round(0, &RoundRecord::default(), 1.0).unwrap();
             check_free(at, treatment).map_err(|failure| failure.to_string()).unwrap_err()
         };
-        let more = format!("--resume {} --rounds NUMBER   adds rounds to it", word(at.display()));
+        let more = format!("--resume {} --rounds NUMBER   adds rounds to it", path_word(at));
         let force = "\n  --force   overwrites it";
         let of_user = refused("name: a\n", Held::RefusedWithoutForce);
         assert!(of_user.ends_with(&format!("or use\n  hoptax study {more}{force}")), "{of_user}");

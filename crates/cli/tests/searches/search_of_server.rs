@@ -33,7 +33,10 @@ fn a_highest_rate_below_the_capacity_that_all_trials_hold_is_a_lower_bound_after
     let ran = run(["find"].into_iter().chain(options.split(' ')).chain([url.as_str()])).succeeded();
     let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("is at least 600 requests/s, the highest rate of the search"), "{text}");
-    assert!(text.contains("hoptax find --slo 'errors<0.1%' --max-rate 2400 "), "{text}");
+    assert!(
+        text.contains("hoptax find --slo 'errors<0.1%' --min-rate 100 --max-rate 2400 --timeout 1s "),
+        "{text}"
+    );
 }
 
 /// An origin that is slower than the objective of these options, which the next two tests tell apart from a generator that is the limit.

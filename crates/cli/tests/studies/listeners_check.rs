@@ -155,7 +155,7 @@ const MORE: [Change; 16] = [
         "s/\"max_requests_per_connection\": 9$/\"max_requests_per_connection\": 12/",
         "tried",
         "requests_per_connection",
-        "has 10 requests",
+        "carries 10 requests",
     ),
     ("s/\"value\": 37$/\"value\": 80/", "tried", "retry_budget", "are not retried"),
     (
@@ -203,7 +203,7 @@ const LESS: [Change; 13] = [
         "s/\"max_requests_per_connection\": 9$/\"max_requests_per_connection\": 5/",
         "tried",
         "requests_per_connection",
-        "has 5 requests",
+        "carries 5 requests",
     ),
     ("s/\"value\": 37$/\"value\": 10/", "tried", "retry_budget", "are not retried"),
     (

@@ -12,6 +12,7 @@ use hoptax_plan::plan::USUAL_BYTES;
 use hoptax_result::PlannedFunction;
 use hoptax_text::nearest::hint;
 
+pub(crate) use file::MAX_SERVICE_TIME_US;
 pub use file::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSection};
 
 /// A graph whose names are resolved.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum time of a service for a request, us: the longest delay of the origin, an hour.
-const MAX_SERVICE_TIME_US: u64 = 3_600_000_000;
+pub(crate) const MAX_SERVICE_TIME_US: u64 = 3_600_000_000;
 
 /// Services that call each other, each behind a proxy of its own unless it has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

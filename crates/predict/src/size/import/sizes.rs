@@ -1,11 +1,13 @@
 //! Parses sizes and durations in the formats of Go programs.
 
+use hoptax_plan::file::MAX_RESPONSE_BYTES;
+
+use crate::size::graph::MAX_SERVICE_TIME_US;
+
 /// Units of bytes by their first letter, in powers of 1,024.
 const UNITS: &str = "kmgtp";
-/// The largest size that is accepted: a floating-point number is exact up to here, and no body is larger.
-const MOST_BYTES: f64 = (1_u64 << 53) as f64;
-/// The longest duration of Go, ns.
-const MOST_NS: f64 = i64::MAX as f64;
+/// The largest size that is accepted: that of a response of a service graph.
+const MOST_BYTES: f64 = MAX_RESPONSE_BYTES as f64;
 /// Reason why a text is not a size or duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -47,7 +49,7 @@ fn product(text: &str) -> Option<f64> {
 /// Microseconds of a duration such as `10ms`, `1.5s` or `1m30s`.
 pub(super) fn micros(text: &str) -> Result<f64, Fault> {
     let us = sum(text).ok_or(Fault::Form)?;
-    if us * 1e3 < MOST_NS { Ok(us) } else { Err(Fault::TooLarge) }
+    if us <= MAX_SERVICE_TIME_US as f64 { Ok(us) } else { Err(Fault::TooLarge) }
 }
 
 /// A share such as `0.1%`, as a number from 0 to 1; none if it is out of range.
@@ -98,8 +100,8 @@ mod tests {
             ("10k", Ok(10_240)),
             ("16 MB", Ok(16 << 20)),
             ("1.5KiB", Ok(1_536)),
-            ("8P", Ok(1 << 53)),
-            ("9P", Err(Fault::TooLarge)),
+            ("64M", Ok(64 << 20)),
+            ("65M", Err(Fault::TooLarge)),
             ("99999999999999 TB", Err(Fault::TooLarge)),
             ("10x", Err(Fault::Form)),
             ("k", Err(Fault::Form)),

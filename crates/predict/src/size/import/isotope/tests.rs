@@ -161,7 +161,7 @@ services:
 
 #[test]
 fn the_largest_size_is_one_of_a_graph() {
-    let text = "services: [{name: a, isEntrypoint: true, responseSize: 8P, script: [{sleep: 2500000h}]}]";
+    let text = "services: [{name: a, isEntrypoint: true, responseSize: 64M, script: [{sleep: 1h}]}]";
     let imported = read("a.yaml", text, None).unwrap();
     let catalogue = hoptax_functions::Catalogue::load().unwrap();
     let graph = crate::size::graph::read("a.yaml", &imported.to_yaml(), catalogue);
