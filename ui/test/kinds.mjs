@@ -184,7 +184,7 @@ const WITH_TIMES = ["load.html"];
 /** Pages with headline numbers. */
 const WITH_HEADLINES = ["load.html", "study.html", "bill.html", "find.html", "size.html"];
 /** Words of pages that have more than the others of their kind. */
-const WORDS = { "load.html": "Phases of a request", "load-by-name.html": "The requests without an answer, by kind and reason", "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
+const WORDS = { "load.html": "Phases of a request", "load-by-name.html": "The requests without an answer", "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
 
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1000, height: 900 } });
