@@ -101,7 +101,10 @@ fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
     assert!(count(&ANCHORS[..3], PriceMade::Carried) > 0);
     assert_eq!((count(&["jwt"], PriceMade::Carried), count(&["jwt"], PriceMade::Measured)), (0, 1));
     for price in prices(&["jwt"]).iter().filter(|price| price.id != "jwt") {
-        assert!(price.reason.as_ref().is_some_and(|reason| reason.contains("here: 1 instead of 3")), "{price:?}");
+        assert!(
+            price.reason.as_ref().is_some_and(|reason| reason.contains("here: 1 instead of 3")),
+            "{price:?}"
+        );
     }
 }
 
