@@ -334,7 +334,7 @@ fn bad_input_is_refused_with_what_to_do() {
     run(["price", &edge(), "--price-per-core-hour", "0.04"]).fails(2, "--rate");
     let ran = run(["price", &edge(), "--dry-run", "--request", "GET http://a.shop.example/cart"]);
     let unwrapped = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(unwrapped.contains("no request") && unwrapped.contains("takes https"), "{unwrapped}");
+    assert!(unwrapped.contains("no request") && unwrapped.contains("accepts https"), "{unwrapped}");
 }
 
 #[test]
