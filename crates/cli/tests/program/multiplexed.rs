@@ -142,14 +142,16 @@ fn nginx(lab: &Lab, requests: u32) -> Option<(Guarded, String)> {
 #[test]
 fn a_server_that_ends_connections_after_some_requests_is_measured() {
     let lab = Lab::new();
-    let mut sent_again_of_all = 0;
-    for (per_connection, requests) in [(20, 1_000), (1_000, 3_000)] {
+    // In a closed loop of 8 streams, some requests wait whenever a connection ends. A server that ends thirty of them or more surely leaves
+    // one of these to be sent again.
+    for (per_connection, paced, closed) in [(20, 1_000, 1_000), (1_000, 3_000, 30_000)] {
         let Some((_nginx, url)) = nginx(&lab, per_connection) else {
             eprintln!("not tested: this needs nginx");
             return;
         };
         for streams in [1, 8] {
             for pace in [&[][..], &["-q", "3000"]] {
+                let requests: u64 = if pace.is_empty() { closed } else { paced };
                 let (count, streams_flag) = (requests.to_string(), streams.to_string());
                 let flags = ["-n", &count, "--streams", &streams_flag, "--ca", &lab.file("ca.pem"), &url];
                 let (result, summary) = load(&[pace, &flags].concat());
@@ -161,12 +163,12 @@ fn a_server_that_ends_connections_after_some_requests_is_measured() {
                     assert_eq!(sent_again, 0, "{case}");
                 }
                 assert_eq!(sent_again > 0, summary.contains("sent again, because the server"), "{case}");
-                sent_again_of_all += sent_again;
+                if streams == 8 && pace.is_empty() {
+                    assert!(sent_again > 0, "{case}");
+                }
                 let is_much = sent_again * 100 > requests;
                 assert_eq!(finding(&result, "sent-again").is_some(), is_much, "{case}");
             }
         }
     }
-    // A server that ends three connections may have answered all that was sent on them; one that ends fifty has not.
-    assert!(sent_again_of_all > 0);
 }
