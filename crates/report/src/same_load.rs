@@ -2,6 +2,8 @@
 
 use hoptax_result::LoadPlan;
 
+use crate::findings::listed;
+
 /// The connections, the time limit of a request and the workers of `hoptax load` and `hoptax find` without options.
 const CONNECTIONS: u32 = 16;
 const TIMEOUT_S: f64 = 5.0;
@@ -23,11 +25,10 @@ pub(crate) fn options_without_connections(plan: &LoadPlan) -> String {
 
 /// The purpose of a command, with what is to be added to it because the result does not state it.
 pub(crate) fn purpose(plan: &LoadPlan, purpose: &str) -> String {
-    match plan.unstated.split_last() {
-        None => purpose.to_owned(),
-        Some((last, [])) => format!("{purpose}, with the same {last}"),
-        Some((last, others)) => format!("{purpose}, with the same {} and {last}", others.join(", ")),
+    if plan.unstated.is_empty() {
+        return purpose.to_owned();
     }
+    format!("{purpose}, with the same {}", listed(&plan.unstated))
 }
 
 #[cfg(test)]

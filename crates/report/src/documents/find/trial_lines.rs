@@ -3,6 +3,7 @@
 use hoptax_result::{FindTrial, LoadResult};
 
 use super::value;
+use crate::findings::named;
 use crate::numbers::rate;
 
 /// A short line that describes a trial: the value of one objective, the first that failed if any did, and the outcome.
@@ -36,9 +37,6 @@ pub fn sweep_trial(of_rate: f64, result: &LoadResult, generator_limits: &[String
 
 /// The checks by which a trial does not count. Their messages are in the result.
 fn does_not_count(limits: &[String]) -> String {
-    let name = |limit: &String| limit.split(':').next().unwrap_or_default().to_owned();
-    let names: Vec<String> = limits.iter().take(2).map(name).collect();
-    let more = limits.len() - names.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("does not count ({}{more})", names.join(", "))
+    let names: Vec<&str> = limits.iter().map(|limit| limit.split(':').next().unwrap_or_default()).collect();
+    format!("does not count ({})", named(&names, 2))
 }
