@@ -205,14 +205,11 @@ pub(crate) fn check_free(path: &Path, treatment: Held) -> Result<(), Failure> {
 /// The command that adds rounds to a folder, in which it has the same arguments as at its start; none if its command never resumes.
 fn more_rounds(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path.join(STUDY)).ok()?;
-    let (command, needs) = match study::command_of(&text) {
-        // A gate whose reference is stored measures the file of the user.
-        None if path.join("gate.json").exists() => return None,
-        None => ("hoptax study", ""),
-        Some("compare") => ("hoptax compare SUBJECT...", ", with the same subjects and options"),
-        Some("price") => ("hoptax price CONFIG", ", with the same configuration and options"),
-        Some(_) => return None,
-    };
+    // A gate whose reference is stored measures the file of the user.
+    if path.join("gate.json").exists() {
+        return None;
+    }
+    let (command, needs) = study::continued_by(&text)?;
     let folder = path_word(path);
     Some(format!("{command} --resume {folder} --rounds NUMBER   adds rounds to it{needs}"))
 }
