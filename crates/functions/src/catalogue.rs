@@ -55,18 +55,31 @@ impl Catalogue {
         self.functions.values()
     }
 
-    /// The ids most similar to `id`, best match first; empty if none is similar.
-    pub fn nearest(&self, id: &str) -> Vec<&str> {
-        nearest(id, self.functions.keys().map(String::as_str))
-    }
-
     /// The function that a call names, and the values of all its knobs.
     ///
     /// # Errors
     /// Everything that is wrong with the call: an unknown function, or each knob that is unknown or out of range.
     pub fn resolve(&self, call: &FunctionCall) -> Result<(&Function, Knobs), Vec<CallError>> {
+        self.resolve_beside(call, &[])
+    }
+
+    /// As [`Self::resolve`], for a place that allows these other names, too: an unknown function may be one of them, misspelt.
+    ///
+    /// # Errors
+    /// As for [`Self::resolve`].
+    pub fn resolve_beside(
+        &self,
+        call: &FunctionCall,
+        others: &[&str],
+    ) -> Result<(&Function, Knobs), Vec<CallError>> {
         let Some(function) = self.get(&call.id) else {
-            let hint = suggestion(&self.nearest(&call.id));
+            // Another name is no call: with knobs, it is as unknown as any.
+            let others = others.iter().copied().filter(|other| *other != call.id);
+            let known = self.functions.keys().map(String::as_str).chain(others);
+            let hint = match nearest(&call.id, known).as_slice() {
+                [] => "; `hoptax functions` lists them".to_owned(),
+                nearest => suggestion(nearest),
+            };
             return Err(vec![CallError(format!("unknown function `{}`{hint}", call.id))]);
         };
         Ok((function, function.knobs_of(call)?))
@@ -251,14 +264,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_function_suggests_the_nearest_one() {
+    fn an_unknown_function_suggests_the_nearest_name_or_the_list_of_all() {
         let catalogue = Catalogue::load().unwrap();
-        let call = FunctionCall::parse("outlier-detectio").unwrap();
-        let errors = catalogue.resolve(&call).unwrap_err();
-        assert_eq!(
-            errors[0].to_string(),
-            "unknown function `outlier-detectio`; did you mean `outlier-detection`?"
-        );
+        for (call, expected) in [
+            ("outlier-detectio", "`outlier-detectio`; did you mean `outlier-detection`?"),
+            ("baselin", "`baselin`; did you mean `baseline`?"),
+            ("baseline{size=1}", "`baseline`; `hoptax functions` lists them"),
+            ("nonsense", "`nonsense`; `hoptax functions` lists them"),
+        ] {
+            let call = FunctionCall::parse(call).unwrap();
+            let errors = catalogue.resolve_beside(&call, &["baseline"]).unwrap_err();
+            assert_eq!(errors[0].to_string(), format!("unknown function {expected}"));
+        }
     }
 
     #[test]

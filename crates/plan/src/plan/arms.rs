@@ -9,7 +9,6 @@ use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall
 use hoptax_host::network::NetworkSpec;
 use hoptax_result::ArmKind;
 use hoptax_subject::application::Application;
-use hoptax_text::nearest::hint;
 
 use super::chain::Chain;
 use super::hops;
@@ -302,10 +301,9 @@ impl Planned<'_> {
     ) -> Result<(), Vec<String>> {
         let call = FunctionCall::parse(name).map_err(|error| vec![error.to_string()])?;
         let catalogue = self.catalogue;
-        let (function, _) = catalogue.resolve(&call).map_err(|errors| {
-            let hint = hint(name, [BASELINE, DIRECT, SAME]);
-            errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
-        })?;
+        let (function, _) = catalogue
+            .resolve_beside(&call, &[BASELINE, DIRECT, SAME])
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         self.function(&call, function, requested, Some(index), is_unloaded)?;
         for (name, values) in function.points.iter().filter(|_| has_points) {
             for value in values {
