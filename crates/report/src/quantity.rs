@@ -232,7 +232,7 @@ impl Quantity {
             // The estimate distinguishes it from a bound.
             return format!("{} ({})", self.number(interval.estimate, decimals), self.ends());
         }
-        format!("{} ±{}", self.number(interval.estimate, decimals), grouped(interval.half_width(), decimals))
+        format!("{} ±{}", self.number(interval.estimate, decimals), grouped(interval.reach(), decimals))
     }
 
     /// One number, with three significant digits.
@@ -303,7 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn an_uneven_interval_is_written_with_its_ends() {
+    fn an_uneven_interval_is_written_with_its_ends_and_one_that_is_less_so_with_its_longer_side() {
         assert_eq!(Quantity::level(&interval(10.0, 9.0, 30.0), "us").text(), "10 (9 to 30)");
+        assert_eq!(Quantity::level(&interval(10.0, 8.0, 13.0), "us").text(), "10.0 ±3.0");
+        assert_eq!(Quantity::difference(&interval(-10.0, -13.0, -8.0), "us").text(), "-10.0 ±3.0");
     }
 }

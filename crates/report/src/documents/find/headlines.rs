@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "highest rate with p99<5ms: 1,095 ±100 requests/s",
+                "highest rate with p99<5ms: 1,095 ±105 requests/s",
                 "answered in a closed loop: 1,000 requests/s",
                 "trials that count: 5 of 6",
             ]
