@@ -122,18 +122,18 @@ type Text = fn(&Interval) -> String;
 
 /// Like `text`, with up to four decimals, because cores and money are often small numbers.
 fn precise(interval: &Interval, text: Text) -> String {
-    let half_width = interval.half_width();
+    let reach = interval.reach();
     // Wider intervals would be printed as 0.100 with more decimals.
-    if half_width >= 0.0995 {
+    if reach >= 0.0995 {
         return text(interval);
     }
-    let decimals = if half_width >= 0.01 { 3 } else { 4 };
+    let decimals = if reach >= 0.01 { 3 } else { 4 };
     let estimate = if text(interval).starts_with(['+', '-']) {
         signed(interval.estimate, decimals)
     } else {
         grouped(interval.estimate, decimals)
     };
-    format!("{estimate} ±{}", grouped(half_width, decimals))
+    format!("{estimate} ±{}", grouped(reach, decimals))
 }
 
 /// A column of numbers.

@@ -181,7 +181,7 @@ fn narrower(cpu: &ComparedMeasure, result: &ComparisonBody) -> String {
 /// The size of a difference as text: `7.10 ±0.90 % less`.
 fn less_or_more(cpu: &ComparedMeasure) -> String {
     let share = cpu.difference_share;
-    let size = percent_difference(&Interval::around(share.estimate.abs(), share.half_width()));
+    let size = percent_difference(&share.times(1.0_f64.copysign(share.estimate)));
     let word = if share.estimate < 0.0 { "less" } else { "more" };
     format!("{} {word}", size.trim_start_matches('+'))
 }
@@ -479,5 +479,12 @@ mod tests {
             sentence(&result, &subject),
             "`new` takes 1.10 ±0.30 % more CPU time per request than `old`, less than the margin of 2 %: they are equivalent"
         );
+    }
+
+    #[test]
+    fn a_decrease_is_stated_without_a_sign_and_with_its_whole_interval() {
+        let mut cpu = fixture::comparison().subjects[0].measures[0].clone();
+        cpu.difference_share = Interval { estimate: -0.071, low: -0.083, high: -0.062 };
+        assert_eq!(less_or_more(&cpu), "7.1 ±1.2 % less");
     }
 }

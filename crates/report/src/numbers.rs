@@ -104,16 +104,17 @@ pub(crate) fn all_decimals(interval: &Interval) -> usize {
     if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 }
 }
 
-/// A level with its interval: `27.41 ±0.32`.
+/// A level with its interval: `27.41 ±0.32`. The printed range reaches to the end that is farther from the estimate, so it holds the
+/// interval.
 pub(crate) fn level(interval: &Interval) -> String {
     let decimals = decimals(interval.half_width());
-    format!("{} ±{}", grouped(interval.estimate, decimals), grouped(interval.half_width(), decimals))
+    format!("{} ±{}", grouped(interval.estimate, decimals), grouped(interval.reach(), decimals))
 }
 
-/// A difference with its interval: `+4.95 ±0.65`.
+/// A difference with its interval: `+4.95 ±0.65`. The printed range holds the interval, like that of a level.
 pub fn difference(interval: &Interval) -> String {
     let decimals = decimals(interval.half_width());
-    format!("{} ±{}", signed(interval.estimate, decimals), grouped(interval.half_width(), decimals))
+    format!("{} ±{}", signed(interval.estimate, decimals), grouped(interval.reach(), decimals))
 }
 
 /// Both ends: `4.30 to 5.60`.
@@ -162,6 +163,13 @@ mod tests {
         assert_eq!(difference(&Interval::around(-17_182.4, 431.0)), "-17,182 ±431");
         assert_eq!(level(&Interval::around(1_234_567.0, 20.0)), "1,234,567 ±20");
         assert_eq!(ends(&Interval::around(0.0, 0.5)), "-0.50 to +0.50");
+    }
+
+    #[test]
+    fn the_printed_range_holds_an_interval_that_is_not_symmetric() {
+        let uneven = Interval { estimate: 20.0, low: 17.0, high: 24.0 };
+        assert_eq!([level(&uneven), difference(&uneven)], ["20.0 ±4.0", "+20.0 ±4.0"]);
+        assert_eq!(difference(&uneven.times(-1.0)), "-20.0 ±4.0");
     }
 
     #[test]

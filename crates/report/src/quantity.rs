@@ -6,7 +6,7 @@ use hoptax_result::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use crate::numbers::{UNCERTAIN_SIGN, all_decimals, decimals, grouped, signed};
+use crate::numbers::{UNCERTAIN_SIGN, all_decimals, decimals, grouped, signed, ungrouped};
 
 /// Origin of a quantity: measured, bounded, predicted or unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -198,6 +198,13 @@ impl Quantity {
         format!("{} to {}", self.number(low, decimals), self.number(high, decimals))
     }
 
+    /// The lower end of a bound, rounded down as in its text, but without commas: for a command that must not exceed it. None without a
+    /// lower end.
+    pub(crate) fn rounded_down(&self) -> Option<String> {
+        let low = self.low?;
+        Some(ungrouped(self.outward(low, digits(low), f64::floor), digits(low)))
+    }
+
     /// An end for printing. A bound is rounded outward, so that the printed bound is still valid.
     fn outward(&self, end: f64, decimals: usize, round: fn(f64) -> f64) -> f64 {
         let scale = 10_f64.powi(decimals as i32);
@@ -232,7 +239,7 @@ impl Quantity {
             // The estimate distinguishes it from a bound.
             return format!("{} ({})", self.number(interval.estimate, decimals), self.ends());
         }
-        format!("{} ±{}", self.number(interval.estimate, decimals), grouped(interval.half_width(), decimals))
+        format!("{} ±{}", self.number(interval.estimate, decimals), grouped(interval.reach(), decimals))
     }
 
     /// One number, with three significant digits.
@@ -300,10 +307,17 @@ mod tests {
         assert_eq!(of(Some(-20.3), Some(299.2), Form::Difference), "-21 to +300");
         assert_eq!(of(Some(0.3), Some(0.7), Form::Level), "0.30 to 0.70");
         assert_eq!(Quantity::unknown("no responses", "us").text(), "-");
+        // A command has the same number as the text.
+        let command = |low| Quantity::bounded(low, None, "us", Form::Level).rounded_down();
+        let numbers = [1_199.6, 99.96, 20.5, 2.0].map(|low| command(Some(low)).unwrap());
+        assert_eq!(numbers, ["1199", "99.9", "20.5", "2.00"]);
+        assert_eq!(command(None), None);
     }
 
     #[test]
-    fn an_uneven_interval_is_written_with_its_ends() {
+    fn an_uneven_interval_is_written_with_its_ends_and_one_that_is_less_so_with_its_longer_side() {
         assert_eq!(Quantity::level(&interval(10.0, 9.0, 30.0), "us").text(), "10 (9 to 30)");
+        assert_eq!(Quantity::level(&interval(10.0, 8.0, 13.0), "us").text(), "10.0 ±3.0");
+        assert_eq!(Quantity::difference(&interval(-10.0, -13.0, -8.0), "us").text(), "-10.0 ±3.0");
     }
 }

@@ -31,6 +31,12 @@ impl Interval {
         (self.high - self.low) / 2.0
     }
 
+    /// Distance from the estimate to the end that is farther from it. The range that a text states as estimate ± reach holds the whole
+    /// interval; half of the width would cut the longer side of one that is not symmetric around its estimate.
+    pub fn reach(&self) -> f64 {
+        (self.estimate - self.low).max(self.high - self.estimate)
+    }
+
     /// The interval of the quantity times `factor`, which may be negative.
     #[must_use]
     pub fn times(&self, factor: f64) -> Self {

@@ -28,8 +28,8 @@ fn requests_are_independent_unless_other_arrivals_are_named() {
 #[test]
 fn a_highest_rate_below_the_capacity_that_all_trials_hold_is_a_lower_bound_after_seconds() {
     let (_origin, url) = origin(&[]);
-    // 5,300 requests without an error would decide after a trial, for which there is no time; 3,100 do when the time is over.
-    let options = "--slo errors<0.1% --min-rate 100 --max-rate 600 --budget 12s --timeout 1s";
+    // 5,300 requests without an error would decide after a trial, for which there is no time; 3,700 do when the time is over.
+    let options = "--slo errors<0.1% --min-rate 100 --max-rate 600 --budget 14s --timeout 1s";
     let ran = run(["find"].into_iter().chain(options.split(' ')).chain([url.as_str()])).succeeded();
     let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("is at least 600 requests/s, the highest rate of the search"), "{text}");

@@ -91,6 +91,12 @@ fn numbers_with_the_half_width_of_the_resolution_have_the_same_decimals() {
 }
 
 #[test]
+fn small_numbers_reach_to_the_farther_end_of_their_interval() {
+    let uneven = Interval { estimate: 0.5, low: 0.45, high: 0.56 };
+    assert_eq!(precise(&uneven, level), "0.500 ±0.060");
+}
+
+#[test]
 fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
     let mut bill = fixture::bill();
     let mut said = |decision: Decision, interaction_us: f64| {

@@ -265,14 +265,8 @@ pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
         return Some(Quantity::level(&Interval { estimate, low, high }, "requests/s"));
     }
     let basis = if goal.state == FindState::Found { Basis::Measured } else { Basis::Bounded };
-    let (low, high) = (goal.rate.map(as_printed), upper.map(as_printed));
-    let bounds = Quantity::bounded(low, high, "requests/s", Form::Level);
+    let bounds = Quantity::bounded(goal.rate, upper, "requests/s", Form::Level);
     Some(Quantity { basis, ..bounds })
-}
-
-/// A rate that was tried, with the digits that the table prints: its bound is not rounded again, to another number.
-fn as_printed(rate: f64) -> f64 {
-    if rate < 100.0 { (10.0 * rate).round_ties_even() / 10.0 } else { rate.round_ties_even() }
 }
 
 /// The next command: a load at the found rate, or a search that reaches a decision. None if a short command cannot repeat the requests.
@@ -308,6 +302,13 @@ fn next(result: &FindResult) -> Option<Next> {
         let command = format!("hoptax find {objectives}{each}{option}{options} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
+    let longer = |budget_s: f64, purpose: &str| {
+        // No command line accepts it: a decision needs more responses than any search at these rates can have.
+        if budget_s > LONGEST_BUDGET_S {
+            return None;
+        }
+        again(format!("--budget {}s", ungrouped(budget_s, 0)), purpose)
+    };
     if is(FindState::MaximumHeld) {
         return again(format!("--max-rate {}", ungrouped(4.0 * result.max_rate, 0)), "tries higher rates");
     }
@@ -319,19 +320,16 @@ fn next(result: &FindResult) -> Option<Next> {
         return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
-        // The percentile needs more responses than any search at these rates can have.
-        if budget_s > LONGEST_BUDGET_S {
-            return None;
-        }
-        return again(format!("--budget {}s", ungrouped(budget_s, 0)), "decides");
+        return longer(result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s), "decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
-        return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "halves the interval");
+        return longer(4.0 * result.budget_s, "halves the interval");
     }
+    // A load has at least one request per second.
+    let held = Quantity::bounded(Some(found?.max(1.0)), None, "requests/s", Form::Level);
     let command = format!(
         "hoptax load -q {} --arrivals {} -c {}{} {url}",
-        ungrouped(as_printed(found?).max(1.0), usize::from(found? < 100.0)),
+        held.rounded_down()?,
         result.arrivals,
         plan.connections,
         same_load::options_without_connections(plan)
@@ -389,19 +387,21 @@ fn sweep(sweep: &Sweep) -> Table {
 /// The reason why a sweep has no knee.
 const NO_KNEE: &str = "fewer than two rounds have a trial that counts at every rate";
 
+/// The rate of the knee of the latency curve; none if it is not known. If it may be at the last rate of the sweep, it has no upper end.
+fn knee_rate(sweep: &Sweep) -> Option<Quantity> {
+    let last = sweep.points.last().map_or(f64::INFINITY, |point| point.rate);
+    let knee = sweep.knee?;
+    if knee.low_rate.to_bits() == knee.high_rate.to_bits() && knee.high_rate < last {
+        return Some(Quantity::point(knee.rate, "requests/s", Form::Level));
+    }
+    let high = Some(knee.high_rate).filter(|high| *high < last);
+    Some(Quantity::bounded(Some(knee.low_rate), high, "requests/s", Form::Level))
+}
+
 /// The knee of the latency curve.
 fn knee(sweep: &Sweep) -> String {
-    let last = sweep.points.last().map_or(f64::INFINITY, |point| point.rate);
-    let Some(knee) = sweep.knee else {
-        return format!("knee: not known: {NO_KNEE}");
-    };
-    let place = match knee {
-        knee if knee.high_rate >= last => format!("at {} requests/s or above", rate(knee.low_rate)),
-        knee if knee.low_rate.to_bits() == knee.high_rate.to_bits() => {
-            format!("at {} requests/s", rate(knee.rate))
-        }
-        knee => format!("{} to {} requests/s", rate(knee.low_rate), rate(knee.high_rate)),
-    };
+    let Some(found) = knee_rate(sweep) else { return format!("knee: not known: {NO_KNEE}") };
+    let place = in_words(Some(&found));
     format!("knee: {place}; below, 1 % more requests add less than 1 % to the mean response time")
 }
 

@@ -1,6 +1,19 @@
-//! Shares and sums of intervals.
+//! Ends, shares and sums of intervals.
 
 use hoptax_result::Interval;
+
+#[test]
+fn the_range_that_a_reach_spans_holds_the_whole_interval() {
+    for (low, high, reach) in
+        [(4.0, 7.5, 2.0), (5.5, 9.0, 3.0), (5.0, 7.0, 1.0), (6.0, 6.0, 0.0), (7.0, 8.0, 2.0)]
+    {
+        let interval = Interval { estimate: 6.0, low, high };
+        assert!((interval.reach() - reach).abs() < 1e-12, "{interval:?}");
+        let range = Interval::around(interval.estimate, interval.reach());
+        assert!(range.contains(low) && range.contains(high), "{interval:?}");
+        assert!(interval.reach() >= interval.half_width(), "{interval:?}");
+    }
+}
 
 #[test]
 fn a_share_reaches_from_the_least_quotient_to_the_greatest() {

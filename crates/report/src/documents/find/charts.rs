@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(names, [("mean", Some(100.0)), ("p99", None)]);
         // The knee may be at any higher rate, too.
         assert_eq!((series.bands[0].from, series.bands[0].to), (Some(100.0), None));
-        assert!(series.bands[0].text.starts_with("knee: at 100 requests/s or above"), "{:?}", series.bands);
+        assert!(series.bands[0].text.starts_with("knee: at least 100 requests/s"), "{:?}", series.bands);
         assert_eq!(of_use(&sweep).unwrap().lines[0].points.len(), 2);
         sweep.knee = None;
         sweep.points.truncate(1);

@@ -3,7 +3,7 @@
 
 use hoptax_result::{FastestMode, FindResult, FindState, FoundGoal, Sweep};
 
-use super::{NO_KNEE, ended, highest};
+use super::{NO_KNEE, ended, highest, knee_rate};
 use crate::headline::Headline;
 use crate::quantity::{Form, Quantity};
 use crate::table::Cell;
@@ -67,20 +67,9 @@ fn closed_loop(result: &FindResult) -> Headline {
     Headline::number("answered in a closed loop", number, None)
 }
 
-/// The knee. If it may be at the last rate, it is at least the highest rate of the sweep.
+/// The knee of the latency curve.
 fn knee(sweep: &Sweep) -> Headline {
-    let last = sweep.points.last().map_or(f64::INFINITY, |point| point.rate);
-    let number = match sweep.knee {
-        None => Quantity::unknown(NO_KNEE, RATE),
-        Some(knee) if knee.high_rate >= last => {
-            Quantity::bounded(Some(knee.low_rate), None, RATE, Form::Level)
-        }
-        Some(knee) if knee.low_rate.to_bits() == knee.high_rate.to_bits() => {
-            Quantity::point(knee.rate, RATE, Form::Level)
-        }
-        Some(knee) => Quantity::bounded(Some(knee.low_rate), Some(knee.high_rate), RATE, Form::Level),
-    };
-    Headline::number("knee", number, None)
+    Headline::number("knee", knee_rate(sweep).unwrap_or_else(|| Quantity::unknown(NO_KNEE, RATE)), None)
 }
 
 #[cfg(test)]
@@ -98,7 +87,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "highest rate with p99<5ms: 1,095 ±100 requests/s",
+                "highest rate with p99<5ms: 1,095 ±105 requests/s",
                 "answered in a closed loop: 1,000 requests/s",
                 "trials that count: 5 of 6",
             ]

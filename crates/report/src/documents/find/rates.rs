@@ -6,7 +6,7 @@ use hoptax_result::{FindResult, FindTrial, TriedObjective};
 
 use super::{account_of, value};
 use crate::account;
-use crate::numbers::rate;
+use crate::numbers::{grouped, rate};
 use crate::table::{Cell, Column, Row, Table};
 
 /// Number of rates on the first screen, those nearest to the found rate.
@@ -75,7 +75,9 @@ pub(super) fn rates(result: &FindResult) -> Table {
             cells.push(Cell::point(median(values), unit));
         }
         cells.push(Cell::words(format!("{} of {}", usable.len(), trials.len())));
-        Row::new(rate(trials.first().map_or(0.0, |trial| trial.rate)), cells)
+        // Not rounded to a whole number: the answer and the next command have it rounded down.
+        let tried = trials.first().map_or(0.0, |trial| trial.rate);
+        Row::new(grouped(tried, usize::from(tried.fract() > 0.0)), cells)
     };
     let title =
         "rates tried: requests that were late or lost, and the median over trials of each objective's value";

@@ -212,6 +212,17 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
 }
 
 #[test]
+fn a_search_that_narrows_an_interval_is_not_proposed_if_no_command_line_accepts_its_time() {
+    let mut result = result(FindState::Bounded, Some(980.5), Some(1_200.0));
+    result.ended_by = FindEnd::Budget;
+    let next = next(&result).map(|next| (next.command, next.purpose));
+    let longer = "hoptax find --slo 'p99<5ms' --budget 1200s 'http://127.0.0.1:1/'";
+    assert_eq!(next, Some((longer.to_owned(), "halves the interval".to_owned())));
+    result.budget_s = 100.0 * 86_400.0;
+    assert_eq!(super::next(&result), None);
+}
+
+#[test]
 fn a_search_is_repeated_with_its_options() {
     let mut result = result(FindState::Unfinished, None, None);
     result.min_rate = 20.0;
@@ -250,17 +261,19 @@ fn trials_above_a_rate_that_the_generator_cannot_produce_are_explained() {
 }
 
 #[test]
-fn the_found_rate_is_the_same_number_everywhere_and_its_row_has_a_value() {
+fn the_found_rate_is_rounded_down_and_the_row_of_the_rate_that_was_tried_has_a_value() {
     let mut result = result(FindState::GeneratorLimited, Some(1_199.6), Some(1_300.0));
     let mut held = trial(1_199.6, None, true);
     held.objectives[0].limit = Some(5_000.0);
     result.trials.push(held);
     let document = find(&result);
-    assert!(document.answer[0].contains("at least 1,200 requests/s"), "{:?}", document.answer);
-    assert!(document.next.unwrap().command.starts_with("hoptax load -q 1200 "));
+    assert!(document.answer[0].contains("at least 1,199 requests/s"), "{:?}", document.answer);
+    let command = document.next.unwrap().command;
+    assert!(command.starts_with("hoptax load -q 1199 "), "{command}");
     // The fixture has another trial at 1,200/s, which fails.
     let rows = document.table.unwrap().rows;
-    let row = rows.iter().find(|row| row.name == "1,200" && row.cells[0].text() == "yes").unwrap();
+    let row = rows.iter().find(|row| row.name == "1,199.6").unwrap();
+    assert_eq!(row.cells[0].text(), "yes");
     assert_eq!(row.cells[2].text(), "≤ 5,000 us");
 }
 
@@ -271,13 +284,13 @@ fn a_search_of_a_hundred_rates_shows_those_nearest_to_its_result() {
     result.goals = vec![result.goals[0].clone(); 20];
     let document = find(&result);
     let rows = &document.table.as_ref().unwrap().rows;
-    assert!(rows.len() <= rates::NEAREST && rows.iter().any(|row| row.name == "980"), "{rows:?}");
+    assert!(rows.len() <= rates::NEAREST && rows.iter().any(|row| row.name == "980.5"), "{rows:?}");
     let text = terminal::screen(&document, STYLE);
     let title = format!(" rates tried, of which these {} are nearest to the result:", rows.len());
     assert!(text.contains(&title), "{text}");
     assert!(text.lines().count() <= 40, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    assert!(terminal::details(&document, STYLE).contains("20.0 "), "all rates");
+    assert!(terminal::details(&document, STYLE).contains("\n20 "), "all rates");
 }
 
 #[test]

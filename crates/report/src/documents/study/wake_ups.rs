@@ -55,7 +55,7 @@ mod tests {
         let of_both = note(Interval::around(2.0, 0.1), Verdict::Caution).unwrap();
         assert_eq!(
             of_both,
-            "requests per wake-up of the proxy: `baseline` 0.500 ±0.025, `compress/gzip` 0.500 ±0.025"
+            "requests per wake-up of the proxy: `baseline` 0.500 ±0.026, `compress/gzip` 0.500 ±0.026"
         );
         let bounded = note(Interval::around(0.01, 0.01), Verdict::Caution).unwrap();
         assert!(bounded.contains("`baseline` ≥ 50.0, "), "{bounded}");
