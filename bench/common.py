@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HOPTAX = ROOT / "target" / "release" / "hoptax"
+# The program that the variable names, or the release build of this checkout.
+HOPTAX = pathlib.Path(os.environ.get("HOPTAX", ROOT / "target" / "release" / "hoptax")).resolve()
 
 
 # Loads that compare builds of hoptax.
