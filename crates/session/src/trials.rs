@@ -16,6 +16,7 @@ use hoptax_run::event::Event;
 use hoptax_run::runner::{self, Control, Earlier, Outcome, Setting};
 use hoptax_text::command_line::path_word;
 
+use crate::continuation;
 use crate::interrupt::Interrupt;
 use crate::length::ClockedCourse;
 use crate::manifest::Manifest;
@@ -131,8 +132,8 @@ pub(crate) fn run(
     Ran { outcome, course }
 }
 
-/// Sends a note if a study ended before its intervals reached the requested precision.
-pub(crate) fn note_precision(directory: &Path, result: &StudyResult, say: Say<'_>) {
+/// Sends a note if a study ended before its intervals reached the precision that `command`, which began it, requested.
+pub(crate) fn note_precision(directory: &Path, command: Option<&str>, result: &StudyResult, say: Say<'_>) {
     let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
         return;
     };
@@ -140,11 +141,8 @@ pub(crate) fn note_precision(directory: &Path, result: &StudyResult, say: Say<'_
     let found = precision::of_nearly_all(&precision::half_widths(result, &Precision::default()));
     let found =
         found.map_or_else(String::new, |found| format!(" (nearly all costs are within {})", percent(found)));
-    say(Update::Note(&format!(
-        "the requested precision of {target} is not reached{found}: `hoptax study --resume {} --until '{}'` continues",
-        path_word(directory),
-        target.replace(" %", "%")
-    )));
+    let way = continuation::way_to_precision(command, &path_word(directory), &target.replace(" %", "%"));
+    say(Update::Note(&format!("the requested precision of {target} is not reached{found}: {way}")));
 }
 
 #[cfg(test)]
