@@ -1,5 +1,6 @@
 //! A run in progress: its plan, its end, and the records of its events.
 
+mod bodies;
 mod ends;
 
 use std::sync::Arc;
@@ -270,15 +271,6 @@ impl<'a> Current<'a> {
         self.for_intervals(|interval| interval.record_start(in_flight.started_ns));
     }
 
-    /// Records that a request with a body of this size is written.
-    pub(crate) fn record_write(&mut self, written_ns: u64, body_bytes: u64) {
-        if body_bytes > 0
-            && let Some(course) = &mut self.recording(written_ns).course
-        {
-            course.write(written_ns, body_bytes);
-        }
-    }
-
     /// Records that a request is sent again because its server handed it back.
     pub(crate) fn record_sent_again(&mut self, in_flight: &InFlight) {
         self.recording(in_flight.intended_ns).book.sent_again += 1;
@@ -309,16 +301,13 @@ impl<'a> Current<'a> {
         let status = response.grpc_status.unwrap_or(response.status);
         self.log(in_flight, index, outcome, status, last_byte_ns);
         let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
-        if let Some(live) = &mut self.live {
-            live.body_bytes += response.body_bytes;
-        }
+        self.record_read(last_byte_ns, response.body_bytes);
         let recording = self.recording(in_flight.intended_ns);
         if response.status > 0 {
             recording.record_status(status, response.body_bytes);
         }
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, last_byte_ns);
-            course.receive(last_byte_ns, response.body_bytes);
         }
         if let Some(FailedResponse { failure, reason }) = failed {
             recording.record_failure(failure, reason, response_ns);

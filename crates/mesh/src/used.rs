@@ -36,7 +36,7 @@ pub struct Used {
     pub share: f64,
     /// The time between the readings behind it, seconds; the shortest for several containers.
     pub seconds: f64,
-    /// Periods of its CPU limit, or of its pod's limit if that throttled it more; none if unknown, and without a limit.
+    /// Periods of its CPU limit, or of its pod's limit if that throttled it more or is the only one; none if unknown, and without a limit.
     pub limit: Option<LimitPeriods>,
 }
 
@@ -78,15 +78,16 @@ pub fn used(polls: &[Poll], container: &Container, Span { from_s, to_s }: Span) 
     (seconds > 0.0).then(|| Used { share: cpu_s / seconds, seconds, limit: tighter(first, last) })
 }
 
-/// The periods between two readings of the limit that throttled a container in the larger share of periods: its own, or that of its pod.
-/// Their sum would halve the share, because both count the same time.
+/// The periods between two readings of the limit that throttled a container in the larger share of periods: its own, or that of its pod. A
+/// container without a limit of its own has that of its pod. The sum of both would halve the share, because they count the same time.
 fn tighter(first: &Reading, last: &Reading) -> Option<LimitPeriods> {
     let between = |of: fn(&Reading) -> Option<LimitPeriods>| {
         of(last).zip(of(first)).and_then(|(last, first)| last.since(first))
     };
-    let own = between(|reading| reading.limit)?;
-    let of_pod = between(|reading| reading.limit_of_pod);
-    Some(of_pod.filter(|of_pod| of_pod.throttled_share() > own.throttled_share()).unwrap_or(own))
+    match (between(|reading| reading.limit), between(|reading| reading.limit_of_pod)) {
+        (Some(own), Some(of_pod)) if of_pod.throttled_share() > own.throttled_share() => Some(of_pod),
+        (own, of_pod) => own.or(of_pod),
+    }
 }
 
 /// The longest time between two readings of any of these containers, seconds. None until each has three readings.
@@ -251,6 +252,11 @@ mod tests {
             (reading.limit, reading.limit_of_pod) = (Some(of(second * 10)), Some(of(0)));
         };
         assert_eq!(used(swapped), Some(limit(300, 300, 30.0)));
+        let of_pod_alone: fn(&mut Reading, u64) = |reading, second| {
+            let (periods, throttled) = (second * 10, second * 2);
+            reading.limit_of_pod = Some(LimitPeriods { periods, throttled, throttled_s: second as f64 });
+        };
+        assert_eq!(used(of_pod_alone), Some(limit(300, 60, 30.0)), "the container has no limit of its own");
     }
 
     #[test]

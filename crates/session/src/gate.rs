@@ -20,7 +20,7 @@ use crate::update::{Say, Update};
 
 /// The gate in a run folder.
 const FILE: &str = "gate.json";
-/// The command that makes the study.
+/// The command that makes or measures the study.
 const COMMAND: &str = "gate";
 /// Number of rounds if neither the caller nor the study file states one.
 const ROUNDS: u32 = 12;

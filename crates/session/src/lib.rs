@@ -7,6 +7,7 @@ pub mod awake;
 pub mod calibrate;
 pub mod cleanup;
 pub mod compare;
+mod continuation;
 pub mod crosscheck;
 pub mod doctor;
 pub mod environment;

@@ -21,6 +21,8 @@ use crate::study::Study;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub(crate) format: String,
+    /// The command that began the study, such as `compare`; none in folders of earlier builds.
+    pub(crate) command: Option<String>,
     /// The name of the study file, for messages; none if a command made the study.
     pub(crate) file_name: Option<String>,
     /// The folder of the study file. Relative paths in the file start there.
@@ -104,6 +106,7 @@ impl Manifest {
     ) -> Result<Self, Failure> {
         Ok(Self {
             format: RUN_FOLDER_FORMAT.to_owned(),
+            command: study.command.clone(),
             file_name: study.name().map(str::to_owned),
             folder_of_file: study.folder.to_string_lossy().into_owned(),
             hoptax_version: Program::this().version,

@@ -271,7 +271,7 @@ fn measure_on_this_thread(
         recorder.finish();
     }
     if matches!(ran.outcome.ending, Ending::Complete) {
-        note_precision(&directory, &manifest, &result, say);
+        note_precision(&directory, manifest.command.as_deref(), &result, say);
     }
     Ok(Measured { result, folder: directory, ending: ran.outcome.ending, problems, manifest })
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::run_files::{RESULT, RESULTS, STUDY};
 use crate::store::folder;
-use crate::{environment, library, run_folder, study};
+use crate::{continuation, environment, library, run_folder};
 
 /// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
 pub fn is_path(word: &str) -> bool {
@@ -68,8 +68,10 @@ pub fn page(path: &Path) -> Option<PathBuf> {
 /// [`text`] reads is that of the study itself. None for other folders, and for the study of another command, whose result it is not.
 pub fn resumable(folder: &Path) -> Option<PathBuf> {
     let is_of_study = folder.is_dir() && shown(folder).is_ok_and(|result| result.ends_with(RESULT));
-    let is_of_user = || run_folder::read(folder).is_ok_and(|(_, manifest)| manifest.file_name.is_some());
-    let study = Some(folder.join(STUDY)).filter(|_| is_of_study && is_of_user());
+    let was_begun_as_study = || {
+        run_folder::read(folder).is_ok_and(|(_, read)| read.command.as_deref() == Some(continuation::STUDY))
+    };
+    let study = Some(folder.join(STUDY)).filter(|_| is_of_study && was_begun_as_study());
     let result = study.as_ref().and_then(|_| read_run(folder).ok())?;
     let is_of_this_machine =
         || machine_differences(&result.environment, &environment::current(false)).is_empty();
@@ -87,7 +89,8 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let why = if run_folder::is_in_use(folder) {
         "has no result yet: its study still runs".to_owned()
     } else if folder::is_run(folder) {
-        format!("has no result: its study did not end{}", continued(folder))
+        let way = continuation::way(continuation::command_of(folder).as_deref(), &path_word(folder));
+        format!("has no result: its study did not end; {way}")
     } else {
         match folder::runs_in(folder)?.as_slice() {
             [] => "is not a run folder, and contains none".to_owned(),
@@ -102,18 +105,6 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
         }
     };
     Err(Failure::bad_input(format!("`{shown}` {why}")))
-}
-
-/// The way to continue the study in a run folder without a result, to end a message; empty if the command that made it never resumes.
-fn continued(folder: &Path) -> String {
-    let named = path_word(folder);
-    match run_folder::read(folder) {
-        Ok((text, manifest)) if manifest.file_name.is_none() => match study::continued_by(&text) {
-            Some(_) => format!(". The command that began it continues it with `--resume {named}`"),
-            None => String::new(),
-        },
-        _ => format!(". `hoptax study --resume {named}` continues it"),
-    }
 }
 
 /// Reads the result of a study from its file or its run folder.
@@ -199,41 +190,20 @@ mod tests {
     }
 
     #[test]
-    fn only_the_study_of_a_user_is_resumed_as_a_study() {
+    fn only_what_began_as_a_study_is_resumed_as_one() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
-        let mut result = hoptax_result::sample::study("compare", "2026-11-01T00:00:00Z", 5.0);
+        let mut result = hoptax_result::sample::study("mine", "2026-11-01T00:00:00Z", 5.0);
         result.environment = environment::current(false);
         write(RESULT, serde_json::to_string(&result).unwrap());
-        write(STUDY, "name: compare\n".to_owned());
+        write(STUDY, "name: mine\n".to_owned());
         let mut manifest = manifest();
-        for (file_name, expected) in [(Some("mine.yaml"), Some(folder.path().join(STUDY))), (None, None)] {
-            manifest.file_name = file_name.map(str::to_owned);
+        let at = folder.path().join(STUDY);
+        // A gate against stored runs measures the file of the user, too.
+        for (command, expected) in [(Some("study"), Some(at)), (Some("gate"), None), (None, None)] {
+            manifest.command = command.map(str::to_owned);
             write(MANIFEST, serde_json::to_string(&manifest).unwrap());
             assert_eq!(resumable(folder.path()), expected);
-        }
-    }
-
-    #[test]
-    fn a_made_study_that_did_not_end_is_continued_by_the_command_that_began_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
-        let named = path_word(folder.path());
-        let of_command = format!(". The command that began it continues it with `--resume {named}`");
-        let of_study = format!(". `hoptax study --resume {named}` continues it");
-        let mut manifest = manifest();
-        for (file_name, command, expected) in [
-            (None, "compare", of_command.as_str()),
-            (None, "price", of_command.as_str()),
-            (None, "gate", ""),
-            // A user may measure a copy of such a study.
-            (Some("copy.yaml"), "compare", of_study.as_str()),
-        ] {
-            manifest.file_name = file_name.map(str::to_owned);
-            write(MANIFEST, serde_json::to_string(&manifest).unwrap());
-            write(STUDY, format!("# Generated by `hoptax {command}`.\nname: a\n"));
-            let refused = text(folder.path()).unwrap_err().to_string();
-            assert!(refused.ends_with(&format!("did not end{expected}")), "{command}: {refused}");
         }
     }
 
@@ -246,8 +216,11 @@ mod tests {
         fs::create_dir(&run).unwrap();
         fs::write(run.join("run.json"), "{}").unwrap();
         assert!(refused(folder.path()).contains("quick 1`"), "{}", refused(folder.path()));
-        let resumed = format!("`hoptax study --resume '{}'`", run.display());
-        assert!(refused(&run).contains(&resumed), "{}", refused(&run));
+        // One of an earlier build.
+        assert!(refused(&run).ends_with("did not end; the command that began it continues it with --resume"));
+        fs::write(run.join("run.json"), "{\"command\": \"study\"}").unwrap();
+        let resumed = format!("did not end; `hoptax study --resume '{}'` continues it", run.display());
+        assert!(refused(&run).ends_with(&resumed), "{}", refused(&run));
         fs::write(run.join(RESULT), "of the study").unwrap();
         fs::write(run.join("gate.json"), "of the gate").unwrap();
         assert_eq!(text(&run).unwrap(), "of the gate");

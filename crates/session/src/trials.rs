@@ -16,6 +16,7 @@ use hoptax_run::event::Event;
 use hoptax_run::runner::{self, Control, Earlier, Outcome, Setting};
 use hoptax_text::command_line::path_word;
 
+use crate::continuation;
 use crate::interrupt::Interrupt;
 use crate::length::ClockedCourse;
 use crate::manifest::Manifest;
@@ -131,62 +132,22 @@ pub(crate) fn run(
     Ran { outcome, course }
 }
 
-/// Sends a note if the study of a user ended before its intervals reached the requested precision. A study that a command made has a
-/// precision of its own, and `hoptax study` does not continue it.
-pub(crate) fn note_precision(directory: &Path, manifest: &Manifest, result: &StudyResult, say: Say<'_>) {
+/// Sends a note if a study ended before its intervals reached the precision that `command`, which began it, requested.
+pub(crate) fn note_precision(directory: &Path, command: Option<&str>, result: &StudyResult, say: Say<'_>) {
     let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
         return;
     };
-    if manifest.file_name.is_none() {
-        return;
-    }
     let target = precision_text(&sequential.into());
     let found = precision::of_nearly_all(&precision::half_widths(result, &Precision::default()));
     let found =
         found.map_or_else(String::new, |found| format!(" (nearly all costs are within {})", percent(found)));
-    say(Update::Note(&format!(
-        "the requested precision of {target} is not reached{found}: `hoptax study --resume {} --until '{}'` continues",
-        path_word(directory),
-        target.replace(" %", "%")
-    )));
+    let way = continuation::way_to_precision(command, &path_word(directory), &target.replace(" %", "%"));
+    say(Update::Note(&format!("the requested precision of {target} is not reached{found}: {way}")));
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
-    use hoptax_result::SequentialPlan;
-
     use super::*;
-    use crate::manifest::tests::manifest;
-
-    #[test]
-    fn only_the_study_of_a_user_is_continued_until_its_precision_is_reached() {
-        let mut result = hoptax_result::sample::study("mine", "2026-11-01T00:00:00Z", 5.0);
-        result.plan.sequential = Some(SequentialPlan {
-            target_share: 0.01,
-            of_cost_share: 0.0,
-            reached: false,
-            looks: vec![3],
-            quantile_confidence: 0.96,
-        });
-        let notes = |file_name: Option<&str>| {
-            let mut manifest = manifest();
-            manifest.file_name = file_name.map(str::to_owned);
-            let notes = Mutex::new(Vec::new());
-            let say = |update: Update<'_>| {
-                if let Update::Note(text) = update {
-                    notes.lock().unwrap().push(text.to_owned());
-                }
-            };
-            note_precision(Path::new("runs/mine-1"), &manifest, &result, &say);
-            notes.into_inner().unwrap()
-        };
-        let of_user = notes(Some("mine.yaml"));
-        let [note] = of_user.as_slice() else { panic!("{of_user:?}") };
-        assert!(note.ends_with("`hoptax study --resume runs/mine-1 --until '1.0%'` continues"), "{note}");
-        assert_eq!(notes(None), [""; 0]);
-    }
 
     #[test]
     fn lines_with_the_costs_so_far_become_rarer() {

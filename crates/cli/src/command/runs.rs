@@ -195,25 +195,31 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
     let has_store = path(choice)?.exists();
     let of_store = with_store(choice, |store| {
         let id = store.resolve(name)?;
-        Ok((store.run(id)?, store.paths(id)?, store.result(id)?))
+        let result = match store.result(id)? {
+            Some(text) => Ok(text),
+            None => Err(store.way_to_continue(id, "DIR")?),
+        };
+        Ok((store.run(id)?, store.paths(id)?, result))
     });
     // The name may be a misspelt file name.
-    let (run, paths, text) = of_store.map_err(|failure| {
+    let (run, paths, result) = of_store.map_err(|failure| {
         if has_store {
             failure
         } else {
             failure.with(format!("; `{name}` is neither a file nor a run folder"))
         }
     })?;
-    let Some(text) = text else {
-        print::note(&documents::stored_run(&run, &paths));
-        return Err(Failure::bad_input(format!(
-            "run {id} has no result: it has {rounds} complete rounds. `hoptax runs export {id} DIR{store}`, then \
-             `hoptax study --resume DIR` continues it",
-            id = run.run,
-            rounds = run.rounds,
-            store = option(choice)
-        )));
+    let text = match result {
+        Ok(text) => text,
+        Err(way) => {
+            print::note(&documents::stored_run(&run, &paths));
+            return Err(Failure::bad_input(format!(
+                "run {id} has no result: it has {has}. `hoptax runs export {id} DIR{store}` writes its files to a folder; {way}",
+                id = run.run,
+                has = counted(run.rounds.into(), "complete round"),
+                store = option(choice)
+            )));
+        }
     };
     if json {
         return print::result(&text);

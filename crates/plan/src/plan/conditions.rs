@@ -98,9 +98,10 @@ impl Plan {
     }
 
     /// The most files that the generator has open at once for its subjects: its connections, an epoll instance for those to a subject under
-    /// a load, and a handle of each proxy.
+    /// a load, and a handle of each proxy, also of those of a graph.
     pub fn most_open_files(&self) -> usize {
-        let (mut kept, mut most_in_turn) = (0, 0);
+        let of_graph = self.graph.as_ref().map_or(0, |graph| graph.proxies().count());
+        let (mut kept, mut most_in_turn) = (of_graph, 0);
         for Subject { arm, .. } in self.subjects() {
             kept += arm.chain.hops.len();
             for load in self.loads.iter().filter(|load| arm.takes_part(load)) {

@@ -194,7 +194,11 @@ mod tests {
     use crate::request::Request;
 
     fn plan(request: PlannedRequest) -> Plan {
-        let graph = ServiceGraph { name: "one".to_owned(), services: Vec::new(), entry: 0, request };
+        plan_with(Vec::new(), request)
+    }
+
+    fn plan_with(services: Vec<PlannedService>, request: PlannedRequest) -> Plan {
+        let graph = ServiceGraph { name: "one".to_owned(), services, entry: 0, request };
         let load = Load {
             name: "entry".to_owned(),
             open: Some(Open { rate: Rate::PerSecond(100.0), arrivals: Arrivals::Poisson }),
@@ -233,6 +237,25 @@ mod tests {
                 assert_eq!(sent.body, request.body.as_bytes());
             }
         }
+    }
+
+    #[test]
+    fn each_proxy_of_a_graph_needs_an_open_file_besides_the_connections_to_its_entry() {
+        let proxy =
+            PlannedProxy { workers: 1, inbound: Composition::default(), outbound: None, per_request: 1.0 };
+        let service = |number: usize| PlannedService {
+            name: number.to_string(),
+            proxy: Some(proxy.clone()).filter(|_| number > 0),
+            response_bytes: 64,
+            service_time_us: 0.0,
+            calls: Vec::new(),
+            start: number,
+        };
+        // Only one arm has connections at a time, with an epoll instance. The first service has no proxy.
+        let files = |services: usize| {
+            plan_with((0..services).map(service).collect(), PlannedRequest::default()).most_open_files()
+        };
+        assert_eq!((files(1), files(101)), (33, 133));
     }
 
     #[test]

@@ -32,7 +32,8 @@ impl BodyBytes {
     }
 }
 
-/// Bytes of the bodies of recorded requests and of their complete responses, in equal parts of the recorded time from its start on.
+/// Bytes of the bodies of recorded requests and of their complete responses, in equal parts of the recorded time from its start on. Bytes
+/// count in the part in which they were read or written, whenever their requests were due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BytesOverTime {

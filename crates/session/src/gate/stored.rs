@@ -8,7 +8,7 @@ use hoptax_plan::file::Observe;
 use hoptax_result::Verdict;
 use hoptax_text::command_line::word;
 
-use super::{GateSettings, Gated};
+use super::{COMMAND, GateSettings, Gated};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
@@ -27,7 +27,7 @@ pub(super) fn by_reference(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let study = Study::named(settings.study)?;
+    let study = Study { command: Some(COMMAND.to_owned()), ..Study::named(settings.study)? };
     let given = &study.file;
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!(

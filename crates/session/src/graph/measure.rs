@@ -14,7 +14,7 @@ use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 use crate::awake::{self, NeverHalt};
 use crate::graph::file;
 use crate::graph::plan::{self, RunPlan};
-use crate::graph::run::{CONNECTIONS, Rounds, RunSpec, WARMUP};
+use crate::graph::run::{Rounds, RunSpec, WARMUP};
 use crate::graph::{check, summary};
 use crate::placement::for_workers;
 use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
@@ -53,7 +53,8 @@ pub fn measure(
     // Predict first, so that missing results are reported before minutes of measuring.
     let placement = for_workers(plan.run.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
-    machine::allow_connections(CONNECTIONS)?;
+    let trials = spec.plan(&plan.run);
+    machine::allow_files_of_plan(&trials, say)?;
     let envoys = Envoys::only(Envoy::find(settings.envoy, interrupt.flag(), &mut |text| note(text))?);
     let awake = awake::on(&placement, settings.never_halt, say)?;
     let environment = environment::of_study(envoys.usual(), &placement, awake.is_some());
@@ -84,6 +85,7 @@ pub fn measure(
     };
     let rounds = Rounds {
         graph: &plan.run,
+        plan: &trials,
         setting: &setting,
         spec,
         environment: &environment,

@@ -49,6 +49,11 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// The plan of the trials of a graph.
+    pub(crate) fn plan(&self, graph: &ServiceGraph) -> Plan {
+        Plan::of_graph(graph.clone(), self.load(), self.rounds, self.seed)
+    }
+
     /// The load at the entry, whose blocks are slices.
     fn load(&self) -> Load {
         Load {
@@ -69,6 +74,8 @@ impl RunSpec {
 /// The rounds of a graph that is run.
 pub(crate) struct Rounds<'a> {
     pub(crate) graph: &'a ServiceGraph,
+    /// The plan of its trials.
+    pub(crate) plan: &'a Plan,
     pub(crate) setting: &'a Setting<'a>,
     pub(crate) spec: &'a RunSpec,
     pub(crate) environment: &'a Environment,
@@ -96,13 +103,12 @@ impl Rounds<'_> {
     /// # Errors
     /// When a process cannot be started or ends, or a load cannot be sent.
     pub(crate) fn run(&self, on_round: &mut dyn FnMut(u32)) -> Result<Vec<GraphRound>, RunError> {
-        let plan = Plan::of_graph(self.graph.clone(), self.spec.load(), self.spec.rounds, self.spec.seed);
-        runner::with_live(&plan, self.setting, |live| -> Result<Vec<GraphRound>, RunError> {
+        runner::with_live(self.plan, self.setting, |live| -> Result<Vec<GraphRound>, RunError> {
             let mut rounds = Vec::new();
-            for round in 0..plan.rounds {
+            for round in 0..self.plan.rounds {
                 on_round(round);
                 live.restart(round, self.stop)?;
-                let Some(recorded) = self.round(&plan, live, round)? else { return Ok(rounds) };
+                let Some(recorded) = self.round(live, round)? else { return Ok(rounds) };
                 rounds.push(recorded);
             }
             live.end()?;
@@ -111,14 +117,14 @@ impl Rounds<'_> {
     }
 
     /// The slices of a round; none if it was interrupted.
-    fn round(&self, plan: &Plan, live: &mut Live<'_>, round: u32) -> Result<Option<GraphRound>, RunError> {
+    fn round(&self, live: &mut Live<'_>, round: u32) -> Result<Option<GraphRound>, RunError> {
         let before = self.counted(live)?;
         let mut slices = Vec::new();
-        for block in blocks(plan, round) {
+        for block in blocks(self.plan, round) {
             // Both arms of a block get the same arrivals.
             let number = u64::from(round) * u64::from(self.spec.slices) + u64::from(block.number);
             for subject in &block.subjects {
-                let slice = self.slice(live, subject, plan.seed.wrapping_add(number), &before)?;
+                let slice = self.slice(live, subject, self.plan.seed.wrapping_add(number), &before)?;
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(None);
                 }

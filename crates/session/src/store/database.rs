@@ -9,7 +9,8 @@ use rusqlite::{
     Connection, OpenFlags, OptionalExtension, Params, Result as SqlResult, TransactionBehavior, params,
 };
 
-use crate::run_files::{RESULT, RESULTS};
+use crate::continuation;
+use crate::run_files::{MANIFEST, RESULT, RESULTS};
 use crate::store::StoreError;
 use crate::store::contents::{self, StoredFile};
 use crate::store::describe::Described;
@@ -136,6 +137,16 @@ impl Store {
     /// As [`Self::documents`].
     pub fn measured(&self, run: i64) -> Result<Option<String>, StoreError> {
         self.document(run, RESULT)
+    }
+
+    /// How the study of a run is continued once its files are in a folder, as a clause for messages. `folder` is a word of a command line.
+    ///
+    /// # Errors
+    /// As [`Self::documents`].
+    pub fn way_to_continue(&self, run: i64, folder: &str) -> Result<String, StoreError> {
+        let manifest = self.document(run, MANIFEST)?;
+        let command = manifest.and_then(|text| continuation::command_in(&text));
+        Ok(continuation::way(command.as_deref(), folder))
     }
 
     /// The size of [`Self::measured`], bytes; none if there is none. The result itself is not read.

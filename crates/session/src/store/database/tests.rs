@@ -121,6 +121,21 @@ fn the_size_of_a_result_is_that_of_its_text_and_a_run_without_one_has_none() {
 }
 
 #[test]
+fn a_run_without_a_result_is_continued_by_the_command_that_began_it() {
+    let folder = Folder::new();
+    let mut store = folder.open();
+    let (manifest, _) = study_text("a", "2026-11-01T00:00:00Z", 5.0);
+    let unfinished = describe::unfinished(&manifest, 1).unwrap();
+    let run = store.put(&unfinished, "runs/a", &[document(MANIFEST, &manifest)]).unwrap();
+    let of_earlier_build = store.way_to_continue(run, "DIR").unwrap();
+    assert_eq!(of_earlier_build, "the command that began it continues it with --resume");
+    let stated = manifest.replacen('{', "{\"command\": \"price\", ", 1);
+    store.put(&unfinished, "runs/a", &[document(MANIFEST, &stated)]).unwrap();
+    let way = store.way_to_continue(run, "DIR").unwrap();
+    assert!(way.starts_with("`hoptax price CONFIG --resume DIR`, with the same "), "{way}");
+}
+
+#[test]
 fn a_study_grows_by_rounds_into_one_run() {
     let folder = Folder::new();
     let mut store = folder.open();

@@ -1,0 +1,114 @@
+//! How the study in a run folder is continued: by the command that began it, which alone writes the result that its user asked for.
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_text::command_line::path_word;
+use serde::Deserialize;
+
+use crate::run_files::MANIFEST;
+
+/// The command that measures studies of users, and those that come with the program.
+pub(crate) const STUDY: &str = "study";
+
+/// A command that continues the studies that it began.
+struct Resuming {
+    /// Its command line up to its options.
+    line: &'static str,
+    /// What it needs as at its start; none if the folder has all of it.
+    again: Option<&'static str>,
+}
+
+/// A command as one that resumes; none if it always begins anew.
+fn resuming(command: &str) -> Option<Resuming> {
+    let (line, again) = match command {
+        STUDY => ("hoptax study", None),
+        "compare" => ("hoptax compare SUBJECT...", Some("the same subjects and options")),
+        "price" => ("hoptax price CONFIG", Some("the same configuration and options")),
+        _ => return None,
+    };
+    Some(Resuming { line, again })
+}
+
+/// The command that began the study of a manifest; none if the text does not state it, as those of earlier builds.
+pub(crate) fn command_in(manifest: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Stated {
+        command: Option<String>,
+    }
+    serde_json::from_str::<Stated>(manifest).ok()?.command
+}
+
+/// The command that began the study in a run folder; none if its manifest does not state it, or cannot be read.
+pub(crate) fn command_of(folder: &Path) -> Option<String> {
+    command_in(&fs::read_to_string(folder.join(MANIFEST)).ok()?)
+}
+
+/// The command that adds rounds to a folder, with what it needs; none if its command is unknown or never resumes.
+pub(crate) fn more_rounds(folder: &Path) -> Option<String> {
+    let Resuming { line, again } = resuming(&command_of(folder)?)?;
+    let needs = again.map_or_else(String::new, |again| format!(", with {again}"));
+    Some(format!("{line} --resume {} --rounds NUMBER   adds rounds to it{needs}", path_word(folder)))
+}
+
+/// How a study that `command` began is continued, as a clause for messages. `folder` is a word of a command line.
+pub(crate) fn way(command: Option<&str>, folder: &str) -> String {
+    way_with(command, folder, "")
+}
+
+/// As [`way`], until the study has the precision that was asked for, and for some more time if a command derives the precision itself.
+pub(crate) fn way_to_precision(command: Option<&str>, folder: &str, precision: &str) -> String {
+    if command == Some(STUDY) {
+        way_with(command, folder, &format!(" --until '{precision}'"))
+    } else {
+        way_with(command, folder, " --until-decided DURATION")
+    }
+}
+
+fn way_with(command: Option<&str>, folder: &str, options: &str) -> String {
+    let Some(command) = command else {
+        return "the command that began it continues it with --resume".to_owned();
+    };
+    match resuming(command) {
+        Some(Resuming { line, again: None }) => format!("`{line} --resume {folder}{options}` continues it"),
+        Some(Resuming { line, again: Some(again) }) => {
+            format!("`{line} --resume {folder}{options}`, with {again}, continues it")
+        }
+        None => format!("`hoptax {command}` began it and does not continue it, so measure it again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_is_continued_by_the_command_that_began_it() {
+        let found = |command: &str| way(Some(command), "'a run'");
+        assert_eq!(found("study"), "`hoptax study --resume 'a run'` continues it");
+        assert_eq!(
+            found("compare"),
+            "`hoptax compare SUBJECT... --resume 'a run'`, with the same subjects and options, continues it"
+        );
+        assert_eq!(
+            found("price"),
+            "`hoptax price CONFIG --resume 'a run'`, with the same configuration and options, continues it"
+        );
+        assert_eq!(found("gate"), "`hoptax gate` began it and does not continue it, so measure it again");
+        assert_eq!(way(None, "'a run'"), "the command that began it continues it with --resume");
+    }
+
+    #[test]
+    fn a_precision_is_reached_with_the_options_of_the_command_that_asked_for_it() {
+        let found = |command: &str| way_to_precision(Some(command), "a", "1%");
+        assert_eq!(found("study"), "`hoptax study --resume a --until '1%'` continues it");
+        assert!(found("compare").contains(" --resume a --until-decided DURATION`, with the same subjects"));
+        assert!(found("gate").ends_with("does not continue it, so measure it again"));
+    }
+
+    #[test]
+    fn a_manifest_states_the_command_and_that_of_an_earlier_build_does_not() {
+        assert_eq!(command_in("{\"command\": \"gate\", \"seed\": 1}").as_deref(), Some("gate"));
+        assert_eq!((command_in("{\"seed\": 1}"), command_in("")), (None, None));
+    }
+}
