@@ -7,6 +7,16 @@ const CONNECTIONS: u32 = 16;
 const TIMEOUT_S: f64 = 5.0;
 const WORKERS: u32 = 1;
 
+/// Options of a load or of a search on a server that its result does not state, as words of a command line with a space before each. Those
+/// of a stored result are unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GivenOptions<'a> {
+    /// Those that `hoptax load` and `hoptax find` both have: ` --seed 7 --never-halt always`.
+    pub of_both: &'a str,
+    /// Those that only the command itself has.
+    pub of_itself: &'a str,
+}
+
 /// The options beside the rate and the length that differ from the usual ones, each with a space before it.
 pub(crate) fn options(plan: &LoadPlan) -> String {
     let connections = (plan.connections != CONNECTIONS).then(|| format!(" -c {}", plan.connections));

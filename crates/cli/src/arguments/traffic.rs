@@ -226,6 +226,11 @@ impl From<&TrafficArguments> for Load {
 }
 
 impl TrafficArguments {
+    /// The options that no result of a load or a search states, each with a space before it.
+    pub(crate) fn again(&self) -> String {
+        self.seed.again() + &self.awake.again()
+    }
+
     fn requests_of_load(&self) -> Requests {
         let proto = self.proto.clone().map(ServiceSource::Proto);
         let data = |file: PathBuf| Data { file, order: self.data_order };

@@ -257,7 +257,6 @@ fn again(arguments: &PriceArguments) -> String {
         ("--request", arguments.request.as_ref().map(ToString::to_string)),
         ("--rate", arguments.rate.map(|rate| rate.to_string())),
         ("--price-per-core-hour", arguments.core_price.per_hour.map(|price| price.to_string())),
-        ("--envoy", arguments.run.measure.envoy.choice().named.map(str::to_owned)),
     ];
     let once = once.into_iter().filter_map(|(option, value)| Some((option, value?)));
     let without = arguments.without.iter().map(|name| ("--without", name.clone()));
@@ -267,7 +266,7 @@ fn again(arguments: &PriceArguments) -> String {
     let options = options.map(|(option, value)| format!(" {option} {}", word(value)));
     let configuration = arguments.config.iter().map(|path| format!(" {}", path_word(path)));
     let words: String = configuration.chain(options).collect();
-    format!("hoptax price{words}")
+    format!("hoptax price{words}{}", arguments.run.measure.again())
 }
 
 #[cfg(test)]
@@ -299,14 +298,18 @@ mod tests {
             "3000",
             "--price-per-core-hour",
             "0.04",
-            "--envoy",
-            "1.39.3",
             "--without",
             "lua",
             "--without",
             "jwt",
             "--what-if",
             "jwt -> lua",
+            "--envoy",
+            "1.39.3",
+            "--never-halt",
+            "never",
+            "--threshold",
+            "steal=0.02",
         ];
         let length = [&given[..], &["--rounds", "4", "--out", "runs/1"]].concat();
         assert_eq!(again_of(&length), format!("hoptax price {}", hoptax_text::command_line::words(given)));

@@ -19,7 +19,7 @@ use crate::environment;
 use crate::numbers::{counted, grouped, percent, rate, ungrouped};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
-use crate::same_load;
+use crate::same_load::{self, GivenOptions};
 use crate::table::{Cell, Column, Row, Table};
 
 pub use trial_lines::{find_trial, sweep_trial};
@@ -34,8 +34,13 @@ const LEAST_MIN_RATE: f64 = 1.0;
 /// The longest time limit that a command line accepts, 366 days.
 const LONGEST_BUDGET_S: f64 = 366.0 * 86_400.0;
 
-/// The document of a search.
+/// The document of a search whose other options are unknown.
 pub fn find(result: &FindResult) -> Document {
+    find_of(result, GivenOptions::default())
+}
+
+/// The document of a search that was begun with these options.
+pub fn find_of(result: &FindResult, given: GivenOptions<'_>) -> Document {
     let mut answers: Vec<String> = result.goals.iter().map(|goal| sentence(goal, result)).collect();
     let mut notes = answers.split_off(ANSWERS.min(answers.len()));
     if let Some(found) = &result.fastest_mode {
@@ -56,7 +61,7 @@ pub fn find(result: &FindResult) -> Document {
     }
     let all = rates::rates(result);
     document.table = (!all.rows.is_empty()).then(|| rates::nearest(&all, result));
-    document.next = next(result);
+    document.next = next(result, given);
     document.plots = charts::charts(result);
     if all.rows.len() > rates::NEAREST {
         document.sections.push(Section::of_table(all));
@@ -276,12 +281,13 @@ fn as_printed(rate: f64) -> f64 {
 }
 
 /// The next command: a load at the found rate, or a search that reaches a decision. None if a short command cannot repeat the requests.
-fn next(result: &FindResult) -> Option<Next> {
+fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
     let plan = &result.plan;
     if !plan.is_plain() {
         return None;
     }
     let url = quoted(&plan.url);
+    let GivenOptions { of_both, of_itself } = given;
     let found = result.goals.iter().filter_map(|goal| goal.rate).min_by(f64::total_cmp);
     let is = |state: FindState| result.goals.iter().any(|goal| goal.state == state);
     let again = |option: String, purpose: &str| {
@@ -305,7 +311,7 @@ fn next(result: &FindResult) -> Option<Next> {
             other => format!("--preset {other} {option}"),
         };
         let options = same_load::options(plan);
-        let command = format!("hoptax find {objectives}{each}{option}{options} {url}");
+        let command = format!("hoptax find {objectives}{each}{option}{options}{of_itself}{of_both} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     if is(FindState::MaximumHeld) {
@@ -330,7 +336,7 @@ fn next(result: &FindResult) -> Option<Next> {
         return again(format!("--budget {}s", ungrouped(4.0 * result.budget_s, 0)), "halves the interval");
     }
     let command = format!(
-        "hoptax load -q {} --arrivals {} -c {}{} {url}",
+        "hoptax load -q {} --arrivals {} -c {}{}{of_both} {url}",
         ungrouped(as_printed(found?).max(1.0), usize::from(found? < 100.0)),
         result.arrivals,
         plan.connections,
