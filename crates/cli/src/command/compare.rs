@@ -8,7 +8,7 @@ use hoptax_report::document::Document;
 use hoptax_report::documents::{self, Again};
 use hoptax_result::{Body, Report};
 use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
-use hoptax_text::command_line::words;
+use hoptax_text::command_line::path_words;
 
 use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::exit::{Code, Failure};
@@ -96,7 +96,7 @@ fn again(arguments: &CompareArguments) -> String {
     // A share that is not a binary fraction has many more digits as a percentage than the user wrote.
     let margin = format!("{}%", (1e8 * arguments.margin).round() / 1e6);
     let margin = (margin != USUAL_MARGIN).then(|| format!(" --margin {margin}"));
-    let subjects = words(&arguments.subjects);
+    let subjects = path_words(&arguments.subjects);
     format!("hoptax compare {subjects}{}{}", margin.unwrap_or_default(), arguments.run.measure.again())
 }
 

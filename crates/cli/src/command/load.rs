@@ -280,7 +280,7 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
 
 /// Prints the table of an imported or merged load and writes the JSON; with `-`, prints only the JSON. `keeping` is the command that keeps the
 /// result in a file.
-pub(super) fn write(json: Option<&Path>, result: &LoadResult, keeping: &[&str]) -> Result<(), Failure> {
+pub(super) fn write(json: Option<&Path>, result: &LoadResult, keeping: &str) -> Result<(), Failure> {
     print::document_or_json(json, result, || match json {
         Some(_) => documents::load(result),
         None => documents::load(result)

@@ -312,7 +312,7 @@ mod tests {
             "steal=0.02",
         ];
         let length = [&given[..], &["--rounds", "4", "--out", "runs/1"]].concat();
-        assert_eq!(again_of(&length), format!("hoptax price {}", hoptax_text::command_line::words(given)));
+        assert_eq!(again_of(&length), format!("hoptax price {}", given.map(word).join(" ")));
         assert_eq!(again_of(&["--pod", "shop/cart-1", "--rounds", "4"]), "hoptax price --pod shop/cart-1");
     }
 

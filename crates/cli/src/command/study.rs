@@ -14,7 +14,7 @@ use hoptax_session::{
     EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, library, measure,
     outline, run_folder, store,
 };
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::path_word;
 
 use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
 use crate::arguments::values;
@@ -214,7 +214,7 @@ fn show_smoke(source: &str, folder: &Path) -> Result<(), Failure> {
     let page = folder.join("report.html");
     print::result(&format!(
         "Every part of the study started. The numbers of this short form mean nothing.\n\nnext: hoptax study {}   measures it\npage: {}",
-        word(source),
+        path_word(source.as_ref()),
         page.display()
     ))
 }

@@ -1,7 +1,7 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
 use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::{path_word, word};
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
@@ -24,7 +24,7 @@ pub struct SearchedArms<'a> {
 pub fn find_arms(result: &FindArmsResult) -> Document {
     let objectives: String = result.objectives.iter().map(|one| format!("--slo {} ", word(one))).collect();
     let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
-    let study = word(&result.study);
+    let study = path_word(result.study.as_ref());
     let search = format!("hoptax find {objectives}--arms {} {study}", word(arms.join(",")));
     find_arms_of(result, SearchedArms { search: &search, study: &format!("hoptax study {study}") })
 }
@@ -285,5 +285,7 @@ mod tests {
         assert_eq!(stored, longer);
         result.arms[1].found.state = FindState::Found;
         assert_eq!(next(&result), "hoptax study edge.yaml");
+        result.study = "-edge.yaml".to_owned();
+        assert_eq!(find_arms(&result).next.unwrap().command, "hoptax study ./-edge.yaml");
     }
 }

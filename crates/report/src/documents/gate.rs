@@ -3,7 +3,7 @@
 mod charts;
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult, Verdict};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::gate::{method, outcome, sentences, table};
@@ -61,7 +61,8 @@ fn with_more_rounds(result: &GateResult, again: &str) -> Option<Next> {
 fn next(result: &GateResult) -> Option<Next> {
     let has_failed = result.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed);
     let file = result.candidate.strip_prefix("config=").filter(|_| has_failed)?;
-    Some(Next::new(format!("hoptax price {}", word(file)), "measures what each part of the candidate costs"))
+    let command = format!("hoptax price {}", path_word(file.as_ref()));
+    Some(Next::new(command, "measures what each part of the candidate costs"))
 }
 
 #[cfg(test)]
@@ -138,6 +139,8 @@ mod tests {
         assert!(gate(&result).next.is_none(), "{}", result.candidate);
         result.candidate = "config=my new.yaml".to_owned();
         assert_eq!(gate(&result).next.unwrap().command, "hoptax price 'my new.yaml'");
+        result.candidate = "config=-new.yaml".to_owned();
+        assert_eq!(gate(&result).next.unwrap().command, "hoptax price ./-new.yaml");
         result.limits.retain(|limit| limit.outcome != GateOutcome::Failed);
         assert!(gate(&result).next.is_none());
     }

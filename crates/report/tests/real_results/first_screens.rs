@@ -94,7 +94,7 @@ fn document(recorded: &Recorded) -> Document {
             documents::find_arms_of(&read(text), again)
         }
         "scale" => documents::scale_of(&read(text), "runs/connections"),
-        "size" => documents::size_of(&read(text), &["shop.yaml"], &from, true),
+        "size" => documents::size_of(&read(text), "shop.yaml", None, &from, true),
         "size-check" => documents::size_check_of(&read(text), "runs/parts"),
         "graph-run" => documents::graph_run_of(&read(text), "shop.yaml", &from),
         "meshmark" => documents::meshmark_of(&read(text), "runs/parts"),
