@@ -8,6 +8,7 @@ use clap::{Arg, Args, ValueEnum};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::Arrivals;
+use hoptax_load::options::ARRIVALS_OF_SEARCH;
 use hoptax_report::documents::{self, GivenOptions, SearchedArms};
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
 use hoptax_session::find::{
@@ -24,9 +25,6 @@ use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
 
 const SEARCH: &str = "Search";
-
-/// The arrivals of a search that states none.
-const USUAL_ARRIVALS: &str = "poisson";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -109,7 +107,7 @@ pub(crate) struct FindArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
     budget: Option<Duration>,
     /// Arrival process: `poisson` (independent callers), `uniform`, `jitter=10%` or `burst=8`
-    #[arg(long, value_name = "ARRIVALS", default_value = USUAL_ARRIVALS, help_heading = SEARCH)]
+    #[arg(long, value_name = "ARRIVALS", default_value = ARRIVALS_OF_SEARCH, help_heading = SEARCH)]
     arrivals: Arrivals,
     #[command(flatten, next_help_heading = CHECKS)]
     checks: ThresholdArguments,
@@ -237,7 +235,7 @@ fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> (St
     let preset = preset.and_then(ValueEnum::to_possible_value);
     let preset = preset.map_or_else(String::new, |preset| format!(" --preset {}", preset.get_name()));
     let range = rate("--min-rate", *min_rate) + &rate("--max-rate", *max_rate);
-    let arrivals = Some(arrivals.to_string()).filter(|arrivals| arrivals != USUAL_ARRIVALS);
+    let arrivals = Some(arrivals.to_string()).filter(|arrivals| arrivals != ARRIVALS_OF_SEARCH);
     let arrivals = arrivals.map_or_else(String::new, |arrivals| format!(" --arrivals {}", word(arrivals)));
     let measured = envoy.again() + &traffic.again() + &checks.again();
     let (arms, source) = (word(ids.join(",")), path_word(Path::new(source)));
@@ -309,6 +307,8 @@ fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_load::options::{PRESET, TIMEOUT};
+
     use super::*;
     use crate::command::{Command, parsed};
 
@@ -343,6 +343,15 @@ mod tests {
             assert!(error.lines().any(|line| line.trim_start().starts_with(option)), "{option}: {error}");
         }
         assert!(error.contains("tip: the study states requests"), "{error}");
+    }
+
+    #[test]
+    fn a_search_that_names_no_preset_has_the_usual_one() {
+        let parsed = parsed(["hoptax", "find", "--slo", "p99<5ms", "http://127.0.0.1/"]).unwrap();
+        let Command::Find(arguments) = parsed.command else { panic!("{parsed:?}") };
+        assert_eq!(arguments.preset.to_possible_value().unwrap().get_name(), PRESET);
+        let usual = arguments.arrivals.to_string();
+        assert_eq!((usual.as_str(), arguments.traffic.timeout), (ARRIVALS_OF_SEARCH, TIMEOUT));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
+use hoptax_load::options::ARRIVALS;
 use hoptax_load::trial::LiveLine;
 use hoptax_load::{Pace, Think, WhenBusy, WhenLate};
 use hoptax_report::documents::{self, GivenOptions};
@@ -101,7 +102,7 @@ pub(crate) struct LoadArguments {
     /// `uniform` sends at equal intervals. `poisson` has exponential intervals, as independent users cause them. `jitter=10%`
     /// moves each uniform arrival by up to 10 % of an interval. `burst=8` sends eight requests at once. `trace=FILE` reads send
     /// times since the start, one per line such as `1.5ms`, and replaces --rate.
-    #[arg(long, value_name = "ARRIVALS", default_value = "uniform", help_heading = SCHEDULE)]
+    #[arg(long, value_name = "ARRIVALS", default_value = ARRIVALS, help_heading = SCHEDULE)]
     arrivals: ArrivalsOf,
     /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
     #[arg(long, value_name = "SHARE", default_value_t = USUAL_ERROR_SHARE, value_parser = values::share, help_heading = CHECKS)]

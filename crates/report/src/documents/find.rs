@@ -7,6 +7,7 @@ mod trial_lines;
 
 use std::collections::BTreeMap;
 
+use hoptax_load::options::{ABOVE_CLOSED_LOOP, ARRIVALS_OF_SEARCH, LONGEST, LOWEST_RATE, LOWEST_SHARE, PRESET};
 use hoptax_result::{
     FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, Mode, ModesOfLoad,
     ProcessAccount, Sweep, SweepPoint, Verdict,
@@ -26,13 +27,6 @@ pub use trial_lines::{find_trial, sweep_trial};
 
 /// Maximum number of goals in the answer on the first screen; the others are in notes.
 const ANSWERS: usize = 2;
-
-/// The lowest rate of a search without `--min-rate`: this share of the highest, and at least this rate, requests per second.
-const USUAL_MIN_SHARE: f64 = 1e-3;
-const LEAST_MIN_RATE: f64 = 1.0;
-
-/// The longest time limit that a command line accepts, 366 days.
-const LONGEST_BUDGET_S: f64 = 366.0 * 86_400.0;
 
 /// The document of a search whose other options are unknown.
 pub fn find(result: &FindResult) -> Document {
@@ -294,20 +288,21 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
         let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
         let objectives: String = objectives.iter().map(|one| format!("--slo {} ", quoted(one))).collect();
         let each = if result.goals.len() > 1 { "--each " } else { "" };
-        // The user may have set the highest rate to protect the server. By default, it is twice the rate of the closed loop.
-        let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
+        // The user may have set the highest rate to protect the server.
+        let usual_max = ABOVE_CLOSED_LOOP * result.closed_loop_rate;
+        let is_usual = (result.max_rate / usual_max - 1.0).abs() < 0.001;
         let is_given = result.fastest_mode.is_none() && !is_usual && !option.contains("--max-rate");
         let option = if is_given { format!("--max-rate {} {option}", result.max_rate) } else { option };
-        let usual_min = (result.max_rate * USUAL_MIN_SHARE).max(LEAST_MIN_RATE);
+        let usual_min = (result.max_rate * LOWEST_SHARE).max(LOWEST_RATE);
         let is_usual = (result.min_rate / usual_min - 1.0).abs() < 0.001;
         let is_given = !is_usual && !option.contains("--min-rate");
         let option = if is_given { format!("--min-rate {} {option}", result.min_rate) } else { option };
         let option = match result.arrivals.as_str() {
-            "poisson" => option,
+            ARRIVALS_OF_SEARCH => option,
             other => format!("--arrivals {other} {option}"),
         };
         let option = match result.evidence.preset.as_str() {
-            "quick" => option,
+            PRESET => option,
             other => format!("--preset {other} {option}"),
         };
         let options = same_load::options(plan);
@@ -327,7 +322,7 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
         let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
         // The percentile needs more responses than any search at these rates can have.
-        if budget_s > LONGEST_BUDGET_S {
+        if budget_s > LONGEST.as_secs_f64() {
             return None;
         }
         return again(format!("--budget {}s", ungrouped(budget_s, 0)), "decides");

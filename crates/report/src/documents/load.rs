@@ -17,6 +17,7 @@ mod merged;
 mod phases;
 mod workers;
 
+use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH};
 use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
     Severity, TimeOf,
@@ -226,7 +227,7 @@ fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
             Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
             None => format!("-d {}s", f64::from(times) * plan.duration_s),
         };
-        let arrivals = arrivals(&["uniform"]);
+        let arrivals = arrivals(&[ARRIVALS]);
         let all = format!("{arrivals} -c {connections} {length}{options}{of_itself}{of_both}");
         let command = format!("hoptax load{rate}{all} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
@@ -257,7 +258,7 @@ fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
         "hoptax find --slo 'p99<{}'{}{}{of_both} {url}",
         objective(2.0 * p99_us),
         // A search has independent arrivals, as those of many callers.
-        arrivals(&["uniform", "poisson"]),
+        arrivals(&[ARRIVALS, ARRIVALS_OF_SEARCH]),
         same_load::options(plan)
     );
     Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
