@@ -7,6 +7,7 @@ pub mod awake;
 pub mod calibrate;
 pub mod cleanup;
 pub mod compare;
+mod continued;
 pub mod crosscheck;
 pub mod doctor;
 pub mod environment;
@@ -57,6 +58,7 @@ mod trials;
 mod update;
 mod words;
 
+pub use continued::continued_by;
 pub use failure::{Failure, Kind};
 pub use hoptax_subject::envoy::release::EnvoyChoice;
 pub use hoptax_text::controls::written_out;

@@ -68,6 +68,7 @@ pub(crate) struct CompareArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     let CompareArguments { run, .. } = arguments;
+    let command = again(arguments);
     let settings = ComparisonSettings {
         subjects: &arguments.subjects,
         margin_share: arguments.margin,
@@ -75,11 +76,11 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
         rounds: run.rounds,
         folder: arguments.resume.as_deref().or(run.out.folder()),
         is_resumed: arguments.resume.is_some(),
+        again: &command,
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;
     let Compared { comparison, folder } = progress::shown(|say| compare(&settings, &interrupt, say))?;
-    let command = again(arguments);
     let again = Again { command: &command, folder: &folder };
     match comparison {
         Comparison::Subjects(result) => {

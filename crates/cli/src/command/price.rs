@@ -11,7 +11,7 @@ use hoptax_report::documents::{self, Again};
 use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
-use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
+use hoptax_session::{Interrupt, Options, RequestedLength, continued_by, thresholds};
 use hoptax_text::command_line::{path_word, word};
 
 use self::pod_dump::Given;
@@ -194,13 +194,8 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
     match price(arguments, &configuration, &folder, budget, &interrupt) {
         // An error after an interrupt is a consequence of it.
         Err(failure) if interrupt.is_requested() || failure.is_interrupt() => {
-            if run_folder::read(&folder).is_ok() {
-                print::note(&format!(
-                    "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
-                    path_word(&folder)
-                ));
-            }
-            Err(Failure::interrupted())
+            let interrupted = if failure.is_interrupt() { failure } else { Failure::interrupted() };
+            Err(continued_by(interrupted, &again(arguments), &folder))
         }
         priced => priced,
     }
