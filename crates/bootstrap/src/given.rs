@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 use hoptax_text::yaml::envoy::{self, Tree};
 use serde_json::Value;
 
@@ -198,7 +198,7 @@ fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Proble
     let of_listeners = |listener: &Value| listener.get("port").is_some() && listener.get("address").is_none();
     let listeners = value.get("listeners").and_then(Value::as_array);
     let why = if listeners.is_some_and(|all| all.iter().any(of_listeners)) {
-        let name = word(&source.name);
+        let name = path_word(source.name.as_ref());
         format!(
             "it is a listeners file; `hoptax listeners render {name} > envoy.yaml` makes a configuration from it"
         )

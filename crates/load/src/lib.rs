@@ -42,6 +42,7 @@ mod lookups;
 pub mod merge;
 mod named_requests;
 mod negotiate;
+pub mod options;
 mod outliers;
 mod pace;
 mod peer;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hoptax_checks::about::{self, About};
 use hoptax_result::{Finding, Program, Severity, Verdict};
-use hoptax_text::command_line::{self, path_word};
+use hoptax_text::command_line::path_word;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -151,10 +151,10 @@ impl Document {
         self
     }
 
-    /// Adds a command as the next step, unless the document has its own.
+    /// Adds a command that can be pasted as the next step, unless the document has its own.
     #[must_use]
-    pub fn or_next(mut self, words: &[&str], purpose: &str) -> Self {
-        self.next.get_or_insert_with(|| Next::new(command_line::words(words), purpose));
+    pub fn or_next(mut self, command: &str, purpose: &str) -> Self {
+        self.next.get_or_insert_with(|| Next::new(command, purpose));
         self
     }
 
@@ -358,11 +358,9 @@ mod tests {
 
     #[test]
     fn a_command_is_the_next_step_of_a_document_without_one() {
-        let next = |document: Document| {
-            let next = document.or_next(&["hoptax", "runs", "merge", "two words"], "keeps it").next.unwrap();
-            next.command
-        };
-        assert_eq!(next(Document::new("x", "", Vec::new())), "hoptax runs merge 'two words'");
+        let command = "hoptax runs merge 'two words'";
+        let next = |document: Document| document.or_next(command, "keeps it").next.unwrap().command;
+        assert_eq!(next(Document::new("x", "", Vec::new())), command);
         assert!(next(study(&fixture::study())).starts_with("hoptax study "));
     }
 

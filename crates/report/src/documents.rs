@@ -35,19 +35,20 @@ use crate::kind::{self, Kind};
 
 pub use crate::load_rate::{at_load, at_loads};
 pub use crate::next::Again;
+pub use crate::same_load::GivenOptions;
 pub use bill::{bill, bill_of};
 pub use calibration::calibration;
 pub use comparison::{comparison, comparison_of, decisions, studies_comparison, studies_comparison_of};
 pub use crosscheck::crosscheck;
 pub use doctor::diagnosis;
-pub use find::{find, find_trial, sweep_trial};
-pub use find_arms::{find_arms, find_arms_of};
+pub use find::{find, find_of, find_trial, sweep_trial};
+pub use find_arms::{SearchedArms, find_arms, find_arms_of};
 pub use gate::{gate, gate_of};
 pub use graph_run::{graph_run, graph_run_of};
 pub use history::history;
 pub use lint::lint;
 pub use listeners_check::listeners_check;
-pub use load::load;
+pub use load::{load, load_of};
 pub use meshmark::{meshmark, meshmark_of};
 pub use overlay::{MOST_OVERLAID, Overlaid, overlay};
 pub use prices::prices;
@@ -90,6 +91,10 @@ pub const KINDS: &[Kind] = &[
     kind!(LintBody, lint),
 ];
 
+/// What is a result, for a file that is none.
+const EXPECTED: &str = "a result is the JSON that a command wrote, such as `result.json` in a run folder or a file of `--json`; \
+                        `hoptax convert import` makes one from the output of another load generator";
+
 /// The kind of a result file, in any readable version of its format.
 ///
 /// # Errors
@@ -105,12 +110,12 @@ pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
     fn name(format: &str) -> Option<&str> {
         format.split('/').next()
     }
-    let Stated { format, program } =
-        serde_json::from_str(text).map_err(|error| format!("it is not a hoptax result ({error})"))?;
+    let Stated { format, program } = serde_json::from_str(text)
+        .map_err(|error| format!("it is not a hoptax result ({error}): {EXPECTED}"))?;
     let kind = KINDS
         .iter()
         .find(|kind| name(kind.format) == name(&format))
-        .ok_or_else(|| format!("its format is `{format}`, which is not a format of results"))?;
+        .ok_or_else(|| format!("its format is `{format}`, which is not a format of results: {EXPECTED}"))?;
     check_format(&format, kind.format, program["version"].as_str())?;
     Ok(kind)
 }
@@ -206,6 +211,8 @@ mod tests {
         let why = kind_of_text(newer).unwrap_err();
         assert!(why.ends_with("use hoptax 99.1.0 or a later one"), "{why}");
         assert!(refused("elsewhere/1").contains("not a format of results"));
-        assert!(kind_of_text("[]").unwrap_err().starts_with("it is not a hoptax result"));
+        let why = kind_of_text("[]").unwrap_err();
+        assert!(why.starts_with("it is not a hoptax result (") && why.ends_with(EXPECTED), "{why}");
+        assert!(refused("elsewhere/1").ends_with(EXPECTED), "{}", refused("elsewhere/1"));
     }
 }

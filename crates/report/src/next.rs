@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::path_word;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,6 +37,6 @@ impl Next {
 
     /// Another sitting of a study with a known name and an unknown file.
     pub(crate) fn sitting(study: &str, purpose: &str) -> Self {
-        Self::new(format!("hoptax study {} --again", word(study)), purpose)
+        Self::new(format!("hoptax study {} --again", path_word(study.as_ref())), purpose)
     }
 }

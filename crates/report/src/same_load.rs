@@ -1,13 +1,19 @@
 //! Commands that send the requests of a result again.
 
+use hoptax_load::options::{CONNECTIONS, TIMEOUT, WORKERS};
 use hoptax_result::LoadPlan;
 
 use crate::findings::listed;
 
-/// The connections, the time limit of a request and the workers of `hoptax load` and `hoptax find` without options.
-const CONNECTIONS: u32 = 16;
-const TIMEOUT_S: f64 = 5.0;
-const WORKERS: u32 = 1;
+/// Options of a load or of a search on a server that its result does not state, as words of a command line with a space before each. Those
+/// of a stored result are unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GivenOptions<'a> {
+    /// Those that `hoptax load` and `hoptax find` both have: ` --seed 7 --never-halt always`.
+    pub of_both: &'a str,
+    /// Those that only the command itself has.
+    pub of_itself: &'a str,
+}
 
 /// The options beside the rate and the length that differ from the usual ones, each with a space before it.
 pub(crate) fn options(plan: &LoadPlan) -> String {
@@ -17,7 +23,7 @@ pub(crate) fn options(plan: &LoadPlan) -> String {
 
 /// The same without the connections.
 pub(crate) fn options_without_connections(plan: &LoadPlan) -> String {
-    let is_usual = (plan.timeout_s - TIMEOUT_S).abs() < 1e-9;
+    let is_usual = (plan.timeout_s - TIMEOUT.as_secs_f64()).abs() < 1e-9;
     let timeout = (!is_usual).then(|| format!(" --timeout {}s", plan.timeout_s));
     let workers = (plan.workers != WORKERS).then(|| format!(" -w {}", plan.workers));
     timeout.into_iter().chain(workers).collect()

@@ -18,9 +18,9 @@ use hoptax_result::{
 };
 use hoptax_run::configurations;
 use hoptax_stats::DECISIVE;
-use hoptax_text::command_line::path_word;
 
 use self::subject::Subject;
+use crate::continuation::continued_by;
 use crate::failure::{Failure, Kind};
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
@@ -54,6 +54,8 @@ pub struct ComparisonSettings<'a> {
     pub folder: Option<&'a Path>,
     /// True to continue the comparison in the folder.
     pub is_resumed: bool,
+    /// The command that measures the same, without its length and its run folder.
+    pub again: &'a str,
     /// Options of the study, except its length.
     pub options: Options<'a>,
 }
@@ -180,16 +182,7 @@ fn measure(
         Place::New { study: Box::new(study), folder: Some(folder), held: Held::Refused }
     };
     let measured = complete(&place, &Options { length, ..settings.options }, interrupt, say);
-    measured.map_err(|failure| {
-        if failure.is_interrupt() && run_folder::read(folder).is_ok() {
-            let folder = path_word(folder);
-            failure.with(format!(
-                ": `hoptax compare` with the same subjects and options, and `--resume {folder}`, continues the comparison"
-            ))
-        } else {
-            failure
-        }
-    })
+    measured.map_err(|failure| continued_by(failure, settings.again, folder))
 }
 
 /// Refuses a folder whose study has other subjects. The summary has them as they were given, and a path may be given in several ways.

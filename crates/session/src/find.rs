@@ -13,9 +13,10 @@ mod trials;
 mod virtual_server;
 
 pub use hoptax_checks::objective::Objective;
+pub use hoptax_load::options::LOWEST_RATE;
 
 pub use arms::{ArmsOfStudy, TrafficOverrides};
-pub use options::{LOWEST_RATE, Options, Preset};
+pub use options::{Options, Preset};
 pub use server::{Goal, Server, on_server};
 
 use crate::failure::Failure;

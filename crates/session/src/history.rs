@@ -45,7 +45,7 @@ pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<
     if !names.iter().any(|name| name == number) {
         let hint = hint(number, names.iter().map(String::as_str));
         return Err(Failure::bad_input(format!(
-            "no run in `{}` has the number `{number}`{hint}; `hoptax runs history list` lists the numbers",
+            "no run in `{}` has a number with the name `{number}`{hint}; `hoptax runs history list` lists the names",
             path.display()
         )));
     }

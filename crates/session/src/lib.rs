@@ -58,6 +58,7 @@ mod trials;
 mod update;
 mod words;
 
+pub use continuation::continued_by;
 pub use failure::{Failure, Kind};
 pub use hoptax_subject::envoy::release::EnvoyChoice;
 pub use hoptax_text::controls::written_out;

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use hoptax_host::running::Running;
 use hoptax_load::{
-    Expectation, Family, Lifetime, PoolOrder, Protocol, ProxyProtocol, Source, StaticAddress, without_user,
+    Expectation, Family, Lifetime, PoolOrder, Protocol, ProxyProtocol, Source, StaticAddress, options,
+    without_user,
 };
 
 use crate::failure::Failure;
@@ -113,7 +114,7 @@ impl Default for Requests {
             services: None,
             messages: 1,
             timed: None,
-            timeout: Duration::from_secs(5),
+            timeout: options::TIMEOUT,
             expect: Vec::new(),
         }
     }
@@ -232,11 +233,11 @@ pub struct Connections {
 impl Default for Connections {
     fn default() -> Self {
         Self {
-            number: 16,
+            number: options::CONNECTIONS,
             streams: 1,
             order: PoolOrder::default(),
             lifetime: Lifetime::default(),
-            workers: 1,
+            workers: options::WORKERS,
         }
     }
 }

@@ -106,13 +106,8 @@ impl Measured {
         match &self.ending {
             Ending::Interrupted => Err(interrupted(&self.result)),
             Ending::Failed(error) => {
-                let message = format!(
-                    "the study failed after {}: {error}\nthe measurements before that are in `{}`",
-                    self.result.plan.progress(),
-                    self.folder.display()
-                );
                 let failure = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
-                Err(failure(message))
+                Err(failure(failed(&self.result, &error.to_string(), &self.folder)))
             }
             // Each problem has been reported already.
             Ending::Complete if !self.problems.is_empty() => Err(Failure::environment(format!(
@@ -167,6 +162,18 @@ pub fn complete(
         say(Update::Note(&text));
     }
     Ok(result)
+}
+
+/// Describes the failure of a study, with the place of its measurements if there are any.
+fn failed(result: &StudyResult, error: &str, folder: &Path) -> String {
+    if result.plan.rounds_completed == 0 {
+        return format!("the study failed before its first round was complete: {error}");
+    }
+    format!(
+        "the study failed after {}: {error}\nthe measurements before that are in `{}`",
+        result.plan.progress(),
+        folder.display()
+    )
 }
 
 /// Describes an interrupt of a study. Each command adds how its measurement can continue.
@@ -437,6 +444,20 @@ mod tests {
             assert!(failure.is_interrupt() && !at.exists(), "{failure}");
             assert_eq!(failure.to_string(), "interrupted");
         }
+    }
+
+    #[test]
+    fn a_study_that_fails_names_its_measurements_if_there_are_any() {
+        let mut result = hoptax_result::sample::study("quick", "2026-11-01T00:00:00Z", 5.0);
+        let mut said = |rounds: u32| {
+            (result.plan.rounds_completed, result.plan.rounds_planned) = (rounds, 12);
+            failed(&result, "Envoy ended", "runs/1".as_ref())
+        };
+        assert_eq!(said(0), "the study failed before its first round was complete: Envoy ended");
+        assert_eq!(
+            said(1),
+            "the study failed after 1 of 12 rounds: Envoy ended\nthe measurements before that are in `runs/1`"
+        );
     }
 
     #[test]

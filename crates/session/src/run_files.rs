@@ -1,5 +1,8 @@
 //! The names of the files in a run folder.
 
+use std::io;
+use std::path::Path;
+
 /// The result, which is written at the end of the study.
 pub(crate) const RESULT: &str = "result.json";
 /// The results in a run folder, by precedence: that of a command that measures a study takes precedence over that of the study.
@@ -16,4 +19,51 @@ pub(crate) const POD_DUMP: &str = "pod-dump";
 /// The path of a complete round; rounds are counted from 0.
 pub(crate) fn round_file(round: u32) -> String {
     format!("{ROUNDS}/{round}.json")
+}
+
+/// The reason why a file that a study needs to be resumed cannot be read, with what to do.
+pub(crate) fn unread(folder: &Path, file: &str, error: &io::Error) -> String {
+    let lacks = if folder.is_dir() {
+        format!("it has no {file}")
+    } else if folder.exists() {
+        "it is no folder".to_owned()
+    } else {
+        "it does not exist".to_owned()
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => format!(
+            "{lacks}; give --resume the run folder that was printed at the start, by default one in `runs`, or begin anew without --resume"
+        ),
+        _ => format!("{file}: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::run_folder;
+
+    #[test]
+    fn what_cannot_be_resumed_says_what_to_name_instead() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |path: &Path| run_folder::read(path).unwrap_err().to_string();
+        let at = folder.path();
+        fs::write(at.join("file"), "").unwrap();
+        for (path, why) in [
+            (at.join("nope"), "it does not exist"),
+            (at.join("file"), "it is no folder"),
+            (at.to_owned(), "it has no study.yaml"),
+        ] {
+            let message = refused(&path);
+            let (_, said) = message.split_once("can be resumed: ").unwrap();
+            assert!(said.starts_with(&format!("{why}; give --resume the run folder")), "{message}");
+            assert!(message.ends_with(", or begin anew without --resume"), "{message}");
+        }
+        fs::write(at.join(STUDY), "name: a\n").unwrap();
+        assert!(refused(at).contains("it has no run.json; "), "{}", refused(at));
+        fs::create_dir(at.join(MANIFEST)).unwrap();
+        assert!(refused(at).contains("can be resumed: run.json: "), "{}", refused(at));
+    }
 }

@@ -18,7 +18,7 @@ use crate::continuation;
 use crate::failure::Failure;
 use crate::manifest::{Manifest, check_format_of};
 use crate::replaced::{replace, write_study};
-use crate::run_files::{MANIFEST, RESULT, RESULTS, ROUNDS, STUDY, round_file};
+use crate::run_files::{MANIFEST, RESULT, RESULTS, ROUNDS, STUDY, round_file, unread};
 use crate::study::Study;
 
 /// The content of `rounds/N.json`.
@@ -62,13 +62,15 @@ pub(crate) fn path_of(out: Option<&Path>, name: &str) -> PathBuf {
 /// # Errors
 /// When the folder has no study that can be resumed.
 pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
-    let refused = |file: &str, error: &dyn std::fmt::Display| {
+    let refused = |why: &str| {
         let path = path.display();
-        Failure::bad_input(format!("`{path}` is not a run folder that can be resumed: {file}: {error}"))
+        Failure::bad_input(format!("`{path}` is not a run folder that can be resumed: {why}"))
     };
-    let of_manifest = |error: &dyn std::fmt::Display| refused(MANIFEST, error);
-    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| refused(STUDY, &error))?;
-    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| of_manifest(&error))?;
+    let of_manifest = |error: &dyn std::fmt::Display| refused(&format!("{MANIFEST}: {error}"));
+    let text_of = |file: &str| {
+        fs::read_to_string(path.join(file)).map_err(|error| refused(&unread(path, file, &error)))
+    };
+    let (text, manifest) = (text_of(STUDY)?, text_of(MANIFEST)?);
     check_format_of(&manifest).map_err(|why| of_manifest(&why))?;
     let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of_manifest(&error))?;
     Ok((text, manifest))

@@ -20,6 +20,11 @@ pub fn path_word(path: &Path) -> String {
     }
 }
 
+/// Paths as words, one after the other.
+pub fn path_words(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> String {
+    paths.into_iter().map(|path| path_word(path.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
 /// A text as one word in quotes. Characters that a terminal would obey are written as bytes, which `$'...'` of shells reads.
 pub fn quoted(text: &str) -> String {
     if !text.chars().any(is_command) {
@@ -34,11 +39,6 @@ pub fn quoted(text: &str) -> String {
         c => c.to_string(),
     };
     format!("$'{}'", text.chars().map(escaped).collect::<String>())
-}
-
-/// Texts as words, one after the other.
-pub fn words(texts: impl IntoIterator<Item = impl Display>) -> String {
-    texts.into_iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -62,7 +62,6 @@ mod tests {
             assert_eq!(word(name), expected);
         }
         assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(words(["runs/a", "two words"]), "runs/a 'two words'");
     }
 
     #[test]
@@ -72,6 +71,7 @@ mod tests {
         {
             assert_eq!(path_word(Path::new(path)), expected);
         }
+        assert_eq!(path_words(["-lead", "two words", "b.yaml"]), "./-lead 'two words' b.yaml");
         assert_eq!(word("--details"), "--details", "other words may be options");
     }
 }

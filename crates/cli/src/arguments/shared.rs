@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use hoptax_cluster::job::Pull;
 use hoptax_result::StudyResult;
 use hoptax_session::awake::NeverHalt;
@@ -12,6 +12,7 @@ use hoptax_session::results::read_run;
 use hoptax_session::thresholds;
 use hoptax_session::token::Token;
 use hoptax_session::{EnvoyChoice, Failure, Options};
+use hoptax_text::command_line::{path_word, word};
 
 use super::values;
 use crate::print;
@@ -41,6 +42,11 @@ impl MeasureArguments {
             ..Options::default()
         }
     }
+
+    /// Those that were given, for a command that measures the same: each with a space before it.
+    pub(crate) fn again(&self) -> String {
+        self.envoy.again() + &self.awake.again() + &self.checks.again()
+    }
 }
 
 /// The Envoy that runs.
@@ -59,6 +65,13 @@ impl EnvoyArguments {
     /// The choice.
     pub(crate) fn choice(&self) -> EnvoyChoice<'_> {
         EnvoyChoice { named: self.envoy.as_deref(), is_offline: self.offline.is_set }
+    }
+
+    /// Those that were given, each with a space before it.
+    pub(crate) fn again(&self) -> String {
+        let named = self.envoy.as_ref().map(|named| format!(" --envoy {}", path_word(Path::new(named))));
+        let offline = self.offline.is_set.then(|| " --offline".to_owned());
+        named.into_iter().chain(offline).collect()
     }
 }
 
@@ -134,6 +147,11 @@ impl SeedArguments {
     /// The seed, of a command without a study file.
     pub(crate) fn number(&self) -> u64 {
         self.given.unwrap_or(1)
+    }
+
+    /// The option with a space before it; empty if it was not given.
+    pub(crate) fn again(&self) -> String {
+        self.given.map_or_else(String::new, |seed| format!(" --seed {seed}"))
     }
 }
 
@@ -231,6 +249,15 @@ pub(crate) struct AwakeArguments {
     pub(crate) never_halt: NeverHalt,
 }
 
+impl AwakeArguments {
+    /// The option with a space before it; empty if it is the usual one.
+    pub(crate) fn again(&self) -> String {
+        let given = Some(self.never_halt).filter(|when| *when != NeverHalt::Auto);
+        let value = given.and_then(|when| when.to_possible_value());
+        value.map_or_else(String::new, |value| format!(" --never-halt {}", value.get_name()))
+    }
+}
+
 /// Thresholds of checks.
 #[derive(Debug, Args)]
 pub(crate) struct ThresholdArguments {
@@ -240,6 +267,14 @@ pub(crate) struct ThresholdArguments {
     /// threshold names it. A study that is continued keeps its thresholds, unless they are set again.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = thresholds::parse)]
     pub(crate) thresholds: Vec<(String, f64)>,
+}
+
+impl ThresholdArguments {
+    /// Those that were given, each with a space before it.
+    pub(crate) fn again(&self) -> String {
+        let one = |(name, value): &(String, f64)| format!(" --threshold {}", word(format!("{name}={value}")));
+        self.thresholds.iter().map(one).collect()
+    }
 }
 
 /// A file of listeners, and what it names.
@@ -296,4 +331,11 @@ pub(crate) struct StoreChoice {
     /// Store to use
     #[arg(long = "store", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
+}
+
+impl StoreChoice {
+    /// The option that names the store again in a command, with a space before it; empty if none was given.
+    pub(crate) fn again(&self) -> String {
+        self.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", path_word(file)))
+    }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use hoptax_host::running::Running;
 use hoptax_load::{
     Connect, Expectation, Family, Lifetime, PoolOrder, ProxyProtocol, RequestsPerConnection, Source,
-    StaticAddress,
+    StaticAddress, options,
 };
 use hoptax_session::load::{
     Body, Connections, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages,
@@ -128,7 +128,7 @@ pub(crate) struct TrafficArguments {
     #[arg(long, value_name = "SIDES", value_enum, help_heading = REQUESTS)]
     pub(crate) grpc_stream: Option<TimedMessages>,
     /// Number of connections
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = values::whole::<u32>(1..), help_heading = CONNECTIONS)]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = options::CONNECTIONS, value_parser = values::whole::<u32>(1..), help_heading = CONNECTIONS)]
     pub(crate) connections: u32,
     /// Assignment of requests to connections: `least-recent`, `most-recent`, `round-robin`, `random` or `pinned`
     ///
@@ -226,6 +226,11 @@ impl From<&TrafficArguments> for Load {
 }
 
 impl TrafficArguments {
+    /// The options that no result of a load or a search states, each with a space before it.
+    pub(crate) fn again(&self) -> String {
+        self.seed.again() + &self.awake.again()
+    }
+
     fn requests_of_load(&self) -> Requests {
         let proto = self.proto.clone().map(ServiceSource::Proto);
         let data = |file: PathBuf| Data { file, order: self.data_order };

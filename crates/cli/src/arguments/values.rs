@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hoptax_load::options::LONGEST;
 use hoptax_load::{MAX_RATE, Protocol};
 use hoptax_result::grouped;
 
@@ -101,9 +102,6 @@ pub(crate) fn label(text: &str) -> Result<String, String> {
     }
     file_name(text)
 }
-
-/// The longest duration, a year: sums and multiples of durations cannot overflow.
-const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());

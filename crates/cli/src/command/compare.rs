@@ -8,7 +8,7 @@ use hoptax_report::document::Document;
 use hoptax_report::documents::{self, Again};
 use hoptax_result::{Body, Report};
 use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
-use hoptax_text::command_line::{word, words};
+use hoptax_text::command_line::path_words;
 
 use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::exit::{Code, Failure};
@@ -68,6 +68,7 @@ pub(crate) struct CompareArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     let CompareArguments { run, .. } = arguments;
+    let command = again(arguments);
     let settings = ComparisonSettings {
         subjects: &arguments.subjects,
         margin_share: arguments.margin,
@@ -75,11 +76,11 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
         rounds: run.rounds,
         folder: arguments.resume.as_deref().or(run.out.folder()),
         is_resumed: arguments.resume.is_some(),
+        again: &command,
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;
     let Compared { comparison, folder } = progress::shown(|say| compare(&settings, &interrupt, say))?;
-    let command = again(arguments);
     let again = Again { command: &command, folder: &folder };
     match comparison {
         Comparison::Subjects(result) => {
@@ -91,14 +92,13 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     }
 }
 
-/// The command that measures the same subjects with the same margin, without its length and its run folder.
+/// The command that measures the same subjects with the same options, without its length and its run folder.
 fn again(arguments: &CompareArguments) -> String {
     // A share that is not a binary fraction has many more digits as a percentage than the user wrote.
     let margin = format!("{}%", (1e8 * arguments.margin).round() / 1e6);
     let margin = (margin != USUAL_MARGIN).then(|| format!(" --margin {margin}"));
-    let envoy = arguments.run.measure.envoy.choice().named.map(|named| format!(" --envoy {}", word(named)));
-    let subjects = words(&arguments.subjects);
-    format!("hoptax compare {subjects}{}{}", margin.unwrap_or_default(), envoy.unwrap_or_default())
+    let subjects = path_words(&arguments.subjects);
+    format!("hoptax compare {subjects}{}{}", margin.unwrap_or_default(), arguments.run.measure.again())
 }
 
 fn print<T: Body>(
@@ -126,12 +126,15 @@ mod tests {
     }
 
     #[test]
-    fn the_same_comparison_has_its_margin_and_neither_its_length_nor_its_folder() {
+    fn the_same_comparison_has_its_options_and_neither_its_length_nor_its_folder() {
         let again_of = |line: &str| again(&Line::try_parse_from(line.split(' ')).unwrap().compare);
         assert_eq!(again_of("compare jwt lua --rounds 4 --out runs/1"), "hoptax compare jwt lua");
         assert_eq!(
             again_of("compare jwt lua --margin 7% --envoy 1.39.3 --resume runs/1"),
             "hoptax compare jwt lua --margin 7% --envoy 1.39.3"
         );
+        let given = "compare jwt lua --never-halt always --threshold steal=0.02 --threshold steal-fail=1";
+        assert_eq!(again_of(given), format!("hoptax {given}"));
+        assert_eq!(again_of("compare jwt lua --never-halt auto"), "hoptax compare jwt lua");
     }
 }

@@ -4,17 +4,19 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::{Arg, Args};
+use clap::{Arg, Args, ValueEnum};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::Arrivals;
-use hoptax_report::documents;
+use hoptax_load::options::ARRIVALS_OF_SEARCH;
+use hoptax_report::documents::{self, GivenOptions, SearchedArms};
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
 use hoptax_session::find::{
     ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Preset, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
 use hoptax_session::{Study, thresholds};
+use hoptax_text::command_line::{path_word, word};
 
 use crate::arguments::shared::{EnvoyArguments, JsonArguments, ThresholdArguments};
 use crate::arguments::traffic::{CHECKS, TrafficArguments};
@@ -105,7 +107,7 @@ pub(crate) struct FindArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
     budget: Option<Duration>,
     /// Arrival process: `poisson` (independent callers), `uniform`, `jitter=10%` or `burst=8`
-    #[arg(long, value_name = "ARRIVALS", default_value = "poisson", help_heading = SEARCH)]
+    #[arg(long, value_name = "ARRIVALS", default_value = ARRIVALS_OF_SEARCH, help_heading = SEARCH)]
     arrivals: Arrivals,
     #[command(flatten, next_help_heading = CHECKS)]
     checks: ThresholdArguments,
@@ -193,7 +195,9 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
     };
     let interrupt = interrupt::listen()?;
     let Found { result, failure } = progress::shown(|say| on_server(server, options, &interrupt, say))?;
-    print::document_or_json(arguments.json.file(), &result, || documents::find(&result))?;
+    let of_both = arguments.traffic.again() + &arguments.checks.again();
+    let given = GivenOptions { of_both: &of_both, of_itself: if arguments.sweep { " --sweep" } else { "" } };
+    print::document_or_json(arguments.json.file(), &result, || documents::find_of(&result, given))?;
     failure.map_or_else(|| Ok(code_of(&result)), Err)
 }
 
@@ -213,8 +217,32 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     }
     let interrupt = interrupt::listen()?;
     let Found { result, failure } = progress::shown(|say| arms.search(options, &interrupt, say))?;
-    print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, source))?;
+    let (search, study) = again_on_arms(arguments, ids, source);
+    let again = SearchedArms { search: &search, study: &study };
+    print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, again))?;
     failure.map_or_else(|| Ok(code_of_arms(&result)), Err)
+}
+
+/// The commands that search the same arms, without a time limit, and that measure their study.
+fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> (String, String) {
+    let FindArguments { objectives, preset, min_rate, max_rate, arrivals, envoy, checks, traffic, .. } =
+        arguments;
+    let objectives: String = objectives.iter().map(|one| format!(" --slo {}", word(one))).collect();
+    let rate = |option: &str, rate: Option<f64>| {
+        rate.map_or_else(String::new, |rate| format!(" {option} {rate}"))
+    };
+    let preset = Some(preset).filter(|preset| **preset != Preset::Quick);
+    let preset = preset.and_then(ValueEnum::to_possible_value);
+    let preset = preset.map_or_else(String::new, |preset| format!(" --preset {}", preset.get_name()));
+    let range = rate("--min-rate", *min_rate) + &rate("--max-rate", *max_rate);
+    let arrivals = Some(arrivals.to_string()).filter(|arrivals| arrivals != ARRIVALS_OF_SEARCH);
+    let arrivals = arrivals.map_or_else(String::new, |arrivals| format!(" --arrivals {}", word(arrivals)));
+    let measured = envoy.again() + &traffic.again() + &checks.again();
+    let (arms, source) = (word(ids.join(",")), path_word(Path::new(source)));
+    (
+        format!("hoptax find{objectives} --arms {arms}{preset}{range}{arrivals}{measured} {source}"),
+        format!("hoptax study {source}{measured}"),
+    )
 }
 
 /// Refuses a study file without `--arms`.
@@ -279,8 +307,10 @@ fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_load::options::{PRESET, TIMEOUT};
+
     use super::*;
-    use crate::command::parsed;
+    use crate::command::{Command, parsed};
 
     #[test]
     fn arms_are_separated_by_commas_outside_of_braces() {
@@ -313,6 +343,33 @@ mod tests {
             assert!(error.lines().any(|line| line.trim_start().starts_with(option)), "{option}: {error}");
         }
         assert!(error.contains("tip: the study states requests"), "{error}");
+    }
+
+    #[test]
+    fn a_search_that_names_no_preset_has_the_usual_one() {
+        let parsed = parsed(["hoptax", "find", "--slo", "p99<5ms", "http://127.0.0.1/"]).unwrap();
+        let Command::Find(arguments) = parsed.command else { panic!("{parsed:?}") };
+        assert_eq!(arguments.preset.to_possible_value().unwrap().get_name(), PRESET);
+        let usual = arguments.arrivals.to_string();
+        assert_eq!((usual.as_str(), arguments.traffic.timeout), (ARRIVALS_OF_SEARCH, TIMEOUT));
+    }
+
+    #[test]
+    fn the_same_search_on_arms_has_all_options_but_its_time_limit() {
+        let again = |more: &str| {
+            let line = format!("hoptax find --slo p99<5ms {more} my.yaml");
+            let parsed = parsed(line.split_whitespace()).unwrap();
+            let Command::Find(arguments) = parsed.command else { panic!("{parsed:?}") };
+            again_on_arms(&arguments, &arguments.arms.as_ref().unwrap().0, study(&arguments).unwrap())
+        };
+        let (search, of_arms) = again("--arms a,b --budget 1m --json -");
+        assert_eq!(search, "hoptax find --slo 'p99<5ms' --arms a,b my.yaml");
+        assert_eq!(of_arms, "hoptax study my.yaml");
+        let range = "--arms a,b --preset careful --min-rate 2 --max-rate 90.5 --arrivals burst=8";
+        let measured = "--envoy 1.39.3 --offline --seed 7 --never-halt always --threshold steal=0.02";
+        let (search, of_arms) = again(&format!("{range} {measured}"));
+        assert_eq!(search, format!("hoptax find --slo 'p99<5ms' {range} {measured} my.yaml"));
+        assert_eq!(of_arms, format!("hoptax study my.yaml {measured}"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with its baseline, or against stored runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use hoptax_judge::gate::{Candidate, Limit};
@@ -8,6 +8,7 @@ use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{GateResult, Verdict};
 use hoptax_session::gate::{Against, GateSettings, Gated, measure};
+use hoptax_text::command_line::{path_word, word};
 
 use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::arguments::values;
@@ -111,9 +112,20 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     let Gated { gate, folder } = progress::shown(|say| measure(&settings, &interrupt, say))?;
     write_reports(arguments, &gate)?;
     print::document_or_json(run.json.file(), &gate, || {
-        documents::gate_of(&gate, &arguments.study).in_folder(&folder, "report.html")
+        documents::gate_of(&gate, &again(arguments)).in_folder(&folder, "report.html")
     })?;
     Ok(code(&gate))
+}
+
+/// The command that judges the same, without its length, its run folder and its reports.
+fn again(arguments: &GateArguments) -> String {
+    let candidate = arguments.candidate.as_ref().map(|one| format!(" --candidate {}", word(one.as_str())));
+    let reference = arguments.reference.as_ref().map(|label| format!(" --reference {}", word(label)));
+    let store = arguments.store.as_ref().map(|path| format!(" --store {}", path_word(path)));
+    let limits = arguments.fail_on.iter().map(|limit| format!(" --fail-on {}", word(limit)));
+    let options: String = candidate.into_iter().chain(reference).chain(store).chain(limits).collect();
+    let study = path_word(Path::new(&arguments.study));
+    format!("hoptax gate {study}{options}{}", arguments.run.measure.again())
 }
 
 fn code(gate: &GateResult) -> Code {
@@ -147,7 +159,28 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::command::Arguments;
+    use crate::command::{Arguments, Command, parsed};
+
+    #[test]
+    fn the_same_gate_has_all_options_but_its_length_its_folder_and_its_reports() {
+        let again_of = |words: &[&str]| {
+            let parsed = parsed(["hoptax", "gate"].iter().chain(words).copied()).unwrap();
+            let Command::Gate(arguments) = parsed.command else { panic!("{parsed:?}") };
+            again(&arguments)
+        };
+        let limits = ["--fail-on", "cpu>+3%", "--fail-on", "p99>+9%"];
+        let given = ["my edge.yaml", "--candidate", "envoy=1.41.0"];
+        let measured = ["--envoy", "1.39.3", "--never-halt", "always", "--threshold", "steal=0.02"];
+        let length = ["--rounds", "4", "--out", "runs/1", "--junit", "gate.xml"];
+        let options = "--candidate envoy=1.41.0 --fail-on 'cpu>+3%' --fail-on 'p99>+9%'";
+        assert_eq!(
+            again_of(&[&given[..], &limits, &measured, &length].concat()),
+            format!("hoptax gate 'my edge.yaml' {options} {}", measured.join(" "))
+        );
+        let stored = ["edge.yaml", "--reference", "nightly", "--store", "my.db", "--fail-on", "cpu>+3%"];
+        let expected = "hoptax gate edge.yaml --reference nightly --store my.db --fail-on 'cpu>+3%'";
+        assert_eq!(again_of(&stored), expected);
+    }
 
     #[test]
     fn the_help_names_the_measures_that_can_be_limited() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::history::{HistoryFilter, history, numbers};
+use hoptax_text::command_line::path_word;
 
 use crate::arguments::shared::{JsonArguments, StoreChoice};
 use crate::exit::{Code, Failure};
@@ -50,7 +51,18 @@ const LIST: &str = "list";
 /// Runs the command on the store in the file `path`.
 pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Failure> {
     if arguments.number == LIST {
-        print::result(&numbers(path, &print::say)?.join("\n"))?;
+        let names = numbers(path, &print::say)?;
+        if names.is_empty() {
+            let file = arguments.store.file.as_ref().map(|file| format!("={}", path_word(file)));
+            print::note(&format!(
+                "no run of the store has a number: `hoptax study quick --store{}` measures a study and stores it, and \
+                 `hoptax runs import DIR{}` stores the run folders in a folder",
+                file.unwrap_or_default(),
+                arguments.store.again()
+            ));
+            return Ok(Code::Success);
+        }
+        print::result(&names.join("\n"))?;
         return Ok(Code::Success);
     }
     let filter = HistoryFilter {

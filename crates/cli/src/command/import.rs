@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hoptax_report::documents;
+use hoptax_text::command_line::{path_word, word};
 use hoptax_tools::smp::Restored;
 use hoptax_tools::{Content, Importer};
 
@@ -55,14 +56,32 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
         print::note(&format!("hoptax: `{}`: not used: {}", path.display(), unused.join(", ")));
     }
     match result {
-        Restored::Load(result) => {
-            let file = path.display().to_string();
-            let mut keeping = vec!["hoptax", "convert", "import", arguments.format.as_str(), file.as_str()];
-            keeping.extend(statistic.iter().flat_map(|name| ["--statistic", *name]));
-            keeping.extend(["--json", "result.json"]);
-            load::write(json, &result, &keeping)?;
-        }
+        Restored::Load(result) => load::write(json, &result, &keeping(arguments))?,
         Restored::Study(result) => print::document_or_json(json, &*result, || documents::study(&result))?,
     }
     Ok(Code::Success)
+}
+
+/// The command that converts the same, and keeps the result.
+fn keeping(arguments: &ImportArguments) -> String {
+    let statistic = arguments.statistic.as_ref().map(|name| format!(" --statistic {}", word(name)));
+    format!(
+        "hoptax convert import {} {}{} --json result.json",
+        word(&arguments.format),
+        path_word(&arguments.file),
+        statistic.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_begins_with_a_hyphen_is_no_option_of_the_command_that_keeps_the_result() {
+        let statistic = Some("a b".to_owned());
+        let (format, file, json) = ("hlog".to_owned(), "-load.hlog".into(), JsonArguments::default());
+        let command = keeping(&ImportArguments { format, file, statistic, json });
+        assert_eq!(command, "hoptax convert import hlog ./-load.hlog --statistic 'a b' --json result.json");
+    }
 }

@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
+use hoptax_load::options::ARRIVALS;
 use hoptax_load::trial::LiveLine;
 use hoptax_load::{Pace, Think, WhenBusy, WhenLate};
-use hoptax_report::{documents, openmetrics};
+use hoptax_report::documents::{self, GivenOptions};
+use hoptax_report::openmetrics;
 use hoptax_result::{Agents, LoadResult};
 use hoptax_session::Interrupt;
 use hoptax_session::load::{ArrivalsOf, Files, Lines, Schedule, Sending, send};
 use hoptax_session::thresholds;
+use hoptax_text::command_line::word;
 
 use self::pods::AgentPodArguments;
 use crate::arguments::shared::{JsonArguments, ThresholdArguments};
@@ -28,6 +31,9 @@ use crate::{interrupt, print};
 const SCHEDULE: &str = "Schedule";
 const OUTPUT: &str = "Output";
 const AGENTS: &str = "Agents";
+
+/// The share of failed requests above which a load is void, unless the user states another.
+const USUAL_ERROR_SHARE: f64 = 0.001;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -96,10 +102,10 @@ pub(crate) struct LoadArguments {
     /// `uniform` sends at equal intervals. `poisson` has exponential intervals, as independent users cause them. `jitter=10%`
     /// moves each uniform arrival by up to 10 % of an interval. `burst=8` sends eight requests at once. `trace=FILE` reads send
     /// times since the start, one per line such as `1.5ms`, and replaces --rate.
-    #[arg(long, value_name = "ARRIVALS", default_value = "uniform", help_heading = SCHEDULE)]
+    #[arg(long, value_name = "ARRIVALS", default_value = ARRIVALS, help_heading = SCHEDULE)]
     arrivals: ArrivalsOf,
     /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
-    #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]
+    #[arg(long, value_name = "SHARE", default_value_t = USUAL_ERROR_SHARE, value_parser = values::share, help_heading = CHECKS)]
     max_error_share: f64,
     /// Send the load from these agents (`hoptax lab agent`): `HOST:PORT`, separated by commas
     ///
@@ -168,6 +174,19 @@ impl LoadArguments {
     }
 }
 
+/// The options of a load that its result does not state, and that no search on a server has, each with a space before it.
+fn of_itself(arguments: &LoadArguments) -> String {
+    let warmup = arguments.warmup.map(|warmup| {
+        format!(" --warmup {}", humantime::format_duration(warmup).to_string().replace(' ', ""))
+    });
+    let share = Some(arguments.max_error_share).filter(|share| (share - USUAL_ERROR_SHARE).abs() > 1e-12);
+    let share = share.map(|share| format!(" --max-error-share {share}"));
+    let percentiles: Vec<String> = arguments.percentiles.iter().map(ToString::to_string).collect();
+    let percentiles = (!percentiles.is_empty()).then(|| format!(" --percentiles {}", percentiles.join(",")));
+    let conditions = arguments.fail_on.iter().map(|one| format!(" --fail-on {}", word(one)));
+    warmup.into_iter().chain(share).chain(percentiles).chain(conditions).collect()
+}
+
 /// Outputs of the result of a load, besides its table.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outputs<'a> {
@@ -175,6 +194,8 @@ pub(super) struct Outputs<'a> {
     pub(super) openmetrics: Option<&'a Path>,
     /// The interval of lines on stdout.
     pub(super) every: Option<Duration>,
+    /// The options that the next step repeats.
+    pub(super) given: GivenOptions<'a>,
 }
 
 impl Outputs<'_> {
@@ -182,10 +203,10 @@ impl Outputs<'_> {
     fn write(self, result: &LoadResult) -> Result<(), Failure> {
         if self.every.is_some() {
             // Only JSON lines go to stdout.
-            print::document_on_stderr(&documents::load(result));
+            print::document_on_stderr(&documents::load_of(result, self.given));
             print::write_json(self.json, result)?;
         } else {
-            print::document_or_json(self.json, result, || documents::load(result))?;
+            print::document_or_json(self.json, result, || documents::load_of(result, self.given))?;
         }
         self.openmetrics.map_or(Ok(()), |path| print::write_file(path, &openmetrics::load(result)))
     }
@@ -216,10 +237,12 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
         files: Files { log: arguments.log.as_deref(), hlog: arguments.hlog.as_deref() },
         beside: None,
     };
+    let (of_both, of_itself) = (arguments.traffic.again() + &arguments.checks.again(), of_itself(arguments));
     let outputs = Outputs {
         json: arguments.json.file(),
         openmetrics: arguments.openmetrics.as_deref(),
         every: arguments.every,
+        given: GivenOptions { of_both: &of_both, of_itself: &of_itself },
     };
     match arguments.of_pods.agent_pods {
         Some(number) => pods::sent(&sending, arguments, number, outputs),
@@ -258,10 +281,31 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
 
 /// Prints the table of an imported or merged load and writes the JSON; with `-`, prints only the JSON. `keeping` is the command that keeps the
 /// result in a file.
-pub(super) fn write(json: Option<&Path>, result: &LoadResult, keeping: &[&str]) -> Result<(), Failure> {
+pub(super) fn write(json: Option<&Path>, result: &LoadResult, keeping: &str) -> Result<(), Failure> {
     print::document_or_json(json, result, || match json {
         Some(_) => documents::load(result),
         None => documents::load(result)
             .or_next(keeping, "keeps the result, of which `hoptax runs show` prints the details"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Command, parsed};
+
+    #[test]
+    fn the_same_load_has_the_options_that_its_result_does_not_state() {
+        let options = |more: &str| {
+            let line = format!("hoptax load http://127.0.0.1/{more}");
+            let parsed = parsed(line.split(' ')).unwrap();
+            let Command::Load(arguments) = parsed.command else { panic!("{parsed:?}") };
+            (arguments.traffic.again() + &arguments.checks.again(), of_itself(&arguments))
+        };
+        assert_eq!(options(" -q 10 -d 3s --json -"), (String::new(), String::new()));
+        let of_both = " --seed 7 --never-halt always --threshold steal=0.02";
+        let of_itself = " --warmup 500ms --max-error-share 0.5 --percentiles 95,99.99 --fail-on 'p99>5ms'";
+        let given = format!("{of_both}{}", of_itself.replace('\'', ""));
+        assert_eq!(options(&given), (of_both.to_owned(), of_itself.to_owned()));
+    }
 }

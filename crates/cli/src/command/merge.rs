@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hoptax_session::merge::merged;
+use hoptax_text::command_line::path_words;
 
 use super::load;
 use crate::arguments::shared::JsonArguments;
@@ -35,10 +36,7 @@ pub(crate) struct MergeArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &MergeArguments) -> Result<Code, Failure> {
     let result = merged(&arguments.files)?;
-    let files: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
-    let mut keeping = vec!["hoptax", "runs", "merge"];
-    keeping.extend(files.iter().map(String::as_str));
-    keeping.extend(["--json", "merged.json"]);
+    let keeping = format!("hoptax runs merge {} --json merged.json", path_words(&arguments.files));
     load::write(arguments.json.file(), &result, &keeping)?;
     Ok(Code::from(result.verdict))
 }

@@ -21,6 +21,9 @@ use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::print;
 
+/// The warm-up of a slice that states none.
+const USUAL_WARMUP: &str = "3s";
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +84,7 @@ pub(crate) struct MeshArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     slice: Option<Duration>,
     /// Warm-up before each slice
-    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
+    #[arg(long, value_name = "DURATION", default_value = USUAL_WARMUP, value_parser = values::duration)]
     warmup: Duration,
     #[command(flatten)]
     seed: SeedArguments,
@@ -177,6 +180,8 @@ fn again(arguments: &MeshArguments) -> String {
         [format!("--rate {}", arguments.rate.per_second), format!("--connections {}", arguments.connections)];
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
     let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
+    let warmup = Some(in_a_word(arguments.warmup)).filter(|warmup| warmup != USUAL_WARMUP);
+    let warmup = warmup.map(|warmup| format!("--warmup {warmup}"));
     let given = [
         ("--kube-context", &arguments.cluster.kube_context),
         ("--node", &arguments.node),
@@ -188,8 +193,9 @@ fn again(arguments: &MeshArguments) -> String {
     });
     let words =
         [format!("--image {}", word(&arguments.image))].into_iter().chain(meshes).chain(functions).chain(own);
-    let words = words.chain(pull).chain(load).chain(slice).chain(source).chain(prometheus).chain(given);
-    words.collect::<Vec<_>>().join(" ")
+    let words = words.chain(pull).chain(load).chain(slice).chain(warmup);
+    let words = words.chain(source).chain(prometheus).chain(given);
+    words.collect::<Vec<_>>().join(" ") + &arguments.seed.again() + &arguments.checks.again()
 }
 
 /// Measures the plan, and prints its result.
@@ -242,4 +248,24 @@ fn measure(
 ) -> Result<Code, Failure> {
     let refused = hoptax_cluster::Refused::NotBuiltForAgents { option: "hoptax mesh" };
     Err(crate::exit::of_cluster(refused))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Command, parsed};
+
+    #[test]
+    fn the_same_measurement_has_its_options_and_not_its_rounds() {
+        let again_of = |options: &str| {
+            let line = format!("hoptax mesh {options} --rounds 4");
+            let parsed = parsed(line.split(' ')).unwrap();
+            let Command::Mesh(arguments) = parsed.command else { panic!("{parsed:?}") };
+            again(&arguments)
+        };
+        let given = "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --threshold steal=0.02";
+        assert_eq!(again_of(given), given);
+        let usual = "--image example/hoptax:1 --rate 50 --connections 4";
+        assert_eq!(again_of(usual), usual);
+    }
 }

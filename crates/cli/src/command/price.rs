@@ -11,7 +11,7 @@ use hoptax_report::documents::{self, Again};
 use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
-use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
+use hoptax_session::{Interrupt, Options, RequestedLength, continued_by, thresholds};
 use hoptax_text::command_line::{path_word, word};
 
 use self::pod_dump::Given;
@@ -194,13 +194,8 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
     match price(arguments, &configuration, &folder, budget, &interrupt) {
         // An error after an interrupt is a consequence of it.
         Err(failure) if interrupt.is_requested() || failure.is_interrupt() => {
-            if run_folder::read(&folder).is_ok() {
-                print::note(&format!(
-                    "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
-                    path_word(&folder)
-                ));
-            }
-            Err(Failure::interrupted())
+            let interrupted = if failure.is_interrupt() { failure } else { Failure::interrupted() };
+            Err(continued_by(interrupted, &again(arguments), &folder))
         }
         priced => priced,
     }
@@ -257,7 +252,6 @@ fn again(arguments: &PriceArguments) -> String {
         ("--request", arguments.request.as_ref().map(ToString::to_string)),
         ("--rate", arguments.rate.map(|rate| rate.to_string())),
         ("--price-per-core-hour", arguments.core_price.per_hour.map(|price| price.to_string())),
-        ("--envoy", arguments.run.measure.envoy.choice().named.map(str::to_owned)),
     ];
     let once = once.into_iter().filter_map(|(option, value)| Some((option, value?)));
     let without = arguments.without.iter().map(|name| ("--without", name.clone()));
@@ -267,7 +261,7 @@ fn again(arguments: &PriceArguments) -> String {
     let options = options.map(|(option, value)| format!(" {option} {}", word(value)));
     let configuration = arguments.config.iter().map(|path| format!(" {}", path_word(path)));
     let words: String = configuration.chain(options).collect();
-    format!("hoptax price{words}")
+    format!("hoptax price{words}{}", arguments.run.measure.again())
 }
 
 #[cfg(test)]
@@ -299,17 +293,21 @@ mod tests {
             "3000",
             "--price-per-core-hour",
             "0.04",
-            "--envoy",
-            "1.39.3",
             "--without",
             "lua",
             "--without",
             "jwt",
             "--what-if",
             "jwt -> lua",
+            "--envoy",
+            "1.39.3",
+            "--never-halt",
+            "never",
+            "--threshold",
+            "steal=0.02",
         ];
         let length = [&given[..], &["--rounds", "4", "--out", "runs/1"]].concat();
-        assert_eq!(again_of(&length), format!("hoptax price {}", hoptax_text::command_line::words(given)));
+        assert_eq!(again_of(&length), format!("hoptax price {}", given.map(word).join(" ")));
         assert_eq!(again_of(&["--pod", "shop/cart-1", "--rounds", "4"]), "hoptax price --pod shop/cart-1");
     }
 

@@ -163,11 +163,6 @@ fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
     store::path(choice.file.as_deref())
 }
 
-/// The option that names the store again in a command; empty if the command line names none.
-fn option(choice: &StoreChoice) -> String {
-    choice.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", path_word(file)))
-}
-
 /// Calls `work` with the store, which must exist.
 fn with_store<T>(
     choice: &StoreChoice,
@@ -217,7 +212,7 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
                 "run {id} has no result: it has {has}. `hoptax runs export {id} DIR{store}` writes its files to a folder; {way}",
                 id = run.run,
                 has = counted(run.rounds.into(), "complete round"),
-                store = option(choice)
+                store = choice.again()
             )));
         }
     };
@@ -242,7 +237,7 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
             "runs of the store are compared, by their numbers or labels, and not files: `hoptax runs import {}{}` stores them and prints \
              the numbers",
             files.join(" "),
-            option(choice)
+            choice.again()
         )));
     }
     let ids = with_store(choice, |store| {
@@ -255,7 +250,7 @@ fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
         }
         let text = with_store(choice, |store| store.measured(*id))?;
         let text = text.ok_or_else(|| {
-            let store = option(choice);
+            let store = choice.again();
             Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}{store}` says why"))
         })?;
         let run = Overlaid::read(*id, &text);

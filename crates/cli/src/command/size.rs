@@ -94,9 +94,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let from = arguments.from.shown();
     let entry = arguments.entry.as_deref();
     let is_runnable = entry.is_none() && graph::is_runnable(&file)?;
-    let mut named = vec![path.as_str()];
-    named.extend(entry.iter().flat_map(|entry| ["--entry", *entry]));
-    print::document_or_json(json, &result, || documents::size_of(&result, &named, &from, is_runnable))?;
+    print::document_or_json(json, &result, || documents::size_of(&result, path, entry, &from, is_runnable))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })
 }

@@ -11,10 +11,10 @@ use hoptax_result::{ComparisonBody, StudyResult};
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
-    EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, library, measure,
-    outline, run_folder, store,
+    EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
+    library, measure, outline, run_folder, store,
 };
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::path_word;
 
 use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
 use crate::arguments::values;
@@ -178,17 +178,13 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
 
 /// Reports how a study ended, with the command that continues an interrupted one.
 fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
-    match measured.ending {
-        Ending::Interrupted => {
-            let folder = path_word(&measured.folder);
-            print::note(&format!("`hoptax study --resume {folder}` continues this study"));
-            return Ok(Code::Interrupted);
-        }
+    if matches!(measured.ending, Ending::Complete) && !measured.problems.is_empty() {
         // The problems have been printed.
-        Ending::Complete if !measured.problems.is_empty() => return Ok(Code::Environment),
-        Ending::Complete | Ending::Failed(_) => {}
+        return Ok(Code::Environment);
     }
-    let code = Code::from(measured.complete()?.verdict);
+    let folder = measured.folder.clone();
+    let result = measured.complete().map_err(|failure| continued_by(failure, "hoptax study", &folder))?;
+    let code = Code::from(result.verdict);
     Ok(if is_smoke && code == Code::Void { Code::Success } else { code })
 }
 
@@ -214,7 +210,7 @@ fn show_smoke(source: &str, folder: &Path) -> Result<(), Failure> {
     let page = folder.join("report.html");
     print::result(&format!(
         "Every part of the study started. The numbers of this short form mean nothing.\n\nnext: hoptax study {}   measures it\npage: {}",
-        word(source),
+        path_word(source.as_ref()),
         page.display()
     ))
 }

@@ -304,6 +304,19 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
 }
 
 #[test]
+fn a_store_without_runs_has_no_numbers_and_says_how_to_get_some() {
+    let runs = Runs::new();
+    runs.study("runs/0", &sample::study("quick", &day(0), 5.0));
+    runs.printed(&["runs", "import", &runs.text("runs")]);
+    runs.printed(&["runs", "rm", "1"]);
+    let listed = runs.run(&["runs", "history"]).succeeded();
+    assert_eq!(listed.stdout, "");
+    assert!(listed.stderr.contains("`hoptax study quick --store` measures a study and stores it"), "{listed:?}");
+    let all = runs.printed(&["runs", "list"]);
+    assert!(all.contains("No run was found in the store.") && all.contains("next: hoptax study"), "{all}");
+}
+
+#[test]
 fn stored_runs_are_compared_with_decisions_and_other_differences() {
     let runs = Runs::new();
     for (number, cost_us, version) in [(0, 5.0, "1.39.3"), (1, 8.0, "1.40.0")] {

@@ -266,7 +266,8 @@ fn an_interrupted_comparison_is_continued_and_judged_with_the_same_subjects_alon
     let code = running.0.wait().unwrap().code();
     let stderr = running.stderr();
     assert_eq!(code, Some(130), "{stderr}");
-    assert!(stderr.contains("and `--resume 'a run'`, continues the comparison"), "{stderr}");
+    let continues = " rounds: `hoptax compare old.yaml new.yaml --resume 'a run'` continues it";
+    assert!(stderr.contains("interrupted after ") && stderr.contains(continues), "{stderr}");
     assert!(!out.join("comparison.json").exists());
     let kept = fs::read_dir(out.join("rounds")).unwrap().count();
     ran(&mut compare("other.yaml", &["--resume", "a run"]))

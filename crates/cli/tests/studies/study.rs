@@ -158,6 +158,8 @@ fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
     assert_eq!(running.0.wait().unwrap().code(), Some(130));
     let stderr = running.stderr();
     assert!(stderr.contains("round 1 of 25, 0 % done") && stderr.contains("round 2 of 25"), "{stderr}");
+    let continues = " of 25 rounds: `hoptax study --resume ";
+    assert!(stderr.contains("interrupted after ") && stderr.contains(continues), "{stderr}");
     let result = study.result();
     assert_eq!(result["plan"]["ended_early"], "interrupted");
     assert!(result["plan"]["rounds_completed"].as_u64() >= Some(2));

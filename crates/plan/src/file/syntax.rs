@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 use hoptax_text::nearest::hint;
 use hoptax_text::yaml::template::{self, Template};
 use hoptax_text::yaml::write::written;
@@ -83,7 +83,7 @@ impl<T: JsonSchema + DeserializeOwned> Format<T> {
             let message = format!(
                 "this is an Envoy configuration (`{key}`): `hoptax price {}` measures it, and a study names it in \
                  `hops: [{{config: {}}}]`",
-                word(name),
+                path_word(name.as_ref()),
                 written(&Value::from(name)).text.trim_end()
             );
             return Err(positions.problems(vec![positions.problem(&format!("/{key}"), message)]));

@@ -8,7 +8,7 @@ use hoptax_result::{
     BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure,
     Verdict,
 };
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::bill::{
     self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured,
@@ -166,7 +166,7 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
 
 /// More rounds, if they would decide how well the parts add up; otherwise a change of the configuration.
 fn next(result: &BillResult, again: Option<Again<'_>>) -> Option<Next> {
-    let file = word(&result.configuration);
+    let file = path_word(result.configuration.as_ref());
     let command = again.map_or_else(|| format!("hoptax price {file}"), |again| again.command.to_owned());
     let needed = result.sum.as_ref().and_then(|sum| sum.rounds_until_decided);
     if let Some(rounds) = more_rounds::within_reach(needed).filter(|rounds| *rounds > result.rounds) {

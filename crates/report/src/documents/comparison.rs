@@ -143,7 +143,7 @@ fn next(
     subjects: &[String],
     again: Option<Again<'_>>,
 ) -> Next {
-    let anew = || format!("hoptax compare {}", command_line::words(subjects));
+    let anew = || format!("hoptax compare {}", command_line::path_words(subjects));
     let command = again.map_or_else(anew, |again| again.command.to_owned());
     if verdict == Verdict::Void {
         return Next::new(command, "measures again, after the remedy");
@@ -162,7 +162,7 @@ fn next(
     let given = differing.map(|subject| &subject.subject.given).filter(|given| subjects.contains(given));
     match given.filter(|given| CONFIGURATIONS.iter().any(|ending| given.ends_with(ending))) {
         Some(given) => {
-            let command = format!("hoptax price {}", command_line::word(given));
+            let command = format!("hoptax price {}", command_line::path_word(given.as_ref()));
             Next::new(command, "measures what each of its parts costs")
         }
         None => Next::new(command, "decides again in another sitting, hours later"),

@@ -7,6 +7,7 @@ mod trial_lines;
 
 use std::collections::BTreeMap;
 
+use hoptax_load::options::{ABOVE_CLOSED_LOOP, ARRIVALS_OF_SEARCH, LONGEST, LOWEST_RATE, LOWEST_SHARE, PRESET};
 use hoptax_result::{
     FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, Mode, ModesOfLoad,
     ProcessAccount, Sweep, SweepPoint, Verdict,
@@ -19,7 +20,7 @@ use crate::environment;
 use crate::numbers::{counted, grouped, percent, rate, ungrouped};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
-use crate::same_load;
+use crate::same_load::{self, GivenOptions};
 use crate::table::{Cell, Column, Row, Table};
 
 pub use trial_lines::{find_trial, sweep_trial};
@@ -27,15 +28,13 @@ pub use trial_lines::{find_trial, sweep_trial};
 /// Maximum number of goals in the answer on the first screen; the others are in notes.
 const ANSWERS: usize = 2;
 
-/// The lowest rate of a search without `--min-rate`: this share of the highest, and at least this rate, requests per second.
-const USUAL_MIN_SHARE: f64 = 1e-3;
-const LEAST_MIN_RATE: f64 = 1.0;
-
-/// The longest time limit that a command line accepts, 366 days.
-const LONGEST_BUDGET_S: f64 = 366.0 * 86_400.0;
-
-/// The document of a search.
+/// The document of a search whose other options are unknown.
 pub fn find(result: &FindResult) -> Document {
+    find_of(result, GivenOptions::default())
+}
+
+/// The document of a search that was begun with these options.
+pub fn find_of(result: &FindResult, given: GivenOptions<'_>) -> Document {
     let mut answers: Vec<String> = result.goals.iter().map(|goal| sentence(goal, result)).collect();
     let mut notes = answers.split_off(ANSWERS.min(answers.len()));
     if let Some(found) = &result.fastest_mode {
@@ -56,7 +55,7 @@ pub fn find(result: &FindResult) -> Document {
     }
     let all = rates::rates(result);
     document.table = (!all.rows.is_empty()).then(|| rates::nearest(&all, result));
-    document.next = next(result);
+    document.next = next(result, given);
     document.plots = charts::charts(result);
     if all.rows.len() > rates::NEAREST {
         document.sections.push(Section::of_table(all));
@@ -270,41 +269,43 @@ pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
 }
 
 /// The next command: a load at the found rate, or a search that reaches a decision. None if a short command cannot repeat the requests.
-fn next(result: &FindResult) -> Option<Next> {
+fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
     let plan = &result.plan;
     if !plan.is_plain() {
         return None;
     }
     let url = quoted(&plan.url);
+    let GivenOptions { of_both, of_itself } = given;
     let found = result.goals.iter().filter_map(|goal| goal.rate).min_by(f64::total_cmp);
     let is = |state: FindState| result.goals.iter().any(|goal| goal.state == state);
     let again = |option: String, purpose: &str| {
         let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
         let objectives: String = objectives.iter().map(|one| format!("--slo {} ", quoted(one))).collect();
         let each = if result.goals.len() > 1 { "--each " } else { "" };
-        // The user may have set the highest rate to protect the server. By default, it is twice the rate of the closed loop.
-        let is_usual = (result.max_rate / (2.0 * result.closed_loop_rate) - 1.0).abs() < 0.001;
+        // The user may have set the highest rate to protect the server.
+        let usual_max = ABOVE_CLOSED_LOOP * result.closed_loop_rate;
+        let is_usual = (result.max_rate / usual_max - 1.0).abs() < 0.001;
         let is_given = result.fastest_mode.is_none() && !is_usual && !option.contains("--max-rate");
         let option = if is_given { format!("--max-rate {} {option}", result.max_rate) } else { option };
-        let usual_min = (result.max_rate * USUAL_MIN_SHARE).max(LEAST_MIN_RATE);
+        let usual_min = (result.max_rate * LOWEST_SHARE).max(LOWEST_RATE);
         let is_usual = (result.min_rate / usual_min - 1.0).abs() < 0.001;
         let is_given = !is_usual && !option.contains("--min-rate");
         let option = if is_given { format!("--min-rate {} {option}", result.min_rate) } else { option };
         let option = match result.arrivals.as_str() {
-            "poisson" => option,
+            ARRIVALS_OF_SEARCH => option,
             other => format!("--arrivals {other} {option}"),
         };
         let option = match result.evidence.preset.as_str() {
-            "quick" => option,
+            PRESET => option,
             other => format!("--preset {other} {option}"),
         };
         let options = same_load::options(plan);
-        let command = format!("hoptax find {objectives}{each}{option}{options} {url}");
+        let command = format!("hoptax find {objectives}{each}{option}{options}{of_itself}{of_both} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     let longer = |budget_s: f64, purpose: &str| {
         // No command line accepts it: a decision needs more responses than any search at these rates can have.
-        if budget_s > LONGEST_BUDGET_S {
+        if budget_s > LONGEST.as_secs_f64() {
             return None;
         }
         again(format!("--budget {}s", ungrouped(budget_s, 0)), purpose)
@@ -328,7 +329,7 @@ fn next(result: &FindResult) -> Option<Next> {
     // A load has at least one request per second.
     let held = Quantity::bounded(Some(found?.max(1.0)), None, "requests/s", Form::Level);
     let command = format!(
-        "hoptax load -q {} --arrivals {} -c {}{} {url}",
+        "hoptax load -q {} --arrivals {} -c {}{}{of_both} {url}",
         held.rounded_down()?,
         result.arrivals,
         plan.connections,

@@ -1,7 +1,7 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
 use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::{path_word, word};
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
@@ -11,13 +11,26 @@ use crate::numbers::{counted, grouped, percent, ungrouped};
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
-/// The document of a search on arms of a study with an unknown file.
-pub fn find_arms(result: &FindArmsResult) -> Document {
-    find_arms_of(result, &result.study)
+/// The commands that repeat a search on arms that has just ended.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchedArms<'a> {
+    /// The command that searches the same, without its time limit: `hoptax find --slo 'p99<5ms' --arms baseline,lua edge.yaml`.
+    pub search: &'a str,
+    /// The command that measures the study of the arms: `hoptax study edge.yaml`.
+    pub study: &'a str,
 }
 
-/// The document of a search on arms of the study `source`, a name or a path.
-pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
+/// The document of a search on arms whose file and other options are unknown.
+pub fn find_arms(result: &FindArmsResult) -> Document {
+    let objectives: String = result.objectives.iter().map(|one| format!("--slo {} ", word(one))).collect();
+    let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
+    let study = path_word(result.study.as_ref());
+    let search = format!("hoptax find {objectives}--arms {} {study}", word(arms.join(",")));
+    find_arms_of(result, SearchedArms { search: &search, study: &format!("hoptax study {study}") })
+}
+
+/// The document of a search on arms that these commands repeat.
+pub fn find_arms_of(result: &FindArmsResult, again: SearchedArms<'_>) -> Document {
     let mut document = Document::new(
         format!("find --arms {}", result.study),
         result.objectives.join(" and "),
@@ -28,7 +41,7 @@ pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
     // The note about an arm's state also explains why an arm without a rate has no ratio.
     let note = |arm| state(arm, result).or_else(|| no_ratio(arm));
     document.notes = result.arms.iter().filter_map(note).collect();
-    document.next = Some(next(result, source));
+    document.next = Some(next(result, again));
     document.plots.extend(trials(result));
     document.sections.extend(Section::of_lines("Method", method(result)));
     document.sections.extend(environment::section(&result.environment, &result.program));
@@ -36,23 +49,15 @@ pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
 }
 
 /// A longer search if this one ran out of time; otherwise a study of the arms' costs.
-fn next(result: &FindArmsResult, source: &str) -> Next {
-    let source = word(source);
+fn next(result: &FindArmsResult, again: SearchedArms<'_>) -> Next {
     let is_short = |arm: &FoundArm| {
         matches!(arm.found.state, FindState::Bounded | FindState::Unfinished) || arm.no_ratio.is_some()
     };
     if result.ended_by == FindEnd::Budget && result.arms.iter().any(is_short) {
-        let objectives: String =
-            result.objectives.iter().map(|one| format!("--slo {} ", word(one))).collect();
-        let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
-        let command = format!(
-            "hoptax find {objectives}--arms {} --budget {}s {source}",
-            word(arms.join(",")),
-            ungrouped(4.0 * result.budget_s, 0)
-        );
+        let command = format!("{} --budget {}s", again.search, ungrouped(4.0 * result.budget_s, 0));
         return Next::new(command, "has four times the time, which halves the intervals");
     }
-    Next::new(format!("hoptax study {source}"), "measures what each arm costs per request")
+    Next::new(again.study, "measures what each arm costs per request")
 }
 
 /// The trials of each arm with the value and the limit of the first objective, and the found rate; none without a value.
@@ -267,13 +272,20 @@ mod tests {
     fn the_next_step_is_a_longer_search_or_what_the_arms_cost() {
         let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
         let mut result = result(vec![baseline, arm("lua", FindState::Bounded, Some(9_000.0), Some(9_990.0))]);
-        let next = |result: &FindArmsResult| find_arms_of(result, "edge.yaml").next.unwrap().command;
+        let search = "hoptax find --preset careful edge.yaml";
+        let again = SearchedArms { search, study: "hoptax study edge.yaml" };
+        let next = |result: &FindArmsResult| find_arms_of(result, again).next.unwrap().command;
         assert_eq!(next(&result), "hoptax study edge.yaml");
         result.ended_by = FindEnd::Budget;
+        assert_eq!(next(&result), format!("{search} --budget 2400s"));
+        result.study = "my edge".to_owned();
+        let stored = find_arms(&result).next.unwrap().command;
         let longer =
-            "hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' --arms baseline,lua --budget 2400s edge.yaml";
-        assert_eq!(next(&result), longer);
+            "hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' --arms baseline,lua 'my edge' --budget 2400s";
+        assert_eq!(stored, longer);
         result.arms[1].found.state = FindState::Found;
         assert_eq!(next(&result), "hoptax study edge.yaml");
+        result.study = "-edge.yaml".to_owned();
+        assert_eq!(find_arms(&result).next.unwrap().command, "hoptax study ./-edge.yaml");
     }
 }

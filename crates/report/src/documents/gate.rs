@@ -3,7 +3,7 @@
 mod charts;
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult, Verdict};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::gate::{method, outcome, sentences, table};
@@ -39,39 +39,30 @@ fn name_of_arm(result: &GateResult, arm: &str) -> Option<String> {
         .or_else(|| stem(GateResult::AGAIN).map(|stem| format!("{stem} (A/A)")))
 }
 
-/// The document of a gate on the study `source`, a name or a path. Its next step is more rounds, if they probably lead to a decision.
-pub fn gate_of(result: &GateResult, source: &str) -> Document {
+/// The document of a gate that was just judged. Its next step is more rounds, if they probably lead to a decision. `again` is the command
+/// that judges the same, without its length: `hoptax gate edge.yaml --candidate envoy=1.41.0 --fail-on 'cpu>+3%'`.
+pub fn gate_of(result: &GateResult, again: &str) -> Document {
     let mut document = gate(result);
-    document.next = document.next.or_else(|| with_more_rounds(result, source));
+    document.next = document.next.or_else(|| with_more_rounds(result, again));
     document
 }
 
 /// The same gate with enough rounds to probably decide every undecided limit. None if a limit failed, or if more rounds would not help.
-fn with_more_rounds(result: &GateResult, source: &str) -> Option<Next> {
+fn with_more_rounds(result: &GateResult, again: &str) -> Option<Next> {
     if result.has_failed() || !result.answer_differences.is_empty() || result.stored_reference.is_some() {
         return None;
     }
     let needed = |limit: &GateLimit| more_rounds::within_reach(limit.rounds_until_decided);
     let rounds = result.limits.iter().filter_map(needed).max()?;
-    let mut limits: Vec<&str> = Vec::new();
-    for GateLimit { limit, .. } in &result.limits {
-        if !limits.contains(&limit.as_str()) {
-            limits.push(limit);
-        }
-    }
-    let limits: String = limits.iter().map(|limit| format!(" --fail-on {}", word(limit))).collect();
-    let (study, candidate) = (word(source), word(&result.candidate));
-    Some(Next::new(
-        format!("hoptax gate {study} --candidate {candidate}{limits} --rounds {rounds}"),
-        "probably decides what is undecided",
-    ))
+    Some(Next::new(format!("{again} --rounds {rounds}"), "probably decides what is undecided"))
 }
 
 /// Returns the bill of a configuration that exceeds a limit; none for other candidates and outcomes.
 fn next(result: &GateResult) -> Option<Next> {
     let has_failed = result.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed);
     let file = result.candidate.strip_prefix("config=").filter(|_| has_failed)?;
-    Some(Next::new(format!("hoptax price {}", word(file)), "measures what each part of the candidate costs"))
+    let command = format!("hoptax price {}", path_word(file.as_ref()));
+    Some(Next::new(command, "measures what each part of the candidate costs"))
 }
 
 #[cfg(test)]
@@ -133,12 +124,11 @@ mod tests {
     #[test]
     fn the_next_step_of_an_undecided_gate_is_one_with_the_rounds_that_decide() {
         let mut result = fixture::gate();
-        let next = |result: &GateResult| gate_of(result, "my edge.yaml").next.map(|next| next.command);
+        let again = "hoptax gate 'my edge.yaml' --candidate envoy=1.41.0 --fail-on 'cpu>+3%'";
+        let next = |result: &GateResult| gate_of(result, again).next.map(|next| next.command);
         assert_eq!(next(&result), None, "a limit failed");
         result.limits.retain(|limit| limit.outcome != GateOutcome::Failed);
-        let limits = "--fail-on 'p99>+10%' --fail-on 'cpu>+3%'";
-        let expected = format!("hoptax gate 'my edge.yaml' --candidate envoy=1.41.0 {limits} --rounds 40");
-        assert_eq!(next(&result), Some(expected));
+        assert_eq!(next(&result), Some(format!("{again} --rounds 40")));
         result.limits.iter_mut().for_each(|limit| limit.rounds_until_decided = None);
         assert_eq!(next(&result), None, "out of reach");
     }
@@ -149,6 +139,8 @@ mod tests {
         assert!(gate(&result).next.is_none(), "{}", result.candidate);
         result.candidate = "config=my new.yaml".to_owned();
         assert_eq!(gate(&result).next.unwrap().command, "hoptax price 'my new.yaml'");
+        result.candidate = "config=-new.yaml".to_owned();
+        assert_eq!(gate(&result).next.unwrap().command, "hoptax price ./-new.yaml");
         result.limits.retain(|limit| limit.outcome != GateOutcome::Failed);
         assert!(gate(&result).next.is_none());
     }

@@ -6,7 +6,7 @@ use hoptax_result::{
     CheckedTime, Finding, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval, Severity,
     Verdict,
 };
-use hoptax_text::command_line;
+use hoptax_text::command_line::{path_word, path_words};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
@@ -52,8 +52,8 @@ pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Doc
 
 /// The same run if it is void, with more rounds if they are few, or otherwise at twice the rate.
 fn next(result: &GraphRunResult, file: &str, from: &[String]) -> Next {
-    let from = if from.is_empty() { String::new() } else { format!(" --from {}", command_line::words(from)) };
-    let file = command_line::word(file);
+    let from = if from.is_empty() { String::new() } else { format!(" --from {}", path_words(from)) };
+    let file = path_word(file.as_ref());
     let at = |rate: f64, more: &str| format!("hoptax lab graph run {file} --rate {rate}{more}{from}");
     let rounds = result.rounds.len();
     match result.verdict {

@@ -7,7 +7,7 @@ use hoptax_result::{
     Body as _, LintBody, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile, Verdict,
     counted,
 };
-use hoptax_text::command_line;
+use hoptax_text::command_line::{path_word, path_words};
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::table::{Cell, Column, Row, Table};
@@ -171,9 +171,9 @@ fn next(result: &LintResult, all: &[&LintFinding]) -> Option<Next> {
     if !files.is_empty() && files.len() <= MOST {
         let only = result.only.iter().map(|rule| format!(" --only {rule}"));
         // Without the allow file, allowed findings would be fixed, too.
-        let allow = result.allowances.iter().map(|file| format!(" --allow {}", command_line::word(file)));
+        let allow = result.allowances.iter().map(|file| format!(" --allow {}", path_word(file.as_ref())));
         let options: String = only.chain(allow).collect();
-        let command = format!("hoptax lint {} --fix{options}", command_line::words(files));
+        let command = format!("hoptax lint {} --fix{options}", path_words(files));
         return Some(Next::new(command, format!("fixes {mendable} of the findings")));
     }
     Some(Next::new(format!("hoptax lint explain {}", worst.rule), "says why, and what to do"))
@@ -343,6 +343,9 @@ mod tests {
         let command =
             "hoptax lint deploy/envoy.yaml --fix --only admin-in-limit --allow 'what is allowed.yaml'";
         assert_eq!(lint(&result).next.unwrap().command, command);
+        let given = std::mem::replace(&mut result.files[0].file, "-envoy.yaml".to_owned());
+        assert!(lint(&result).next.unwrap().command.starts_with("hoptax lint ./-envoy.yaml --fix "));
+        result.files[0].file = given;
         let fix = std::mem::take(&mut result.files[0].findings[1].fix);
         result.only = Vec::new();
         let document = lint(&result);

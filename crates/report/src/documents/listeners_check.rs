@@ -3,7 +3,7 @@
 use hoptax_result::{
     CheckedListener, CheckedPromise, ListenersCheckResult, PromiseKind, PromiseOutcome, counted,
 };
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::document::{Document, IN_DETAILS, Section};
 use crate::environment;
@@ -24,7 +24,7 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
     document.notes.extend(untried(result));
     document.notes.extend(repeated(result));
     let is_kept = result.count(PromiseOutcome::Kept) > 0 && result.count(PromiseOutcome::Broken) == 0;
-    let file = word(&result.file);
+    let file = path_word(result.file.as_ref());
     document.next = Some(if is_kept {
         Next::new(format!("hoptax listeners run {file}"), "keeps an Envoy running on the file")
     } else {

@@ -17,6 +17,7 @@ mod merged;
 mod phases;
 mod workers;
 
+use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH};
 use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
     Severity, TimeOf,
@@ -27,14 +28,20 @@ use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, 
 use crate::numbers::{count, decimals, grouped, percent, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
+use crate::same_load::GivenOptions;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{account, environment, same_load, words};
 use cells::{cell, rate};
 
 pub(super) use charts::{by_percentile, response_curve};
 
-/// The document of a load.
+/// The document of a load whose other options are unknown.
 pub fn load(result: &LoadResult) -> Document {
+    load_of(result, GivenOptions::default())
+}
+
+/// The document of a load that was sent with these options.
+pub fn load_of(result: &LoadResult, given: GivenOptions<'_>) -> Document {
     let (subject, how) = heading::heading(result);
     let load = Block::Lines(vec![subject.clone(), how.clone()]).unless_page(true);
     let mut document = Document::new(subject, how, answer(result));
@@ -47,7 +54,7 @@ pub fn load(result: &LoadResult) -> Document {
     document.notes.extend(accounts::failures(result));
     document.notes.extend(accounts::unsent(result));
     document.notes.extend(words::loosened(&result.loosened));
-    document.next = next(result);
+    document.next = next(result, given);
     document.findings = FindingText::all(&result.findings);
     document.checks_without_finding = checks_without_finding(result);
     document.plots = charts::charts(result);
@@ -194,7 +201,7 @@ fn times(result: &LoadResult) -> Table {
 /// The same load again if other work kept the generator from its processor, because calibration would be as late as the load; more
 /// connections if there were too few for the rate; or a longer load if a quantile has only bounds because of too few responses. None for
 /// other reasons, and if a short command cannot repeat the requests, such as those of agents.
-fn next(result: &LoadResult) -> Option<Next> {
+fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
     let is_of_agents = result.agents.is_some();
     let is_other = result.imported.is_some() || (result.merged.is_some() && !is_of_agents);
@@ -207,6 +214,7 @@ fn next(result: &LoadResult) -> Option<Next> {
     let is_repeatable = !is_of_agents && plan.is_plain();
     let url = quoted(&plan.url);
     let options = same_load::options_without_connections(plan);
+    let GivenOptions { of_both, of_itself } = given;
     // Unless they are usual.
     let arrivals = |usual: &[&str]| {
         let given = plan.arrivals.as_deref().filter(|given| !usual.contains(given));
@@ -219,8 +227,9 @@ fn next(result: &LoadResult) -> Option<Next> {
             Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
             None => format!("-d {}s", f64::from(times) * plan.duration_s),
         };
-        let arrivals = arrivals(&["uniform"]);
-        let command = format!("hoptax load{rate}{arrivals} -c {connections} {length}{options} {url}");
+        let arrivals = arrivals(&[ARRIVALS]);
+        let all = format!("{arrivals} -c {connections} {length}{options}{of_itself}{of_both}");
+        let command = format!("hoptax load{rate}{all} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     if is_repeatable && has("run-delay") {
@@ -246,10 +255,10 @@ fn next(result: &LoadResult) -> Option<Next> {
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
     let command = format!(
-        "hoptax find --slo 'p99<{}'{}{} {url}",
+        "hoptax find --slo 'p99<{}'{}{}{of_both} {url}",
         objective(2.0 * p99_us),
         // A search has independent arrivals, as those of many callers.
-        arrivals(&["uniform", "poisson"]),
+        arrivals(&[ARRIVALS, ARRIVALS_OF_SEARCH]),
         same_load::options(plan)
     );
     Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))

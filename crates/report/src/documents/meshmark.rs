@@ -3,7 +3,7 @@
 mod charts;
 
 use hoptax_result::{MeshMarkArm, MeshMarkResult, ValueForCost};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::numbers::{grouped, percent};
@@ -16,7 +16,7 @@ const MOST_ROWS: usize = 12;
 
 /// The document of the marks of the study in `source`, its folder or file.
 pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {
-    let command = format!("hoptax runs show {}", word(source));
+    let command = format!("hoptax runs show {}", path_word(source.as_ref()));
     let next = Next::new(command, "prints the costs that the marks come from");
     Document { next: Some(next), ..meshmark(result) }
 }

@@ -5,7 +5,7 @@ mod charts;
 use hoptax_result::{
     Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
 };
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::numbers::{counted, grouped, percent};
@@ -15,7 +15,8 @@ use crate::usable;
 
 /// The document of the laws of the study in `source`, its folder or file.
 pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
-    let command = format!("hoptax predict scale {} --over {} --details", word(source), result.over.as_str());
+    let file = path_word(source.as_ref());
+    let command = format!("hoptax predict scale {file} --over {} --details", result.over.as_str());
     let next = Next::new(command, "prints the rate at each size, and what was left out");
     Document { next: Some(next), ..scale(result) }
 }
@@ -23,7 +24,7 @@ pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
 /// More rounds of the study. A law needs at least five.
 fn next(result: &ScaleResult) -> Next {
     let fewest = result.series.iter().filter_map(|series| series.fit.as_ref()).map(|fit| fit.rounds).min();
-    let with = |rounds: u32| format!("hoptax study {} --rounds {rounds}", word(&result.study));
+    let with = |rounds: u32| format!("hoptax study {} --rounds {rounds}", path_word(result.study.as_ref()));
     match fewest {
         Some(rounds) => {
             Next::new(with(2 * rounds), "measures more rounds, which narrow the intervals of the laws")

@@ -7,7 +7,7 @@ use hoptax_result::{
     AddedTime, Interval, PredictedTime, ProxyLatency, SizeLatency, SizeMoney, SizePoint, SizeResult,
     SizeSource, SizedFunction, SizedProxy, Verdict,
 };
-use hoptax_text::command_line::{self, word};
+use hoptax_text::command_line::{path_word, path_words, word};
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::findings::listed;
@@ -21,10 +21,17 @@ const MOST_NOTES: usize = 3;
 /// Maximum number of proxies that a common warning names.
 const MOST_NAMES: usize = 4;
 
-/// The document of a graph that the words `graph` name on a command line, predicted `from` these results. If it `is_runnable`,
-/// `hoptax lab graph run` accepts it unchanged.
-pub fn size_of(result: &SizeResult, graph: &[&str], from: &[String], is_runnable: bool) -> Document {
-    let (graph, from) = (command_line::words(graph), command_line::words(from));
+/// The document of a graph in the file or folder `graph` whose requests arrive at the service `entry`, if the user named one, predicted
+/// `from` these results. If it `is_runnable`, `hoptax lab graph run` accepts it unchanged.
+pub fn size_of(
+    result: &SizeResult,
+    graph: &str,
+    entry: Option<&str>,
+    from: &[String],
+    is_runnable: bool,
+) -> Document {
+    let entry = entry.map_or_else(String::new, |entry| format!(" --entry {}", word(entry)));
+    let (graph, from) = (path_word(graph.as_ref()) + &entry, path_words(from));
     let with = |command: &str, rate: f64| format!("hoptax {command} {graph} --rate {rate} --from {from}");
     let next = if result.proxies.iter().any(|proxy| too_few_workers(proxy).is_some()) {
         Next::new(with("predict size", result.rate), "predicts again, with more `workers` in the graph")
@@ -66,7 +73,7 @@ pub fn size(result: &SizeResult) -> Document {
 /// predicted from are unknown here.
 fn run_here(result: &SizeResult) -> Next {
     let rate = result.rate.min(result.bottleneck.rate.low.floor().max(1.0));
-    let command = format!("hoptax lab graph run {} --rate {rate}", word(&result.graph));
+    let command = format!("hoptax lab graph run {} --rate {rate}", path_word(result.graph.as_ref()));
     Next::new(command, "runs the graph here, and measures what its proxies use")
 }
 

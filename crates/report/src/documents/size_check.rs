@@ -5,7 +5,7 @@ mod charts;
 use hoptax_result::{
     CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, SizeCheckResult, UncheckedComposition,
 };
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use crate::document::{Block, Document, FindingText, IN_DETAILS, Judgement, Next, Section};
 use crate::numbers::{counted, grouped, percent};
@@ -15,7 +15,7 @@ use crate::usable;
 
 /// The document of a check of the study in `source`, its folder or file.
 pub fn size_check_of(result: &SizeCheckResult, source: &str) -> Document {
-    let command = format!("hoptax predict size --check {} --details", word(source));
+    let command = format!("hoptax predict size --check {} --details", path_word(source.as_ref()));
     let next = Next::new(command, "prints response times, and what was left out");
     Document { next: Some(next), ..size_check(result) }
 }

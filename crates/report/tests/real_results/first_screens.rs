@@ -88,9 +88,13 @@ fn document(recorded: &Recorded) -> Document {
             let folder = format!("runs/{}", kind.name);
             documents::of_text(text).unwrap().in_folder(folder.as_ref(), "report.html")
         }
-        "find-arms" => documents::find_arms_of(&read(text), "edge.yaml"),
+        "find-arms" => {
+            let search = "hoptax find --slo 'p99<5ms' --arms baseline,jwt edge.yaml";
+            let again = documents::SearchedArms { search, study: "hoptax study edge.yaml" };
+            documents::find_arms_of(&read(text), again)
+        }
         "scale" => documents::scale_of(&read(text), "runs/connections"),
-        "size" => documents::size_of(&read(text), &["shop.yaml"], &from, true),
+        "size" => documents::size_of(&read(text), "shop.yaml", None, &from, true),
         "size-check" => documents::size_check_of(&read(text), "runs/parts"),
         "graph-run" => documents::graph_run_of(&read(text), "shop.yaml", &from),
         "meshmark" => documents::meshmark_of(&read(text), "runs/parts"),

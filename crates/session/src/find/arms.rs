@@ -9,6 +9,7 @@ use std::time::Duration;
 use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
+use hoptax_load::options::{ABOVE_CLOSED_LOOP, LOWEST_SHARE};
 use hoptax_plan::plan::{Arm, CONFIDENCE, Plan};
 use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd, percent};
 use hoptax_run::runner::{self, Setting};
@@ -17,7 +18,7 @@ use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 
 use super::Found;
-use super::common::{self, ABOVE_CLOSED_LOOP, BELOW_CLOSED_LOOP, LOWEST_SHARE, seconds};
+use super::common::{self, BELOW_CLOSED_LOOP, seconds};
 use super::options::{Options, Settings, Time};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;

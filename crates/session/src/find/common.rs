@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hoptax_checks::objective::Objective;
 use hoptax_load::MAX_RATE;
+use hoptax_load::options::{ABOVE_CLOSED_LOOP, LOWEST_RATE, LOWEST_SHARE};
 use hoptax_load::trial::TrialSpec;
 use hoptax_report::numbers::rate;
 use hoptax_report::{documents, live};
@@ -13,17 +14,12 @@ use hoptax_stats::search::{
     CONFIDENCE, Criterion, GoalResult, Limits, Measured, Planned, Search, SearchError,
 };
 
-use super::options::{LOWEST_RATE, Options, Preset};
+use super::options::{Options, Preset};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// The highest rate without `--max-rate`, as a multiple of the rate of the closed loop. An open loop on as many connections
-/// carries hardly more than a closed one.
-pub(super) const ABOVE_CLOSED_LOOP: f64 = 2.0;
 /// Rate of the first trial, as a share of the rate of the closed loop.
 pub(super) const BELOW_CLOSED_LOOP: f64 = 0.8;
-/// The lowest rate without `--min-rate`, as a share of the highest.
-pub(super) const LOWEST_SHARE: f64 = 1e-3;
 
 /// A trial of a search.
 #[derive(Debug)]

@@ -4,12 +4,10 @@ use std::time::{Duration, Instant};
 
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds;
+use hoptax_load::options::PRESET;
 use hoptax_subject::envoy::release::EnvoyChoice;
 
 use crate::awake::NeverHalt;
-
-/// The lowest rate at which the shortest trial still sends a request, requests per second.
-pub const LOWEST_RATE: f64 = 1.0;
 
 /// Options of a search.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +49,7 @@ impl Preset {
     /// Its name in results.
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Self::Quick => "quick",
+            Self::Quick => PRESET,
             Self::Careful => "careful",
         }
     }

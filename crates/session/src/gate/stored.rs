@@ -6,7 +6,7 @@ use hoptax_judge::gate::{Earlier, check_limits, judge_by_stored};
 use hoptax_judge::sittings::machine_differences;
 use hoptax_plan::file::Observe;
 use hoptax_result::Verdict;
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::{path_word, word};
 
 use super::{COMMAND, GateSettings, Gated};
 use crate::failure::Failure;
@@ -89,7 +89,7 @@ fn earlier(
              complete and not void; `{}` has {usable}: `hoptax study {} --store` measures one, and `hoptax runs label RUN {}` labels \
              it{elsewhere}",
             store.display(),
-            word(file),
+            path_word(file.as_ref()),
             word(label)
         )));
     }

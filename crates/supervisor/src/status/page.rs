@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hoptax_result::{counted, grouped, percent};
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::path_word;
 
 use super::{Outcome, Slow, State, Status, Upstream};
 
@@ -75,7 +75,10 @@ impl Status {
             (Some(serving), State::Serving | State::Starting) => {
                 let warnings = match serving.warnings as u64 {
                     0 => String::new(),
-                    many => format!("; `hoptax lint {}` has {}", word(&self.file), counted(many, "warning")),
+                    many => {
+                        let file = path_word(self.file.as_ref());
+                        format!("; `hoptax lint {file}` has {}", counted(many, "warning"))
+                    }
                 };
                 Statement::usual(format!(
                     "Envoy {} serves {} of `{}` since {} (process {}, epoch {}){warnings}",

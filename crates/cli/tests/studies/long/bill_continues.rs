@@ -75,7 +75,8 @@ fn a_bill_continues_in_its_second_study_and_writes_no_secret() {
     };
     let mut attempts = (0..ATTEMPTS).map(stopped);
     let (stopped, out) = attempts.find(|(ran, _)| ran.code == Some(130)).expect("a second study");
-    for text in ["the parts do not add up", "the bill of the first study is in", "continues this bill"] {
+    let continues = format!(" --resume {}` continues it", out.display());
+    for text in ["the parts do not add up", "the bill of the first study is in", &continues] {
         assert!(stopped.stderr.contains(text), "{text}: {}", stopped.stderr);
     }
     let first = bill_in(&out);

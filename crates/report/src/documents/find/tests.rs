@@ -179,7 +179,7 @@ fn every_state_says_what_is_known_and_what_to_do() {
         .into_iter()
         .map(|(state, lower, upper)| {
             let result = result(state, lower, upper);
-            let next = next(&result).map_or_else(String::new, |next| next.command);
+            let next = next(&result, GivenOptions::default()).map_or_else(String::new, |next| next.command);
             format!("{}\n  {next}", sentence(&result.goals[0], &result))
         })
         .collect();
@@ -190,7 +190,8 @@ fn every_state_says_what_is_known_and_what_to_do() {
 fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts() {
     let mut result = result(FindState::Unfinished, None, None);
     (result.min_rate, result.max_rate) = (1.5, 1_500.0);
-    let command = |result: &FindResult| next(result).map(|next| next.command).unwrap();
+    let command =
+        |result: &FindResult| next(result, GivenOptions::default()).map(|next| next.command).unwrap();
     assert_eq!(
         command(&result),
         "hoptax find --slo 'p99<5ms' --max-rate 1500 --budget 1200s 'http://127.0.0.1:1/'"
@@ -202,7 +203,7 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
     assert!(command(&result).contains(" --budget 1200s "), "{}", command(&result));
     // A command line accepts a year at most.
     result.deciding_budget_s = Some(93_499_814_307.0);
-    assert_eq!(next(&result), None);
+    assert_eq!(next(&result, GivenOptions::default()), None);
     result.deciding_budget_s = Some(20.0);
     // Rounded, it would be above what was asked for.
     result.max_rate = 1.5;
@@ -229,13 +230,25 @@ fn a_search_is_repeated_with_its_options() {
     result.evidence.preset = "careful".to_owned();
     (result.plan.connections, result.plan.timeout_s) = (4, 0.5);
     result.plan.unstated = vec!["headers".to_owned(), "body".to_owned()];
-    let again = next(&result).unwrap();
+    let again = next(&result, GivenOptions::default()).unwrap();
     assert_eq!(
         again.command,
         "hoptax find --slo 'p99<5ms' --preset careful --min-rate 20 --budget 1200s -c 4 --timeout 0.5s \
          'http://127.0.0.1:1/'"
     );
     assert_eq!(again.purpose, "decides, with the same headers and body");
+    let given = GivenOptions { of_both: " --never-halt always", of_itself: " --sweep" };
+    let again = find_of(&result, given).next.unwrap().command;
+    assert!(again.contains(" --timeout 0.5s --sweep --never-halt always 'http://"), "{again}");
+}
+
+#[test]
+fn a_load_at_the_found_rate_has_the_options_of_the_search_that_a_load_has_too() {
+    let result = result(FindState::Found, Some(980.5), Some(1_200.0));
+    let given = GivenOptions { of_both: " --threshold steal=0.02", of_itself: " --sweep" };
+    let load = find_of(&result, given).next.unwrap().command;
+    assert!(load.starts_with("hoptax load ") && load.contains(" --threshold steal=0.02 'http://"), "{load}");
+    assert!(!load.contains("--sweep"), "{load}");
 }
 
 #[test]

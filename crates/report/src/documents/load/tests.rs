@@ -312,7 +312,7 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
         (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
         (result.plan.connections, result.plan.duration_s, result.rate.target) = (16, 10.0, Some(500.0));
         change(&mut result);
-        next(&result).map(|next| next.command)
+        next(&result, GivenOptions::default()).map(|next| next.command)
     };
     let longer = Some("hoptax load -q 500 -c 16 -d 40s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], |_| ()), longer);
@@ -337,6 +337,17 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&["too-few-samples"], special), Some(same.to_owned()));
     let same = "hoptax find --slo 'p99<500us' --arrivals burst=8 -c 4 --timeout 0.5s 'http://127.0.0.1:1/'";
     assert_eq!(next_of(&[], special), Some(same.to_owned()));
+    let given = GivenOptions { of_both: " --never-halt never", of_itself: " --warmup 3s" };
+    let mut result = fixture::load();
+    (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+    result.findings.clear();
+    let searched = load_of(&result, given).next.unwrap().command;
+    assert!(searched.starts_with("hoptax find ") && !searched.contains("--warmup"), "{searched}");
+    assert!(searched.contains(" --never-halt never 'http"), "{searched}");
+    let few = Finding::new("too-few-samples", Severity::Warn, Measured::us(1.0, 0.0), String::new(), "");
+    result.findings = vec![few];
+    let longer = load_of(&result, given).next.unwrap().command;
+    assert!(longer.contains(" --warmup 3s --never-halt never 'http"), "{longer}");
     for change in [
         (|result| result.book.answered = 0) as fn(&mut LoadResult),
         |result| result.latency.response.p99_us = None,

@@ -193,13 +193,16 @@ fn the_next_step_of_a_stored_prediction_stays_below_the_first_bottleneck() {
 #[test]
 fn the_next_step_runs_the_graph_if_it_can_run_and_has_enough_workers() {
     let mut sized = sized();
-    let next = |sized: &SizeResult, graph: &[&str], is_runnable: bool| {
-        size_of(sized, graph, &["runs/a".to_owned(), "runs/b".to_owned()], is_runnable).next.unwrap().command
+    let next = |sized: &SizeResult, graph: &str, entry: Option<&str>, is_runnable: bool| {
+        let from = ["runs/a".to_owned(), "runs/b".to_owned()];
+        size_of(sized, graph, entry, &from, is_runnable).next.unwrap().command
     };
     let rest = "'my shop.yaml' --rate 12000 --from runs/a runs/b";
-    assert_eq!(next(&sized, &["my shop.yaml"], true), format!("hoptax lab graph run {rest}"));
+    assert_eq!(next(&sized, "my shop.yaml", None, true), format!("hoptax lab graph run {rest}"));
+    let lead = next(&sized, "-shop.yaml", None, true);
+    assert!(lead.starts_with("hoptax lab graph run ./-shop.yaml --rate "), "{lead}");
     let twice = "hoptax predict size manifests --entry shop --rate 24000 --from runs/a runs/b";
-    assert_eq!(next(&sized, &["manifests", "--entry", "shop"], false), twice);
+    assert_eq!(next(&sized, "manifests", Some("shop"), false), twice);
     sized.proxies[0].busy_share = about(2.3, 0.02);
-    assert_eq!(next(&sized, &["my shop.yaml"], true), format!("hoptax predict size {rest}"));
+    assert_eq!(next(&sized, "my shop.yaml", None, true), format!("hoptax predict size {rest}"));
 }

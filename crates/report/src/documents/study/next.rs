@@ -1,7 +1,7 @@
 //! The next step after a study.
 
 use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::path_word;
 
 use crate::next::Next;
 use crate::numbers::{counted, grouped};
@@ -39,8 +39,10 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
         return Next::sitting(&result.name, "measures another sitting, some hours later, and combines all");
     }
     let (study, folder) = match asked {
-        Some(Asked::Study { source, folder }) => (word(source), Some(path_word(folder.as_ref()))),
-        _ => (word(&result.name), None),
+        Some(Asked::Study { source, folder }) => {
+            (path_word(source.as_ref()), Some(path_word(folder.as_ref())))
+        }
+        _ => (path_word(result.name.as_ref()), None),
     };
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && (plan.is_open_ended() || missing > 0) {
@@ -106,6 +108,7 @@ mod tests {
     fn a_file_and_a_folder_of_any_name_are_one_word_each() {
         let mut result = fixture::void();
         assert_eq!(of(&result, "my edge.yaml").command, "hoptax study 'my edge.yaml'");
+        assert_eq!(of(&result, "-edge.yaml").command, "hoptax study ./-edge.yaml");
         result.plan.rounds_completed = 2;
         let asked = |folder: &str| next(&result, Some(Asked::Study { source: "quick", folder })).command;
         assert_eq!(asked("my runs/1"), "hoptax study --resume 'my runs/1' --rounds 10");
