@@ -387,7 +387,7 @@ fn sweep(sweep: &Sweep) -> Table {
 }
 
 /// The reason why a sweep has no knee.
-const NO_KNEE: &str = "fewer than two rounds have a trial that counts at every rate";
+const NO_KNEE: &str = "fewer than two blocks have a trial that counts at every rate";
 
 /// The knee of the latency curve.
 fn knee(sweep: &Sweep) -> String {

@@ -104,7 +104,7 @@ fn the_curve_of_a_sweep_states_its_knee() {
         memory_bytes: near(48.0 * MIB),
     };
     let sweep = Sweep {
-        rounds: 6,
+        blocks: 6,
         trial_s: 1.0,
         confidence: 0.95,
         points: vec![point(98.05, None, 0), point(490.25, near(6_490.0), 0), point(980.5, near(21_000.0), 2)],
