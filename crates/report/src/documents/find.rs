@@ -51,7 +51,9 @@ pub fn find(result: &FindResult) -> Document {
         let of = account::processors(account);
         document.notes.push(format!("CPU %: of {of}, used by {}", account.processes));
     }
-    if result.trials.iter().any(|trial| !trial.generator_limits.is_empty()) {
+    let mut swept = result.sweep.iter().flat_map(|found| &found.points);
+    let is_spoilt = |trial: &FindTrial| !trial.generator_limits.is_empty();
+    if result.trials.iter().any(is_spoilt) || swept.any(|point| point.excluded > 0) {
         document.notes.push(rates::COUNTED.to_owned());
     }
     let all = rates::rates(result);
@@ -359,8 +361,6 @@ fn value(value: Option<f64>, unit: &str) -> String {
 /// The latency curve.
 fn sweep(sweep: &Sweep) -> Table {
     let row = |point: &SweepPoint| {
-        let excluded =
-            if point.excluded > 0 { format!(" ({} excluded)", point.excluded) } else { String::new() };
         let us = |number: &Option<Interval>| Cell::level(number.as_ref(), "us");
         let memory = point.memory_bytes.map(|bytes| in_units(&bytes, MIB));
         Row::new(
@@ -374,16 +374,17 @@ fn sweep(sweep: &Sweep) -> Table {
                 Cell::level(point.cpu_share.as_ref().map(in_percent).as_ref(), "%"),
                 us(&point.cpu_us),
                 Cell::level(memory.as_ref(), "MiB"),
-                Cell::words(format!("{}{excluded}", point.trials)),
+                Cell::words(format!("{} of {}", point.trials, point.trials + point.excluded)),
             ],
         )
     };
     let headings =
-        ["mean us", "p50 us", "p90 us", "p99 us", "answered/s", "CPU %", "CPU us", "memory MiB", "trials"];
+        ["mean us", "p50 us", "p90 us", "p99 us", "answered/s", "CPU %", "CPU us", "memory MiB", "counted"];
     let priorities = [0, 0, 3, 0, 4, 1, 1, 2, 5];
     let columns = headings.iter().zip(priorities).map(|(heading, priority)| Column::new(*heading, priority));
     let title = "response times and use of the server by rate";
-    Table::new(title, "rate/s", columns, sweep.points.iter().map(row)).without_empty_columns()
+    let table = Table::new(title, "rate/s", columns, sweep.points.iter().map(row));
+    table.with_words(&["counted"]).without_empty_columns()
 }
 
 /// The reason why a sweep has no knee.

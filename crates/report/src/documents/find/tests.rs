@@ -122,6 +122,21 @@ fn the_curve_of_a_sweep_states_its_knee() {
 }
 
 #[test]
+fn trials_of_a_sweep_that_the_generator_spoilt_are_not_counted_and_the_reason_is_stated() {
+    let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+    result.trials.retain(|trial| trial.generator_limits.is_empty());
+    let mut text = |excluded: u32| {
+        let point = SweepPoint { rate: 490.25, trials: 6 - excluded, excluded, ..SweepPoint::default() };
+        result.sweep =
+            Some(Sweep { blocks: 6, trial_s: 1.0, confidence: 0.95, points: vec![point], knee: None });
+        terminal::details(&find(&result), STYLE)
+    };
+    let (whole, spoilt) = (text(0), text(2));
+    assert!(whole.contains("6 of 6") && !whole.contains("spoilt"), "{whole}");
+    assert!(spoilt.contains("4 of 6") && spoilt.contains("its machine spoilt others"), "{spoilt}");
+}
+
+#[test]
 fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
     let mut result = accounted(result(FindState::Found, Some(980.5), Some(1_200.0)));
     for trial in &mut result.trials {
