@@ -1,5 +1,6 @@
 //! A study before it is measured: its file, which a user wrote or a command generated, and the text that its run folder keeps.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,20 @@ impl Study {
     /// # Errors
     /// Values that no study may have.
     pub(crate) fn made(file: StudyFile, command: &str, folder: PathBuf) -> Result<Self, Failure> {
-        let (text, positions) = file::write(&file).map_err(Failure::bad_input)?;
+        Self::made_known_as(file, &BTreeMap::new(), command, folder)
+    }
+
+    /// As [`Self::made`], for a user who knows arms by other names. `known_as` has these by arm, such as "subject `envoy.yaml`".
+    ///
+    /// # Errors
+    /// Values that no study may have.
+    pub(crate) fn made_known_as(
+        file: StudyFile,
+        known_as: &BTreeMap<String, String>,
+        command: &str,
+        folder: PathBuf,
+    ) -> Result<Self, Failure> {
+        let (text, positions) = file::write_known_as(&file, known_as).map_err(Failure::bad_input)?;
         Ok(Self { file, folder, text: format!("{MADE_BY}{command}`.\n{text}"), positions })
     }
 
