@@ -139,19 +139,31 @@ fn ended(by: FindEnd) -> &'static str {
     }
 }
 
-/// The highest rate of trials that count and held all objectives, with their number; empty without one.
+/// The highest rate of trials that count and held all objectives, with their number and what would decide; empty without one.
 fn held(result: &FindResult) -> String {
     let counts = result.trials.iter().filter(|trial| trial.generator_limits.is_empty());
     let held = counts.filter(|trial| trial.objectives.iter().all(|one| one.holds)).map(|trial| trial.rate);
     let held: Vec<f64> = held.collect();
     let Some(highest) = held.iter().copied().max_by(f64::total_cmp) else { return String::new() };
+    let more = match result.ended_by {
+        FindEnd::Interrupt => ": let the search run to its end",
+        _ if deciding_budget_s(result).is_some() => ": give the search more time with `--budget`",
+        _ => "",
+    };
     match held.iter().filter(|one| one.to_bits() == highest.to_bits()).count() {
-        1 => format!(". A trial at {}/s held, but one trial decides nothing", rate(highest)),
+        1 => format!(". One trial at {}/s held, which is too little to decide{more}", rate(highest)),
         several => format!(
-            ". {several} trials at {}/s held, but together they have too few requests to decide",
+            ". {several} trials at {}/s held, but together they have too few requests to decide{more}",
             rate(highest)
         ),
     }
+}
+
+/// The time limit with which an unfinished search probably decides, seconds. None if its trials cannot run, or if its percentile needs more
+/// responses than any search at these rates can have.
+fn deciding_budget_s(result: &FindResult) -> Option<f64> {
+    let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
+    Some(budget_s).filter(|budget_s| result.ended_by != FindEnd::Failure && *budget_s <= LONGEST_BUDGET_S)
 }
 
 /// The trials that were limited by the generator or its machine, with the most frequent reason; empty if they were few.
@@ -245,7 +257,7 @@ fn held_above(goal: &FoundGoal, result: &FindResult) -> String {
     let highest = above.filter(|trial| holds(trial)).map(|trial| trial.rate).max_by(f64::total_cmp);
     highest.map_or_else(String::new, |highest| {
         format!(
-            ". Trials at up to {}/s held too, but rates above one at which most trials do not count decide nothing",
+            ". Trials at up to {}/s held too, but do not raise the answer: most trials at a lower rate do not count",
             rate(highest)
         )
     })
@@ -321,11 +333,7 @@ fn next(result: &FindResult) -> Option<Next> {
         return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
-        // The percentile needs more responses than any search at these rates can have.
-        if budget_s > LONGEST_BUDGET_S {
-            return None;
-        }
+        let budget_s = deciding_budget_s(result)?;
         return again(format!("--budget {}s", ungrouped(budget_s, 0)), "decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {

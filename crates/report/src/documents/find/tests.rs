@@ -202,6 +202,23 @@ fn every_state_says_what_is_known_and_what_to_do() {
 }
 
 #[test]
+fn trials_that_held_and_decide_nothing_are_stated_with_what_would_decide() {
+    let mut result = result(FindState::Unfinished, None, None);
+    let text = |result: &FindResult| sentence(&result.goals[0], result);
+    let several = "2 trials at 980/s held, but together they have too few requests to decide";
+    assert!(text(&result).ends_with(&format!("{several}: give the search more time with `--budget`")));
+    // One of the two.
+    result.trials.remove(3);
+    let one = "One trial at 980/s held, which is too little to decide";
+    assert!(text(&result).ends_with(&format!("{one}: give the search more time with `--budget`")));
+    result.ended_by = FindEnd::Interrupt;
+    assert!(text(&result).ends_with(&format!("{one}: let the search run to its end")), "{}", text(&result));
+    // No time limit decides.
+    (result.ended_by, result.deciding_budget_s) = (FindEnd::Budget, Some(1e12));
+    assert!(text(&result).ends_with(one), "{}", text(&result));
+}
+
+#[test]
 fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts() {
     let mut result = result(FindState::Unfinished, None, None);
     (result.min_rate, result.max_rate) = (1.5, 1_500.0);
@@ -260,7 +277,7 @@ fn trials_above_a_rate_that_the_generator_cannot_produce_are_explained() {
     result.trials.extend([trial(1_400.0, None, true), trial(1_500.0, None, false)]);
     let text = sentence(&result.goals[0], &result);
     assert!(text.contains("Stop other work on this machine, or send from another"), "{text}");
-    let why = "Trials at up to 1,400/s held too, but rates above one at which most trials do not count decide nothing";
+    let why = "Trials at up to 1,400/s held too, but do not raise the answer: most trials at a lower rate do not count";
     assert!(text.ends_with(why), "{text}");
 }
 
