@@ -43,7 +43,7 @@ async function price(page) {
   await page.waitForFunction(() => / (is done|failed|was stopped)$/.test(document.querySelector("#job-title").textContent));
   const said = await page.locator(".job").innerText();
   assert.match(said, /is done/, said);
-  assert.match(said, /Variants of listener/, "the lines of the command are there");
+  assert.match(said, /Arms of listener/, "the lines of the command are there");
   await page.locator(".job").getByRole("link", { name: /^Open run / }).click();
   await page.waitForURL(/\/runs\/2$/);
 }

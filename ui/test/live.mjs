@@ -140,6 +140,12 @@ try {
   // On a phone, the list comes before the form, which keeps what is filled in.
   const isFormFirst = () => page.evaluate(() => (document.querySelector(".start").compareDocumentPosition(document.querySelector(".choice")) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0);
   assert.equal(await isFormFirst(), true);
+  // The name of a run is beside its number, whatever the width.
+  for (const width of [320, 390, 1000]) {
+    await page.setViewportSize({ width, height: 844 });
+    const right = await page.evaluate(() => document.querySelector(".scroll:has(input[type=checkbox]) tbody td").getBoundingClientRect().right);
+    assert.ok(right <= width, `the name of a run ends at ${right} of ${width} pixels`);
+  }
   await page.setViewportSize({ width: 390, height: 844 });
   await page.getByRole("button", { name: "Go to the form" }).click();
   assert.deepEqual([await isFormFirst(), await page.getByLabel("Duration").inputValue()], [false, "30m"]);

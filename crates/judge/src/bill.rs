@@ -91,8 +91,8 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     BillResult::new(result.environment.clone(), body).judged(result.verdict, findings)
 }
 
-/// The result of a study of a bill that still measures, with the parts under their names instead of the variants: an arm for each part, with
-/// the cost that the part adds, and the plain proxies.
+/// The result of a study of a bill that still measures, with the parts under their names instead of the arms without them: an arm for each
+/// part, with the cost that the part adds, and the plain proxies.
 pub fn so_far(result: &StudyResult, parts: &[BilledPart]) -> StudyResult {
     let of_part = |part: &BilledPart| {
         let without = result.arm(part.arm.as_deref()?)?;

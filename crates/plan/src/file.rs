@@ -42,7 +42,7 @@ pub use problem::{Problem, Problems};
 pub use proxy::ProxyWord;
 pub use request::RequestSection;
 pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
-pub use syntax::{Format, is_study, read, templated, unparsed, write};
+pub use syntax::{Format, is_study, read, templated, unparsed, write, write_known_as};
 pub use timeline::{EventSection, Observe, RestartWord};
 
 /// A study: the arms to measure, and the loads to measure them under.

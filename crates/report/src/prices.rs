@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    CarryError, CostMeasure, LoadSpec, Measure, Price, PriceMade, PricedMachine, PricesResult,
+    ConversionError, CostMeasure, LoadSpec, Measure, Price, PriceMade, PricedMachine, PricesResult,
 };
 
 use crate::load_rate::{at_load, planned};
@@ -17,7 +17,7 @@ pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
     let mut lines = vec![format!("listed: study `{}` on {}", result.study, machine(&result.listed))];
     let Some(here) = &result.here else { return lines };
     lines.push(format!("here: {}", machine(&here.machine)));
-    if result.prices.iter().any(|price| price.made == PriceMade::Carried) {
+    if result.prices.iter().any(|price| price.made == PriceMade::Converted) {
         lines.push(format!(
             "converted with {} and {}: a function costs {} times its listed price",
             here.anchors.split_last().map_or(String::new(), |(_, first)| first.join(", ")),
@@ -100,11 +100,11 @@ pub(crate) fn listed(price: &Price, measure: CostMeasure) -> Option<Quantity> {
 pub(crate) fn here(price: &Price) -> Option<Quantity> {
     let us = price.here_us?;
     let number = Quantity::difference(&us, "us").with_sign(price.here_has_uncertain_sign || us.contains(0.0));
-    Some(if price.made == PriceMade::Carried { number.predicted() } else { number })
+    Some(if price.made == PriceMade::Converted { number.predicted() } else { number })
 }
 
 /// Errors of converted prices for functions whose true price is known.
-fn error(error: &CarryError) -> String {
+fn error(error: &ConversionError) -> String {
     format!(
         "prices of {} functions converted between {} known machines were off by {} at the median; the intervals here are a factor of \
          {} both ways and cover {} % of other functions on such machines",
@@ -118,22 +118,22 @@ fn error(error: &CarryError) -> String {
 
 /// One row per function.
 pub(crate) fn table(result: &PricesResult) -> Table {
-    let is_carried = result.here.is_some();
+    let is_converted = result.here.is_some();
     let row = |price: &Price| {
         let mark = if here(price).is_some_and(|here| here.has_uncertain_sign) { UNCERTAIN_SIGN } else { "" };
         let us = price.here_us.as_ref();
         let estimate = us.map(|us| signed(us.estimate, decimals(us.half_width())) + mark);
-        let here = [estimate, us.map(ends)].map(Cell::from).into_iter().filter(|_| is_carried);
+        let here = [estimate, us.map(ends)].map(Cell::from).into_iter().filter(|_| is_converted);
         let listed =
             [CostMeasure::CpuShare, CostMeasure::CpuUs].map(|measure| Cell::from(listed(price, measure)));
         let mut cells: Vec<Cell> = here.chain(listed).collect();
-        if is_carried {
+        if is_converted {
             let why = price.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
             cells.push(Cell::words(format!("{}{why}", price.made.words())));
         }
         (name(result, price), cells)
     };
-    let columns: &[&str] = if is_carried {
+    let columns: &[&str] = if is_converted {
         &["function", "here us", "interval", "listed %", "listed us", "source"]
     } else {
         &["function", "%", "us"]
@@ -147,14 +147,14 @@ pub(crate) fn table(result: &PricesResult) -> Table {
 pub(crate) fn priced_first(result: &PricesResult) -> Vec<&Price> {
     let mut all: Vec<&Price> = result.prices.iter().collect();
     if result.here.is_some() {
-        all.sort_by_key(|price| (price.here_us.is_none(), price.made != PriceMade::Measured));
+        all.sort_by_key(|price| (price.here_us.is_none(), price.made != PriceMade::MeasuredHere));
     }
     all
 }
 
 /// The number of functions without a price here and the most frequent reason, with its count if there are other reasons; none if all have
 /// one.
-pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
+pub(crate) fn without_price(result: &PricesResult) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     let without = result.prices.iter().filter(|price| price.here_us.is_none());
     for reason in without.filter_map(|price| price.reason.as_deref()) {
@@ -168,7 +168,7 @@ pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{CarriedTo, Environment, Interval, Loop, Price, PricesBody, sample};
+    use hoptax_result::{ConvertedTo, Environment, Interval, Loop, Price, PricesBody, sample};
 
     use super::*;
 
@@ -177,7 +177,7 @@ pub(crate) mod fixture {
     }
 
     fn price(id: &str, listed_us: f64, made: PriceMade, here_us: Option<Interval>) -> Price {
-        let reason = (made == PriceMade::NotCarried).then(|| "too small on the list".to_owned());
+        let reason = (made == PriceMade::NoPrice).then(|| "too small on the list".to_owned());
         Price {
             id: id.to_owned(),
             listed_share: Some(interval(
@@ -222,22 +222,22 @@ pub(crate) mod fixture {
     }
 
     /// A price list that was converted to another machine.
-    pub(crate) fn carried() -> PricesResult {
+    pub(crate) fn converted() -> PricesResult {
         let error =
-            CarryError { functions: 10, machines: 3, median_share: 0.09, factor: 1.5, confidence: 0.9 };
+            ConversionError { functions: 10, machines: 3, median_share: 0.09, factor: 1.5, confidence: 0.9 };
         let body = PricesBody {
             study: "price-list".to_owned(),
             listed: machine("One", 20.0),
-            here: Some(CarriedTo {
+            here: Some(ConvertedTo {
                 machine: PricedMachine { never_halted: true, ..machine("Other", 40.0) },
                 factor: 2.0,
                 anchors: ["plain proxying", "jwt"].map(str::to_owned).to_vec(),
                 error: Some(error),
             }),
             prices: vec![
-                price("jwt", 20.0, PriceMade::Measured, Some(interval(39.0, 40.0, 41.0))),
-                price("lua", 3.6, PriceMade::Carried, Some(interval(4.8, 7.2, 10.8))),
-                price("cors", 0.5, PriceMade::NotCarried, None),
+                price("jwt", 20.0, PriceMade::MeasuredHere, Some(interval(39.0, 40.0, 41.0))),
+                price("lua", 3.6, PriceMade::Converted, Some(interval(4.8, 7.2, 10.8))),
+                price("cors", 0.5, PriceMade::NoPrice, None),
             ],
         };
         PricesResult::new(Environment::default(), body)

@@ -229,15 +229,15 @@ pub struct TriedObjective {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// Planned number of trials at each rate. An interrupt leaves fewer.
-    pub rounds: u32,
+    /// Planned number of blocks: in each, every rate has one trial. An interrupt leaves fewer.
+    pub blocks: u32,
     /// Duration of a trial, seconds.
     pub trial_s: f64,
     /// Confidence of all intervals and of the knee.
     pub confidence: f64,
     /// The rates, ascending.
     pub points: Vec<SweepPoint>,
-    /// Null if fewer than two rounds have a trial that counts at every rate.
+    /// Null if fewer than two blocks have a trial that counts at every rate.
     pub knee: Option<SweepKnee>,
 }
 

@@ -1,4 +1,4 @@
-//! The result of a gate: the changes that a candidate makes, judged by limits, side by side with its baseline or against stored runs.
+//! The result of a gate: the changes that a candidate makes, judged by limits, side by side with its reference or against stored runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -105,7 +105,7 @@ pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};
 pub use meshmark::{MeshMarkArm, MeshMarkBody, MeshMarkResult, ValueForCost};
 pub use older::Reader;
 pub use parts::{PartCounts, Parts};
-pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesBody, PricesResult};
+pub use prices::{ConversionError, ConvertedTo, Price, PriceMade, PricedMachine, PricesBody, PricesResult};
 pub use program::Program;
 pub use reasons::Reasons;
 pub use report::{Body, Machine, Report};

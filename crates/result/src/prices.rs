@@ -14,7 +14,7 @@ pub struct PricesBody {
     /// The machine that it was measured on.
     pub listed: PricedMachine,
     /// The machine that the prices are predicted for; null for the list as measured.
-    pub here: Option<CarriedTo>,
+    pub here: Option<ConvertedTo>,
     /// One entry per function, in descending order of cost.
     pub prices: Vec<Price>,
 }
@@ -59,7 +59,7 @@ pub struct PricedMachine {
 /// Conversion of a list to a machine, and the errors of the method on known machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CarriedTo {
+pub struct ConvertedTo {
     /// The machine.
     pub machine: PricedMachine,
     /// The factor by which functions cost more here than on the list: the geometric mean of those of the anchors.
@@ -67,13 +67,13 @@ pub struct CarriedTo {
     /// Anchors that the factor was measured with: functions by their ids, and `plain proxying`.
     pub anchors: Vec<String>,
     /// Errors of converted prices on machines where the true costs are known. Null if there are none.
-    pub error: Option<CarryError>,
+    pub error: Option<ConversionError>,
 }
 
 /// Errors of converted prices, for functions that are known precisely on several machines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CarryError {
+pub struct ConversionError {
     /// Number of functions whose converted prices were compared with a measurement. Each counts once, with its largest error.
     pub functions: u32,
     /// Number of machines that they were converted between.
@@ -118,21 +118,21 @@ pub enum PriceMade {
     /// As listed.
     Listed,
     /// Measured on this machine.
-    Measured,
+    MeasuredHere,
     /// Converted to this machine by the model.
-    Carried,
-    /// Outside the range of the model.
-    NotCarried,
+    Converted,
+    /// Neither measured nor converted, for the reason that the price states.
+    NoPrice,
 }
 
 impl PriceMade {
-    /// Its name in outputs.
+    /// Its name in outputs: that in JSON, with spaces.
     pub fn words(self) -> &'static str {
         match self {
             Self::Listed => "listed",
-            Self::Measured => "measured here",
-            Self::Carried => "converted",
-            Self::NotCarried => "no price",
+            Self::MeasuredHere => "measured here",
+            Self::Converted => "converted",
+            Self::NoPrice => "no price",
         }
     }
 }

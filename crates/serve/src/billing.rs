@@ -88,7 +88,7 @@ impl Dropped {
         })
     }
 
-    /// Tries the variants, and measures the bill in a run folder.
+    /// Tries the arms, and measures the bill in a run folder.
     fn price(
         &self,
         envoy: EnvoyChoice<'_>,
@@ -101,7 +101,7 @@ impl Dropped {
         let folder = Configuration::create_run_folder(Some(run))?;
         let laboratory = Laboratory::set_up(&configuration, envoy, &folder, interrupt, say)?;
         say(Update::Note(&outline(configuration.described(), &laboratory.listed)));
-        let tries = laboratory.try_variants(Some(MOST_BUDGETS_OF_TRIES * self.priced.budget))?;
+        let tries = laboratory.try_arms(Some(MOST_BUDGETS_OF_TRIES * self.priced.budget))?;
         say(Update::Note(&outcomes(&tries)));
         let options = Options { envoy, ..Options::default() };
         let studies = Studies { folder: &folder, is_resumed: false, budget, options };

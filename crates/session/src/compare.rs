@@ -5,7 +5,7 @@ mod part;
 mod studies;
 mod subject;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use hoptax_stats::DECISIVE;
 
 use self::subject::Subject;
 use crate::continuation::continued_by;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
@@ -117,37 +117,20 @@ pub fn compare(
              `--rounds`",
         ));
     }
-    let about_subjects = |failure: Failure| about_subjects(&failure, &shown);
-    let study = made(&shown, &subjects).map_err(about_subjects)?;
+    let study = made(&shown, &subjects)?;
     let folder = run_folder::path_of(settings.folder, NAME);
-    let measured = measure(study, settings, ROUNDS, &folder, interrupt, say);
-    let result = measured.map_err(about_subjects)?;
+    let result = measure(study, settings, ROUNDS, &folder, interrupt, say)?;
     let comparison = comparison(&result, settings.margin_share, &shown, &subjects, say);
     write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
 }
 
-/// A failure in the words of the user, who named subjects and no arms. A problem of the first subject is also one of its second copy, and
-/// is stated once.
-fn about_subjects(failure: &Failure, given: &[String]) -> Failure {
-    if failure.kind != Kind::BadInput {
-        return failure.clone();
-    }
+/// What problems call the arms: the user named subjects, and no arms. The second copy of the first subject is called as that is, so a
+/// problem of both is stated once.
+fn known_as(given: &[String]) -> BTreeMap<String, String> {
     let again = given.first().map(|first| (again(), first));
-    let arms: Vec<(String, &String)> =
-        given.iter().enumerate().map(|(number, one)| (arm_name(number), one)).chain(again).collect();
-    let mut lines: Vec<String> = Vec::new();
-    for line in failure.to_string().lines() {
-        let of_subject = arms.iter().find_map(|(arm, given)| {
-            let problem = line.strip_prefix(&format!("arm `{arm}`: "))?;
-            Some(format!("subject `{given}`: {problem}"))
-        });
-        let line = of_subject.unwrap_or_else(|| line.to_owned());
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    Failure::bad_input(lines.join("\n"))
+    let arms = given.iter().enumerate().map(|(number, one)| (arm_name(number), one)).chain(again);
+    arms.map(|(arm, given)| (arm, format!("subject `{given}`"))).collect()
 }
 
 /// The subjects whose CPU time is not counted, each once, as the user gave them.
@@ -177,7 +160,7 @@ fn measure(
     };
     let place = if settings.is_resumed {
         check_same(&study.file, folder)?;
-        Place::Resumed(folder)
+        Place::ResumedAs { study: Box::new(study), folder }
     } else {
         Place::New { study: Box::new(study), folder: Some(folder), held: Held::Refused }
     };
@@ -267,7 +250,7 @@ fn made(given: &[String], subjects: &[Subject]) -> Result<Study, Failure> {
     let summary = format!("Do these subjects differ: {}?", given.join(", "));
     let file = StudyFile { summary, ..StudyFile::new(NAME, arms(subjects), loads()) };
     // Paths in it are absolute.
-    Study::made(file, NAME, std::env::temp_dir())
+    Study::made_known_as(file, &known_as(given), NAME, std::env::temp_dir())
 }
 
 /// One arm for each subject, all but the first compared with the first, and a second copy of the first.
@@ -337,15 +320,32 @@ mod tests {
     #[test]
     fn a_study_that_nobody_may_measure_is_refused_by_its_subjects_each_once() {
         let given = ["jwt+workers=200", "lua", "lua+workers=300"];
-        let refused = about_subjects(&study(&given).unwrap_err(), &given.map(str::to_owned)).to_string();
+        let refused = study(&given).unwrap_err().to_string();
         let problem = |of: usize, workers: u32| {
             format!("subject `{}`: `workers` must be at most 64, not {workers}", given[of])
         };
         let mut lines: Vec<&str> = refused.lines().collect();
         lines.sort_unstable();
         assert_eq!(lines, [problem(0, 200), problem(2, 300)]);
-        let void = about_subjects(&Failure::void("arm `A`: no answer"), &given.map(str::to_owned));
-        assert_eq!((void.kind, void.to_string()), (Kind::Void, "arm `A`: no answer".to_owned()));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_a_problem_of_its_subject_also_when_the_comparison_is_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = study(&["conf/none.yaml", "lua"]).unwrap();
+        drop(RunFolder::begin(folder.path(), &begun.text, &manifest()).unwrap());
+        let new = folder.path().join("new");
+        let study = Box::new(begun);
+        for place in [
+            Place::New { study: study.clone(), folder: Some(&new), held: Held::Refused },
+            Place::ResumedAs { study, folder: folder.path() },
+        ] {
+            let refused = complete(&place, &Options::default(), &Interrupt::default(), &|_| ()).err();
+            let problems = refused.unwrap().to_string();
+            let unread = |line: &&str| line.starts_with("subject `conf/none.yaml`: cannot read `");
+            assert_eq!(problems.lines().filter(unread).count(), 1, "{problems}");
+            assert!(!problems.contains("arm `"), "{problems}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Judges the changes that a candidate makes by limits: measured side by side with its baseline, or against stored runs.
+//! Judges the changes that a candidate makes by limits: measured side by side with its reference, or against stored runs.
 
 mod stored;
 

@@ -44,6 +44,13 @@ pub enum Place<'a> {
     },
     /// The study in a run folder, continued after its last complete round.
     Resumed(&'a Path),
+    /// The same, for a command that has made the study again from its arguments. Problems name the arms as that study does.
+    ResumedAs {
+        /// The study, as the command has made it.
+        study: Box<Study>,
+        /// The run folder.
+        folder: &'a Path,
+    },
 }
 
 /// An earlier sitting. The study keeps its rates where the study file states none.
@@ -291,13 +298,17 @@ fn read(place: &Place<'_>) -> Result<(Study, Option<Manifest>), Failure> {
             let (study, manifest) = run_folder::study(folder)?;
             Ok((study, Some(manifest)))
         }
+        Place::ResumedAs { study, folder } => {
+            let (kept, manifest) = run_folder::study(folder)?;
+            Ok((Study { positions: study.positions.clone(), ..kept }, Some(manifest)))
+        }
     }
 }
 
 /// The run folder of a place. A new study must not overwrite anything there.
 fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
     match place {
-        Place::Resumed(folder) => Ok((*folder).to_owned()),
+        Place::Resumed(folder) | Place::ResumedAs { folder, .. } => Ok((*folder).to_owned()),
         Place::New { folder, held, .. } => {
             let folder = run_folder::path_of(*folder, study);
             run_folder::check_free(&folder, *held)?;

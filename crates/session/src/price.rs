@@ -1,11 +1,12 @@
 //! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
-//! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures, in one study, the variants that
+//! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures, in one study, the arms that
 //! give the same answers. If the parts do not add up, a second study measures them again, and pairs of them. `hoptax_bootstrap` changes the
 //! configuration, `hoptax_subject` reads the user's files and runs Envoy, and `hoptax_judge::bill` computes the bill from the result of a
 //! study.
 
 mod activity;
+mod arm;
 mod budget;
 mod change;
 mod laboratory;
@@ -20,7 +21,6 @@ mod tests;
 mod text;
 mod tries;
 mod try_out;
-mod variant;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ pub struct PriceSettings<'a> {
     pub without: &'a [String],
     /// Changes to measure in addition.
     pub what_if: &'a [Change],
-    /// Requests per second to the proxy; none for a share of the capacity of the slowest variant.
+    /// Requests per second to the proxy; none for a share of the capacity of the slowest arm.
     pub rate: Option<f64>,
     /// Price of a processor core for an hour.
     pub price_per_core_hour: Option<f64>,
@@ -166,7 +166,7 @@ impl<'a> Configuration<'a> {
         run_folder::make_folder(&run_folder::path_of(folder, STUDY))
     }
 
-    /// Checks that a run folder holds a bill of this configuration, before its variants are tried there.
+    /// Checks that a run folder holds a bill of this configuration, before its arms are tried there.
     ///
     /// # Errors
     /// When it holds none.
@@ -183,7 +183,7 @@ impl<'a> Configuration<'a> {
             .map_err(|error| Failure::environment(format!("cannot find `{}`: {error}", path.display())))
     }
 
-    /// Measures the variants that give the same answers as the whole, and writes the bill to the run folder.
+    /// Measures the arms that give the same answers as the whole, and writes the bill to the run folder.
     ///
     /// # Errors
     /// When a study cannot begin, fails or is interrupted.
@@ -196,7 +196,7 @@ impl<'a> Configuration<'a> {
     ) -> Result<BillResult, Failure> {
         let (settings, folder) = (&self.settings, studies.folder);
         let parts = order::order(settings, tries).parts;
-        // The user knows the parts, but not the variants of the configuration that are measured.
+        // The user knows the parts, but not the arms that are measured.
         let say_of_parts = |update: Update<'_>| match update {
             Update::SoFar { result, is_worth_a_line } => {
                 let result = &hoptax_judge::bill::so_far(result, &parts);
@@ -220,7 +220,7 @@ impl<'a> Configuration<'a> {
             blocks: budget.map_or(MOST_BLOCKS, |budget| budget::blocks(budget, subjects)),
         };
         let file_of =
-            |source| study_file(source, StudyOfBill::First, &tries.whole.variant, &measured, settings.rate);
+            |source| study_file(source, StudyOfBill::First, &tries.whole.arm, &measured, settings.rate);
         if studies.is_resumed {
             let begun = run_folder::study(folder)?.0.file;
             // The number of slices depends on the time that the tries left.

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::OnceLock;
 
 use flate2::read::ZlibDecoder;
-use hoptax_predict::prices::{carry, known, not_in_use};
+use hoptax_predict::prices::{convert, known, not_in_use};
 use hoptax_result::{PricesResult, StudyResult, Verdict};
 
 use crate::failure::Failure;
@@ -74,7 +74,7 @@ pub fn prices_on_this_machine(list: &StudyResult, here: &StudyResult) -> Result<
             "no price can be converted to this machine: {why}; measure it again with a load `in-use`, like that of `hoptax study anchors`"
         )));
     }
-    carry(list, here, &known::machines()).ok_or_else(|| {
+    convert(list, here, &known::machines()).ok_or_else(|| {
         Failure::void(
             "no price can be converted to this machine: neither plain proxying nor any function is known precisely both in the list and \
              here; measure again with more rounds or on a quieter machine",
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_of_a_saturated_proxy_carry_nothing() {
+    fn costs_of_a_saturated_proxy_convert_nothing() {
         let list = published().unwrap();
         let mut saturated = list.clone();
         saturated.name = "old".to_owned();
@@ -140,24 +140,24 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_list_carries_to_its_own_machine_unchanged() {
+    fn the_built_in_list_converts_to_its_own_machine_unchanged() {
         let list = published().unwrap();
         let prices = listed(list).body.prices;
         assert!(prices.len() > 50);
         assert!(prices.iter().all(|price| !price.id.starts_with("control/")), "controls are no prices");
         assert!(list.arms.iter().any(|arm| arm.id.starts_with("control/")));
         assert!(prices.iter().any(|price| !price.listed_uncertain_signs.is_empty()));
-        let carried = prices_on_this_machine(list, list).unwrap().body;
-        for price in &carried.prices {
+        let converted = prices_on_this_machine(list, list).unwrap().body;
+        for price in &converted.prices {
             let judged = &list.arm(&price.id).unwrap().cost.uncertain_signs;
             let is_uncertain = judged.contains(&CostMeasure::CpuUs);
             assert_eq!(price.listed_uncertain_signs.contains(&CostMeasure::CpuUs), is_uncertain, "{price:?}");
-            let is_measured = price.made == PriceMade::Measured;
+            let is_measured = price.made == PriceMade::MeasuredHere;
             assert_eq!(price.here_has_uncertain_sign, is_uncertain && is_measured, "{price:?}");
         }
-        let here = carried.here.unwrap();
+        let here = converted.here.unwrap();
         assert!((here.factor - 1.0).abs() < 1e-9);
-        assert_eq!((&here.machine.loads, &carried.listed.loads), (&list.plan.loads, &list.plan.loads));
+        assert_eq!((&here.machine.loads, &converted.listed.loads), (&list.plan.loads, &list.plan.loads));
         assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
     }
 }

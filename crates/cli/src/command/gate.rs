@@ -1,4 +1,4 @@
-//! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with its baseline, or against stored runs.
+//! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with its reference, or against stored runs.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::{interrupt, print, progress};
 #[command(
     override_usage = "hoptax gate --candidate <envoy=VERSION|config=FILE> --fail-on <LIMIT>... [OPTIONS] <STUDY>\n       hoptax gate --reference <LABEL> --fail-on <LIMIT>... [OPTIONS] <STUDY>",
     after_help = "\
-Every arm of the study runs twice, as it is and with the candidate, side by side in one study.
+Every arm of the study runs twice, as it is (the reference) and with the candidate, side by side.
 The first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name
 an Envoy of their own, are left out.
 
@@ -28,7 +28,7 @@ stored runs of the same study on this kind of machine that have a label. The int
 includes how much the reference differs from run to run, so it is wider, and needs at least two
 runs, better five, hours apart. The new run is stored too.
 
-A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is.
+A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the reference.
 Measures:
   cpu                    CPU time per request of all proxies
   p50, p90, p99          response time under the first open loop of the study
@@ -50,7 +50,7 @@ The run folder holds the study file, its result and report, and gate.json.
 
 Exit codes:
   0    no limit is shown to be exceeded; limits may be undecided or unknown
-  1    a limit is exceeded, or the candidate responds differently from what it replaces
+  1    a limit is exceeded, or the candidate responds differently from the reference
   2    invalid input
   3    a requirement is missing, such as Envoy or memory
   4    the study is void, or no limit can be judged

@@ -179,10 +179,11 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
 /// Runs an origin that makes the calls in `file` for each request.
 fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) -> Result<Code, Failure> {
     let refused = |what: &str, error: &dyn Display| {
-        Failure::bad_input(format!("the calls `{}` {what}: {error}", file.display()))
+        Failure::bad_input(format!("the file of calls `{}` {what}: {error}", file.display()))
     };
     let text = fs::read_to_string(file).map_err(|error| refused("cannot be read", &error))?;
-    let calls: Calls = serde_json::from_str(&text).map_err(|error| refused("are none", &error))?;
+    let calls: Calls =
+        serde_json::from_str(&text).map_err(|error| refused("does not list calls as JSON", &error))?;
     let options = CallingOptions {
         listen: arguments.listen,
         default_query: arguments.default.clone(),

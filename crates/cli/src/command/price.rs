@@ -57,7 +57,7 @@ forwards the port of its admin interface. It needs the rights `get` on `pods`, a
 `create` on `pods/portforward`. Nothing runs in the pod, and the bill is measured on this machine.
 The run folder keeps the dump, readable for you only.
 
-Variants are the whole, the whole without each of its parts, and everything off. Those that respond
+Arms are the whole, the whole without each of its parts, and everything off. Those that respond
 as the whole does are measured side by side in one study, with a second copy of the whole: the A/A
 arm. The cost of a part is the difference between the whole and the whole without it. If the parts
 do not add up to what they cost together, or if that is uncertain, a second study of as many rounds,
@@ -65,7 +65,7 @@ or of the rest of --budget, measures them again, and pairs of them. The bill say
 confirms the first, and names those that interact.
 
 CPU time is that of the proxy alone. Without --rate, the rate is half of the capacity of the
-slowest variant. The run folder holds bill.json, bill.md, bill.html, the tries, the study file,
+slowest arm. The run folder holds bill.json, bill.md, bill.html, the tries, the study file,
 its result and its report.
 
 Exit codes:
@@ -90,7 +90,7 @@ pub(crate) struct PriceArguments {
     /// Print listeners, requests, parts and replacements, and start nothing
     #[arg(long, conflicts_with_all = MEASURED)]
     dry_run: bool,
-    /// Try each variant, report which parts act on the request, and measure nothing
+    /// Try each arm, report which parts act on the request, and measure nothing
     #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "thresholds", "resume", "json"])]
     only_try: bool,
     /// Listener: its name, or a unique prefix of it [default: the first that forwards a request, else the first that answers one]
@@ -113,7 +113,7 @@ pub(crate) struct PriceArguments {
     ///
     /// FROM is an HTTP filter or an access log of the bill, named as for --without, and TO is a function of the catalogue that is
     /// one of the same kind (`hoptax functions`): `access-log/json -> access-log/file`. With `nothing` as TO, FROM is any part, and is removed. `envoy -> 1.39.3` is the whole on another
-    /// Envoy. Headers that a function needs are sent to every variant.
+    /// Envoy. Headers that a function needs are sent to every arm.
     #[arg(long, value_name = "CHANGE")]
     what_if: Vec<Change>,
     /// Requests per second to this one proxy [default: half of its capacity]
@@ -127,7 +127,7 @@ pub(crate) struct PriceArguments {
     run: RunArguments,
     /// Continue an interrupted or killed bill in its run folder, with the same configuration and the same options
     ///
-    /// All variants are tried again, and complete rounds are kept. With --pod, the dump is that of the run folder. --rounds is the new total [default: as before].
+    /// All arms are tried again, and complete rounds are kept. With --pod, the dump is that of the run folder. --rounds is the new total [default: as before].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     resume: Option<PathBuf>,
 }
@@ -201,7 +201,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
     }
 }
 
-/// Tries the variants, measures the bill in `folder`, and prints it.
+/// Tries the arms, measures the bill in `folder`, and prints it.
 fn price(
     arguments: &PriceArguments,
     configuration: &Configuration<'_>,
@@ -221,7 +221,7 @@ fn price(
     let laboratory =
         Laboratory::set_up(configuration, measure.envoy.choice(), folder, interrupt, &print::say)?;
     print(&outline(configuration.described(), &laboratory.listed))?;
-    let tries = laboratory.try_variants(None)?;
+    let tries = laboratory.try_arms(None)?;
     print(&outcomes(&tries))?;
     if arguments.only_try {
         return Ok(Code::Success);

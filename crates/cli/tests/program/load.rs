@@ -261,6 +261,16 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 }
 
 #[test]
+fn the_origin_names_a_file_of_calls_that_it_cannot_read_or_that_lists_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("calls.json");
+    let started = || run(["lab", "origin", "--calls", file.to_str().unwrap()]);
+    started().fails(2, "calls.json` cannot be read: ");
+    fs::write(&file, r#"{"stages": []}"#).unwrap();
+    started().fails(2, "calls.json` does not list calls as JSON: unknown field `stages`");
+}
+
+#[test]
 fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let (mut first, url) = origin(&[]);
     let address = url.strip_prefix("http://").unwrap();

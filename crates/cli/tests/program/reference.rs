@@ -173,6 +173,13 @@ fn the_help_of_the_origin_names_every_parameter() {
 }
 
 #[test]
+fn the_help_of_gate_has_one_word_for_what_limits_are_changes_from() {
+    let help = run(["gate", "--help"]).stdout;
+    let names = ["as it is (the reference) and with the candidate", "the largest change from the reference"];
+    assert!(names.iter().all(|name| help.contains(name)) && !help.contains("baseline"), "{help}");
+}
+
+#[test]
 fn checks_are_listed_and_explained() {
     let list = run(["trust", "checks"]).stdout;
     assert!(list.lines().any(|line| line.starts_with("  send-lag ")), "{list}");

@@ -188,7 +188,7 @@ fn a_sweep_visits_rates_up_to_the_one_found_and_keeps_its_trials_when_interrupte
     let tried =
         |point: &Value| ["trials", "excluded"].map(|key| point[key].as_u64().unwrap()).iter().sum::<u64>();
     let tried: Vec<u64> = points.iter().map(tried).collect();
-    // A round visits each rate once, and the second has begun.
+    // A block visits each rate once, and the second has begun.
     assert!(tried.len() == 10 && tried.iter().all(|one| [1, 2].contains(one)), "{tried:?}");
     assert!(tried.iter().sum::<u64>() >= 12, "{tried:?}");
     assert_eq!(result["sweep"]["knee"], Value::Null);

@@ -144,9 +144,9 @@ fn a_configuration_in_several_files_is_tried_and_every_file_is_read() {
     let bootstrap = fixture("discovered/envoy.yaml");
     let ran = tried(folder.path(), "envoy.yaml", &bootstrap).succeeded();
     assert!(ran.stdout.contains("GET https://shop.example/orders"), "{}", ran.stdout);
-    for variant in ["whole", "without HTTP filter cors"] {
-        let line = ran.stdout.lines().find(|line| line.trim_start().starts_with(variant));
-        assert!(line.is_some_and(|line| line.ends_with("10 of status 200")), "{variant}: {}", ran.stdout);
+    for arm in ["whole", "without HTTP filter cors"] {
+        let line = ran.stdout.lines().find(|line| line.trim_start().starts_with(arm));
+        assert!(line.is_some_and(|line| line.ends_with("10 of status 200")), "{arm}: {}", ran.stdout);
     }
     let folder_line = format!("all places are in {}/", folder.path().display());
     assert!(ran.stdout.contains(&folder_line), "{}", ran.stdout);

@@ -365,7 +365,7 @@ fn endless_connections_keep_the_server_that_a_balancer_of_connections_chose() {
         *of_server.lock().unwrap() = [0, 0];
         let text = shop(PLAIN, "", &[behind], &http_options(options));
         let running = Running::new(&text);
-        // The connections of the variant before count on.
+        // The connections of the case before count on.
         assert!(running.statuses(20).iter().all(|status| status == "200"));
         let mut found = *of_server.lock().unwrap();
         found.sort_by_key(|number| std::cmp::Reverse(*number));

@@ -33,13 +33,13 @@ fn section<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_whole_and_every_variant_answer_and_the_parts_act() {
+fn the_whole_and_every_arm_answer_and_the_parts_act() {
     let folder = tempfile::tempdir().unwrap();
     let ran = run(["price", &edge(), "--try", "--out", folder.path().to_str().unwrap()]).succeeded();
-    let variants = section(&ran.stdout, "Variants of listener edge");
-    assert_eq!(variants.len(), 12, "{variants:#?}");
-    for variant in &variants {
-        assert!(variant.ends_with("10 of status 200"), "{variants:#?}");
+    let arms = section(&ran.stdout, "Arms of listener edge");
+    assert_eq!(arms.len(), 12, "{arms:#?}");
+    for arm in &arms {
+        assert!(arm.ends_with("10 of status 200"), "{arms:#?}");
     }
     let activity = section(&ran.stdout, "Activity of the parts");
     for part in [
@@ -64,7 +64,7 @@ fn an_idle_part_beside_an_active_one_with_the_same_statistics_did_not_act() {
     let out = folder.path().to_str().unwrap();
     let ran = run(["price", &fixture("shared-statistics.yaml"), "--try", "--out", out]).succeeded();
     // Of two listeners, the one that forwards is tried.
-    assert_eq!(section(&ran.stdout, "Variants of listener web").len(), 7, "{}", ran.stdout);
+    assert_eq!(section(&ran.stdout, "Arms of listener web").len(), 7, "{}", ran.stdout);
     let activity = section(&ran.stdout, "Activity of the parts");
     for (part, acts) in
         [("acts", true), ("rests", false), ("every", true), ("errors", false), ("forwarded", true)]
@@ -142,10 +142,10 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
         let out = folder.path().join(part);
         let ran = inside(&["price", &config, "--try", "--without", part, "--out", out.to_str().unwrap()])
             .succeeded();
-        let variants = section(&ran.stdout, &format!("Variants of listener {listener}"));
-        assert!(!variants.is_empty(), "{config}: {}", ran.stdout);
-        for variant in &variants {
-            assert!(variant.ends_with("10 of status 200"), "{config}: {variants:#?}");
+        let arms = section(&ran.stdout, &format!("Arms of listener {listener}"));
+        assert!(!arms.is_empty(), "{config}: {}", ran.stdout);
+        for arm in &arms {
+            assert!(arm.ends_with("10 of status 200"), "{config}: {arms:#?}");
         }
         before += 1;
         assert_eq!(passed(), before, "{config}: {}", ran.stdout);
@@ -257,10 +257,10 @@ fn extensions_that_envoy_lacks_are_removed_from_a_sidecar_and_named() {
         let (config, out) = (sidecar(), folder.path().to_str().unwrap());
         let fixed = ["price", &config, "--try", "--listener", listener, "--out", out];
         let ran = run(fixed.into_iter().chain(more.iter().copied())).succeeded();
-        let variants = section(&ran.stdout, &format!("Variants of listener {listener}"));
-        assert!(variants.len() > 3, "{listener}: {variants:#?}");
-        for variant in &variants {
-            assert!(variant.ends_with("10 of status 200"), "{listener}: {variants:#?}");
+        let arms = section(&ran.stdout, &format!("Arms of listener {listener}"));
+        assert!(arms.len() > 3, "{listener}: {arms:#?}");
+        for arm in &arms {
+            assert!(arm.ends_with("10 of status 200"), "{listener}: {arms:#?}");
         }
         let named = section(&ran.stdout, "Removed, because this Envoy lacks them; `--envoy PATH`");
         for extension in lacking {
@@ -296,10 +296,10 @@ fn parts_are_named_by_their_function_in_both_options() {
     let change = "access-log/file -> access-log/json";
     let ran =
         run(["price", &shop(), "--try", "--without", "access-log/file", "--what-if", change, "--out", out]);
-    let variants = section(&ran.stdout, "Variants of listener web");
+    let arms = section(&ran.stdout, "Arms of listener web");
     assert!(
-        variants.iter().any(|line| line.contains(change) && line.ends_with("10 of status 200")),
-        "{}\n{variants:#?}",
+        arms.iter().any(|line| line.contains(change) && line.ends_with("10 of status 200")),
+        "{}\n{arms:#?}",
         ran.stderr
     );
 }

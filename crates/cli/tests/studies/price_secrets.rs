@@ -63,7 +63,7 @@ fn a_required_token_is_presented_and_without_it_the_filter_refuses() {
         let fixed = ["price", &config, "--try", "--out", out.to_str().unwrap()];
         run(fixed.into_iter().chain(more.iter().copied()))
     };
-    // Each variant compiles the filter of WebAssembly. These parts have secrets, or are asserted below.
+    // Each arm compiles the filter of WebAssembly. These parts have secrets, or are asserted below.
     let parts = ["jwt", "script", "code", "from-file", "inspector"];
     let ran = tried(&parts.map(|part| ["--without", part]).concat()).succeeded();
     let line = |text: &str, name: &str| {

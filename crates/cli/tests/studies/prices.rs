@@ -34,22 +34,22 @@ fn the_built_in_list_is_printed_in_every_format() {
 }
 
 #[test]
-fn a_list_carries_to_its_own_machine_unchanged() {
+fn a_list_converts_to_its_own_machine_unchanged() {
     let list = root().join("docs/results/price-list/result.json");
     let list = list.to_str().unwrap();
-    let carried = prices(&["--here", "--list", list, "--measured", list, "--json", "-"]);
-    let json = checked("prices", &carried.stdout);
+    let converted = prices(&["--here", "--list", list, "--measured", list, "--json", "-"]);
+    let json = checked("prices", &converted.stdout);
     assert!((json["here"]["factor"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     for price in json["prices"].as_array().unwrap() {
-        assert!(price["made"] != "carried", "{price}");
-        if price["made"] == "measured" {
+        assert!(price["made"] != "converted", "{price}");
+        if price["made"] == "measured-here" {
             assert_eq!(price["here_us"], price["listed_us"]);
         }
     }
 }
 
 #[test]
-fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
+fn a_small_list_is_converted_by_a_measurement_on_this_machine() {
     let (list, here) = (measured("baseline, same, jwt, lua"), measured("baseline, same, jwt"));
     let (of_list, of_here) = (list.result(), here.result());
     // Kernel counters are in the evidence, even if checks withhold the numbers.
@@ -65,19 +65,19 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
         }
     }
     let path = |study: &StudyFolder| study.path("out/result.json").display().to_string();
-    let carried = prices(&["--here", "--list", &path(&list), "--measured", &path(&here), "--json", "-"]);
+    let converted = prices(&["--here", "--list", &path(&list), "--measured", &path(&here), "--json", "-"]);
     // Other work on the machine can leave a number bounded, or unknown.
     let has_plain = |of: &Value| !arm(of, "baseline")["cpu_us_per_request"].is_null();
-    if carried.code == Some(4) {
+    if converted.code == Some(4) {
         let is_withheld = [&of_list, &of_here].iter().any(|of| of["verdict"] == "void" || !has_plain(of));
-        assert!(is_withheld, "{}", carried.stderr);
+        assert!(is_withheld, "{}", converted.stderr);
         return;
     }
-    let json = checked("prices", &carried.stdout);
+    let json = checked("prices", &converted.stdout);
     let price = |id: &str| json["prices"].as_array().unwrap().iter().find(|price| price["id"] == id).unwrap();
     let is_measured = !arm(&of_here, "jwt")["cost"]["cpu_us_per_request"].is_null();
-    assert_eq!(price("jwt")["made"] == "measured", is_measured, "{json}");
-    assert!(price("lua")["made"] != "measured" && price("lua")["made"] != "listed", "{json}");
+    assert_eq!(price("jwt")["made"] == "measured-here", is_measured, "{json}");
+    assert!(price("lua")["made"] != "measured-here" && price("lua")["made"] != "listed", "{json}");
     assert!(json["here"]["anchors"].as_array().unwrap().iter().any(|name| name == "plain proxying"));
 }
 

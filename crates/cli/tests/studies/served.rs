@@ -119,7 +119,7 @@ fn a_configuration_that_is_dropped_on_the_page_becomes_a_bill_under_its_name_and
     }
     let job = served.ended();
     assert_eq!((job["state"].as_str(), job["run"].as_i64()), (Some("done"), Some(2)), "{job}");
-    assert!(has_line(&job, "Variants of listener web"), "{job}");
+    assert!(has_line(&job, "Arms of listener web"), "{job}");
     let result = served.get("/runs/2/result");
     assert!(result.contains("\"configuration\": \"mine.yaml\""), "{result}");
     // Nothing of it names the folder that it was measured in.

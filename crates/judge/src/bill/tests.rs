@@ -111,7 +111,7 @@ fn a_bill_that_is_still_measured_has_what_its_parts_add_under_their_names() {
     let result = study(40.0);
     let found = so_far(&result, &order(&BOTH).parts);
     let names: Vec<&str> = found.arms.iter().map(|arm| arm.id.as_str()).collect();
-    assert_eq!(names, ["baseline", "cors", "lua"], "neither the variants nor a part that is not measured");
+    assert_eq!(names, ["baseline", "cors", "lua"], "neither other arms nor a part that is not measured");
     let added = found.arm("lua").and_then(|arm| arm.cost.cpu_us_per_request).unwrap();
     assert!((added.estimate - 30.0).abs() < 1.0, "{added:?}");
     let without = result.arm("no-lua").and_then(|arm| arm.cost.cpu_share).unwrap();

@@ -1,9 +1,14 @@
 //! Where the parts of a file are, for problems with them: lines of a text, or names in a file that no user wrote.
 
+use std::collections::BTreeMap;
+
 use hoptax_text::yaml::{self, Node, Placed};
 use serde_json::Value;
 
 use super::problem::{Problem, Problems};
+
+/// The kind of an entry of `arms`, in words.
+const ARM: &str = "arm";
 
 /// The positions of the nodes of a file.
 #[derive(Clone, Debug)]
@@ -14,7 +19,11 @@ enum Nodes {
     /// Those of a text, with the name of its file.
     Text { file: String, root: Placed },
     /// Those of a study that a command made. Its user has seen no line of it.
-    Made(Value),
+    Made {
+        study: Value,
+        /// The arms that its user knows by other names: those names, by arm.
+        known_as: BTreeMap<String, String>,
+    },
 }
 
 impl Positions {
@@ -23,16 +32,16 @@ impl Positions {
         Self(Nodes::Text { file: file.to_owned(), root })
     }
 
-    /// The positions in a study that no user wrote, given its value.
-    pub(super) fn of_made(study: Value) -> Self {
-        Self(Nodes::Made(study))
+    /// The positions in a study that no user wrote, given its value, and the names by which its user knows arms.
+    pub(super) fn of_made(study: Value, known_as: BTreeMap<String, String>) -> Self {
+        Self(Nodes::Made { study, known_as })
     }
 
     /// The name of the file; none if no user wrote it.
     pub fn file(&self) -> Option<&str> {
         match &self.0 {
             Nodes::Text { file, .. } => Some(file),
-            Nodes::Made(_) => None,
+            Nodes::Made { .. } => None,
         }
     }
 
@@ -44,7 +53,9 @@ impl Positions {
                 let place = yaml::find(root, pointer).referenced;
                 Problem { line: place.line(), column: place.column(), message }
             }
-            Nodes::Made(study) => Problem { line: 0, column: 0, message: named(study, pointer, message) },
+            Nodes::Made { study, known_as } => {
+                Problem { line: 0, column: 0, message: named(study, known_as, pointer, message) }
+            }
         }
     }
 
@@ -66,7 +77,7 @@ impl Positions {
     pub(crate) fn line(&self, pointer: &str) -> Option<u64> {
         match &self.0 {
             Nodes::Text { root, .. } => Some(yaml::find(root, pointer).referenced.line()),
-            Nodes::Made(_) => None,
+            Nodes::Made { .. } => None,
         }
     }
 
@@ -80,8 +91,11 @@ impl Positions {
 }
 
 /// A message with the name of the arm or the load that it concerns, unless it has that already. Others name their keys.
-fn named(study: &Value, pointer: &str, message: String) -> String {
+fn named(study: &Value, known_as: &BTreeMap<String, String>, pointer: &str, message: String) -> String {
     let Some((kind, name)) = entry(study, pointer) else { return message };
+    if let Some(known) = known_as.get(name).filter(|_| kind == ARM) {
+        return format!("{known}: {message}");
+    }
     let name = format!("`{name}`");
     if message.contains(&name) { message } else { format!("{kind} {name}: {message}") }
 }
@@ -91,7 +105,7 @@ fn entry<'a>(study: &'a Value, pointer: &str) -> Option<(&'static str, &'a str)>
     let mut steps = pointer.split('/').skip(1);
     let list = steps.next()?;
     let kind = match list {
-        "arms" => "arm",
+        "arms" => ARM,
         "loads" => "load",
         _ => return None,
     };

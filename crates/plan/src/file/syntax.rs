@@ -1,6 +1,7 @@
 //! Reads a study file, or another YAML file with a schema: parses YAML, validates it against the schema, and records positions. Writes a
 //! study that a command made.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
@@ -36,9 +37,21 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
 /// # Errors
 /// All values that the schema does not permit.
 pub fn write(study: &StudyFile) -> Result<(String, Positions), Problems> {
-    let value = serde_json::to_value(study)
-        .map_err(|error| fault(&Positions::of_made(Value::Null), &error.to_string()))?;
-    let positions = Positions::of_made(value.clone());
+    write_known_as(study, &BTreeMap::new())
+}
+
+/// As [`write`], for a user who knows arms by other names. `known_as` has these by arm, such as "subject `envoy.yaml`"; problems name them.
+///
+/// # Errors
+/// As of [`write`].
+pub fn write_known_as(
+    study: &StudyFile,
+    known_as: &BTreeMap<String, String>,
+) -> Result<(String, Positions), Problems> {
+    let of_made = |value: Value| Positions::of_made(value, known_as.clone());
+    let value =
+        serde_json::to_value(study).map_err(|error| fault(&of_made(Value::Null), &error.to_string()))?;
+    let positions = of_made(value.clone());
     STUDY_FILE.check(&value, &positions)?;
     Ok((written(&value).text, positions))
 }

@@ -1,7 +1,7 @@
-//! Errors of carried prices, from machines on which all costs were measured.
+//! Errors of converted prices, from machines on which all costs were measured.
 //!
-//! For each known machine, costs are carried to it from each of the other machines, with the anchors measured on it. The carried prices are
-//! then compared with its measured costs of the other functions, which were not used. Other lists of the same machine are left out.
+//! For each known machine, costs are converted to it from each of the other machines, with the anchors measured on it. The converted prices
+//! are then compared with its measured costs of the other functions, which were not used. Other lists of the same machine are left out.
 //!
 //! **Intervals.** Given `n` observed errors, the next error is below the `k`-th smallest with probability `k / (n + 1)`, for any
 //! distribution (split conformal prediction; V. Vovk, A. Gammerman and G. Shafer, *Algorithmic Learning in a Random World*, 2005). A
@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::CarryError;
+use hoptax_result::ConversionError;
 use hoptax_stats::quantile;
 
 use crate::prices::factor::{ANCHORS, anchors, factor};
@@ -19,19 +19,19 @@ use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 /// Confidence level of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// A price carried to a machine on which the true price is known.
+/// A price converted to a machine on which the true price is known.
 struct Trial {
     /// The function.
     id: String,
-    /// The logarithm of the carried price over the true one.
+    /// The logarithm of the converted price over the true one.
     log_error: f64,
 }
 
-/// The errors of prices carried to the machine of each of these lists from each of the other machines. None without such prices.
-pub fn known_errors(lists: &[List]) -> Option<CarryError> {
+/// The errors of prices converted to the machine of each of these lists from each of the other machines. None without such prices.
+pub fn known_errors(lists: &[List]) -> Option<ConversionError> {
     let to = |truth| others(lists, truth).into_iter().flat_map(move |list| of_pair(list, truth));
     let trials: Vec<Trial> = lists.iter().flat_map(to).collect();
-    // Carrying in the opposite direction between two machines has the same error, and a function has large errors on all machines or on
+    // Converting in the opposite direction between two machines has the same error, and a function has large errors on all machines or on
     // none.
     let mut sizes: BTreeMap<&str, f64> = BTreeMap::new();
     for trial in &trials {
@@ -43,7 +43,7 @@ pub fn known_errors(lists: &[List]) -> Option<CarryError> {
     let median = quantile(&sizes, 0.5)?;
     let functions = sizes.len() as u32;
     let (log_error, confidence) = bound(sizes)?;
-    Some(CarryError {
+    Some(ConversionError {
         functions,
         machines: machines.len() as u32,
         median_share: median.exp() - 1.0,
@@ -63,7 +63,7 @@ fn of_pair(list: &List, truth: &List) -> Vec<Trial> {
     let Some(factor) = factor(&anchors(list, truth.plain_us, &measured)) else { return Vec::new() };
     let is_known = |cost: &&Cost| cost.relative() <= KNOWN_WITHIN;
     let others = list.costs.iter().filter(|(id, listed)| {
-        !ANCHORS.contains(&id.as_str()) && is_known(listed) && list.is_carried(id, listed)
+        !ANCHORS.contains(&id.as_str()) && is_known(listed) && list.is_converted(id, listed)
     });
     let trial = |(id, listed): (&String, &Cost)| {
         let truth = truth.costs.get(id).filter(is_known)?;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_one_machine_are_not_carried_to_each_other() {
+    fn lists_of_one_machine_are_not_converted_to_each_other() {
         let machines = known::machines();
         let of_other_machines = |truth: &List| others(&machines, truth);
         let is_other =

@@ -2,7 +2,7 @@
 
 use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 
-/// The functions to measure on a machine to carry a list to it: functions that compute, functions that exchange messages, and one
+/// The functions to measure on a machine to convert a list to it: functions that compute, functions that exchange messages, and one
 /// in between. All of them are expensive. They are the arms of the study `anchors`.
 pub const ANCHORS: [&str; 4] = ["ext-authz/http", "jwt", "route/path{routes=1000}", "tracing/opentelemetry"];
 
@@ -25,7 +25,7 @@ pub fn anchors(list: &List, plain_us: Option<f64>, measured: &[(&str, Cost)]) ->
     let is_known = |cost: &Cost| cost.relative() <= KNOWN_WITHIN;
     let anchor = |(id, cost): &(&str, Cost)| {
         let listed = list.costs.get(*id).filter(|listed| is_known(listed) && is_known(cost))?;
-        list.is_carried(id, listed)
+        list.is_converted(id, listed)
             .then(|| Anchor { name: (*id).to_owned(), log_factor: (cost.us / listed.us).ln() })
     };
     plain.into_iter().chain(measured.iter().filter_map(anchor)).collect()

@@ -1,4 +1,4 @@
-//! Machines on which all costs were measured. The errors of carried prices are derived from them.
+//! Machines on which all costs were measured. The errors of converted prices are derived from them.
 //!
 //! Each file of `known/` has the costs in use of a study, one function per line, and a header that describes the machine. The files are
 //! independent of the published list: when a new list replaces it, the known machines remain.

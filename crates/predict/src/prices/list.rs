@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{ArmKind, CostMeasure, Interval, StudyResult};
 
-/// Largest relative uncertainty of a cost that prices are carried from, or compared with. Ratios of less precise costs are mostly noise.
+/// Largest relative uncertainty of a cost that prices are converted from, or compared with. Ratios of less precise costs are mostly noise.
 pub(crate) const KNOWN_WITHIN: f64 = 0.3;
-/// Smallest cost that is carried, as a share of plain proxying on the list. The errors of smaller costs are not known.
-pub const CARRIED_FROM: f64 = 0.05;
+/// Smallest cost that is converted, as a share of plain proxying on the list. The errors of smaller costs are not known.
+pub const CONVERTED_FROM: f64 = 0.05;
 
 /// A cost with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +33,7 @@ impl Cost {
 /// The costs of functions on one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
-    /// The name of a known machine; empty for a study. Lists of the same machine show nothing about carrying to another machine.
+    /// The name of a known machine; empty for a study. Lists of the same machine show nothing about converting to another machine.
     pub machine: String,
     /// CPU time of plain proxying per request, microseconds.
     pub plain_us: Option<f64>,
@@ -64,11 +64,11 @@ impl List {
         }
     }
 
-    /// Returns true if the cost of an arm is large enough, relative to plain proxying under the same load, to be carried to another
+    /// Returns true if the cost of an arm is large enough, relative to plain proxying under the same load, to be converted to another
     /// machine.
-    pub(crate) fn is_carried(&self, id: &str, cost: &Cost) -> bool {
+    pub(crate) fn is_converted(&self, id: &str, cost: &Cost) -> bool {
         let plain_us = self.plain_beside_us.get(id).copied().or(self.plain_us);
-        plain_us.is_some_and(|plain_us| plain_us > 0.0 && cost.us / plain_us >= CARRIED_FROM)
+        plain_us.is_some_and(|plain_us| plain_us > 0.0 && cost.us / plain_us >= CONVERTED_FROM)
     }
 
     /// Parses tab-separated lines of an id, a cost and half the width of its interval, both in microseconds. The line `plain` has
@@ -110,17 +110,17 @@ mod tests {
     }
 
     #[test]
-    fn costs_are_carried_from_a_twentieth_of_plain_proxying() {
+    fn costs_are_converted_from_a_twentieth_of_plain_proxying() {
         let beside = [("slow".to_owned(), 30.0)].into();
         let list = List { plain_us: Some(20.0), plain_beside_us: beside, ..List::default() };
         let cost = |us: f64| Cost { us, half_width_us: 0.1 };
         assert_eq!(
-            [20.0, 1.0, 0.9, -1.0].map(|us| list.is_carried("lua", &cost(us))),
+            [20.0, 1.0, 0.9, -1.0].map(|us| list.is_converted("lua", &cost(us))),
             [true, true, false, false]
         );
-        let under_its_own_load = [1.4, 1.5].map(|us| list.is_carried("slow", &cost(us)));
+        let under_its_own_load = [1.4, 1.5].map(|us| list.is_converted("slow", &cost(us)));
         assert_eq!(under_its_own_load, [false, true], "beside plain proxying under that load");
-        assert!(!List::default().is_carried("lua", &cost(20.0)), "without plain proxying");
+        assert!(!List::default().is_converted("lua", &cost(20.0)), "without plain proxying");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Predictions on results whose truth is known, and properties of carried lists.
+//! Predictions on results whose truth is known, and properties of converted lists.
 //!
 //! They call public functions alone, and are not unit tests: here, the code that simulates is optimized, and that of the tests is not.
 

@@ -1,8 +1,8 @@
-//! Properties of carried lists that hold for every machine.
+//! Properties of converted lists that hold for every machine.
 
 use std::sync::LazyLock;
 
-use hoptax_predict::prices::{ANCHORS, carry, known};
+use hoptax_predict::prices::{ANCHORS, convert, known};
 use hoptax_result::{ArmKind, Interval, PriceMade, PricesResult, StudyResult, Verdict};
 use proptest::prelude::*;
 
@@ -29,8 +29,8 @@ fn anchors(list: &StudyResult, factor: f64) -> StudyResult {
     here
 }
 
-fn carried(factor: f64) -> PricesResult {
-    carry(&LIST, &anchors(&LIST, factor), &known::machines()).unwrap()
+fn converted(factor: f64) -> PricesResult {
+    convert(&LIST, &anchors(&LIST, factor), &known::machines()).unwrap()
 }
 
 proptest! {
@@ -38,11 +38,11 @@ proptest! {
 
     #[test]
     fn on_a_uniformly_slower_machine_every_price_grows_by_the_factor(factor in 0.2_f64..5.0) {
-        let prices = carried(factor);
+        let prices = converted(factor);
         let made = |made| prices.prices.iter().filter(move |price| price.made == made);
-        prop_assert_eq!(made(PriceMade::Measured).count(), ANCHORS.len());
-        prop_assert!(made(PriceMade::Carried).count() > 10);
-        for price in made(PriceMade::Carried) {
+        prop_assert_eq!(made(PriceMade::MeasuredHere).count(), ANCHORS.len());
+        prop_assert!(made(PriceMade::Converted).count() > 10);
+        for price in made(PriceMade::Converted) {
             let (listed, here) = (price.listed_us.unwrap(), price.here_us.unwrap());
             prop_assert!((here.estimate / listed.estimate / factor - 1.0).abs() < 1e-9, "{:?}", price);
             prop_assert!(here.low < here.estimate && here.estimate < here.high && here.low > 0.0, "{:?}", price);
@@ -53,12 +53,12 @@ proptest! {
 
 #[test]
 fn an_equally_fast_machine_gets_the_same_list() {
-    for price in carried(1.0).body.prices {
+    for price in converted(1.0).body.prices {
         match price.here_us {
             Some(here) => {
                 assert!((here.estimate - price.listed_us.unwrap().estimate).abs() < 1e-9, "{price:?}");
             }
-            None => assert!(price.made == PriceMade::NotCarried && price.reason.is_some(), "{price:?}"),
+            None => assert!(price.made == PriceMade::NoPrice && price.reason.is_some(), "{price:?}"),
         }
     }
 }
@@ -69,37 +69,37 @@ fn measured_prices_are_kept() {
     let jwt = here.arms.iter_mut().find(|arm| arm.id == "jwt").unwrap();
     let measured = Interval { estimate: 77.0, low: 76.0, high: 78.0 };
     jwt.cost.cpu_us_per_request = Some(measured);
-    let prices = carry(&LIST, &here, &known::machines()).unwrap();
+    let prices = convert(&LIST, &here, &known::machines()).unwrap();
     let price = prices.prices.iter().find(|price| price.id == "jwt").unwrap();
-    assert_eq!((price.here_us, price.made), (Some(measured), PriceMade::Measured));
+    assert_eq!((price.here_us, price.made), (Some(measured), PriceMade::MeasuredHere));
 }
 
 #[test]
 fn prices_are_in_descending_order() {
-    let prices = carried(2.0);
+    let prices = converted(2.0);
     let us: Vec<f64> = prices.prices.iter().map_while(|price| Some(price.here_us?.estimate)).collect();
     assert!(us.windows(2).all(|pair| pair[0] >= pair[1]), "{us:?}");
 }
 
 #[test]
-fn a_study_without_common_functions_carries_nothing() {
+fn a_study_without_common_functions_converts_nothing() {
     let mut here = LIST.clone();
     here.arms.clear();
-    assert!(carry(&LIST, &here, &known::machines()).is_none());
+    assert!(convert(&LIST, &here, &known::machines()).is_none());
 }
 
 #[test]
-fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
+fn a_study_of_one_function_keeps_its_price_and_converts_no_other() {
     let prices = |functions: &[&str]| {
         let mut here = anchors(&LIST, 2.0);
         here.arms.retain(|arm| arm.kind != ArmKind::Function || functions.contains(&arm.id.as_str()));
-        carry(&LIST, &here, &known::machines()).unwrap().body.prices
+        convert(&LIST, &here, &known::machines()).unwrap().body.prices
     };
     let count = |functions: &[&str], made: PriceMade| {
         prices(functions).iter().filter(|price| price.made == made).count()
     };
-    assert!(count(&ANCHORS[..3], PriceMade::Carried) > 0);
-    assert_eq!((count(&["jwt"], PriceMade::Carried), count(&["jwt"], PriceMade::Measured)), (0, 1));
+    assert!(count(&ANCHORS[..3], PriceMade::Converted) > 0);
+    assert_eq!((count(&["jwt"], PriceMade::Converted), count(&["jwt"], PriceMade::MeasuredHere)), (0, 1));
     for price in prices(&["jwt"]).iter().filter(|price| price.id != "jwt") {
         assert!(
             price.reason.as_ref().is_some_and(|reason| reason.contains("here: 1 instead of 3")),
@@ -109,7 +109,7 @@ fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
 }
 
 #[test]
-fn carried_prices_are_as_doubtful_as_the_worse_of_their_two_studies() {
+fn converted_prices_are_as_doubtful_as_the_worse_of_their_two_studies() {
     let known = known::machines();
     for (of_list, of_here, expected) in [
         (Verdict::Sound, Verdict::Caution, Verdict::Caution),
@@ -118,10 +118,14 @@ fn carried_prices_are_as_doubtful_as_the_worse_of_their_two_studies() {
     ] {
         let (mut list, mut here) = (LIST.clone(), anchors(&LIST, 1.0));
         (list.verdict, here.verdict) = (of_list, of_here);
-        assert_eq!(carry(&list, &here, &known).unwrap().verdict, expected);
+        assert_eq!(convert(&list, &here, &known).unwrap().verdict, expected);
     }
     let (mut list, mut here) = (LIST.clone(), anchors(&LIST, 1.0));
     (list.verdict, here.verdict) = (Verdict::Sound, Verdict::Sound);
     here.plan.never_halted = !list.plan.never_halted;
-    assert_eq!(carry(&list, &here, &known).unwrap().verdict, Verdict::Caution, "no error is known for this");
+    assert_eq!(
+        convert(&list, &here, &known).unwrap().verdict,
+        Verdict::Caution,
+        "no error is known for this"
+    );
 }

@@ -73,7 +73,7 @@ fn document(result: &BillResult, again: Option<Again<'_>>) -> Document {
     document
 }
 
-/// The name in the table of the arm of a part, of a change, or of another variant of the whole.
+/// The name in the table of the arm without a part, of an arm with a change, or of another arm.
 fn name_of_arm(result: &BillResult, arm: &str) -> Option<String> {
     let is_it = |one: &Option<String>| one.as_deref() == Some(arm);
     let part = result.parts.iter().find(|part| is_it(&part.arm)).map(|part| part.name.clone());

@@ -50,7 +50,9 @@ pub fn find_of(result: &FindResult, given: GivenOptions<'_>) -> Document {
         let of = account::processors(account);
         document.notes.push(format!("CPU %: of {of}, used by {}", account.processes));
     }
-    if result.trials.iter().any(|trial| !trial.generator_limits.is_empty()) {
+    let mut swept = result.sweep.iter().flat_map(|found| &found.points);
+    let is_spoilt = |trial: &FindTrial| !trial.generator_limits.is_empty();
+    if result.trials.iter().any(is_spoilt) || swept.any(|point| point.excluded > 0) {
         document.notes.push(rates::COUNTED.to_owned());
     }
     let all = rates::rates(result);
@@ -136,19 +138,31 @@ fn ended(by: FindEnd) -> &'static str {
     }
 }
 
-/// The highest rate of trials that count and held all objectives, with their number; empty without one.
+/// The highest rate of trials that count and held all objectives, with their number and what would decide; empty without one.
 fn held(result: &FindResult) -> String {
     let counts = result.trials.iter().filter(|trial| trial.generator_limits.is_empty());
     let held = counts.filter(|trial| trial.objectives.iter().all(|one| one.holds)).map(|trial| trial.rate);
     let held: Vec<f64> = held.collect();
     let Some(highest) = held.iter().copied().max_by(f64::total_cmp) else { return String::new() };
+    let more = match result.ended_by {
+        FindEnd::Interrupt => ": let the search run to its end",
+        _ if deciding_budget_s(result).is_some() => ": give the search more time with `--budget`",
+        _ => "",
+    };
     match held.iter().filter(|one| one.to_bits() == highest.to_bits()).count() {
-        1 => format!(". A trial at {}/s held, but one trial decides nothing", rate(highest)),
+        1 => format!(". One trial at {}/s held, which is too little to decide{more}", rate(highest)),
         several => format!(
-            ". {several} trials at {}/s held, but together they have too few requests to decide",
+            ". {several} trials at {}/s held, but together they have too few requests to decide{more}",
             rate(highest)
         ),
     }
+}
+
+/// The time limit with which an unfinished search probably decides, seconds. None if its trials cannot run, or if its percentile needs more
+/// responses than any search at these rates can have.
+fn deciding_budget_s(result: &FindResult) -> Option<f64> {
+    let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
+    Some(budget_s).filter(|budget_s| result.ended_by != FindEnd::Failure && *budget_s <= LONGEST.as_secs_f64())
 }
 
 /// The trials that were limited by the generator or its machine, with the most frequent reason; empty if they were few.
@@ -242,7 +256,7 @@ fn held_above(goal: &FoundGoal, result: &FindResult) -> String {
     let highest = above.filter(|trial| holds(trial)).map(|trial| trial.rate).max_by(f64::total_cmp);
     highest.map_or_else(String::new, |highest| {
         format!(
-            ". Trials at up to {}/s held too, but rates above one at which most trials do not count decide nothing",
+            ". Trials at up to {}/s held too, but do not raise the answer: most trials at a lower rate do not count",
             rate(highest)
         )
     })
@@ -321,7 +335,7 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
         return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        return longer(result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s), "decides");
+        return longer(deciding_budget_s(result)?, "decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
         return longer(4.0 * result.budget_s, "halves the interval");
@@ -358,8 +372,6 @@ fn value(value: Option<f64>, unit: &str) -> String {
 /// The latency curve.
 fn sweep(sweep: &Sweep) -> Table {
     let row = |point: &SweepPoint| {
-        let excluded =
-            if point.excluded > 0 { format!(" ({} excluded)", point.excluded) } else { String::new() };
         let us = |number: &Option<Interval>| Cell::level(number.as_ref(), "us");
         let memory = point.memory_bytes.map(|bytes| in_units(&bytes, MIB));
         Row::new(
@@ -373,20 +385,21 @@ fn sweep(sweep: &Sweep) -> Table {
                 Cell::level(point.cpu_share.as_ref().map(in_percent).as_ref(), "%"),
                 us(&point.cpu_us),
                 Cell::level(memory.as_ref(), "MiB"),
-                Cell::words(format!("{}{excluded}", point.trials)),
+                Cell::words(format!("{} of {}", point.trials, point.trials + point.excluded)),
             ],
         )
     };
     let headings =
-        ["mean us", "p50 us", "p90 us", "p99 us", "answered/s", "CPU %", "CPU us", "memory MiB", "trials"];
+        ["mean us", "p50 us", "p90 us", "p99 us", "answered/s", "CPU %", "CPU us", "memory MiB", "counted"];
     let priorities = [0, 0, 3, 0, 4, 1, 1, 2, 5];
     let columns = headings.iter().zip(priorities).map(|(heading, priority)| Column::new(*heading, priority));
     let title = "response times and use of the server by rate";
-    Table::new(title, "rate/s", columns, sweep.points.iter().map(row)).without_empty_columns()
+    let table = Table::new(title, "rate/s", columns, sweep.points.iter().map(row));
+    table.with_words(&["counted"]).without_empty_columns()
 }
 
 /// The reason why a sweep has no knee.
-const NO_KNEE: &str = "fewer than two rounds have a trial that counts at every rate";
+const NO_KNEE: &str = "fewer than two blocks have a trial that counts at every rate";
 
 /// The rate of the knee of the latency curve; none if it is not known. If it may be at the last rate of the sweep, it has no upper end.
 fn knee_rate(sweep: &Sweep) -> Option<Quantity> {

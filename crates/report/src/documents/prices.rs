@@ -7,7 +7,7 @@ use hoptax_result::{PricesResult, Verdict};
 use crate::document::{Document, Judgement, Next, Section};
 use crate::load_rate::at_load;
 use crate::numbers::{ends, grouped, level, percent_difference, signed};
-use crate::prices::{lines, name, not_carried, own_loads, table, usual_load};
+use crate::prices::{lines, name, own_loads, table, usual_load, without_price};
 use crate::table::Table;
 
 /// Maximum number of rows on the first screen, including the line for the rest. Readers look first for the most expensive functions.
@@ -24,7 +24,7 @@ pub fn prices(result: &PricesResult) -> Document {
         Some(order.fold(all, |table, (heading, priority)| table.with_priority(heading, priority)));
     document.most_rows = Some(MOST_ROWS);
     document.plots.extend(charts::charts(result));
-    document.notes.extend(result.here.as_ref().and_then(|_| not_carried(result)));
+    document.notes.extend(result.here.as_ref().and_then(|_| without_price(result)));
     document.notes.extend(own_loads(result));
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     let usable = match result.verdict {
@@ -69,7 +69,7 @@ fn answer(result: &PricesResult) -> Vec<String> {
             .chain(highest)
             .collect();
     };
-    let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
+    let priced = result.prices.iter().filter(|price| price.here_us.is_some()).count();
     let error = here.error.as_ref().map(|error| {
         format!(
             "On known machines, nearly all converted prices were off by at most {} times",
@@ -85,7 +85,7 @@ fn answer(result: &PricesResult) -> Vec<String> {
             ends(&us)
         )
     });
-    std::iter::once(format!("{carried} of {count} functions of Envoy have a price on this machine"))
+    std::iter::once(format!("{priced} of {count} functions of Envoy have a price on this machine"))
         .chain(highest)
         .chain(error)
         .collect()
@@ -101,13 +101,13 @@ mod tests {
     use crate::render::terminal;
 
     #[test]
-    fn prices_that_were_carried() {
-        insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), STYLE));
+    fn prices_that_were_converted() {
+        insta::assert_snapshot!(terminal::details(&prices(&fixture::converted()), STYLE));
     }
 
     #[test]
     fn a_list_names_its_load_and_marks_functions_of_another_one() {
-        let mut listed = fixture::carried();
+        let mut listed = fixture::converted();
         listed.here = None;
         let document = prices(&listed);
         assert!(
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn prices_that_were_measured_here_come_first() {
-        let mut result = fixture::carried();
+        let mut result = fixture::converted();
         result.prices.swap(0, 1);
         let table = prices(&result).table.unwrap();
         let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_price_whose_sign_is_not_supported_is_marked_in_table_and_chart() {
-        let mut result = fixture::carried();
+        let mut result = fixture::converted();
         let cells = |result: &PricesResult| prices(result).table.unwrap().texts_of("cors");
         let notes = |result: &PricesResult| prices(result).notes.concat();
         assert_eq!(cells(&result)[2..4], ["+2.50 ±1.00", "+0.50 ±0.20"]);

@@ -69,25 +69,25 @@ fn table(result: &RunsResult) -> Table {
     let row = |run: &StoredRun| {
         let rounds = if run.rounds > 0 { run.rounds.to_string() } else { String::new() };
         let cells = vec![
+            run.name.clone(),
             time(run),
             run.kind.clone(),
             verdict(run).to_owned(),
             rounds,
             run.proxy_version.clone().unwrap_or_default(),
             run.labels.join(","),
-            run.name.clone(),
         ];
         Row::new(run.run.to_string(), cells.into_iter().map(Cell::Text).collect())
     };
     let columns = [
+        // First, because a narrow page shows only the first columns without scrolling.
+        Column::text("name", 0),
         Column::text("began (UTC)", 2),
         Column::text("kind", 4),
         Column::text("verdict", 1),
         Column::new("rounds", 5),
         Column::text("proxy", 6),
         Column::text("labels", 3),
-        // The last column, because it may be wide.
-        Column::text("name", 0),
     ];
     Table::new("runs, the newest first", "run", columns, result.runs.iter().map(row)).without_empty_columns()
 }
@@ -159,6 +159,13 @@ mod tests {
         let killed = StoredRun { run: 3, rounds: 2, verdict: None, labels: Vec::new(), ..study() };
         let one = stored_run(&study(), &["result.json".to_owned()]);
         insta::assert_snapshot!(format!("{}\n{one}", list(vec![study(), load, killed])));
+    }
+
+    /// The page shows columns from the left, and a phone shows no more than two.
+    #[test]
+    fn the_name_of_a_run_is_beside_its_number() {
+        let table = super::runs(&RunsResult::new((), RunsBody { runs: vec![study()] })).table.unwrap();
+        assert_eq!((&table.headings()[..2], table.texts(0)[0].as_str()), (&["run", "name"][..], "quick"));
     }
 
     #[test]

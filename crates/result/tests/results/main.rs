@@ -24,6 +24,7 @@ mod numbers;
 mod older;
 mod parts;
 mod plan;
+mod prices;
 mod published;
 mod reasons;
 mod received_bytes;

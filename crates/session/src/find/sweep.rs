@@ -12,14 +12,14 @@ use crate::update::{Say, Update};
 
 /// Number of rates, in equal steps up to the highest.
 const RATES: usize = 10;
-/// Trials at each rate.
-const ROUNDS: usize = 6;
+/// Blocks of trials: each visits each rate once. No process starts anew for a block, as it does for a round.
+const BLOCKS: usize = 6;
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// Returns the time that a sweep takes.
 pub(super) fn duration(trial: Duration, warmup: Duration) -> Duration {
-    (trial + warmup) * (RATES * ROUNDS) as u32
+    (trial + warmup) * (RATES * BLOCKS) as u32
 }
 
 /// Measures the curve up to `highest`, requests per second. After an interrupt or a trial that cannot run, it has the trials so far.
@@ -33,7 +33,7 @@ pub(super) fn run(
     let rates: Vec<f64> = (1..=RATES).map(|step| highest * step as f64 / RATES as f64).collect();
     let mut measured: Vec<Vec<Option<LoadResult>>> = vec![Vec::new(); RATES];
     let mut failure = None;
-    for number in (0..ROUNDS).flat_map(order) {
+    for number in (0..BLOCKS).flat_map(order) {
         let (Some(rate), Some(results)) = (rates.get(number), measured.get_mut(number)) else { continue };
         let (result, generator_limits) = match trials.judged_at_rate(*rate, warmup, trial) {
             Ok(Some(measured)) => measured,
@@ -47,7 +47,7 @@ pub(super) fn run(
         results.push(Some(result).filter(|_| generator_limits.is_empty()));
     }
     let result = Sweep {
-        rounds: ROUNDS as u32,
+        blocks: BLOCKS as u32,
         trial_s: trial.as_secs_f64(),
         confidence: CONFIDENCE,
         knee: knee_of(&rates, &measured),
@@ -56,12 +56,12 @@ pub(super) fn run(
     Found { result, failure }
 }
 
-/// The order in which a round visits the rates: rows of a Williams design, so that no rate comes after the same rate in two
-/// rounds. Every second round is the reverse of the one before, so a steady drift of the machine affects all rates alike
+/// The order in which a block visits the rates: rows of a Williams design, so that no rate comes after the same rate in two
+/// blocks. Every second block is the reverse of the one before, so a steady drift of the machine affects all rates alike
 /// (E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments", *Australian Journal of
 /// Scientific Research* 2(2), 1949).
-fn order(round: usize) -> impl Iterator<Item = usize> {
-    let shift = round / 2 + round % 2 * (RATES / 2);
+fn order(block: usize) -> impl Iterator<Item = usize> {
+    let shift = block / 2 + block % 2 * (RATES / 2);
     (0..RATES).map(move |turn| {
         let step = turn.div_ceil(2);
         let place = if turn % 2 == 1 { step } else { RATES - step };
@@ -93,13 +93,13 @@ fn point(rate: f64, results: &[Option<LoadResult>]) -> SweepPoint {
     }
 }
 
-/// The knee, from the rounds in which the trials of all rates count.
+/// The knee, from the blocks in which the trials of all rates count.
 fn knee_of(rates: &[f64], measured: &[Vec<Option<LoadResult>>]) -> Option<SweepKnee> {
     let mean_us =
-        |number: usize, round: usize| measured.get(number)?.get(round)?.as_ref()?.latency.response.mean_us;
-    let is_complete = |round: &usize| (0..rates.len()).all(|number| mean_us(number, *round).is_some());
-    let rounds: Vec<usize> = (0..ROUNDS).filter(is_complete).collect();
-    let mean_times = |number: usize| rounds.iter().filter_map(|round| mean_us(number, *round)).collect();
+        |number: usize, block: usize| measured.get(number)?.get(block)?.as_ref()?.latency.response.mean_us;
+    let is_complete = |block: &usize| (0..rates.len()).all(|number| mean_us(number, *block).is_some());
+    let blocks: Vec<usize> = (0..BLOCKS).filter(is_complete).collect();
+    let mean_times = |number: usize| blocks.iter().filter_map(|block| mean_us(number, *block)).collect();
     let curve: Vec<TimesAtRate> = rates
         .iter()
         .enumerate()
@@ -118,19 +118,19 @@ mod tests {
 
     use super::*;
 
-    /// Results at three rates in two rounds, with mean response times.
-    fn measured(means_us: [[f64; ROUNDS]; 3]) -> Vec<Vec<Option<LoadResult>>> {
+    /// Results at three rates in two blocks, with mean response times.
+    fn measured(means_us: [[f64; BLOCKS]; 3]) -> Vec<Vec<Option<LoadResult>>> {
         let of = |mean_us: f64| {
             let mut result = sample::load();
             result.latency.response.mean_us = Some(mean_us);
             Some(result)
         };
-        means_us.iter().map(|rounds| rounds.iter().map(|mean_us| of(*mean_us)).collect()).collect()
+        means_us.iter().map(|blocks| blocks.iter().map(|mean_us| of(*mean_us)).collect()).collect()
     }
 
     #[test]
-    fn each_round_visits_each_rate_once_and_never_twice_after_the_same_rate() {
-        let orders: Vec<Vec<usize>> = (0..ROUNDS).map(|round| order(round).collect()).collect();
+    fn each_block_visits_each_rate_once_and_never_twice_after_the_same_rate() {
+        let orders: Vec<Vec<usize>> = (0..BLOCKS).map(|block| order(block).collect()).collect();
         for order in &orders {
             let mut visited = order.clone();
             visited.sort_unstable();
@@ -145,16 +145,16 @@ mod tests {
     #[test]
     fn each_rate_is_as_early_as_late() {
         for number in 0..RATES {
-            let turn = |round| order(round).position(|visited| visited == number).unwrap();
-            let turns: Vec<usize> = (0..ROUNDS).map(turn).collect();
-            assert_eq!(2 * turns.iter().sum::<usize>(), ROUNDS * (RATES - 1), "rate {number}: {turns:?}");
+            let turn = |block| order(block).position(|visited| visited == number).unwrap();
+            let turns: Vec<usize> = (0..BLOCKS).map(turn).collect();
+            assert_eq!(2 * turns.iter().sum::<usize>(), BLOCKS * (RATES - 1), "rate {number}: {turns:?}");
         }
     }
 
     #[test]
-    fn a_sweep_that_was_interrupted_in_its_second_round_has_numbers_and_no_knee() {
+    fn a_sweep_that_was_interrupted_in_its_second_block_has_numbers_and_no_knee() {
         let rates = [100.0, 200.0, 300.0];
-        let mut results = measured([[100.0; ROUNDS], [110.0; ROUNDS], [400.0; ROUNDS]]);
+        let mut results = measured([[100.0; BLOCKS], [110.0; BLOCKS], [400.0; BLOCKS]]);
         results[0].truncate(2);
         results[1].truncate(1);
         results[2].truncate(1);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_that_do_not_count_are_in_no_number_and_their_round_not_in_the_knee() {
+    fn trials_that_do_not_count_are_in_no_number_and_their_block_not_in_the_knee() {
         let rates = [100.0, 200.0, 300.0];
         let level = |mean_us: f64| [1.0, 1.01, 0.99, 1.02, 0.98, 1.0].map(|factor| factor * mean_us);
         let mut results = measured([level(100.0), level(110.0), level(400.0)]);
@@ -178,7 +178,7 @@ mod tests {
         assert!((first.mean_us.unwrap().estimate - 99.6).abs() < 1e-9);
         results[1][0].as_mut().unwrap().latency.response.p99_us = None;
         assert!(point(200.0, &results[1]).p99_us.is_none() && point(200.0, &results[1]).mean_us.is_some());
-        results[2] = vec![None; ROUNDS];
+        results[2] = vec![None; BLOCKS];
         assert_eq!(knee_of(&rates, &results), None);
         assert_eq!(point(300.0, &results[2]).p50_us, None);
     }

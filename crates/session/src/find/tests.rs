@@ -200,7 +200,7 @@ fn a_search_tells_before_each_trial_what_is_known() {
 }
 
 #[test]
-fn a_sweep_visits_each_rate_in_each_round_and_finds_the_knee() {
+fn a_sweep_visits_each_rate_in_each_block_and_finds_the_knee() {
     let asked =
         Asked { objectives: &["p50<1s"], range: (Some(500.0), Some(505.0)), sweep: true, ..Asked::default() };
     let (found, lines) = asked.search(VirtualServer::OneAtATime(Duration::from_micros(1_900)));
@@ -209,13 +209,14 @@ fn a_sweep_visits_each_rate_in_each_round_and_finds_the_knee() {
     let sweep = found.result.sweep.as_ref().unwrap();
     let visited: Vec<(f64, u32)> = sweep.points.iter().map(|point| (point.rate, point.trials)).collect();
     assert!((1..=10).zip(&visited).all(|(step, (rate, _))| (rate - 50.5 * f64::from(step)).abs() < 1e-9));
-    assert!(visited.len() == 10 && visited.iter().all(|(_, trials)| *trials == 6), "{visited:?}");
+    let is_in_each_block = |(_, trials): &(f64, u32)| (*trials, sweep.blocks) == (6, 6);
+    assert!(visited.len() == 10 && visited.iter().all(is_in_each_block), "{visited:?}");
     let means_us: Vec<f64> = sweep.points.iter().filter_map(|point| Some(point.mean_us?.estimate)).collect();
     assert!(means_us.len() == 10 && means_us.iter().all(|us| (us - 1_900.0).abs() < 0.1), "{sweep:#?}");
 }
 
 #[test]
-fn an_interrupt_in_the_second_round_of_a_sweep_keeps_its_trials() {
+fn an_interrupt_in_the_second_block_of_a_sweep_keeps_its_trials() {
     let asked =
         Asked { objectives: &["p50<1s"], range: (Some(500.0), Some(505.0)), sweep: true, ..Asked::default() };
     let server = VirtualServer::OneAtATime(Duration::from_micros(1_900));

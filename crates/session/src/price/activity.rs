@@ -33,7 +33,7 @@ mod tests {
     use hoptax_result::Answer;
 
     use super::*;
-    use crate::price::variant::tests::part;
+    use crate::price::arm::tests::part;
 
     fn answers(moved: &[(&str, u64)]) -> Answers {
         let statistics = moved.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect();

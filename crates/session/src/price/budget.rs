@@ -52,20 +52,20 @@ pub(super) struct Pace {
     around: Duration,
     /// Copies of arms that a round starts and measures.
     subjects: usize,
-    /// Time to try one variant.
+    /// Time to try one arm.
     of_try: Duration,
 }
 
 /// Size of a second study.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Second {
-    /// Variants that are compared with the whole.
+    /// Arms that are compared with the whole.
     pub(super) compared: usize,
     /// Pairs of parts, which are tried before the study.
     pub(super) pairs: usize,
 }
 
-/// Number of copies of arms in a study that compares `compared` variants with the whole: the variants, the copies of the whole, and the
+/// Number of copies of arms in a study that compares `compared` arms with the whole: the arms, the copies of the whole, and the
 /// plain proxy.
 pub(super) fn subjects(compared: usize) -> usize {
     compared + copies_for(compared) as usize + 1
@@ -164,7 +164,7 @@ mod tests {
     /// A machine on which everything takes its time, without measuring anything.
     #[derive(Clone, Copy, Debug)]
     struct World {
-        /// The try of a variant, seconds.
+        /// The try of an arm, seconds.
         try_s: f64,
         /// Time of a study besides its rounds, seconds.
         around_s: f64,

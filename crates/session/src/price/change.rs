@@ -14,8 +14,8 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Catalogue, Context, Fragment, Function, FunctionCall, Knobs};
 use serde_json::{Map, Value};
 
+use crate::price::arm::Arm;
 use crate::price::named::{NameError, named};
-use crate::price::variant::Variant;
 
 /// The replacement that removes a part.
 const NOTHING: &str = "nothing";
@@ -54,11 +54,11 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// A change as a variant.
+/// A change as an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Changed {
-    /// The variant.
-    pub(crate) variant: Variant,
+    /// The arm.
+    pub(crate) arm: Arm,
     /// Statistics of Envoy. At least one of them moves if the replacement of the part acts; `*` is a wildcard.
     pub(crate) proof: Vec<String>,
 }
@@ -70,7 +70,7 @@ struct Substitute {
 }
 
 impl Change {
-    /// The headers that a replacing function needs. Every variant gets them, so that the variants differ only in the part.
+    /// The headers that a replacing function needs. Every arm gets them, so that the arms differ only in the part.
     ///
     /// # Errors
     /// When there is no such function.
@@ -82,39 +82,39 @@ impl Change {
         Ok(function.request.headers.clone())
     }
 
-    /// The variant with this change. `parts` are the parts of the configuration, each with the variant without it; `number` distinguishes
+    /// The arm with this change. `parts` are the parts of the configuration, each with the arm without it; `number` distinguishes
     /// changes.
     ///
     /// # Errors
     /// When the change names no part, or no replacement is possible, with the reason.
-    pub(crate) fn variant(
+    pub(crate) fn arm(
         &self,
-        parts: &[(&Part, &Variant)],
+        parts: &[(&Part, &Arm)],
         request: &DerivedRequest,
         catalogue: &Catalogue,
         number: usize,
     ) -> Result<Changed, String> {
-        let whole = Variant { arm: format!("what-if-{number}"), ..Variant::whole(request) };
+        let whole = Arm { id: format!("what-if-{number}"), ..Arm::whole(request) };
         if self.from == ENVOY {
-            let variant = Variant { envoy: Some(self.to.clone()), ..whole };
-            return Ok(Changed { variant, proof: Vec::new() });
+            let arm = Arm { envoy: Some(self.to.clone()), ..whole };
+            return Ok(Changed { arm, proof: Vec::new() });
         }
         let (part, without) = self.part(parts, catalogue)?;
         if self.to == NOTHING {
-            return Ok(Changed { variant: without.clone(), proof: Vec::new() });
+            return Ok(Changed { arm: without.clone(), proof: Vec::new() });
         }
         let Substitute { node, proof } = self.substitute(part.kind, catalogue)?;
         let pointer = part.pointers.first().cloned().unwrap_or_default();
         let replaced = BTreeMap::from([(pointer, Value::Object(node))]);
-        Ok(Changed { variant: Variant { replaced, ..whole }, proof })
+        Ok(Changed { arm: Arm { replaced, ..whole }, proof })
     }
 
     /// The part that the change names.
     fn part<'p>(
         &self,
-        parts: &[(&'p Part, &'p Variant)],
+        parts: &[(&'p Part, &'p Arm)],
         catalogue: &Catalogue,
-    ) -> Result<(&'p Part, &'p Variant), String> {
+    ) -> Result<(&'p Part, &'p Arm), String> {
         let all: Vec<&Part> = parts.iter().map(|(part, _)| *part).collect();
         let meant = named(&self.from, &all, catalogue).map_err(|error| match error {
             NameError::None { .. } => format!("{error}; `{ENVOY}` means its release"),
@@ -182,7 +182,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::price::variant::tests::part;
+    use crate::price::arm::tests::part;
 
     fn changed(text: &str) -> Result<Changed, String> {
         let parts = [
@@ -191,30 +191,30 @@ mod tests {
             part(PartKind::Tracer, "zipkin"),
         ];
         let request = DerivedRequest::default();
-        let variants = Variant::of_parts(&parts, &request);
-        let parts: Vec<(&Part, &Variant)> = parts.iter().zip(&variants).collect();
+        let arms = Arm::of_parts(&parts, &request);
+        let parts: Vec<(&Part, &Arm)> = parts.iter().zip(&arms).collect();
         let change: Change = text.parse()?;
-        change.variant(&parts, &request, Catalogue::load().unwrap(), 1)
+        change.arm(&parts, &request, Catalogue::load().unwrap(), 1)
     }
 
     #[test]
     fn a_filter_or_a_log_of_the_catalogue_stands_for_one_of_the_configuration() {
         let filter = changed("jwt_authn -> add-header/lua").unwrap();
-        let (pointer, node) = filter.variant.replaced.first_key_value().unwrap();
+        let (pointer, node) = filter.arm.replaced.first_key_value().unwrap();
         assert_eq!(pointer, "/HTTP filter/envoy.filters.http.jwt_authn");
         assert_eq!(node["name"], "envoy.filters.http.lua");
         assert_eq!(filter.proof, ["http.*.lua.add_header.executions"]);
-        assert!(filter.variant.removed.is_empty());
+        assert!(filter.arm.removed.is_empty());
         let log = changed("to-file -> access-log/file{fields=3}").unwrap();
-        let node = log.variant.replaced.values().next().unwrap();
+        let node = log.arm.replaced.values().next().unwrap();
         assert_eq!(node["name"], "envoy.access_loggers.file");
     }
 
     #[test]
     fn a_part_can_be_removed_and_the_release_changed() {
-        let removed = changed("to-file -> nothing").unwrap().variant;
-        assert_eq!((removed.arm.as_str(), removed.removed.len()), ("no-to-file", 1));
-        let release = changed("envoy -> 1.39.3").unwrap().variant;
+        let removed = changed("to-file -> nothing").unwrap().arm;
+        assert_eq!((removed.id.as_str(), removed.removed.len()), ("no-to-file", 1));
+        let release = changed("envoy -> 1.39.3").unwrap().arm;
         assert_eq!((release.envoy.as_deref(), release.removed.len()), (Some("1.39.3"), 0));
     }
 

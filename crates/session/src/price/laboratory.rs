@@ -1,4 +1,4 @@
-//! The laboratory in which variants of a configuration are tried: its files, the servers behind the proxy, and Envoy.
+//! The laboratory in which arms of a configuration are tried: its files, the servers behind the proxy, and Envoy.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,9 +12,9 @@ use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 use hoptax_subject::lab::{Lab as Certificates, PeerNames};
 use serde_json::Value;
 
+use super::arm::Arm;
 use super::passed::listed;
 use super::try_out::{Answers, Stubs, TryOut, TryOutError};
-use super::variant::Variant;
 use super::{Configuration, Listed};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -88,38 +88,34 @@ impl<'a> Laboratory<'a> {
         Ok(Self { configuration, listed, lacking, bench, interrupt, say, began })
     }
 
-    /// The folder of a variant.
+    /// The folder of an arm.
     pub(super) fn folder_of(&self, arm: &str) -> PathBuf {
         self.bench.folder_of(arm)
     }
 
-    /// Tries a variant with its request. Returns the responses, or the reason why it got none.
+    /// Tries an arm with its request. Returns the responses, or the reason why it got none.
     ///
     /// # Errors
     /// When its configuration cannot be made, and after an interrupt.
-    pub(super) fn attempt(
-        &self,
-        variant: &Variant,
-        listener: &str,
-    ) -> Result<Result<Answers, TryOutError>, Failure> {
+    pub(super) fn attempt(&self, arm: &Arm, listener: &str) -> Result<Result<Answers, TryOutError>, Failure> {
         let mut note = |text: &str| (self.say)(Update::Note(text));
         let find = |name| {
             let choice = EnvoyChoice { named: Some(name), is_offline: self.bench.is_offline };
             Envoy::find(choice, self.interrupt.flag(), &mut note)
         };
-        let other = variant.envoy.as_deref().map(find).transpose()?;
-        let bootstrap = self.bootstrap(variant)?;
-        let try_out = self.bench.try_out(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
-        let outcome = try_out.run(bootstrap, listener, &variant.request, self.interrupt);
+        let other = arm.envoy.as_deref().map(find).transpose()?;
+        let bootstrap = self.bootstrap(arm)?;
+        let try_out = self.bench.try_out(&arm.id, other.as_ref().unwrap_or(&self.bench.envoy));
+        let outcome = try_out.run(bootstrap, listener, &arm.request, self.interrupt);
         self.interrupt.check()?;
         Ok(outcome)
     }
 
-    fn bootstrap(&self, variant: &Variant) -> Result<Value, Failure> {
-        if variant.replaced.is_empty() {
-            return Ok(self.listed.adapted.without(&variant.removed));
+    fn bootstrap(&self, arm: &Arm) -> Result<Value, Failure> {
+        if arm.replaced.is_empty() {
+            return Ok(self.listed.adapted.without(&arm.removed));
         }
-        let changed = self.configuration.given.with(&variant.replaced).map_err(|missing| {
+        let changed = self.configuration.given.with(&arm.replaced).map_err(|missing| {
             Failure::bad_input(format!("the configuration has no node `{}`", missing.join("`, `")))
         })?;
         let folder = &self.bench.folder;
@@ -128,7 +124,7 @@ impl<'a> Laboratory<'a> {
         adapted.files.folders.iter().try_for_each(fs::create_dir_all).map_err(|error| {
             Failure::environment(format!("cannot make folders in `{}`: {error}", folder.display()))
         })?;
-        Ok(adapted.without(self.lacking.iter().chain(&variant.removed)))
+        Ok(adapted.without(self.lacking.iter().chain(&arm.removed)))
     }
 }
 

@@ -8,7 +8,7 @@ use hoptax_bootstrap::parts::{Form, Part};
 use hoptax_functions::{Catalogue, Context, Function};
 use hoptax_text::nearest::hint;
 
-use crate::price::variant::short_name;
+use crate::price::arm::short_name;
 
 /// Reason why a name does not select exactly one part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,7 +123,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::price::variant::tests::part;
+    use crate::price::arm::tests::part;
 
     fn extension(kind: PartKind, name: &str, of: &str, settings: Value) -> Part {
         let mut configuration = settings;

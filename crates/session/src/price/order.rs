@@ -19,12 +19,12 @@ pub(super) fn order(settings: &PriceSettings<'_>, tries: &Tries) -> Order {
         kind: part.kind.to_string(),
         name: part.name.clone(),
         place: part.place.to_string(),
-        arm: tried.obstacle.is_none().then(|| tried.variant.arm.clone()),
+        arm: tried.obstacle.is_none().then(|| tried.arm.id.clone()),
         not_measured: tried.obstacle.clone(),
         activity: activity(part, &tries.answers, tried.outcome.as_ref().ok()),
         cost: Charge::default(),
     });
-    let request = &tries.whole.variant.request;
+    let request = &tries.whole.arm.request;
     let scheme = if request.tls.is_some() { "https" } else { "http" };
     Order {
         configuration: settings.configuration.display().to_string(),
@@ -56,7 +56,7 @@ fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
     };
     BilledChange {
         change: change.to_string(),
-        arm: tried.obstacle.is_none().then(|| tried.variant.arm.clone()),
+        arm: tried.obstacle.is_none().then(|| tried.arm.id.clone()),
         not_measured: tried.obstacle.clone(),
         answer_differences: tried
             .outcome

@@ -4,11 +4,11 @@ use hoptax_bootstrap::parts::Part;
 use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
 use hoptax_result::{BillResult, BilledSecondStudy};
 
+use super::arm::Arm;
 use super::budget::{Pace, Second};
 use super::laboratory::Laboratory;
 use super::study_file::{Source, StudyOfBill, study_file};
 use super::tries::{Tried, Tries, obstacle};
-use super::variant::Variant;
 use super::{Configuration, Length, Studies};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -26,7 +26,7 @@ pub(super) fn size(bill: &BillResult) -> Second {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some()).count();
     let suspects = suspects(bill).len();
     let pairs = suspects * suspects.saturating_sub(1) / 2;
-    // The variants without all parts and without each part, the second copy of the whole, and the pairs are compared.
+    // The arms without all parts and without each part, the second copy of the whole, and the pairs are compared.
     Second { compared: parts + 2 + pairs, pairs }
 }
 
@@ -47,13 +47,12 @@ pub(super) fn measure(
     let suspects = suspects(bill);
     // Use the order of the configuration. The order of costs varies with every round, and a continued study must be the same.
     let all = tries.passed.parts.iter().zip(&tries.parts);
-    let parts: Vec<(&Part, &Tried)> =
-        all.filter(|(_, tried)| suspects.contains(&tried.variant.arm)).collect();
+    let parts: Vec<(&Part, &Tried)> = all.filter(|(_, tried)| suspects.contains(&tried.arm.id)).collect();
     let and_pairs = if parts.is_empty() { "" } else { ", and pairs of the most expensive ones" };
     say(Update::Note(&format!(
         "the parts do not add up, or that is uncertain: a second study measures them again{and_pairs}"
     )));
-    let Pairs { pairs, variants } = if parts.is_empty() {
+    let Pairs { pairs, arms } = if parts.is_empty() {
         Pairs::default()
     } else {
         let laboratory =
@@ -61,11 +60,10 @@ pub(super) fn measure(
         try_pairs(&laboratory, tries, &parts)?
     };
     let measured: Vec<&str> = bill.parts.iter().filter_map(|part| part.arm.as_deref()).collect();
-    let is_of_sum =
-        |variant: &Variant| variant.arm == BillResult::ALL_OFF || measured.contains(&variant.arm.as_str());
-    let arms: Vec<Variant> = tries.measured().into_iter().filter(is_of_sum).chain(variants).collect();
+    let is_of_sum = |arm: &Arm| arm.id == BillResult::ALL_OFF || measured.contains(&arm.id.as_str());
+    let arms: Vec<Arm> = tries.measured().into_iter().filter(is_of_sum).chain(arms).collect();
     // Use the rate of the first study, which may have chosen it itself.
-    let file = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
+    let file = study_file(source, StudyOfBill::Second, &tries.whole.arm, &arms, bill.rate);
     let folder = run_folder::make_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
     let length = Length { rounds: bill.rounds, budget: studies.left(pace) };
     let result = studies.run(file, length, &folder, interrupt, say)?;
@@ -77,8 +75,8 @@ pub(super) fn measure(
 struct Pairs {
     /// All tried pairs.
     pairs: Vec<Pair>,
-    /// The variants without both parts of a pair that give the same answers as the whole.
-    variants: Vec<Variant>,
+    /// The arms without both parts of a pair that give the same answers as the whole.
+    arms: Vec<Arm>,
 }
 
 /// Tries all pairs of parts.
@@ -87,25 +85,25 @@ fn try_pairs(
     tries: &Tries,
     parts: &[(&Part, &Tried)],
 ) -> Result<Pairs, Failure> {
-    let (mut pairs, mut variants) = (Vec::new(), Vec::new());
+    let (mut pairs, mut arms) = (Vec::new(), Vec::new());
     for (index, (first, one)) in parts.iter().enumerate() {
         for (second, other) in parts.iter().skip(index + 1) {
-            let variant = Variant::of_pair(pairs.len() + 1, [*first, *second], &tries.whole.variant.request);
-            let outcome = laboratory.attempt(&variant, &tries.passed.listener.name)?;
+            let arm = Arm::of_pair(pairs.len() + 1, [*first, *second], &tries.whole.arm.request);
+            let outcome = laboratory.attempt(&arm, &tries.passed.listener.name)?;
             let both = if let Some(obstacle) = obstacle(&tries.answers, &outcome) {
                 Err(obstacle)
             } else {
-                let arm = variant.arm.clone();
-                variants.push(variant);
-                Ok(arm)
+                let id = arm.id.clone();
+                arms.push(arm);
+                Ok(id)
             };
             let named = |part: &Part| format!("{} {}", part.kind, part.name);
             pairs.push(Pair {
                 parts: [named(first), named(second)],
-                arms: [one.variant.arm.clone(), other.variant.arm.clone()],
+                arms: [one.arm.id.clone(), other.arm.id.clone()],
                 both,
             });
         }
     }
-    Ok(Pairs { pairs, variants })
+    Ok(Pairs { pairs, arms })
 }

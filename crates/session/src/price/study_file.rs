@@ -1,4 +1,4 @@
-//! Makes the study of a bill: its variants as arms, each compared with the whole.
+//! Makes the study of a bill: its arms, each compared with the whole.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use hoptax_plan::file::{
 use hoptax_plan::plan::BASELINE;
 use hoptax_result::BillResult;
 
-use crate::price::variant::Variant;
+use crate::price::arm::Arm;
 
 /// Name of the study, and of the command that creates it.
 pub(crate) const STUDY: &str = "price";
@@ -50,8 +50,8 @@ pub(crate) enum StudyOfBill {
 pub(crate) fn study_file(
     source: Source<'_>,
     which: StudyOfBill,
-    whole: &Variant,
-    others: &[Variant],
+    whole: &Arm,
+    others: &[Arm],
     rate: Option<f64>,
 ) -> StudyFile {
     let configuration = source.configuration.display();
@@ -63,7 +63,7 @@ pub(crate) fn study_file(
             )
         }
     };
-    let same = Variant { arm: BillResult::SAME.to_owned(), ..whole.clone() };
+    let same = Arm { id: BillResult::SAME.to_owned(), ..whole.clone() };
     let mut arms = vec![ArmEntry::Name(BASELINE.to_owned()), arm(source, whole, None)];
     arms.extend(
         std::iter::once(&same).chain(others).map(|other| arm(source, other, Some(BillResult::WHOLE))),
@@ -88,20 +88,20 @@ fn expect(statuses: &[u16]) -> BTreeSet<u16> {
     if is_usual { BTreeSet::new() } else { statuses.iter().copied().chain([200]).collect() }
 }
 
-fn arm(source: Source<'_>, variant: &Variant, compared_with: Option<&str>) -> ArmEntry {
+fn arm(source: Source<'_>, arm: &Arm, compared_with: Option<&str>) -> ArmEntry {
     let hop = HopSection {
         config: Some(source.configuration.display().to_string()),
         listener: Some(source.listener.to_owned()),
-        without: source.lacking.iter().chain(&variant.removed).cloned().collect(),
-        replace: variant.replaced.clone(),
-        envoy: variant.envoy.clone(),
+        without: source.lacking.iter().chain(&arm.removed).cloned().collect(),
+        replace: arm.replaced.clone(),
+        envoy: arm.envoy.clone(),
         ..HopSection::default()
     };
     ArmEntry::Chain(ChainEntry {
-        name: variant.arm.clone(),
+        name: arm.id.clone(),
         hops: Some(vec![HopEntry::Hop(Box::new(hop))]),
         compared_with: compared_with.map(str::to_owned),
-        request: Some(request(&variant.request)),
+        request: Some(request(&arm.request)),
         ..ChainEntry::default()
     })
 }
@@ -137,7 +137,7 @@ mod tests {
     use crate::study::Study;
 
     #[test]
-    fn the_study_has_every_variant_and_a_second_copy_of_the_whole() {
+    fn the_study_has_every_arm_and_a_second_copy_of_the_whole() {
         let request = DerivedRequest {
             method: "GET".to_owned(),
             host: "shop.example".to_owned(),
@@ -145,16 +145,16 @@ mod tests {
             headers: vec![("origin".to_owned(), "https://shop.example".to_owned())],
             ..DerivedRequest::default()
         };
-        let part = Variant {
-            arm: "no-cors".to_owned(),
+        let part = Arm {
+            id: "no-cors".to_owned(),
             removed: vec!["/static_resources/listeners/0/a".to_owned()],
-            ..Variant::whole(&request)
+            ..Arm::whole(&request)
         };
-        let changed = Variant {
-            arm: "what-if-1".to_owned(),
+        let changed = Arm {
+            id: "what-if-1".to_owned(),
             replaced: [("/static_resources/listeners/0/a".to_owned(), json!({"name": "lua"}))].into(),
             envoy: Some("1.39.3".to_owned()),
-            ..Variant::whole(&request)
+            ..Arm::whole(&request)
         };
         let source = Source {
             configuration: Path::new("/etc/envoy.yaml"),
@@ -163,7 +163,7 @@ mod tests {
             statuses: &[200],
             blocks: MOST_BLOCKS,
         };
-        let whole = Variant::whole(&request);
+        let whole = Arm::whole(&request);
         let others = [part, changed];
         let file = study_file(source, StudyOfBill::First, &whole, &others, None);
         let text = Study::made(file, STUDY, PathBuf::new()).unwrap().text;

@@ -10,9 +10,9 @@ use hoptax_plan::plan::{Plan, Rate};
 use hoptax_run::configurations;
 use hoptax_text::secrets::without_signatures;
 
+use super::arm::Arm;
 use super::change::Change;
 use super::study_file::{MOST_BLOCKS, SLICE, STUDY, Source, StudyOfBill, study_file};
-use super::variant::Variant;
 use super::{Configuration, PriceSettings, is_same_measurement};
 use crate::manifest::tests::manifest;
 use crate::run_folder::RunFolder;
@@ -27,8 +27,8 @@ fn request() -> DerivedRequest {
     }
 }
 
-/// The study of a bill with these variants besides the whole, which is `request`.
-fn study_of(request: &DerivedRequest, others: &[Variant], rate: Option<f64>) -> Study {
+/// The study of a bill with these arms besides the whole, which is `request`.
+fn study_of(request: &DerivedRequest, others: &[Arm], rate: Option<f64>) -> Study {
     let configuration = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bootstrap/fixtures/edge.yaml");
     let configuration = configuration.canonicalize().unwrap();
     let source = Source {
@@ -38,7 +38,7 @@ fn study_of(request: &DerivedRequest, others: &[Variant], rate: Option<f64>) -> 
         statuses: &[200],
         blocks: MOST_BLOCKS,
     };
-    let file = study_file(source, StudyOfBill::First, &Variant::whole(request), others, rate);
+    let file = study_file(source, StudyOfBill::First, &Arm::whole(request), others, rate);
     Study::made(file, STUDY, "/".into()).unwrap()
 }
 
@@ -47,8 +47,8 @@ fn planned(file: &StudyFile, positions: &Positions) -> Plan {
     Plan::with_configurations(file, positions, Catalogue::load().unwrap(), configurations).unwrap()
 }
 
-/// The plan of the study of a bill with these variants besides the whole.
-fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
+/// The plan of the study of a bill with these arms besides the whole.
+fn plan_of(others: &[Arm], rate: Option<f64>) -> Plan {
     let study = study_of(&request(), others, rate);
     planned(&study.file, &study.positions)
 }
@@ -59,7 +59,7 @@ fn the_kept_file_is_the_study_that_was_measured() {
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let request = DerivedRequest { headers, ..request() };
     let change: Change = "envoy -> 1.39.3".parse().unwrap();
-    let changed = change.variant(&[], &request, Catalogue::load().unwrap(), 1).unwrap().variant;
+    let changed = change.arm(&[], &request, Catalogue::load().unwrap(), 1).unwrap().arm;
     let study = study_of(&request, &[changed], Some(512.5));
     let (file, positions) = file::read("study.yaml", &study.text).unwrap();
     assert_eq!(file, study.file);
@@ -116,8 +116,8 @@ fn a_bill_continues_if_only_a_signature_of_the_lab_is_another() {
 #[test]
 fn a_change_of_the_release_is_an_arm_on_that_envoy() {
     let change: Change = "envoy -> 1.39.3".parse().unwrap();
-    let changed = change.variant(&[], &request(), Catalogue::load().unwrap(), 1).unwrap();
-    let plan = plan_of(&[changed.variant], None);
+    let changed = change.arm(&[], &request(), Catalogue::load().unwrap(), 1).unwrap();
+    let plan = plan_of(&[changed.arm], None);
     let envoy_of = |id: &str| {
         let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap();
         arm.envoy(&arm.chain.hops[0]).map(str::to_owned)

@@ -113,10 +113,10 @@ fn part(part: &Part, place: &str) -> [String; 3] {
     [part.kind.to_string(), part.name.clone(), format!("{place}{needs}")]
 }
 
-/// Describes the outcomes of the tries: the responses of the variants, and the parts that acted.
+/// Describes the outcomes of the tries: the responses of the arms, and the parts that acted.
 pub fn outcomes(tries: &Tries) -> String {
     let passed = &tries.passed;
-    let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
+    let mut text = format!("\nArms of listener {}\n", passed.listener.name);
     let rows: Vec<[String; 3]> = tries
         .all()
         .map(|one| {

@@ -1,5 +1,5 @@
-//! Tries the variants of a listener: the whole, the whole without each part, with each change, and without all parts. Variants that give
-//! the same answers as the whole can be arms of its study.
+//! Tries the arms of a listener: the whole, the whole without each part, with each change, and without all parts. Arms that give
+//! the same answers as the whole can be measured.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use std::time::Duration;
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::request::DerivedRequest;
 
+use super::arm::Arm;
 use super::change::{Change, Changed};
 use super::laboratory::Laboratory;
 use super::passed::Passed;
 use super::try_out::{Answers, TryOutError};
-use super::variant::Variant;
 use crate::failure::Failure;
 
-/// A variant and the responses to its requests.
+/// An arm and the responses to its requests.
 pub(super) struct Tried {
-    /// Name of the variant in texts.
+    /// Name of the arm in texts.
     pub(super) name: String,
-    pub(super) variant: Variant,
+    pub(super) arm: Arm,
     /// Responses to its requests, or the reason why it got none.
     pub(super) outcome: Result<Answers, TryOutError>,
     /// The reason why it cannot be compared with the whole in a study; None if it can.
@@ -33,7 +33,7 @@ pub(super) struct TriedChange {
     pub(super) tried: Tried,
 }
 
-/// The tried variants of a listener.
+/// The tried arms of a listener.
 pub struct Tries {
     /// The listener.
     pub(super) passed: Passed,
@@ -54,31 +54,31 @@ pub struct Tries {
 }
 
 impl Tries {
-    /// All tried variants.
+    /// All tried arms.
     pub(super) fn all(&self) -> impl Iterator<Item = &Tried> {
         let changes = self.changes.iter().map(|change| &change.tried);
         std::iter::once(&self.whole).chain(&self.parts).chain(changes).chain(&self.all_off)
     }
 
-    /// The variants other than the whole that can be arms, without duplicates: a change may be the removal of a part.
-    pub(super) fn measured(&self) -> Vec<Variant> {
-        let mut variants: Vec<Variant> = Vec::new();
+    /// The arms other than the whole that can be measured, without duplicates: a change may be the removal of a part.
+    pub(super) fn measured(&self) -> Vec<Arm> {
+        let mut arms: Vec<Arm> = Vec::new();
         for tried in self.all().skip(1).filter(|tried| tried.obstacle.is_none()) {
-            if variants.iter().all(|variant| variant.arm != tried.variant.arm) {
-                variants.push(tried.variant.clone());
+            if arms.iter().all(|arm| arm.id != tried.arm.id) {
+                arms.push(tried.arm.clone());
             }
         }
-        variants
+        arms
     }
 }
 
 impl Laboratory<'_> {
-    /// Tries the variants of the first listener that forwards its request, or else of the first that answers one. Then ends the laboratory,
+    /// Tries the arms of the first listener that forwards its request, or else of the first that answers one. Then ends the laboratory,
     /// whose servers wake up now and then and would disturb a study. No try begins later than `within` after the setup began.
     ///
     /// # Errors
     /// When no request passes through any listener, when the whole gives no response, when time runs out, and after an interrupt.
-    pub fn try_variants(self, within: Option<Duration>) -> Result<Tries, Failure> {
+    pub fn try_arms(self, within: Option<Duration>) -> Result<Tries, Failure> {
         let taken = || self.listed.listeners.iter().filter_map(|one| Some((one, one.request.as_ref().ok()?)));
         let forwarding = taken().find(|(_, request)| request.is_forwarded());
         let Some((passed, request)) = forwarding.or_else(|| taken().next()) else {
@@ -87,30 +87,30 @@ impl Laboratory<'_> {
             ));
         };
         let changes = self.changes(passed, request)?;
-        let attempt = |variant: &Variant| {
+        let attempt = |arm: &Arm| {
             check_time(self.began.elapsed(), within)?;
-            self.attempt(variant, &passed.listener.name)
+            self.attempt(arm, &passed.listener.name)
         };
-        let whole = Variant::whole(request);
+        let whole = Arm::whole(request);
         let outcome = attempt(&whole)?;
         let answers = self.answers(&outcome, passed)?;
-        let whole = Tried { name: "whole".to_owned(), variant: whole, outcome, obstacle: None };
-        let beside = |name: String, variant: Variant| -> Result<Tried, Failure> {
-            let outcome = attempt(&variant)?;
-            Ok(Tried { name, variant, obstacle: obstacle(&answers, &outcome), outcome })
+        let whole = Tried { name: "whole".to_owned(), arm: whole, outcome, obstacle: None };
+        let beside = |name: String, arm: Arm| -> Result<Tried, Failure> {
+            let outcome = attempt(&arm)?;
+            Ok(Tried { name, arm, obstacle: obstacle(&answers, &outcome), outcome })
         };
         let mut parts = Vec::new();
-        for (part, variant) in passed.parts.iter().zip(Variant::of_parts(&passed.parts, request)) {
-            parts.push(beside(format!("without {} {}", part.kind, part.name), variant)?);
+        for (part, arm) in passed.parts.iter().zip(Arm::of_parts(&passed.parts, request)) {
+            parts.push(beside(format!("without {} {}", part.kind, part.name), arm)?);
         }
         let mut tried_changes = Vec::new();
-        for (change, Changed { variant, proof }) in changes {
-            let tried = beside(format!("what if {change}"), variant)?;
+        for (change, Changed { arm, proof }) in changes {
+            let tried = beside(format!("what if {change}"), arm)?;
             tried_changes.push(TriedChange { change, proof, tried });
         }
         let removable = passed.parts.iter().zip(&parts).filter(|(_, tried)| tried.obstacle.is_none());
-        let all_off = Variant::all_off(&removable.map(|(part, _)| part).collect::<Vec<_>>(), request);
-        let all_off = all_off.map(|variant| beside("everything off".to_owned(), variant)).transpose()?;
+        let all_off = Arm::all_off(&removable.map(|(part, _)| part).collect::<Vec<_>>(), request);
+        let all_off = all_off.map(|arm| beside("everything off".to_owned(), arm)).transpose()?;
         let count = 1 + parts.len() + tried_changes.len() + usize::from(all_off.is_some());
         Ok(Tries {
             of_each: self.began.elapsed() / count as u32,
@@ -125,13 +125,13 @@ impl Laboratory<'_> {
         })
     }
 
-    /// The variants of the requested changes.
+    /// The arms of the requested changes.
     fn changes(&self, passed: &Passed, request: &DerivedRequest) -> Result<Vec<(Change, Changed)>, Failure> {
-        let without = Variant::of_parts(&passed.parts, request);
+        let without = Arm::of_parts(&passed.parts, request);
         let parts: Vec<_> = passed.parts.iter().zip(&without).collect();
         let (mut changes, mut problems) = (Vec::new(), Vec::new());
         for (index, change) in self.configuration.settings.what_if.iter().enumerate() {
-            match change.variant(&parts, request, self.configuration.catalogue, index + 1) {
+            match change.arm(&parts, request, self.configuration.catalogue, index + 1) {
                 Ok(changed) => changes.push((change.clone(), changed)),
                 Err(problem) => problems.push(format!("--what-if '{change}': {problem}")),
             }
@@ -157,7 +157,7 @@ impl Laboratory<'_> {
     }
 }
 
-/// Returns the reason why a variant with this outcome cannot be compared in a study with a whole that answers `whole`; None if it can.
+/// Returns the reason why an arm with this outcome cannot be compared in a study with a whole that answers `whole`; None if it can.
 pub(super) fn obstacle(whole: &Answers, outcome: &Result<Answers, TryOutError>) -> Option<String> {
     match outcome {
         Ok(answers) => difference(whole, answers),
@@ -168,16 +168,16 @@ pub(super) fn obstacle(whole: &Answers, outcome: &Result<Answers, TryOutError>) 
 /// Statuses with which filters refuse requests.
 const REFUSALS: [u16; 3] = [401, 403, 429];
 
-/// Returns the reason why the responses of a variant cannot be compared with those of the whole: they have other statuses. None if they
+/// Returns the reason why the responses of an arm cannot be compared with those of the whole: they have other statuses. None if they
 /// can. A different body size is no obstacle, because it may be the work of the missing part.
-fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
+fn difference(whole: &Answers, of_arm: &Answers) -> Option<String> {
     // Do not compare the number of responses of each kind: it is random if a filter decides at random.
     let kinds = |answers: &Answers| {
         let statuses = answers.answer.statuses.keys().map(|status| format!("status {status}"));
         let failures = answers.failures.keys().filter(|kind| !kind.starts_with("status"));
         statuses.chain(failures.cloned()).collect::<BTreeSet<String>>()
     };
-    let (expected, found) = (kinds(whole), kinds(variant));
+    let (expected, found) = (kinds(whole), kinds(of_arm));
     let listed = |kinds: BTreeSet<String>| {
         if kinds.is_empty() {
             "nothing".to_owned()
@@ -190,12 +190,12 @@ fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
     }
     let is_refused =
         |answers: &Answers| answers.answer.statuses.keys().any(|status| REFUSALS.contains(status));
-    let reason = match (is_refused(whole), is_refused(variant)) {
+    let reason = match (is_refused(whole), is_refused(of_arm)) {
         (true, false) => {
             "the part refuses the request, and refusing costs less than serving: give a request that it admits (--request, --header)"
         }
         (false, true) => "without the part, another one refuses the request, so it cannot be removed alone",
-        _ => "the response depends on the part, so a variant without it cannot be compared",
+        _ => "the response depends on the part, so an arm without it cannot be compared",
     };
     Some(format!("the response is {} instead of {}: {reason}", listed(found), listed(expected)))
 }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_that_responds_differently_is_described() {
+    fn an_arm_that_responds_differently_is_described() {
         let answers = |statuses: &[(u16, u64)], failures: &[(&str, u64)]| Answers {
             answer: Answer { statuses: statuses.iter().copied().collect(), ..Answer::default() },
             failures: failures.iter().map(|(kind, number)| ((*kind).to_owned(), *number)).collect(),
@@ -235,11 +235,11 @@ mod tests {
         assert_eq!(difference(&mixed, &answers(&[(200, 3), (503, 7)], &[("status", 7)])), None);
         assert_eq!(
             difference(&mixed, &answers(&[(200, 10)], &[])).unwrap(),
-            "the response is status 200 instead of status 200 and status 503: the response depends on the part, so a variant without \
+            "the response is status 200 instead of status 200 and status 503: the response depends on the part, so an arm without \
              it cannot be compared"
         );
         let refused = answers(&[(403, 10)], &[]);
-        let why = |whole: &Answers, variant: &Answers| difference(whole, variant).unwrap();
+        let why = |whole: &Answers, of_arm: &Answers| difference(whole, of_arm).unwrap();
         assert!(why(&refused, &answers(&[(200, 10)], &[])).contains("give a request that it admits"));
         assert!(why(&answers(&[(200, 10)], &[]), &refused).contains("cannot be removed alone"));
         let broken = answers(&[], &[]);

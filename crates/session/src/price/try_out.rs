@@ -1,4 +1,4 @@
-//! Tries a variant: starts one Envoy on a bootstrap, sends requests through a listener, and reads which statistics moved.
+//! Tries an arm: starts one Envoy on a bootstrap, sends requests through a listener, and reads which statistics moved.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -56,12 +56,12 @@ impl Stubs {
     }
 }
 
-/// One variant of the configuration.
+/// One arm of the configuration.
 #[derive(Debug)]
 pub(crate) struct TryOut<'a> {
     /// The Envoy to run.
     pub(crate) envoy: &'a Envoy,
-    /// The folder of the bootstrap and the log of this variant.
+    /// The folder of the bootstrap and the log of this arm.
     pub(crate) folder: PathBuf,
     /// The certificates of the client and its authority.
     pub(crate) lab: &'a Lab,
@@ -78,7 +78,7 @@ pub(crate) struct Answers {
     pub(crate) failures: BTreeMap<String, u64>,
 }
 
-/// Reason why a variant cannot be tried.
+/// Reason why an arm cannot be tried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TryOutError {
     /// Envoy refuses it, or does not become live.

@@ -112,6 +112,15 @@ fn every_command_that_a_document_names_exists() {
     assert!(found > 100, "{found} commands: the documents have more");
 }
 
+/// A reader copies them: one that lacks an argument ends with an error.
+#[test]
+fn the_commands_of_the_page_of_questions_are_whole() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/questions.md");
+    let CommandLines { in_sentences, .. } = command_lines(&fs::read_to_string(page).unwrap());
+    let faults: Vec<String> = in_sentences.iter().filter_map(|line| refusal(line)).collect();
+    assert!(in_sentences.len() > 25 && faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn the_next_command_on_the_page_of_every_recorded_result_is_valid() {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/recorded");

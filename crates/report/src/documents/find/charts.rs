@@ -20,7 +20,7 @@ const ROOM: f64 = 0.1;
 pub(super) fn charts(result: &FindResult) -> Vec<Section> {
     let mut sections = Vec::new();
     if let Some(found) = &result.sweep {
-        let note = "Means over the rounds of the sweep, with intervals. Shaded: the knee, and the rate that was found.";
+        let note = "Means over the blocks of the sweep, with intervals. Shaded: the knee, and the rate that was found.";
         let series = by_rate(found, result).map(Chart::Series);
         sections.push(Section::of_charts("Response times by rate", note, series));
         let note = "Each point is a rate of the sweep. A busier server may need less or more CPU time for a response.";
@@ -242,7 +242,7 @@ mod tests {
         };
         let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
         let mut sweep = Sweep {
-            rounds: 6,
+            blocks: 6,
             trial_s: 1.0,
             confidence: 0.95,
             points: vec![point(100.0, Some(0.2)), point(200.0, Some(0.5)), point(300.0, None)],

@@ -120,13 +120,13 @@ mod tests {
         let text = |knee| {
             let mut result = result(FindState::Found, Some(1_000.0), Some(1_200.0));
             result.sweep =
-                Some(Sweep { rounds: 2, trial_s: 1.0, confidence: 0.95, points: points.clone(), knee });
+                Some(Sweep { blocks: 2, trial_s: 1.0, confidence: 0.95, points: points.clone(), knee });
             texts(&find(&result)).remove(1)
         };
         let knee = |low_rate, high_rate| Some(SweepKnee { rate: low_rate, low_rate, high_rate });
         assert_eq!(text(knee(150.0, 150.0)), "knee: 150 requests/s");
         assert_eq!(text(knee(100.0, 150.0)), "knee: 100 to 150 requests/s");
         assert_eq!(text(knee(150.0, 200.0)), "knee: ≥ 150 requests/s");
-        assert!(text(None).starts_with("knee: not known: fewer than two rounds"));
+        assert!(text(None).starts_with("knee: not known: fewer than two blocks"));
     }
 }

@@ -104,7 +104,7 @@ fn the_curve_of_a_sweep_states_its_knee() {
         memory_bytes: near(48.0 * MIB),
     };
     let sweep = Sweep {
-        rounds: 6,
+        blocks: 6,
         trial_s: 1.0,
         confidence: 0.95,
         points: vec![point(98.05, None, 0), point(490.25, near(6_490.0), 0), point(980.5, near(21_000.0), 2)],
@@ -119,6 +119,21 @@ fn the_curve_of_a_sweep_states_its_knee() {
         text += &format!("\n{}", super::knee(&Sweep { knee, ..sweep.clone() }));
     }
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn trials_of_a_sweep_that_the_generator_spoilt_are_not_counted_and_the_reason_is_stated() {
+    let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+    result.trials.retain(|trial| trial.generator_limits.is_empty());
+    let mut text = |excluded: u32| {
+        let point = SweepPoint { rate: 490.25, trials: 6 - excluded, excluded, ..SweepPoint::default() };
+        result.sweep =
+            Some(Sweep { blocks: 6, trial_s: 1.0, confidence: 0.95, points: vec![point], knee: None });
+        terminal::details(&find(&result), STYLE)
+    };
+    let (whole, spoilt) = (text(0), text(2));
+    assert!(whole.contains("6 of 6") && !whole.contains("spoilt"), "{whole}");
+    assert!(spoilt.contains("4 of 6") && spoilt.contains("its machine spoilt others"), "{spoilt}");
 }
 
 #[test]
@@ -184,6 +199,23 @@ fn every_state_says_what_is_known_and_what_to_do() {
         })
         .collect();
     insta::assert_snapshot!(sentences.join("\n"));
+}
+
+#[test]
+fn trials_that_held_and_decide_nothing_are_stated_with_what_would_decide() {
+    let mut result = result(FindState::Unfinished, None, None);
+    let text = |result: &FindResult| sentence(&result.goals[0], result);
+    let several = "2 trials at 980/s held, but together they have too few requests to decide";
+    assert!(text(&result).ends_with(&format!("{several}: give the search more time with `--budget`")));
+    // One of the two.
+    result.trials.remove(3);
+    let one = "One trial at 980/s held, which is too little to decide";
+    assert!(text(&result).ends_with(&format!("{one}: give the search more time with `--budget`")));
+    result.ended_by = FindEnd::Interrupt;
+    assert!(text(&result).ends_with(&format!("{one}: let the search run to its end")), "{}", text(&result));
+    // No time limit decides.
+    (result.ended_by, result.deciding_budget_s) = (FindEnd::Budget, Some(1e12));
+    assert!(text(&result).ends_with(one), "{}", text(&result));
 }
 
 #[test]
@@ -269,7 +301,7 @@ fn trials_above_a_rate_that_the_generator_cannot_produce_are_explained() {
     result.trials.extend([trial(1_400.0, None, true), trial(1_500.0, None, false)]);
     let text = sentence(&result.goals[0], &result);
     assert!(text.contains("Stop other work on this machine, or send from another"), "{text}");
-    let why = "Trials at up to 1,400/s held too, but rates above one at which most trials do not count decide nothing";
+    let why = "Trials at up to 1,400/s held too, but do not raise the answer: most trials at a lower rate do not count";
     assert!(text.ends_with(why), "{text}");
 }
 

@@ -8,19 +8,19 @@ use crate::prices::{here, listed, name, priced_first};
 
 /// The functions with a price, in the order of the table; none without one.
 pub(super) fn charts(result: &PricesResult) -> Option<Section> {
-    let is_carried = result.here.is_some();
+    let is_converted = result.here.is_some();
     let row = |price: &Price| {
-        let number = if is_carried { here(price) } else { listed(price, CostMeasure::CpuUs) };
+        let number = if is_converted { here(price) } else { listed(price, CostMeasure::CpuUs) };
         Some(IntervalRow {
             name: name(result, price),
             kind: price.made.words(),
-            tone: if price.made == PriceMade::Carried { Tone::Third } else { Tone::Own },
+            tone: if price.made == PriceMade::Converted { Tone::Third } else { Tone::Own },
             number: number?,
             note: None,
         })
     };
     let rows = priced_first(result).into_iter().filter_map(row).collect();
-    let (title, note) = if is_carried {
+    let (title, note) = if is_converted {
         let note = "Converted: the listed price times the factor by which this machine is slower; its interval is the error of converted \
                     prices on known machines. Functions without a price here are in the table.";
         ("Price of each function here", note)
@@ -46,8 +46,8 @@ mod tests {
     }
 
     #[test]
-    fn carried_prices_are_told_from_measured_ones_and_those_without_support_are_left_out() {
-        let rows = rows(&fixture::carried());
+    fn converted_prices_are_told_from_measured_ones_and_those_without_support_are_left_out() {
+        let rows = rows(&fixture::converted());
         let all: Vec<(&str, &str, Tone)> =
             rows.iter().map(|row| (row.name.as_str(), row.kind, row.tone)).collect();
         assert_eq!(all, [("jwt (900/s)", "measured here", Tone::Own), ("lua", "converted", Tone::Third)]);
@@ -55,8 +55,8 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_was_not_carried_is_drawn_as_listed() {
-        let mut listed = fixture::carried();
+    fn a_list_that_was_not_converted_is_drawn_as_listed() {
+        let mut listed = fixture::converted();
         listed.here = None;
         assert_eq!(rows(&listed).len(), 3);
         listed.prices.iter_mut().for_each(|price| price.listed_us = None);

@@ -1,5 +1,4 @@
-//! The variants of a configuration that a bill compares: the whole, the whole without each part, without two parts, and without
-//! all of them.
+//! The arms of a bill: the whole configuration, the whole without each part, without two parts, and without all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,28 +7,28 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
 use serde_json::Value;
 
-/// A variant of a configuration. It can be an arm of the study if it gives the same answers as the whole.
+/// An arm of a bill. It is measured if it gives the same answers as the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Variant {
-    /// The id of its arm.
-    pub(crate) arm: String,
+pub(crate) struct Arm {
+    /// Its id in the study.
+    pub(crate) id: String,
     /// The pointers of the removed nodes.
     pub(crate) removed: Vec<String>,
     /// The nodes of the user's configuration that are replaced, by their pointers, with their replacements.
     pub(crate) replaced: BTreeMap<String, Value>,
-    /// Its Envoy, if it differs from that of the other variants.
+    /// Its Envoy, if it differs from that of the other arms.
     pub(crate) envoy: Option<String>,
     /// The request that goes through it.
     pub(crate) request: DerivedRequest,
 }
 
-impl Variant {
+impl Arm {
     /// The whole.
     pub(crate) fn whole(request: &DerivedRequest) -> Self {
         Self::without(BillResult::WHOLE.to_owned(), [], request)
     }
 
-    /// The whole without these parts; none for fewer than two parts, because the variants without each part cover those.
+    /// The whole without these parts; none for fewer than two parts, because the arms without each part cover those.
     pub(crate) fn all_off(parts: &[&Part], request: &DerivedRequest) -> Option<Self> {
         let id = BillResult::ALL_OFF.to_owned();
         (parts.len() > 1).then(|| Self::without(id, parts.iter().copied(), request))
@@ -55,21 +54,21 @@ impl Variant {
         Self::without(format!("pair-{number}"), parts, request)
     }
 
-    fn without<'p>(arm: String, parts: impl IntoIterator<Item = &'p Part>, request: &DerivedRequest) -> Self {
-        let mut variant = Self {
-            arm,
+    fn without<'p>(id: String, parts: impl IntoIterator<Item = &'p Part>, request: &DerivedRequest) -> Self {
+        let mut arm = Self {
+            id,
             removed: Vec::new(),
             replaced: BTreeMap::new(),
             envoy: None,
             request: request.clone(),
         };
         for part in parts {
-            variant.removed.extend(part.pointers.iter().cloned());
+            arm.removed.extend(part.pointers.iter().cloned());
             if part.kind == PartKind::DownstreamTls {
-                variant.request.tls = None;
+                arm.request.tls = None;
             }
         }
-        variant
+        arm
     }
 }
 
@@ -121,25 +120,25 @@ pub(crate) mod tests {
             part(PartKind::OtherRoutes, "envoy."),
             part(PartKind::DownstreamTls, "tls"),
         ];
-        let variants = Variant::of_parts(&parts, &request());
-        let arms: Vec<&str> = variants.iter().map(|variant| variant.arm.as_str()).collect();
-        assert_eq!(arms, ["no-cors", "no-upstream-HTTP-filter-cors", "no-to-file-2", "no-envoy.", "no-tls"]);
-        assert_eq!(variants[0].removed, parts[0].pointers);
-        assert_eq!(variants[0].request, request());
-        assert_eq!(variants[4].request.tls, None, "without TLS the request is plaintext");
+        let arms = Arm::of_parts(&parts, &request());
+        let ids: Vec<&str> = arms.iter().map(|arm| arm.id.as_str()).collect();
+        assert_eq!(ids, ["no-cors", "no-upstream-HTTP-filter-cors", "no-to-file-2", "no-envoy.", "no-tls"]);
+        assert_eq!(arms[0].removed, parts[0].pointers);
+        assert_eq!(arms[0].request, request());
+        assert_eq!(arms[4].request.tls, None, "without TLS the request is plaintext");
     }
 
     #[test]
     fn a_pair_lacks_both_of_its_parts() {
         let parts = [part(PartKind::HttpFilter, "cors"), part(PartKind::DownstreamTls, "tls")];
-        let pair = Variant::of_pair(3, [&parts[0], &parts[1]], &request());
-        assert_eq!((pair.arm.as_str(), pair.removed.len(), pair.request.tls), ("pair-3", 2, None));
+        let pair = Arm::of_pair(3, [&parts[0], &parts[1]], &request());
+        assert_eq!((pair.id.as_str(), pair.removed.len(), pair.request.tls), ("pair-3", 2, None));
     }
 
     #[test]
     fn everything_off_lacks_all_parts() {
         let parts = [part(PartKind::HttpFilter, "cors"), part(PartKind::DownstreamTls, "tls")];
-        let of = |parts: &[Part]| Variant::all_off(&parts.iter().collect::<Vec<_>>(), &request());
+        let of = |parts: &[Part]| Arm::all_off(&parts.iter().collect::<Vec<_>>(), &request());
         let all_off = of(&parts).unwrap();
         assert_eq!((all_off.removed.len(), all_off.request.tls), (2, None));
         assert_eq!(of(&parts[..1]), None);

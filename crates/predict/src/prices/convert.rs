@@ -1,16 +1,16 @@
 //! Prices for a machine, from a price list and a few costs measured on that machine.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CarriedTo, CarryError, CostMeasure, Interval, Loop, Price, PriceMade, PricedMachine,
-    PricesBody, PricesResult, StudyResult, Verdict,
+    ArmKind, ArmResult, ConversionError, ConvertedTo, CostMeasure, Interval, Loop, Price, PriceMade,
+    PricedMachine, PricesBody, PricesResult, StudyResult, Verdict,
 };
 
 use crate::prices::errors::known_errors;
 use crate::prices::factor::{ANCHORS, Anchor, PLAIN, anchors, factor};
 use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 
-/// Minimum number of functions of [`ANCHORS`] to carry a list, besides plain proxying. The known errors are those of factors from three of
-/// them, and do not apply to factors from one or two.
+/// Minimum number of functions of [`ANCHORS`] to convert a list, besides plain proxying. The known errors are those of factors from three
+/// of them, and do not apply to factors from one or two.
 const MIN_ANCHORS: usize = 3;
 
 /// The prices of a list as measured.
@@ -37,7 +37,7 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     .judged_as(list)
 }
 
-/// Returns the reason why costs of `list` cannot be carried with those of `here`: one of them has no costs in use. A saturated proxy
+/// Returns the reason why costs of `list` cannot be converted with those of `here`: one of them has no costs in use. A saturated proxy
 /// handles more requests per wake-up, differently for each function, and the known errors are those of costs in use. None if both have
 /// costs in use.
 pub fn not_in_use(list: &StudyResult, here: &StudyResult) -> Option<String> {
@@ -47,10 +47,10 @@ pub fn not_in_use(list: &StudyResult, here: &StudyResult) -> Option<String> {
     Some(format!("`{}` has no load in use, from whose CPU costs prices are converted", other.name))
 }
 
-/// Carries a list to the machine of `here`, a study that measured plain proxying and some functions of the list. `known` are the
+/// Converts a list to the machine of `here`, a study that measured plain proxying and some functions of the list. `known` are the
 /// machines from which errors are derived. None if `here` and the list have no anchor in common. With too few anchors for the known
-/// errors, prices that `here` did not measure are not carried.
-pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<PricesResult> {
+/// errors, prices that `here` did not measure are not converted.
+pub fn convert(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<PricesResult> {
     let (from, to) = (List::new(list), List::new(here));
     let measured: Vec<(&str, Cost)> = to.costs.iter().map(|(id, cost)| (id.as_str(), *cost)).collect();
     let anchors = anchors(&from, to.plain_us, &measured);
@@ -64,17 +64,17 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
         let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
         match measured.and_then(|arm| Some((&arm.cost, arm.cost.cpu_us_per_request?))) {
             Some((cost, us)) => {
-                (price.here_us, price.made) = (Some(us), PriceMade::Measured);
+                (price.here_us, price.made) = (Some(us), PriceMade::MeasuredHere);
                 price.here_has_uncertain_sign = cost.uncertain_signs.contains(&CostMeasure::CpuUs);
             }
-            None => match carried(&from, price, factor, lacking.as_deref(), error.as_ref()) {
-                Ok(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Carried),
-                Err(reason) => (price.reason, price.made) = (Some(reason), PriceMade::NotCarried),
+            None => match converted(&from, price, factor, lacking.as_deref(), error.as_ref()) {
+                Ok(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Converted),
+                Err(reason) => (price.reason, price.made) = (Some(reason), PriceMade::NoPrice),
             },
         }
     }
     result.body.prices = sorted(result.body.prices);
-    result.here = Some(CarriedTo {
+    result.here = Some(ConvertedTo {
         machine: priced(here),
         factor,
         anchors: anchors.into_iter().map(|anchor| anchor.name).collect(),
@@ -87,7 +87,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     Some(result)
 }
 
-/// Returns the reason why these anchors cannot carry prices; None if they can.
+/// Returns the reason why these anchors cannot convert prices; None if they can.
 fn lacking(anchors: &[Anchor]) -> Option<String> {
     if !anchors.iter().any(|anchor| anchor.name == PLAIN) {
         return Some(format!("{PLAIN} is not known on both machines"));
@@ -96,19 +96,19 @@ fn lacking(anchors: &[Anchor]) -> Option<String> {
     (count < MIN_ANCHORS).then(|| format!("too few known anchors here: {count} instead of {MIN_ANCHORS}"))
 }
 
-/// The carried price with its interval, or the reason why it cannot be carried.
-fn carried(
+/// The converted price with its interval, or the reason why it cannot be converted.
+fn converted(
     list: &List,
     price: &Price,
     factor: f64,
     lacking: Option<&str>,
-    error: Option<&CarryError>,
+    error: Option<&ConversionError>,
 ) -> Result<Interval, String> {
     if let Some(lacking) = lacking {
         return Err(lacking.to_owned());
     }
     let listed = Cost::new(&price.listed_us.ok_or("withheld on the list")?);
-    if !list.is_carried(&price.id, &listed) {
+    if !list.is_converted(&price.id, &listed) {
         return Err("too small on the list".to_owned());
     }
     if listed.relative() > KNOWN_WITHIN {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn few_anchors_carry_nothing() {
+    fn few_anchors_convert_nothing() {
         assert_eq!(lacking(&anchors_of(&ANCHORS, true)), None);
         assert_eq!(lacking(&anchors_of(&ANCHORS[1..], true)), None);
         let two = lacking(&anchors_of(&ANCHORS[2..], true)).unwrap();
@@ -160,11 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_is_small_or_vague_on_the_list_is_not_carried() {
+    fn a_price_that_is_small_or_vague_on_the_list_is_not_converted() {
         let list = List { plain_us: Some(20.0), ..List::default() };
         let error =
-            CarryError { functions: 20, machines: 3, median_share: 0.1, factor: 1.5, confidence: 0.95 };
-        let carried = |estimate: f64, half_width: f64, error: Option<&CarryError>| {
+            ConversionError { functions: 20, machines: 3, median_share: 0.1, factor: 1.5, confidence: 0.95 };
+        let converted = |estimate: f64, half_width: f64, error: Option<&ConversionError>| {
             let price = Price {
                 id: "lua".to_owned(),
                 listed_share: None,
@@ -179,11 +179,11 @@ mod tests {
                 made: PriceMade::Listed,
                 reason: None,
             };
-            super::carried(&list, &price, 2.0, None, error)
+            super::converted(&list, &price, 2.0, None, error)
         };
-        assert_eq!(carried(3.0, 0.1, Some(&error)), Ok(Interval { estimate: 6.0, low: 4.0, high: 9.0 }));
-        assert!(carried(0.9, 0.1, Some(&error)).unwrap_err().contains("too small"));
-        assert!(carried(3.0, 1.0, Some(&error)).unwrap_err().contains("not measured precisely"));
-        assert!(carried(3.0, 0.1, None).unwrap_err().contains("no known errors"));
+        assert_eq!(converted(3.0, 0.1, Some(&error)), Ok(Interval { estimate: 6.0, low: 4.0, high: 9.0 }));
+        assert!(converted(0.9, 0.1, Some(&error)).unwrap_err().contains("too small"));
+        assert!(converted(3.0, 1.0, Some(&error)).unwrap_err().contains("not measured precisely"));
+        assert!(converted(3.0, 0.1, None).unwrap_err().contains("no known errors"));
     }
 }
