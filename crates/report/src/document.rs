@@ -158,13 +158,6 @@ impl Document {
         self
     }
 
-    /// Removes the next step, for a reader who cannot take it.
-    #[must_use]
-    pub fn without_next(mut self) -> Self {
-        self.next = None;
-        self
-    }
-
     /// Adds the file of the result. The command for the details reads it, unless the document has its own command.
     #[must_use]
     pub fn written_to(self, file: &Path) -> Self {

@@ -25,7 +25,8 @@ mod study;
 use hoptax_result::{
     BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
     GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, RunsBody,
-    ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody, check_format,
+    ScaleBody, SittingsBody, SittingsResult, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
+    StudyResult, check_format,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,7 +58,9 @@ pub use scale::{scale, scale_of};
 pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};
 pub(crate) use study::table_so_far;
-pub use study::{TextTable, costs_so_far, mesh_of, sittings, so_far, study, study_in_folder, study_of};
+pub use study::{
+    TextTable, costs_so_far, mesh_of, named_study, sittings, so_far, study, study_in_folder, study_of,
+};
 
 /// Defines a kind from the body of its results and the function that makes their documents.
 macro_rules! kind {
@@ -69,7 +72,7 @@ macro_rules! kind {
 /// All kinds of results.
 pub const KINDS: &[Kind] = &[
     kind!(StudyBody, study),
-    kind!(SittingsBody, study::stored_sittings),
+    kind!(SittingsBody, |result| study::stored_sittings(result, false)),
     kind!(BillBody, bill),
     kind!(ComparisonBody, comparison),
     kind!(StudiesComparisonBody, studies_comparison),
@@ -120,12 +123,30 @@ pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
     Ok(kind)
 }
 
-/// The document of a result file of any kind.
+/// The document of a result file of any kind. That of a study has no next step that measures it again, since its file is not known.
 ///
 /// # Errors
 /// The reason why the text is not a result.
 pub fn of_text(text: &str) -> Result<Document, String> {
-    (kind_of_text(text)?.document)(text).map_err(|error| error.to_string())
+    of_text_naming(text, |_| false)
+}
+
+/// As [`of_text`]. The next step of a study with a name that `is_built_in` knows measures it again by that name.
+///
+/// # Errors
+/// As of [`of_text`].
+pub fn of_text_naming(text: &str, is_built_in: impl Fn(&str) -> bool) -> Result<Document, String> {
+    let kind = kind_of_text(text)?;
+    let document = match kind.format {
+        StudyResult::FORMAT => {
+            kind::document::<StudyBody>(text, |result| named_study(result, is_built_in(&result.name)))
+        }
+        SittingsResult::FORMAT => kind::document::<SittingsBody>(text, |result| {
+            study::stored_sittings(result, is_built_in(&result.study))
+        }),
+        _ => (kind.document)(text),
+    };
+    document.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::results::{NoResult, read_load, read_run};
+use crate::results::{self, NoResult, read_load, read_run};
 use crate::tables::StudyTable;
 
 pub use hoptax_tools::export::Format;
@@ -115,7 +115,7 @@ pub fn text_formats_of(result: &str) -> Vec<Format> {
 /// The web page of a result of any kind.
 fn page(file: &Path) -> Result<String, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
-    html::page(&documents::of_text(&text)?).map_err(|error| error.to_string())
+    html::page(&results::document(&text)?).map_err(|error| error.to_string())
 }
 
 /// The format that a file states. None for an unreadable file: the error is reported when the file is read as a result.

@@ -56,6 +56,11 @@ pub(crate) fn study(name: &str) -> Result<&'static str, Failure> {
     })
 }
 
+/// Returns true if a built-in study has this name.
+pub(crate) fn is_built_in(study_name: &str) -> bool {
+    study(study_name).is_ok()
+}
+
 /// The absolute path of the folder of a study file. Relative paths in the file start there.
 pub fn folder(file_name: &str) -> PathBuf {
     let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));

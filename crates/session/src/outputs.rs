@@ -9,6 +9,7 @@ use hoptax_report::{documents, histograms};
 use hoptax_result::{Body, ComparisonBody, Report, StudyResult};
 
 use crate::failure::Failure;
+use crate::library;
 use crate::replaced::replace;
 use crate::run_files::RESULT;
 use crate::tables::StudyTable;
@@ -43,7 +44,7 @@ const FILES: [File; 7] = [
 
 /// Writes all output files, each atomically; returns one message for each failure.
 pub fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
-    let report = documents::study(result);
+    let report = documents::named_study(result, library::is_built_in(&result.name));
     let reports =
         OUTPUTS.iter().map(|output| (format!("report.{}", output.extension), (output.text)(&report)));
     // A result may have no content for some files.
@@ -93,6 +94,18 @@ mod tests {
         fs::remove_file(unfinished).unwrap();
         write_all(folder.path(), &result);
         assert!(fs::read_to_string(&path).unwrap().ends_with("}\n"));
+    }
+
+    /// The file of a user's study is not known to its page, which may be read elsewhere.
+    #[test]
+    fn the_report_of_a_built_in_study_alone_proposes_it_by_its_name() {
+        let proposes = |name: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            write_all(folder.path(), &sample::study(name, "2026-11-01T00:00:00Z", 5.0));
+            let report = fs::read_to_string(folder.path().join("report.md")).unwrap();
+            report.contains(&format!("hoptax study {name}"))
+        };
+        assert_eq!(["quick", "ours"].map(proposes), [true, false]);
     }
 
     #[test]

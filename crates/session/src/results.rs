@@ -6,9 +6,8 @@ use std::{fs, io};
 use hoptax_judge::sittings::machine_differences;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
-use hoptax_result::{Body, LoadResult, SittingsResult, StudyBody, StudyResult};
+use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
 use hoptax_text::command_line::path_word;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -38,23 +37,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 /// # Errors
 /// The reason why the text is not a result.
 pub fn document(text: &str) -> Result<Document, String> {
-    /// The name of a study, and its environment, which says if a cluster measured it.
-    #[derive(Deserialize)]
-    struct Stated {
-        name: Option<String>,
-        study: Option<String>,
-        #[serde(default)]
-        environment: Value,
-    }
-    let document = documents::of_text(text)?;
-    if ![StudyResult::FORMAT, SittingsResult::FORMAT].contains(&documents::kind_of_text(text)?.format) {
-        return Ok(document);
-    }
-    let Stated { name, study, environment } =
-        serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let is_of_cluster = environment.get("cluster").is_some_and(|cluster| !cluster.is_null());
-    let is_built_in = name.or(study).is_some_and(|name| library::study(&name).is_ok());
-    Ok(if is_of_cluster || is_built_in { document } else { document.without_next() })
+    documents::of_text_naming(text, library::is_built_in)
 }
 
 /// The page that a command wrote beside the result that [`text`] reads from a run folder; none for a file, or if there is no page.

@@ -172,10 +172,8 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     judge_sittings(&mut one);
     withhold(&mut result, &one);
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
-    let document = documents::sittings(&result, &one);
     // Results name their study only, and its file, or the command that made it, is not known.
-    let is_built_in = library::study(&result.study).is_ok();
-    let document = if is_built_in { document } else { document.without_next() };
+    let document = documents::sittings(&result, &one, library::is_built_in(&result.study));
     let files = [
         // Compact, because it is large and only programs read it.
         (".json", serde_json::to_string(&result).map_err(Failure::environment)? + "\n"),

@@ -33,9 +33,14 @@ use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
 
-/// The document of a study with an unknown file and run folder.
+/// The document of a study with an unknown file and run folder. No next step measures it again.
 pub fn study(result: &StudyResult) -> Document {
-    document(result, None)
+    named_study(result, false)
+}
+
+/// The document of a study with an unknown run folder. The name of a built-in study is enough to measure it again.
+pub fn named_study(result: &StudyResult, is_built_in: bool) -> Document {
+    document(result, is_built_in.then_some(Asked::BuiltIn))
 }
 
 /// The document of the study `source`, a name or a path, in its run folder.
@@ -72,7 +77,7 @@ fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
     document.headlines = headlines::headlines(result, &rows);
     document.notes = notes(result, &rows);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
-    document.next = Some(next(result, asked));
+    document.next = next(result, asked);
     document.findings = FindingText::all(&result.findings);
     let judged_as = if result.plan.timeline.is_some() { "timeline" } else { "study" };
     // In a cluster, most checks have no evidence.
@@ -124,23 +129,25 @@ pub(crate) fn table_so_far(result: &StudyResult) -> Option<Table> {
     if is_timeline { None } else { table(result, &rows(result)) }
 }
 
-/// The document of several sittings: all of them combined as the study `one`, and CPU time by sitting.
-pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
-    let mut document = study(one);
+/// The document of several sittings: all of them combined as the study `one`, and CPU time by sitting. The next step is another sitting, if
+/// the study is built in: the file of any other is not known.
+pub fn sittings(result: &SittingsResult, one: &StudyResult, is_built_in: bool) -> Document {
+    let mut document = named_study(one, is_built_in);
     document.sections.insert(0, sittings_section(result, Some(one)));
     document
 }
 
-/// The document of several sittings without the result of their study.
-pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
+/// The document of several sittings without the result of their study, with a next step as in [`sittings`].
+pub(super) fn stored_sittings(result: &SittingsResult, is_built_in: bool) -> Document {
     let answer = answer_of_sittings(result);
     let mut document = Document::new(format!("sittings of {}", result.study), "", answer);
     let usable = usable::of_whole("the costs", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next();
-    document.next =
-        Some(Next::sitting(&result.study, "measures another sitting, some hours later, and combines all"));
+    let another =
+        || Next::sitting(&result.study, "measures another sitting, some hours later, and combines all");
+    document.next = is_built_in.then(another);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.plots.extend(sittings_chart::chart(result));
     document.sections.push(sittings_section(result, None));

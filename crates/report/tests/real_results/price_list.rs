@@ -38,7 +38,7 @@ fn assert_complete(result: &StudyResult, name: &str, text: &str) {
 fn every_function_of_the_price_list_is_in_every_output() {
     let given: Option<StudyResult> = env::var("HOPTAX_RESULT").ok().map(|path| read(&path));
     let result = given.as_ref().unwrap_or_else(|| LazyLock::force(&PUBLISHED));
-    let document = documents::study(result);
+    let document = documents::named_study(result, true);
     let outputs = [
         ("report.html", html::page(&document).unwrap()),
         ("report.md", markdown::text(&document)),
@@ -53,7 +53,7 @@ fn every_function_of_the_price_list_is_in_every_output() {
 #[test]
 fn every_function_of_the_price_list_is_in_the_outputs_of_its_sittings() {
     let sittings: SittingsResult = read(&published("sittings.json"));
-    let document = documents::sittings(&sittings, &PUBLISHED);
+    let document = documents::sittings(&sittings, &PUBLISHED, true);
     let outputs =
         [("sittings.html", html::page(&document).unwrap()), ("sittings.md", markdown::text(&document))];
     for (name, text) in &outputs {

@@ -15,35 +15,40 @@ const FEW_ROUNDS: u32 = 5;
 pub(super) enum Asked<'a> {
     /// As a study, with its name or path and its run folder.
     Study { source: &'a str, folder: &'a str },
+    /// As a built-in study, by its name. The run folder is not known.
+    BuiltIn,
     /// As the measurement of a mesh, with these command-line options.
     Mesh { options: &'a str },
 }
 
-/// The next step. A stored result does not record how it was requested, so the command has the name of its study, and measures it anew
-/// instead of resuming it.
-pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
-    let plan = &result.plan;
+/// The next step; none if it is not known how the result was requested. A stored result does not record that: the command of a built-in
+/// study has its name, and measures it anew instead of resuming it.
+pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Option<Next> {
     if result.environment.cluster.is_some() {
         // A stored result does not record the image of hoptax, which every measurement of a mesh needs.
         let options = match asked {
             Some(Asked::Mesh { options }) => options,
             _ => "--image IMAGE",
         };
-        let rounds = 2 * plan.rounds_planned;
-        return Next::new(
+        let rounds = 2 * result.plan.rounds_planned;
+        return Some(Next::new(
             format!("hoptax mesh {options} --rounds {rounds}"),
             "measures with more rounds, which narrow the intervals",
-        );
+        ));
     }
+    let (study, folder) = match asked? {
+        Asked::Study { source, folder } => (path_word(source.as_ref()), Some(path_word(folder.as_ref()))),
+        Asked::BuiltIn | Asked::Mesh { .. } => (path_word(result.name.as_ref()), None),
+    };
+    Some(of_study(result, &study, folder.as_deref()))
+}
+
+/// The next step after a study that `study` names on a command line, in the run folder `folder`; both are quoted.
+fn of_study(result: &StudyResult, study: &str, folder: Option<&str>) -> Next {
+    let plan = &result.plan;
     if result.sittings.len() > 1 {
         return Next::sitting(&result.name, "measures another sitting, some hours later, and combines all");
     }
-    let (study, folder) = match asked {
-        Some(Asked::Study { source, folder }) => {
-            (path_word(source.as_ref()), Some(path_word(folder.as_ref())))
-        }
-        _ => (path_word(result.name.as_ref()), None),
-    };
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && (plan.is_open_ended() || missing > 0) {
         let Some(folder) = folder else {
@@ -71,7 +76,7 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
             _ => Next::new(format!("hoptax study {study} --never-halt always"), purpose),
         };
     }
-    let with_rounds = |rounds: u32| match &folder {
+    let with_rounds = |rounds: u32| match folder {
         Some(folder) => Next::new(
             format!("hoptax study --resume {folder} --rounds {rounds}"),
             "adds rounds, which narrow the intervals",
@@ -101,7 +106,7 @@ mod tests {
     use crate::fixture;
 
     fn of(result: &StudyResult, source: &str) -> Next {
-        next(result, Some(Asked::Study { source, folder: "runs/1" }))
+        next(result, Some(Asked::Study { source, folder: "runs/1" })).unwrap()
     }
 
     #[test]
@@ -110,7 +115,8 @@ mod tests {
         assert_eq!(of(&result, "my edge.yaml").command, "hoptax study 'my edge.yaml'");
         assert_eq!(of(&result, "-edge.yaml").command, "hoptax study ./-edge.yaml");
         result.plan.rounds_completed = 2;
-        let asked = |folder: &str| next(&result, Some(Asked::Study { source: "quick", folder })).command;
+        let asked =
+            |folder: &str| next(&result, Some(Asked::Study { source: "quick", folder })).unwrap().command;
         assert_eq!(asked("my runs/1"), "hoptax study --resume 'my runs/1' --rounds 10");
         assert_eq!(asked("-lead"), "hoptax study --resume ./-lead --rounds 10");
         assert_eq!(asked("it's $(reboot)"), r"hoptax study --resume 'it'\''s $(reboot)' --rounds 10");
@@ -152,16 +158,17 @@ mod tests {
         let mut result = fixture::study();
         result.environment.cluster = Some(ClusterEnvironment::default());
         result.plan.rounds_planned = 6;
-        assert_eq!(next(&result, None).command, "hoptax mesh --image IMAGE --rounds 12");
+        assert_eq!(next(&result, None).unwrap().command, "hoptax mesh --image IMAGE --rounds 12");
         let options = "--image example/hoptax:1 --mesh istio";
-        let again = next(&result, Some(Asked::Mesh { options })).command;
+        let again = next(&result, Some(Asked::Mesh { options })).unwrap().command;
         assert_eq!(again, "hoptax mesh --image example/hoptax:1 --mesh istio --rounds 12");
     }
 
     #[test]
-    fn a_stored_study_is_named_by_its_name_and_measured_anew() {
-        let command = |result: &StudyResult| next(result, None).command;
+    fn a_stored_study_is_named_by_its_name_and_measured_anew_if_it_is_built_in() {
+        let command = |result: &StudyResult| next(result, Some(Asked::BuiltIn)).unwrap().command;
         let mut result = fixture::cut();
+        assert_eq!(next(&result, None), None);
         assert_eq!(command(&result), "hoptax study quick");
         result.plan.ended_early = None;
         result.plan.rounds_completed = 2;
