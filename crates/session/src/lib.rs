@@ -45,6 +45,7 @@ pub mod requirements;
 pub mod results;
 mod run_files;
 pub mod run_folder;
+pub mod runs;
 pub mod sittings;
 pub mod store;
 mod study;

@@ -1,10 +1,9 @@
 //! `hoptax runs history`: finds lasting changes of a number over all runs of the store.
 
-use std::path::Path;
-
 use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::history::{HistoryFilter, history, numbers};
+use hoptax_session::store;
 
 use crate::arguments::shared::{JsonArguments, StoreChoice};
 use crate::exit::{Code, Failure};
@@ -41,16 +40,18 @@ pub(crate) struct HistoryArguments {
     #[command(flatten)]
     json: JsonArguments,
     #[command(flatten)]
-    pub(super) store: StoreChoice,
+    store: StoreChoice,
 }
 
 /// The word that prints the names of all numbers.
 const LIST: &str = "list";
 
-/// Runs the command on the store in the file `path`.
-pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Failure> {
+/// Runs the command.
+pub(super) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
+    let store = arguments.store.file.as_deref();
+    let path = store::path(store)?;
     if arguments.number == LIST {
-        print::result(&numbers(path, &print::say)?.join("\n"))?;
+        print::result(&numbers(&path, &print::say)?.join("\n"))?;
         return Ok(Code::Success);
     }
     let filter = HistoryFilter {
@@ -59,8 +60,7 @@ pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Fai
         arm: arguments.arm.as_deref(),
         load: arguments.load.as_deref(),
     };
-    let result = history(path, &filter, &print::say)?;
-    let store = arguments.store.file.as_deref();
+    let result = history(&path, &filter, &print::say)?;
     print::document_or_json(arguments.json.file(), &result, || documents::history(&result).in_store(store))?;
     Ok(Code::Success)
 }
