@@ -115,7 +115,7 @@ pub fn measure(
 
 /// The failure of a request that a cluster refuses.
 fn of_cluster(refused: Refused) -> Failure {
-    if refused.is_of_input() { Failure::bad_input(refused) } else { Failure::environment(refused) }
+    Failure::of_input_if(refused.is_of_input(), refused)
 }
 
 fn now() -> String {

@@ -157,11 +157,10 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         },
     };
     let origin = Origin::bind(&options).map_err(|error| match error {
-        OriginError::Table(_) | OriginError::Default(_) => Failure::bad_input(error),
         OriginError::ListenHttp3 { .. } | OriginError::NoQuic => {
             Failure::environment(format!("{error}, or serve without HTTP/3: --alpn h2,http/1.1"))
         }
-        _ => Failure::environment(error),
+        other => other.into(),
     })?;
     if let Some(file) = &arguments.default_file {
         read_again_at_hangup(file.clone(), origin.defaults())?;
@@ -172,7 +171,7 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         let http3 = if origin.serves_http3() { format!("; HTTP/3 on UDP {address}") } else { String::new() };
         print::note(&format!("TLS is accepted on the same port{http3}"));
     }
-    note(origin.run(interrupt.flag()).map_err(Failure::environment)?);
+    note(origin.run(interrupt.flag())?);
     Ok(Code::Success)
 }
 
@@ -189,12 +188,9 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
         calls,
         seed: arguments.seed.number(),
     };
-    let origin = CallingOrigin::bind(&options).map_err(|error| match error {
-        OriginError::Default(_) | OriginError::Call(_) => Failure::bad_input(error),
-        _ => Failure::environment(error),
-    })?;
+    let origin = CallingOrigin::bind(&options)?;
     print::result(&format!("{LISTENING}{}", origin.local_address()))?;
-    note(origin.run(interrupt.flag()).map_err(Failure::environment)?);
+    note(origin.run(interrupt.flag())?);
     Ok(Code::Success)
 }
 
