@@ -179,7 +179,7 @@ mod tests {
             ("127.0.0.1:8421", "127.0.0.1", 8_421),
             ("[2001:db8::1]:65535", "2001:db8::1", 65_535),
         ] {
-            assert_eq!(text.parse(), Ok(HostPort { host: host.to_owned(), port }));
+            assert_eq!(text.parse::<HostPort>(), Ok(HostPort { host: host.to_owned(), port }));
         }
         for text in [
             "",

@@ -1,10 +1,10 @@
 //! `hoptax lab origin`: runs the test server.
 
 use std::fmt::Display;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, thread};
 
 use clap::{Args, ValueEnum, ValueHint};
 use hoptax_origin::{
@@ -16,7 +16,6 @@ use hoptax_session::Interrupt;
 use hoptax_session::tls::{IdentityFiles, ServerTls};
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
-use signal_hook::iterator::Signals;
 
 use crate::arguments::shared::{SeedArguments, WorkersArguments};
 use crate::arguments::values;
@@ -202,14 +201,9 @@ fn note(OriginReport { connections, answered, broken }: OriginReport) {
 
 /// Replaces the default parameters by those in the file at each SIGHUP. A file that is invalid then is reported.
 fn read_again_at_hangup(file: PathBuf, defaults: Arc<Defaults>) -> Result<(), Failure> {
-    let failed = |error| Failure::environment(format!("cannot listen for SIGHUP: {error}"));
-    let mut signals = Signals::new([SIGHUP]).map_err(failed)?;
-    let listen = move || {
-        for _ in signals.forever() {
-            if let Err(error) = defaults.replace_by(&file) {
-                print::error(&error);
-            }
+    interrupt::on_each(&[SIGHUP], "hangup", move |_| {
+        if let Err(error) = defaults.replace_by(&file) {
+            print::error(&error);
         }
-    };
-    thread::Builder::new().name("hangup".to_owned()).spawn(listen).map(drop).map_err(failed)
+    })
 }
