@@ -70,7 +70,7 @@ impl Context<'_> {
 /// # Errors
 /// When the cluster refuses a request, pods do not start, a mesh injects no proxy, an arm does not answer, or when it is interrupted before
 /// the end of its first round. Nothing remains in the cluster then.
-pub fn measure(
+pub(crate) fn measure(
     plan: &Plan,
     context: Option<&str>,
     limits: &Limits,

@@ -1,16 +1,17 @@
 //! `hoptax mesh`: measures the cost per request of pod networks and meshes in a cluster.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::job::Pull;
 use hoptax_cluster::prometheus::Address;
 use hoptax_mesh::plan::{Asked, Plan};
 use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
+use hoptax_mesh::{MeasuredMesh, MeshSettings, measure};
+use hoptax_report::documents;
 use hoptax_session::thresholds;
 use hoptax_text::command_line::{path_word, word};
 
@@ -19,7 +20,7 @@ use crate::arguments::shared::{
 };
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
-use crate::print;
+use crate::{interrupt, print};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -120,15 +121,23 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
-    measure(
-        &plan,
-        &limits,
-        arguments.cluster.kube_context.as_deref(),
-        arguments.out.folder(),
-        arguments.force,
-        arguments.json.file(),
-        &again(arguments),
-    )
+    let settings = MeshSettings {
+        plan: &plan,
+        context: arguments.cluster.kube_context.as_deref(),
+        limits: &limits,
+        folder: arguments.out.folder(),
+        force: arguments.force,
+    };
+    let interrupt = interrupt::listen()?;
+    let MeasuredMesh { result, folder, is_complete } = measure(&settings, &interrupt, &print::say)?;
+    print::document_or_json(arguments.json.file(), &result, || {
+        documents::mesh_of(&result, &again(arguments)).in_folder(&folder, "report.html")
+    })?;
+    Ok(match Code::from(result.verdict) {
+        _ if interrupt.is_requested() => Code::Interrupted,
+        _ if !is_complete => Code::Environment,
+        code => code,
+    })
 }
 
 fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
@@ -190,56 +199,4 @@ fn again(arguments: &MeshArguments) -> String {
         [format!("--image {}", word(&arguments.image))].into_iter().chain(meshes).chain(functions).chain(own);
     let words = words.chain(pull).chain(load).chain(slice).chain(source).chain(prometheus).chain(given);
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// Measures the plan, and prints its result.
-#[cfg(feature = "cluster")]
-fn measure(
-    plan: &Plan,
-    limits: &Limits,
-    context: Option<&str>,
-    out: Option<&Path>,
-    force: bool,
-    json: Option<&Path>,
-    again: &str,
-) -> Result<Code, Failure> {
-    use hoptax_mesh::evidence::STUDY;
-    use hoptax_report::documents;
-    use hoptax_session::{Update, run_folder, write_outputs};
-
-    use crate::interrupt;
-
-    let folder = run_folder::for_pods(out, STUDY, force)?;
-    let interrupt = interrupt::listen()?;
-    let measured = hoptax_mesh::measure(plan, context, limits, &interrupt, &print::say);
-    let result = measured.inspect_err(|_| {
-        // The folder is still empty, unless it existed before.
-        let _ = fs::remove_dir(&folder);
-    })?;
-    let problems = write_outputs(&folder, &result);
-    for problem in &problems {
-        print::say(Update::Problem(problem));
-    }
-    print::document_or_json(json, &result, || {
-        documents::mesh_of(&result, again).in_folder(&folder, "report.html")
-    })?;
-    Ok(match Code::from(result.verdict) {
-        _ if interrupt.is_requested() => Code::Interrupted,
-        _ if result.plan.ended_early.is_some() || !problems.is_empty() => Code::Environment,
-        code => code,
-    })
-}
-
-#[cfg(not(feature = "cluster"))]
-fn measure(
-    _: &Plan,
-    _: &Limits,
-    _: Option<&str>,
-    _: Option<&Path>,
-    _: bool,
-    _: Option<&Path>,
-    _: &str,
-) -> Result<Code, Failure> {
-    let refused = hoptax_cluster::Refused::NotBuiltForAgents { option: "hoptax mesh" };
-    Err(crate::exit::of_cluster(refused))
 }
