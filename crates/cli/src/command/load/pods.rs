@@ -132,7 +132,7 @@ fn send(
         advice: "read the messages about its pod above",
         token: Some(token),
         least,
-        is_watched: progress.is_some(),
+        is_watched: progress.is_shown(),
     };
     let add = |agents: &mut Agents| {
         for (agent, pod) in agents.all.iter_mut().zip(running.agents()) {
