@@ -8,7 +8,7 @@ use hoptax_report::document::Document;
 use hoptax_report::documents::{self, Again};
 use hoptax_result::{Body, Report};
 use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
-use hoptax_text::command_line::{word, words};
+use hoptax_text::command_line::{option, words};
 
 use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::exit::{Code, Failure};
@@ -95,10 +95,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
 fn again(arguments: &CompareArguments) -> String {
     // A share that is not a binary fraction has many more digits as a percentage than the user wrote.
     let margin = format!("{}%", (1e8 * arguments.margin).round() / 1e6);
-    let margin = (margin != USUAL_MARGIN).then(|| format!(" --margin {margin}"));
-    let envoy = arguments.run.measure.envoy.choice().named.map(|named| format!(" --envoy {}", word(named)));
-    let subjects = words(&arguments.subjects);
-    format!("hoptax compare {subjects}{}{}", margin.unwrap_or_default(), envoy.unwrap_or_default())
+    let margin = if margin == USUAL_MARGIN { String::new() } else { format!(" --margin {margin}") };
+    let envoy = option("--envoy", arguments.run.measure.envoy.choice().named);
+    format!("hoptax compare {}{margin}{envoy}", words(&arguments.subjects))
 }
 
 fn print<T: Body>(

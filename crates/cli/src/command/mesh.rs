@@ -13,7 +13,7 @@ use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_mesh::{MeasuredMesh, MeshSettings, measure};
 use hoptax_report::documents;
 use hoptax_session::thresholds;
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_word, word};
 
 use crate::arguments::shared::{
     ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, ThresholdArguments,
@@ -174,29 +174,46 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
 /// The options that measure the same again.
 fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
-    let meshes = meshes.map(|template| format!("--mesh {}", template.name));
-    let functions = arguments.functions.then(|| "--functions".to_owned());
-    let own = arguments.templates.iter().map(|path| format!("--template {}", path_word(path)));
+    let meshes = meshes.map(|template| option("--mesh", Some(template.name)));
+    let functions = arguments.functions.then(|| " --functions".to_owned());
+    let own = arguments.templates.iter().map(|path| format!(" --template {}", path_word(path)));
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
-    let pull = pull.map(|(word, _)| format!("--pull {word}"));
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
-    let source = source.map(|(word, _)| format!("--cpu-time {word}"));
-    let prometheus = arguments.prometheus.as_ref().map(|address| format!("--prometheus {}", word(address)));
-    let load =
-        [format!("--rate {}", arguments.rate.per_second), format!("--connections {}", arguments.connections)];
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
-    let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
-    let given = [
-        ("--kube-context", &arguments.cluster.kube_context),
-        ("--node", &arguments.node),
-        ("--caller-node", &arguments.caller_node),
+    let once = [
+        option("--pull", pull.map(|(word, _)| word)),
+        option("--rate", Some(arguments.rate.per_second)),
+        option("--connections", Some(arguments.connections)),
+        option("--slice", arguments.slice.map(in_a_word)),
+        option("--cpu-time", source.map(|(word, _)| word)),
+        option("--prometheus", arguments.prometheus.as_ref()),
+        option("--kube-context", arguments.cluster.kube_context.as_ref()),
+        option("--node", arguments.node.as_ref()),
+        option("--caller-node", arguments.caller_node.as_ref()),
     ];
-    let given = given.into_iter().filter_map(|(option, value)| {
-        let value = value.as_ref()?;
-        Some(format!("{option} {}", word(value)))
-    });
-    let words =
-        [format!("--image {}", word(&arguments.image))].into_iter().chain(meshes).chain(functions).chain(own);
-    let words = words.chain(pull).chain(load).chain(slice).chain(source).chain(prometheus).chain(given);
-    words.collect::<Vec<_>>().join(" ")
+    let words: String = meshes.chain(functions).chain(own).chain(once).collect();
+    format!("--image {}{words}", word(&arguments.image))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        mesh: MeshArguments,
+    }
+
+    #[test]
+    fn the_same_mesh_has_all_options_but_the_rounds_the_seed_and_the_folder() {
+        let again_of = |line: &str| again(&Line::try_parse_from(line.split(' ')).unwrap().mesh);
+        let given = "--image a/b:1 --mesh istio --functions --template my.yaml --pull never --rate 500 --connections 4 \
+                     --slice 1m30s --cpu-time kubelet --kube-context prod --node one --caller-node two";
+        assert_eq!(again_of(&format!("mesh {given} --rounds 6 --seed 2 --out runs/1")), given);
+        let usual = "--image a/b:1 --rate 1000 --connections 16";
+        assert_eq!(again_of("mesh --image a/b:1"), usual);
+    }
 }

@@ -12,7 +12,7 @@ use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
 use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_word};
 
 use self::pod_dump::Given;
 use crate::arguments::shared::{
@@ -249,24 +249,21 @@ fn again(arguments: &PriceArguments) -> String {
     let PodArguments { pod, cluster, container, admin_port } = &arguments.of_pod;
     let headers = arguments.headers.all();
     let once = [
-        ("--pod", pod.as_ref().map(ToString::to_string)),
-        ("--kube-context", cluster.kube_context.clone()),
-        ("--container", container.clone()),
-        ("--admin-port", admin_port.map(|port| port.to_string())),
-        ("--listener", arguments.listener.clone()),
-        ("--request", arguments.request.as_ref().map(ToString::to_string)),
-        ("--rate", arguments.rate.map(|rate| rate.to_string())),
-        ("--price-per-core-hour", arguments.core_price.per_hour.map(|price| price.to_string())),
-        ("--envoy", arguments.run.measure.envoy.choice().named.map(str::to_owned)),
+        option("--pod", pod.as_ref()),
+        option("--kube-context", cluster.kube_context.as_ref()),
+        option("--container", container.as_ref()),
+        option("--admin-port", *admin_port),
+        option("--listener", arguments.listener.as_ref()),
+        option("--request", arguments.request.as_ref()),
+        option("--rate", arguments.rate),
+        option("--price-per-core-hour", arguments.core_price.per_hour),
+        option("--envoy", arguments.run.measure.envoy.choice().named),
     ];
-    let once = once.into_iter().filter_map(|(option, value)| Some((option, value?)));
-    let without = arguments.without.iter().map(|name| ("--without", name.clone()));
-    let what_if = arguments.what_if.iter().map(|change| ("--what-if", change.to_string()));
-    let headers = headers.iter().map(|(name, _)| ("--header", format!("{name}: VALUE")));
-    let options = once.chain(without).chain(what_if).chain(headers);
-    let options = options.map(|(option, value)| format!(" {option} {}", word(value)));
+    let without = arguments.without.iter().map(|name| option("--without", Some(name)));
+    let what_if = arguments.what_if.iter().map(|change| option("--what-if", Some(change)));
+    let headers = headers.iter().map(|(name, _)| option("--header", Some(format!("{name}: VALUE"))));
     let configuration = arguments.config.iter().map(|path| format!(" {}", path_word(path)));
-    let words: String = configuration.chain(options).collect();
+    let words: String = configuration.chain(once).chain(without).chain(what_if).chain(headers).collect();
     format!("hoptax price{words}")
 }
 
