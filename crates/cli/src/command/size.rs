@@ -47,7 +47,7 @@ pub(crate) struct SizeArguments {
     #[arg(long, value_name = "NAME", requires = "graph")]
     entry: Option<String>,
     /// Requests per second that arrive at the entry of the graph
-    #[arg(long, value_name = "RATE", value_parser = rate, requires = "graph")]
+    #[arg(long, value_name = "RATE", value_parser = values::rate_above_zero, requires = "graph")]
     rate: Option<f64>,
     #[command(flatten)]
     from: FromArguments,
@@ -61,14 +61,6 @@ pub(crate) struct SizeArguments {
     check: Option<PathBuf>,
     #[command(flatten)]
     json: JsonArguments,
-}
-
-/// A rate above 0.
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
-        _ => Err(format!("it must be a number of requests per second above 0{}", values::in_full(text))),
-    }
 }
 
 /// Runs the command.
@@ -99,17 +91,4 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     print::document_or_json(json, &result, || documents::size_of(&result, &named, &from, is_runnable))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_is_a_number_above_zero() {
-        assert_eq!(rate("12000.5"), Ok(12_000.5));
-        for wrong in ["0", "-1", "inf", "NaN", "fast"] {
-            assert!(rate(wrong).is_err(), "{wrong}");
-        }
-    }
 }
