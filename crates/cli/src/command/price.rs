@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     let given = Given::from_arguments(arguments)?;
     let ended = price_given(arguments, &given);
     if ended.is_err() {
-        given.keep();
+        given.leave();
     }
     ended
 }
@@ -168,7 +168,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
 fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failure> {
     let headers = arguments.headers.all();
     let configuration = Configuration::read(PriceSettings {
-        configuration: &given.path,
+        configuration: given.path(),
         listener: arguments.listener.as_deref(),
         request: arguments.request.as_ref(),
         headers: &headers,
@@ -187,7 +187,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
         // Check before the tries, which take seconds.
         configuration.check_resumed(folder)?;
     }
-    let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(arguments.run.out.folder());
+    let folder = arguments.resume.as_deref().or(given.run_folder()).or(arguments.run.out.folder());
     let folder = Configuration::create_run_folder(folder)?;
     let budget = arguments.budget.time.map(Budget::begin);
     let interrupt = interrupt::listen()?;
