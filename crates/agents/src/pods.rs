@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn needs(urls: &[&str], duration: Duration) -> Result<PodNeeds, String> {
-        let needs = PodNeeds::of_load(&sending(urls, duration), 2, Duration::from_secs(120));
+        let needs = PodNeeds::of_load(&sending(urls, duration), 2, Duration::from_mins(2));
         needs.map_err(|failure| failure.to_string())
     }
 

@@ -65,7 +65,7 @@ pub use interrupt::Interrupt;
 pub use length::RequestedLength;
 pub use manifest::Manifest;
 pub use measure::{EarlierSitting, Measured, Options, Place, checked_plan, complete, measure, outline};
-pub use outputs::write_all as write_outputs;
+pub use outputs::{decisions, write_all as write_outputs};
 pub use run_folder::Held;
 pub use study::Study;
 pub use update::{Say, Update};
