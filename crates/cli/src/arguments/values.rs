@@ -217,7 +217,9 @@ mod tests {
 
     #[test]
     fn an_agent_has_a_host_and_a_port() {
-        assert_eq!(agent("[2001:db8::1]:65535").as_deref(), Ok("[2001:db8::1]:65535"));
+        for text in ["127.0.0.1:8421", "agent.test:1", "[2001:db8::1]:65535"] {
+            assert_eq!(agent(text).as_deref(), Ok(text));
+        }
         for text in ["", "foo", ":8421", "foo:", "foo:0", "foo:65536", "2001:db8::1", "[2001:db8::1]"] {
             assert!(agent(text).unwrap_err().contains("use `HOST:PORT`"), "{text}");
         }
