@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 use hoptax_predict::size::Prices;
-use hoptax_predict::size::graph::read;
 use hoptax_report::documents;
 use hoptax_result::Verdict;
+use hoptax_session::graph::{Predicted, PredictionSettings, predict};
 use hoptax_session::results::read_run;
-use hoptax_session::{graph, library};
 
 use crate::arguments::shared::{CorePriceArguments, FromArguments, JsonArguments};
 use crate::arguments::values;
@@ -75,17 +74,12 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
     };
-    let file = graph::read(path, arguments.entry.as_deref(), &print::say)?;
-    let graph = read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
-    let results = arguments.from.read()?;
-    let refused = |error| Failure::bad_input(format!("{error}{}", library::advice(&error, &graph)));
-    let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(refused)?;
+    let (entry, results) = (arguments.entry.as_deref(), arguments.from.read()?);
     let prices =
         Prices { per_core_hour: arguments.core_price.per_hour, per_gib_hour: arguments.price_per_gib_hour };
-    result.money = hoptax_predict::size::money(&result, prices);
+    let settings = PredictionSettings { graph: path, entry, rate, results: &results, prices };
+    let Predicted { result, is_runnable } = predict(&settings, &print::say)?;
     let from = arguments.from.shown();
-    let entry = arguments.entry.as_deref();
-    let is_runnable = entry.is_none() && graph::is_runnable(&file)?;
     let mut named = vec![path.as_str()];
     named.extend(entry.iter().flat_map(|entry| ["--entry", *entry]));
     print::document_or_json(json, &result, || documents::size_of(&result, &named, &from, is_runnable))?;
