@@ -6,7 +6,8 @@
 //! connection, or a port that Kubernetes forwards. The decisions of both sides are functions of values; I/O is in `agent`, `agent::serve`,
 //! `agent::engine`, `controller` and `controller::driver`.
 //!
-//! A [`reader`] listens on a node of a cluster, and reads CPU times of containers for the measurement of a mesh.
+//! Agents may be pods of a cluster, which `hoptax_cluster` makes: [`PodNeeds`] is what a load needs of them. A [`reader`] listens on a node
+//! of a cluster, and reads CPU times of containers for the measurement of a mesh.
 
 pub mod agent;
 mod clock;
@@ -14,6 +15,8 @@ pub mod controller;
 mod frame;
 pub mod message;
 mod planned;
+mod pods;
 pub mod reader;
 
 pub use planned::{PlannedShare, SentLoad};
+pub use pods::PodNeeds;

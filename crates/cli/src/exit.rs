@@ -52,5 +52,5 @@ impl From<Code> for ExitCode {
 
 /// The failure of a command that a cluster refuses something.
 pub(crate) fn of_cluster(refused: Refused) -> Failure {
-    if refused.is_of_input() { Failure::bad_input(refused) } else { Failure::environment(refused) }
+    Failure::of_input_if(refused.is_of_input(), refused)
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP, which is sent when the terminal is closed. The first signal requests a clean end; the second Ctrl-C or
-//! SIGTERM exits immediately.
+//! Signals: Ctrl-C, SIGTERM and SIGHUP, which is sent when the terminal is closed. The first one requests a clean end; the second Ctrl-C or
+//! SIGTERM exits immediately. To some commands, they mean something else.
 
 use std::io;
 use std::process;
@@ -26,22 +26,36 @@ pub(crate) fn listen() -> Result<Interrupt, Failure> {
 
 /// Starts to listen for SIGINT and SIGTERM, for a command to which SIGHUP means something else.
 pub(crate) fn listen_without_hangup() -> Result<Interrupt, Failure> {
-    let interrupt = Interrupt::default();
-    for signal in [SIGINT, SIGTERM] {
-        flag::register(signal, Arc::clone(interrupt.flag())).map_err(|error| failure(&error))?;
-    }
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| failure(&error))?;
-    let of_thread = interrupt.clone();
-    // A thread instead of a signal handler: the cleanup is not async-signal-safe.
-    thread::Builder::new()
-        .name("interrupt".to_owned())
-        .spawn(move || {
-            if signals.forever().nth(1).is_some() {
-                exit_now(&of_thread);
-            }
-        })
-        .map_err(|error| failure(&error))?;
+    let interrupt = requested_by(&[SIGINT, SIGTERM])?;
+    let (of_thread, mut is_second) = (interrupt.clone(), false);
+    on_each(&[SIGINT, SIGTERM], "interrupt", move |_| {
+        if is_second {
+            exit_now(&of_thread);
+        }
+        is_second = true;
+    })?;
     Ok(interrupt)
+}
+
+/// An interrupt that these signals request.
+pub(crate) fn requested_by(signals: &[i32]) -> Result<Interrupt, Failure> {
+    let interrupt = Interrupt::default();
+    for signal in signals {
+        flag::register(*signal, Arc::clone(interrupt.flag())).map_err(|error| failure(&error))?;
+    }
+    Ok(interrupt)
+}
+
+/// Calls `on_signal` with each of these signals, on a thread with this name: what it does need not be safe in a signal handler.
+pub(crate) fn on_each(
+    signals: &[i32],
+    name: &str,
+    on_signal: impl FnMut(i32) + Send + 'static,
+) -> Result<(), Failure> {
+    let mut signals = Signals::new(signals).map_err(|error| failure(&error))?;
+    let listen = move || signals.forever().for_each(on_signal);
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(listen);
+    thread.map(drop).map_err(|error| failure(&error))
 }
 
 fn failure(error: &io::Error) -> Failure {

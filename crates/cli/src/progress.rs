@@ -162,6 +162,8 @@ impl Shown {
 
 /// The view or the lines of a load.
 pub(crate) struct LoadProgress {
+    /// False if nothing is shown.
+    is_shown: bool,
     /// None for plain lines.
     view: Option<View>,
     course: LoadCourse,
@@ -172,20 +174,25 @@ pub(crate) struct LoadProgress {
 }
 
 impl LoadProgress {
-    /// Nothing is shown yet; none if nothing is to be shown.
-    pub(crate) fn begin() -> Option<Self> {
-        Self::of_span("half second")
+    /// Nothing is shown yet, nor later if that is not wanted.
+    pub(crate) fn begin(is_wanted: bool) -> Self {
+        Self::of_span("half second", is_wanted)
     }
 
     /// The same for a load of agents, which tell of every second.
-    pub(crate) fn of_agents() -> Option<Self> {
-        Self::of_span("second")
+    pub(crate) fn of_agents() -> Self {
+        Self::of_span("second", true)
     }
 
-    fn of_span(span: &'static str) -> Option<Self> {
-        let (course, said) = (LoadCourse::default(), Instant::now());
-        let progress = || Self { view: View::begin(), course, said, span };
-        (!print::is_quiet()).then(progress)
+    fn of_span(span: &'static str, is_wanted: bool) -> Self {
+        let is_shown = is_wanted && !print::is_quiet();
+        let view = is_shown.then(View::begin).flatten();
+        Self { is_shown, view, course: LoadCourse::default(), said: Instant::now(), span }
+    }
+
+    /// True if numbers are shown.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown
     }
 
     /// Prints an update above the view.
@@ -199,7 +206,7 @@ impl LoadProgress {
             self.course.push(*line);
             // Called twice a second.
             view.draw(true, |room| live::load(&self.course, room));
-        } else if self.said.elapsed() >= SILENCE {
+        } else if self.is_shown && self.said.elapsed() >= SILENCE {
             self.said = Instant::now();
             print::note(&format!("in the last {}: {}", self.span, line.to_string().trim_start()));
         }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +32,25 @@ pub struct HostPort {
     pub host: String,
     /// The port.
     pub port: u16,
+}
+
+impl FromStr for HostPort {
+    type Err = String;
+
+    /// Reads `HOST:PORT`, with an IPv6 address in brackets. Names become lower case.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || "write it as `HOST:PORT`".to_owned();
+        let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
+        let in_brackets = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let host = in_brackets.unwrap_or(host);
+        let is_host = !host.is_empty()
+            && !host.contains(['/', '@', '[', ']'])
+            && (in_brackets.is_some() || !host.contains(':'));
+        match port.parse::<u16>() {
+            Ok(port) if is_host && port > 0 => Ok(Self { host: host.to_ascii_lowercase(), port }),
+            _ => Err(form()),
+        }
+    }
 }
 
 /// A host of a trial, and what is looked up for it.
@@ -151,6 +171,33 @@ mod tests {
 
     use super::*;
     use crate::resolve::Resolver;
+
+    #[test]
+    fn a_host_and_a_port_are_read() {
+        for (text, host, port) in [
+            ("Shop.test:80", "shop.test", 80),
+            ("127.0.0.1:8421", "127.0.0.1", 8_421),
+            ("[2001:db8::1]:65535", "2001:db8::1", 65_535),
+        ] {
+            assert_eq!(text.parse::<HostPort>(), Ok(HostPort { host: host.to_owned(), port }));
+        }
+        for text in [
+            "",
+            "shop.test",
+            "shop.test:",
+            "shop.test:http",
+            ":80",
+            "http://shop.test:80",
+            "a@shop.test:80",
+            "shop.test:0",
+            "shop.test:65536",
+            "2001:db8::1",
+            "2001:db8::1:443",
+            "[2001:db8::1]",
+        ] {
+            assert!(text.parse::<HostPort>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_failed_lookup_keeps_the_addresses_and_a_rotation_changes_those_of_new_connections() {

@@ -6,10 +6,11 @@
 //! from the kubelets of the nodes, or from a Prometheus that scrapes these. The result is that of a study.
 //!
 //! [`template`], [`plan`], [`source`], [`manifests`], [`used`], [`measured`], [`evidence`] and [`findings`] decide; `run`, behind the
-//! feature `client`, communicates with the cluster.
+//! feature `client`, communicates with the cluster. Without that feature, [`measure`] refuses.
 
 pub mod evidence;
 pub mod findings;
+mod kept;
 pub mod manifests;
 pub mod measured;
 pub mod plan;
@@ -20,5 +21,4 @@ mod target;
 pub mod template;
 pub mod used;
 
-#[cfg(feature = "client")]
-pub use run::measure;
+pub use kept::{MeasuredMesh, MeshSettings, measure};

@@ -70,7 +70,7 @@ impl Context<'_> {
 /// # Errors
 /// When the cluster refuses a request, pods do not start, a mesh injects no proxy, an arm does not answer, or when it is interrupted before
 /// the end of its first round. Nothing remains in the cluster then.
-pub fn measure(
+pub(crate) fn measure(
     plan: &Plan,
     context: Option<&str>,
     limits: &Limits,
@@ -115,7 +115,7 @@ pub fn measure(
 
 /// The failure of a request that a cluster refuses.
 fn of_cluster(refused: Refused) -> Failure {
-    if refused.is_of_input() { Failure::bad_input(refused) } else { Failure::environment(refused) }
+    Failure::of_input_if(refused.is_of_input(), refused)
 }
 
 fn now() -> String {

@@ -40,6 +40,11 @@ impl Failure {
         Self { kind: Kind::Environment, message: cause.to_string() }
     }
 
+    /// The failure of a command whose input is wrong if `is_input`, and that lacks something otherwise.
+    pub fn of_input_if(is_input: bool, cause: impl fmt::Display) -> Self {
+        if is_input { Self::bad_input(cause) } else { Self::environment(cause) }
+    }
+
     /// The failure of a command that cannot listen on an address, with what to do.
     pub fn cannot_listen(address: SocketAddr, source: io::Error) -> Self {
         Self::environment(OriginError::Listen { address, source })
@@ -87,6 +92,14 @@ impl From<ReleaseError> for Failure {
             ReleaseError::Interrupted => Self::interrupted(),
             error => Self::environment(error),
         }
+    }
+}
+
+impl From<OriginError> for Failure {
+    fn from(error: OriginError) -> Self {
+        let is_input =
+            matches!(error, OriginError::Table(_) | OriginError::Default(_) | OriginError::Call(_));
+        Self::of_input_if(is_input, error)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Finds the highest rate at which a server, or each of several arms of a study, holds objectives.
 
+mod arm_ids;
 mod arms;
 mod common;
 mod fastest;
@@ -15,6 +16,7 @@ mod virtual_server;
 pub use hoptax_checks::objective::Objective;
 pub use hoptax_load::options::LOWEST_RATE;
 
+pub use arm_ids::ArmIds;
 pub use arms::{ArmsOfStudy, TrafficOverrides};
 pub use options::{Options, Preset};
 pub use server::{Goal, Server, on_server};

@@ -157,7 +157,7 @@ fn described(name: &str, plan: &Plan) -> String {
 
 /// Advice about a graph that cannot be predicted because results lack functions: the built-in study that measures most of them. Either a
 /// line to append to the reason, or empty.
-pub fn advice(why: &NoSize, graph: &Graph) -> String {
+pub(crate) fn advice(why: &NoSize, graph: &Graph) -> String {
     let functions: BTreeSet<&str> = graph.functions().collect();
     let is_missing = matches!(why, NoSize::Missing { .. });
     let plans = if is_missing { plans().unwrap_or_default() } else { &[] };

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hoptax_judge::comparison::with_named;
 use hoptax_judge::summary::response_histograms;
+use hoptax_report::document::Document;
 use hoptax_report::render::{OUTPUTS, html, markdown};
 use hoptax_report::{documents, histograms};
 use hoptax_result::{Body, ComparisonBody, Report, StudyResult};
@@ -35,12 +36,13 @@ const FILES: [File; 7] = [
         let page = || html::page(&histograms::document(&result.name, &times));
         (!times.is_empty()).then(|| page().map_err(|error| error.to_string()))
     }),
-    ("decisions.md", |result| {
-        let document =
-            documents::decisions(&with_named(result, ComparisonBody::USUAL_MARGIN_SHARE), &result.findings)?;
-        Some(Ok(markdown::text(&document)))
-    }),
+    ("decisions.md", |result| decisions(result).map(|document| Ok(markdown::text(&document)))),
 ];
+
+/// The decisions about the arms that a study compares with arms that its file names; none if it compares none.
+pub fn decisions(result: &StudyResult) -> Option<Document> {
+    documents::decisions(&with_named(result, ComparisonBody::USUAL_MARGIN_SHARE), &result.findings)
+}
 
 /// Writes all output files, each atomically; returns one message for each failure.
 pub fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {

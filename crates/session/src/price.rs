@@ -55,7 +55,7 @@ pub use self::budget::Budget;
 pub use self::change::Change;
 pub use self::laboratory::Laboratory;
 pub use self::passed::Listed;
-pub use self::pod_dump::{keep_pod_dump, pod_dump};
+pub use self::pod_dump::{PodDump, PodOfBill};
 pub use self::text::{measuring, outcomes, outline};
 pub use self::tries::Tries;
 pub use hoptax_bootstrap::request::RequestLine;

@@ -40,8 +40,37 @@ pub fn document(text: &str) -> Result<Document, String> {
     documents::of_text_naming(text, library::is_built_in)
 }
 
+/// As [`document`]; `what` names the result in errors.
+pub(crate) fn printable(text: &str, what: &str) -> Result<Document, Failure> {
+    document(text).map_err(|why| unprintable(what, &why))
+}
+
+fn unprintable(what: &str, why: &str) -> Failure {
+    Failure::bad_input(format!("{what} cannot be printed: {why}"))
+}
+
+/// The document of the result in a file or a run folder, with the page beside it. The next step of a study that can continue in its folder
+/// is there.
+///
+/// # Errors
+/// As [`text`], and when it is not a result.
+pub fn document_at(path: &str) -> Result<Document, Failure> {
+    let file = Path::new(path);
+    let text = text(file)?;
+    let document = match resumable(file) {
+        Some(study) => documents::study_in_folder(&text, &study.display().to_string(), path)
+            .map_err(|why| unprintable(&format!("`{path}`"), &why))?,
+        None => printable(&text, &format!("`{path}`"))?,
+    };
+    let document = document.shown_by(path);
+    Ok(match page(file) {
+        Some(page) => document.with_page(page.display().to_string()),
+        None => document,
+    })
+}
+
 /// The page that a command wrote beside the result that [`text`] reads from a run folder; none for a file, or if there is no page.
-pub fn page(path: &Path) -> Option<PathBuf> {
+fn page(path: &Path) -> Option<PathBuf> {
     let result = if path.is_dir() { shown(path).ok()? } else { return None };
     let name = if result.ends_with("bill.json") { "bill.html" } else { "report.html" };
     Some(path.join(name)).filter(|page| page.is_file())
@@ -49,7 +78,7 @@ pub fn page(path: &Path) -> Option<PathBuf> {
 
 /// The study file of a run folder in which `hoptax study --resume` can continue: this machine measured the study, and the result that
 /// [`text`] reads is that of the study itself. None for other folders, and for the study of another command, whose result it is not.
-pub fn resumable(folder: &Path) -> Option<PathBuf> {
+fn resumable(folder: &Path) -> Option<PathBuf> {
     let is_of_study = folder.is_dir() && shown(folder).is_ok_and(|result| result.ends_with(RESULT));
     let was_begun_as_study = || {
         run_folder::read(folder).is_ok_and(|(_, read)| read.command.as_deref() == Some(continuation::STUDY))

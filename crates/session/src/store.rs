@@ -12,7 +12,7 @@ mod contents;
 mod database;
 mod describe;
 mod error;
-pub mod folder;
+pub(crate) mod folder;
 mod import;
 mod labels;
 mod list;
@@ -35,7 +35,7 @@ pub use error::StoreError;
 pub use folder::RunFile;
 pub use import::Imported;
 pub use list::{Filter, Latest, since};
-pub use paths::{PathImported, import_all};
+pub(crate) use paths::{PathImported, import_all};
 pub(crate) use secrets::has_secrets;
 
 use salvage::{Salvaged, salvage};

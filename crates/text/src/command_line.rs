@@ -41,6 +41,11 @@ pub fn quoted(text: &str) -> String {
     format!("$'{}'", text.chars().map(escaped).collect::<String>())
 }
 
+/// An option with its value as a word, after a space; nothing without a value.
+pub fn option(name: &str, value: Option<impl Display>) -> String {
+    value.map_or_else(String::new, |value| format!(" {name} {}", word(value)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +67,13 @@ mod tests {
             assert_eq!(word(name), expected);
         }
         assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn an_option_without_a_value_is_left_out() {
+        assert_eq!(option("--listener", Some("two words")), " --listener 'two words'");
+        assert_eq!(option("--rate", Some(0.5)), " --rate 0.5");
+        assert_eq!(option("--rate", None::<f64>), "");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hoptax_load::options::LONGEST;
-use hoptax_load::{MAX_RATE, Protocol};
+use hoptax_load::{HostPort, MAX_RATE, Protocol};
 use hoptax_result::grouped;
 
 /// A value that is chosen by its name.
@@ -84,15 +84,9 @@ pub(crate) fn file_name(text: &str) -> Result<String, String> {
 
 /// The address of an agent: a name or an address, and a port.
 pub(crate) fn agent(text: &str) -> Result<String, String> {
-    let is_address = text.rsplit_once(':').is_some_and(|(host, port)| {
-        let is_host =
-            !host.is_empty() && (!host.contains(':') || (host.starts_with('[') && host.ends_with(']')));
-        is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
-    });
-    if is_address {
-        return Ok(text.to_owned());
-    }
-    Err(format!("`{text}` is not an agent's address: use `HOST:PORT`, such as `127.0.0.1:8421`"))
+    let refused =
+        |_| format!("`{text}` is not an agent's address: use `HOST:PORT`, such as `127.0.0.1:8421`");
+    text.parse::<HostPort>().map(|_| text.to_owned()).map_err(refused)
 }
 
 /// A label of a run, which cannot be taken for the number of one.
@@ -115,19 +109,21 @@ pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     if duration <= LONGEST { Ok(duration) } else { Err("it must be at most a year, 366 days".to_owned()) }
 }
 
+/// A rate that a generator can send.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate <= MAX_RATE => Ok(rate),
-        _ => Err(format!(
-            "it must be a number of requests per second above 0 and at most {}{}",
-            grouped(MAX_RATE, 0),
-            in_full(text)
-        )),
-    }
+    let in_words = format!("above 0 and at most {}{}", grouped(MAX_RATE, 0), in_full(text));
+    let is_valid = |rate: f64| rate > 0.0 && rate <= MAX_RATE;
+    number(text, is_valid, &format!("a number of requests per second {in_words}"))
+}
+
+/// A rate of what is only computed.
+pub(crate) fn rate_above_zero(text: &str) -> Result<f64, String> {
+    let is_valid = |rate: f64| rate > 0.0 && rate.is_finite();
+    number(text, is_valid, &format!("a number of requests per second above 0{}", in_full(text)))
 }
 
 /// Spelling of a number in thousands or millions, such as `2k`.
-pub(crate) fn in_full(text: &str) -> String {
+fn in_full(text: &str) -> String {
     let times = [('k', 1e3), ('K', 1e3), ('m', 1e6), ('M', 1e6)];
     let number = times.iter().find_map(|(letter, times)| {
         let number: f64 = text.trim().strip_suffix(*letter)?.parse().ok()?;
@@ -179,19 +175,20 @@ pub(crate) fn rounds(text: &str) -> Result<u32, String> {
     whole::<u32>(2..=1000)(text)
 }
 
+/// A number for which `is_valid` holds, as the error states in words.
+fn number(text: &str, is_valid: impl Fn(f64) -> bool, in_words: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| is_valid(*number));
+    number.ok_or_else(|| format!("it must be {in_words}"))
+}
+
 /// A price above 0.
 pub(crate) fn price(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(price) if price > 0.0 && price.is_finite() => Ok(price),
-        _ => Err("it must be a number above 0, such as `0.04`".to_owned()),
-    }
+    let is_valid = |price: f64| price > 0.0 && price.is_finite();
+    number(text, is_valid, "a number above 0, such as `0.04`")
 }
 
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("it must be a number from 0 to 1".to_owned()),
-    }
+    number(text, |share| (0.0..=1.0).contains(&share), "a number from 0 to 1")
 }
 
 /// Processors, thousandths: a number from 0.01 to 1,024 with at most three decimals.
@@ -207,11 +204,9 @@ pub(crate) fn millis_of_processors(text: &str) -> Result<u32, String> {
 
 /// A percentile, above 0 and below 100.
 pub(crate) fn percentile(text: &str) -> Result<f64, String> {
-    let number = text.trim();
-    match number.strip_prefix('p').unwrap_or(number).parse::<f64>() {
-        Ok(percentile) if percentile > 0.0 && percentile < 100.0 => Ok(percentile),
-        _ => Err("it must be above 0 and below 100, such as `99.9`".to_owned()),
-    }
+    let text = text.trim();
+    let is_valid = |percentile: f64| percentile > 0.0 && percentile < 100.0;
+    number(text.strip_prefix('p').unwrap_or(text), is_valid, "above 0 and below 100, such as `99.9`")
 }
 
 #[cfg(test)]
@@ -257,6 +252,10 @@ mod tests {
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10,000,000"));
         assert!(rate("2k").unwrap_err().ends_with(": write `2000` for `2k`"));
+        assert_eq!(rate_above_zero("12000000.5"), Ok(12_000_000.5));
+        for wrong in ["0", "-1", "inf", "NaN", "fast"] {
+            assert!(rate_above_zero(wrong).is_err(), "{wrong}");
+        }
         assert_eq!((rounds("2"), rounds("1000")), (Ok(2), Ok(1000)));
         assert_eq!(rounds("0").unwrap_err(), "it must be a whole number, at least 2 and at most 1,000");
         assert_eq!(whole::<u64>(1..)("-1").unwrap_err(), "it must be a whole number, at least 1");

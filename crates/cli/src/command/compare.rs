@@ -96,9 +96,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
 fn again(arguments: &CompareArguments) -> String {
     // A share that is not a binary fraction has many more digits as a percentage than the user wrote.
     let margin = format!("{}%", (1e8 * arguments.margin).round() / 1e6);
-    let margin = (margin != USUAL_MARGIN).then(|| format!(" --margin {margin}"));
-    let subjects = path_words(&arguments.subjects);
-    format!("hoptax compare {subjects}{}{}", margin.unwrap_or_default(), arguments.run.measure.again())
+    let margin = if margin == USUAL_MARGIN { String::new() } else { format!(" --margin {margin}") };
+    format!("hoptax compare {}{margin}{}", path_words(&arguments.subjects), arguments.run.measure.again())
 }
 
 fn print<T: Body>(

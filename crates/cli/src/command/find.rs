@@ -12,7 +12,7 @@ use hoptax_load::options::ARRIVALS_OF_SEARCH;
 use hoptax_report::documents::{self, GivenOptions, SearchedArms};
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
 use hoptax_session::find::{
-    ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Preset, Server, TrafficOverrides, on_server,
+    ArmIds, ArmsOfStudy, Found, Goal, Options, Preset, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
 use hoptax_session::{Study, thresholds};
@@ -78,8 +78,8 @@ pub(crate) struct FindArguments {
     /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first open
     /// loop of the study, or of its first load if it has none. Options that describe requests, connections or servers are refused. --envoy
     /// and --dry-run apply only to a search with --arms.
-    #[arg(long, value_name = "ARMS", value_parser = arms, help_heading = SEARCH)]
-    arms: Option<Arms>,
+    #[arg(long, value_name = "ARMS", help_heading = SEARCH)]
+    arms: Option<ArmIds>,
     /// Print the arms of the search and how long it takes, without starting anything
     #[arg(long, requires = "arms", help_heading = SEARCH)]
     dry_run: bool,
@@ -115,35 +115,6 @@ pub(crate) struct FindArguments {
     traffic: TrafficArguments,
     #[command(flatten, next_help_heading = SEARCH)]
     json: JsonArguments,
-}
-
-/// The arms of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Arms(pub(crate) Vec<String>);
-
-/// Parses ids of arms, separated by commas; those in braces belong to an id, as in `route/path{routes=200,depth=2}`.
-fn arms(text: &str) -> Result<Arms, String> {
-    let mut ids = vec![String::new()];
-    let mut depth = 0_usize;
-    for character in text.chars() {
-        match character {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                ids.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(id) = ids.last_mut() {
-            id.push(character);
-        }
-    }
-    let ids: Vec<String> = ids.iter().map(|id| id.trim().to_owned()).collect();
-    if ids.iter().any(String::is_empty) {
-        return Err("an arm has no name; write `baseline,lua`".to_owned());
-    }
-    Ok(Arms(ids))
 }
 
 /// The options that apply to a search on arms, by their ids. The study states requests, connections and servers.
@@ -203,16 +174,13 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
 
 /// Searches on the arms with these ids.
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
-    if arguments.min_rate.is_some_and(|rate| rate < LOWEST_RATE) {
-        return Err(Failure::bad_input(format!("--min-rate must be at least {LOWEST_RATE}")));
-    }
     let source = study(arguments)?;
     let study = Study::named(source)?;
     let overrides =
         TrafficOverrides { seed: arguments.traffic.seed.given, arrivals: arguments.arrivals.clone() };
     let arms = ArmsOfStudy::new(study, ids, overrides, &print::say)?;
     if arguments.dry_run {
-        print::result(&arms.outline(options))?;
+        print::result(&arms.outline(options)?)?;
         return Ok(Code::Success);
     }
     let interrupt = interrupt::listen()?;
@@ -311,17 +279,6 @@ mod tests {
 
     use super::*;
     use crate::command::{Command, parsed};
-
-    #[test]
-    fn arms_are_separated_by_commas_outside_of_braces() {
-        let ids = |text: &str| arms(text).map(|arms| arms.0);
-        assert_eq!(ids("direct, lua"), Ok(vec!["direct".to_owned(), "lua".to_owned()]));
-        assert_eq!(
-            ids("route/path{routes=2,depth=3},a"),
-            Ok(vec!["route/path{routes=2,depth=3}".to_owned(), "a".to_owned()])
-        );
-        assert!(ids("direct,").is_err() && ids("").is_err());
-    }
 
     #[test]
     fn options_of_requests_are_refused_beside_arms_and_those_of_the_search_are_not() {

@@ -1,10 +1,9 @@
 //! `hoptax runs history`: finds lasting changes of a number over all runs of the store.
 
-use std::path::Path;
-
 use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::history::{HistoryFilter, history, numbers};
+use hoptax_session::store;
 use hoptax_text::command_line::path_word;
 
 use crate::arguments::shared::{JsonArguments, StoreChoice};
@@ -42,22 +41,23 @@ pub(crate) struct HistoryArguments {
     #[command(flatten)]
     json: JsonArguments,
     #[command(flatten)]
-    pub(super) store: StoreChoice,
+    store: StoreChoice,
 }
 
 /// The word that prints the names of all numbers.
 const LIST: &str = "list";
 
-/// Runs the command on the store in the file `path`.
-pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Failure> {
+/// Runs the command.
+pub(super) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
+    let store = arguments.store.file.as_deref();
+    let path = store::path(store)?;
     if arguments.number == LIST {
-        let names = numbers(path, &print::say)?;
+        let names = numbers(&path, &print::say)?;
         if names.is_empty() {
-            let file = arguments.store.file.as_ref().map(|file| format!("={}", path_word(file)));
+            let file = store.map_or_else(String::new, |file| format!("={}", path_word(file)));
             print::note(&format!(
-                "no run of the store has a number: `hoptax study quick --store{}` measures a study and stores it, and \
+                "no run of the store has a number: `hoptax study quick --store{file}` measures a study and stores it, and \
                  `hoptax runs import DIR{}` stores the run folders in a folder",
-                file.unwrap_or_default(),
                 arguments.store.again()
             ));
             return Ok(Code::Success);
@@ -71,8 +71,7 @@ pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Fai
         arm: arguments.arm.as_deref(),
         load: arguments.load.as_deref(),
     };
-    let result = history(path, &filter, &print::say)?;
-    let store = arguments.store.file.as_deref();
+    let result = history(&path, &filter, &print::say)?;
     print::document_or_json(arguments.json.file(), &result, || documents::history(&result).in_store(store))?;
     Ok(Code::Success)
 }

@@ -3,21 +3,17 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver};
-use std::{io, thread};
 
 use clap::Args;
 use hoptax_host::service::{OnLine, Stream};
 use hoptax_subject::envoy::release::{Envoy, ReleaseError};
 use hoptax_supervisor::{self as supervisor, Options, Request, status};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
-use signal_hook::iterator::Signals;
 
 use crate::arguments::shared::{EnvoyArguments, JsonArguments, ListenersFileArguments};
 use crate::exit::{Code, Failure};
-use crate::print;
+use crate::{interrupt, print};
 
 /// Where the status is served.
 const STATUS: &str = "127.0.0.1:9902";
@@ -79,14 +75,10 @@ pub(crate) struct StatusArguments {
 
 /// Runs Envoy until a signal ends it.
 pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
-    let no_signals = |error: io::Error| Failure::environment(format!("cannot listen for signals: {error}"));
-    let requests = requests().map_err(no_signals)?;
+    let requests = requests()?;
     // Envoy may have to be downloaded, and a stop must not wait for that.
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register(signal, Arc::clone(&stop)).map_err(no_signals)?;
-    }
-    let envoy = match Envoy::find(arguments.envoy.choice(), &stop, &mut print::note) {
+    let stop = interrupt::requested_by(&[SIGINT, SIGTERM])?;
+    let envoy = match Envoy::find(arguments.envoy.choice(), stop.flag(), &mut print::note) {
         Err(ReleaseError::Interrupted) => return Ok(Code::Success),
         found => found.map_err(Failure::environment)?,
     };
@@ -108,18 +100,13 @@ pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
 }
 
 /// Returns the channel of requests that signals stand for: SIGHUP for a restart, SIGINT and SIGTERM for a stop.
-fn requests() -> io::Result<Receiver<Request>> {
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+fn requests() -> Result<Receiver<Request>, Failure> {
     let (sender, requests) = mpsc::channel();
-    let pass_on = move || {
-        for signal in signals.forever() {
-            let request = if signal == SIGHUP { Request::Restart } else { Request::Stop };
-            if sender.send(request).is_err() {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("signals".to_owned()).spawn(pass_on)?;
+    interrupt::on_each(&[SIGHUP, SIGINT, SIGTERM], "signals", move |signal| {
+        let request = if signal == SIGHUP { Request::Restart } else { Request::Stop };
+        // At the end, nobody receives it.
+        let _ = sender.send(request);
+    })?;
     Ok(requests)
 }
 

@@ -258,19 +258,13 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     }
     let interrupt = interrupt::listen()?;
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.
-    let mut progress = outputs.every.is_none().then(LoadProgress::begin).flatten();
-    let is_shown = progress.is_some();
-    let mut show = |live: &LiveLine| {
-        if let Some(progress) = &mut progress {
-            progress.show(live);
-        }
-    };
+    let mut progress = LoadProgress::begin(outputs.every.is_none());
+    let is_shown = progress.is_shown();
+    let mut show = |live: &LiveLine| progress.show(live);
     let on_live = is_shown.then_some(&mut show as &mut dyn FnMut(&LiveLine));
     let lines = outputs.every.map(|every| Lines { every, out: Box::new(print::Lines::default()) });
     let sent = send(sending, lines, on_live, &interrupt, &print::say);
-    if let Some(progress) = progress {
-        progress.end();
-    }
+    progress.end();
     let sent = sent?;
     outputs.write(&sent.result)?;
     if let Some(problem) = sent.problems.into_iter().next() {

@@ -1,25 +1,26 @@
 //! `hoptax mesh`: measures the cost per request of pod networks and meshes in a cluster.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::job::Pull;
 use hoptax_cluster::prometheus::Address;
 use hoptax_mesh::plan::{Asked, Plan};
 use hoptax_mesh::source::{CpuTime, WORDS};
 use hoptax_mesh::template::{BUILT_IN, Template};
+use hoptax_mesh::{MeasuredMesh, MeshSettings, measure};
+use hoptax_report::documents;
 use hoptax_session::thresholds;
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_word, word};
 
 use crate::arguments::shared::{
     ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, ThresholdArguments,
 };
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
-use crate::print;
+use crate::{interrupt, print};
 
 /// The warm-up of a slice that states none.
 const USUAL_WARMUP: &str = "3s";
@@ -123,15 +124,23 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
-    measure(
-        &plan,
-        &limits,
-        arguments.cluster.kube_context.as_deref(),
-        arguments.out.folder(),
-        arguments.force,
-        arguments.json.file(),
-        &again(arguments),
-    )
+    let settings = MeshSettings {
+        plan: &plan,
+        context: arguments.cluster.kube_context.as_deref(),
+        limits: &limits,
+        folder: arguments.out.folder(),
+        force: arguments.force,
+    };
+    let interrupt = interrupt::listen()?;
+    let MeasuredMesh { result, folder, is_complete } = measure(&settings, &interrupt, &print::say)?;
+    print::document_or_json(arguments.json.file(), &result, || {
+        documents::mesh_of(&result, &again(arguments)).in_folder(&folder, "report.html")
+    })?;
+    Ok(match Code::from(result.verdict) {
+        _ if interrupt.is_requested() => Code::Interrupted,
+        _ if !is_complete => Code::Environment,
+        code => code,
+    })
 }
 
 fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
@@ -168,86 +177,29 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
 /// The options that measure the same again.
 fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
-    let meshes = meshes.map(|template| format!("--mesh {}", template.name));
-    let functions = arguments.functions.then(|| "--functions".to_owned());
-    let own = arguments.templates.iter().map(|path| format!("--template {}", path_word(path)));
+    let meshes = meshes.map(|template| option("--mesh", Some(template.name)));
+    let functions = arguments.functions.then(|| " --functions".to_owned());
+    let own = arguments.templates.iter().map(|path| format!(" --template {}", path_word(path)));
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
-    let pull = pull.map(|(word, _)| format!("--pull {word}"));
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
-    let source = source.map(|(word, _)| format!("--cpu-time {word}"));
-    let prometheus = arguments.prometheus.as_ref().map(|address| format!("--prometheus {}", word(address)));
-    let load =
-        [format!("--rate {}", arguments.rate.per_second), format!("--connections {}", arguments.connections)];
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
-    let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
     let warmup = Some(in_a_word(arguments.warmup)).filter(|warmup| warmup != USUAL_WARMUP);
-    let warmup = warmup.map(|warmup| format!("--warmup {warmup}"));
-    let given = [
-        ("--kube-context", &arguments.cluster.kube_context),
-        ("--node", &arguments.node),
-        ("--caller-node", &arguments.caller_node),
+    let once = [
+        option("--pull", pull.map(|(word, _)| word)),
+        option("--rate", Some(arguments.rate.per_second)),
+        option("--connections", Some(arguments.connections)),
+        option("--slice", arguments.slice.map(in_a_word)),
+        option("--warmup", warmup),
+        option("--cpu-time", source.map(|(word, _)| word)),
+        option("--prometheus", arguments.prometheus.as_ref()),
+        option("--kube-context", arguments.cluster.kube_context.as_ref()),
+        option("--node", arguments.node.as_ref()),
+        option("--caller-node", arguments.caller_node.as_ref()),
+        arguments.seed.again(),
+        arguments.checks.again(),
     ];
-    let given = given.into_iter().filter_map(|(option, value)| {
-        let value = value.as_ref()?;
-        Some(format!("{option} {}", word(value)))
-    });
-    let words =
-        [format!("--image {}", word(&arguments.image))].into_iter().chain(meshes).chain(functions).chain(own);
-    let words = words.chain(pull).chain(load).chain(slice).chain(warmup);
-    let words = words.chain(source).chain(prometheus).chain(given);
-    words.collect::<Vec<_>>().join(" ") + &arguments.seed.again() + &arguments.checks.again()
-}
-
-/// Measures the plan, and prints its result.
-#[cfg(feature = "cluster")]
-fn measure(
-    plan: &Plan,
-    limits: &Limits,
-    context: Option<&str>,
-    out: Option<&Path>,
-    force: bool,
-    json: Option<&Path>,
-    again: &str,
-) -> Result<Code, Failure> {
-    use hoptax_mesh::evidence::STUDY;
-    use hoptax_report::documents;
-    use hoptax_session::{Update, run_folder, write_outputs};
-
-    use crate::interrupt;
-
-    let folder = run_folder::for_pods(out, STUDY, force)?;
-    let interrupt = interrupt::listen()?;
-    let measured = hoptax_mesh::measure(plan, context, limits, &interrupt, &print::say);
-    let result = measured.inspect_err(|_| {
-        // The folder is still empty, unless it existed before.
-        let _ = fs::remove_dir(&folder);
-    })?;
-    let problems = write_outputs(&folder, &result);
-    for problem in &problems {
-        print::say(Update::Problem(problem));
-    }
-    print::document_or_json(json, &result, || {
-        documents::mesh_of(&result, again).in_folder(&folder, "report.html")
-    })?;
-    Ok(match Code::from(result.verdict) {
-        _ if interrupt.is_requested() => Code::Interrupted,
-        _ if result.plan.ended_early.is_some() || !problems.is_empty() => Code::Environment,
-        code => code,
-    })
-}
-
-#[cfg(not(feature = "cluster"))]
-fn measure(
-    _: &Plan,
-    _: &Limits,
-    _: Option<&str>,
-    _: Option<&Path>,
-    _: bool,
-    _: Option<&Path>,
-    _: &str,
-) -> Result<Code, Failure> {
-    let refused = hoptax_cluster::Refused::NotBuiltForAgents { option: "hoptax mesh" };
-    Err(crate::exit::of_cluster(refused))
+    let words: String = meshes.chain(functions).chain(own).chain(once).collect();
+    format!("--image {}{words}", word(&arguments.image))
 }
 
 #[cfg(test)]
@@ -256,16 +208,21 @@ mod tests {
     use crate::command::{Command, parsed};
 
     #[test]
-    fn the_same_measurement_has_its_options_and_not_its_rounds() {
+    fn the_same_mesh_has_all_options_but_the_rounds_and_the_folder() {
         let again_of = |options: &str| {
-            let line = format!("hoptax mesh {options} --rounds 4");
+            let line = format!("hoptax mesh {options} --rounds 4 --out runs/1");
             let parsed = parsed(line.split(' ')).unwrap();
             let Command::Mesh(arguments) = parsed.command else { panic!("{parsed:?}") };
             again(&arguments)
         };
-        let given = "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --threshold steal=0.02";
-        assert_eq!(again_of(given), given);
-        let usual = "--image example/hoptax:1 --rate 50 --connections 4";
-        assert_eq!(again_of(usual), usual);
+        for given in [
+            "--image a/b:1 --mesh istio --functions --template my.yaml --pull never --rate 500 --connections 4 \
+             --slice 1m30s --cpu-time kubelet --kube-context prod --node one --caller-node two",
+            "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --threshold steal=0.02",
+            "--image example/hoptax:1 --rate 50 --connections 4",
+        ] {
+            assert_eq!(again_of(given), given);
+        }
+        assert_eq!(again_of("--image a/b:1"), "--image a/b:1 --rate 1000 --connections 16");
     }
 }

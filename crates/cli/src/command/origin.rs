@@ -1,10 +1,10 @@
 //! `hoptax lab origin`: runs the test server.
 
 use std::fmt::Display;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, thread};
 
 use clap::{Args, ValueEnum, ValueHint};
 use hoptax_origin::{
@@ -16,7 +16,6 @@ use hoptax_session::Interrupt;
 use hoptax_session::tls::{IdentityFiles, ServerTls};
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
-use signal_hook::iterator::Signals;
 
 use crate::arguments::shared::{SeedArguments, WorkersArguments};
 use crate::arguments::values;
@@ -157,11 +156,10 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         },
     };
     let origin = Origin::bind(&options).map_err(|error| match error {
-        OriginError::Table(_) | OriginError::Default(_) => Failure::bad_input(error),
         OriginError::ListenHttp3 { .. } | OriginError::NoQuic => {
             Failure::environment(format!("{error}, or serve without HTTP/3: --alpn h2,http/1.1"))
         }
-        _ => Failure::environment(error),
+        other => other.into(),
     })?;
     if let Some(file) = &arguments.default_file {
         read_again_at_hangup(file.clone(), origin.defaults())?;
@@ -172,7 +170,7 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         let http3 = if origin.serves_http3() { format!("; HTTP/3 on UDP {address}") } else { String::new() };
         print::note(&format!("TLS is accepted on the same port{http3}"));
     }
-    note(origin.run(interrupt.flag()).map_err(Failure::environment)?);
+    note(origin.run(interrupt.flag())?);
     Ok(Code::Success)
 }
 
@@ -190,12 +188,9 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
         calls,
         seed: arguments.seed.number(),
     };
-    let origin = CallingOrigin::bind(&options).map_err(|error| match error {
-        OriginError::Default(_) | OriginError::Call(_) => Failure::bad_input(error),
-        _ => Failure::environment(error),
-    })?;
+    let origin = CallingOrigin::bind(&options)?;
     print::result(&format!("{LISTENING}{}", origin.local_address()))?;
-    note(origin.run(interrupt.flag()).map_err(Failure::environment)?);
+    note(origin.run(interrupt.flag())?);
     Ok(Code::Success)
 }
 
@@ -207,14 +202,9 @@ fn note(OriginReport { connections, answered, broken }: OriginReport) {
 
 /// Replaces the default parameters by those in the file at each SIGHUP. A file that is invalid then is reported.
 fn read_again_at_hangup(file: PathBuf, defaults: Arc<Defaults>) -> Result<(), Failure> {
-    let failed = |error| Failure::environment(format!("cannot listen for SIGHUP: {error}"));
-    let mut signals = Signals::new([SIGHUP]).map_err(failed)?;
-    let listen = move || {
-        for _ in signals.forever() {
-            if let Err(error) = defaults.replace_by(&file) {
-                print::error(&error);
-            }
+    interrupt::on_each(&[SIGHUP], "hangup", move |_| {
+        if let Err(error) = defaults.replace_by(&file) {
+            print::error(&error);
         }
-    };
-    thread::Builder::new().name("hangup".to_owned()).spawn(listen).map(drop).map_err(failed)
+    })
 }

@@ -12,7 +12,7 @@ use hoptax_session::price::{
     Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
 };
 use hoptax_session::{Interrupt, Options, RequestedLength, continued_by, thresholds};
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_word};
 
 use self::pod_dump::Given;
 use crate::arguments::shared::{
@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     let given = Given::from_arguments(arguments)?;
     let ended = price_given(arguments, &given);
     if ended.is_err() {
-        given.keep();
+        given.leave();
     }
     ended
 }
@@ -168,7 +168,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
 fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failure> {
     let headers = arguments.headers.all();
     let configuration = Configuration::read(PriceSettings {
-        configuration: &given.path,
+        configuration: given.path(),
         listener: arguments.listener.as_deref(),
         request: arguments.request.as_ref(),
         headers: &headers,
@@ -187,7 +187,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
         // Check before the tries, which take seconds.
         configuration.check_resumed(folder)?;
     }
-    let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(arguments.run.out.folder());
+    let folder = arguments.resume.as_deref().or(given.run_folder()).or(arguments.run.out.folder());
     let folder = Configuration::create_run_folder(folder)?;
     let budget = arguments.budget.time.map(Budget::begin);
     let interrupt = interrupt::listen()?;
@@ -244,29 +244,27 @@ fn again(arguments: &PriceArguments) -> String {
     let PodArguments { pod, cluster, container, admin_port } = &arguments.of_pod;
     let headers = arguments.headers.all();
     let once = [
-        ("--pod", pod.as_ref().map(ToString::to_string)),
-        ("--kube-context", cluster.kube_context.clone()),
-        ("--container", container.clone()),
-        ("--admin-port", admin_port.map(|port| port.to_string())),
-        ("--listener", arguments.listener.clone()),
-        ("--request", arguments.request.as_ref().map(ToString::to_string)),
-        ("--rate", arguments.rate.map(|rate| rate.to_string())),
-        ("--price-per-core-hour", arguments.core_price.per_hour.map(|price| price.to_string())),
+        option("--pod", pod.as_ref()),
+        option("--kube-context", cluster.kube_context.as_ref()),
+        option("--container", container.as_ref()),
+        option("--admin-port", *admin_port),
+        option("--listener", arguments.listener.as_ref()),
+        option("--request", arguments.request.as_ref()),
+        option("--rate", arguments.rate),
+        option("--price-per-core-hour", arguments.core_price.per_hour),
     ];
-    let once = once.into_iter().filter_map(|(option, value)| Some((option, value?)));
-    let without = arguments.without.iter().map(|name| ("--without", name.clone()));
-    let what_if = arguments.what_if.iter().map(|change| ("--what-if", change.to_string()));
-    let headers = headers.iter().map(|(name, _)| ("--header", format!("{name}: VALUE")));
-    let options = once.chain(without).chain(what_if).chain(headers);
-    let options = options.map(|(option, value)| format!(" {option} {}", word(value)));
+    let without = arguments.without.iter().map(|name| option("--without", Some(name)));
+    let what_if = arguments.what_if.iter().map(|change| option("--what-if", Some(change)));
+    let headers = headers.iter().map(|(name, _)| option("--header", Some(format!("{name}: VALUE"))));
     let configuration = arguments.config.iter().map(|path| format!(" {}", path_word(path)));
-    let words: String = configuration.chain(options).collect();
+    let words: String = configuration.chain(once).chain(without).chain(what_if).chain(headers).collect();
     format!("hoptax price{words}{}", arguments.run.measure.again())
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use hoptax_text::command_line::word;
 
     use super::*;
 

@@ -1,19 +1,14 @@
 //! `hoptax runs`: lists, prints, compares, labels, removes, exports and imports the runs of the store, and works with results in other
 //! ways.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
-use hoptax_report::document::Document;
-use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
-use hoptax_result::{RunsBody, RunsResult, counted, grouped};
-use hoptax_session::store::{
-    self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all, since,
-};
-use hoptax_session::{results, run_folder};
-use hoptax_text::command_line::path_word;
-use hoptax_text::nearest;
+use hoptax_report::documents::{self, MOST_OVERLAID};
+use hoptax_result::{counted, grouped};
+use hoptax_session::results;
+use hoptax_session::runs::{Exported, Runs};
+use hoptax_session::store::{Compacted, Filter, since};
 
 use super::cleanup::{self, CleanupArguments};
 use super::history::{self, HistoryArguments};
@@ -137,229 +132,63 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
     match &arguments.action {
         RunsAction::List { study, label, since, form, store } => {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
-            list(store, &filter, form.is_json)?;
+            let result = of(store)?.list(&filter)?;
+            let json = form.is_json.then(|| Path::new("-"));
+            let document = || documents::runs(&result).in_store(store.file.as_deref());
+            print::document_or_json(json, &result, document)?;
         }
-        RunsAction::Show { run, json, .. } if results::is_path(run) => show_path(run, *json)?,
-        RunsAction::Show { run, json, store } => show(store, run, *json)?,
-        RunsAction::Compare { runs, store } => compare(store, runs)?,
-        RunsAction::Label { run, label, remove: true, store, .. } => unlabel(store, run, label)?,
-        RunsAction::Label { run, label, only, store, .. } => add_label(store, run, label, *only)?,
-        RunsAction::Rm { runs, store } => remove(store, runs)?,
-        RunsAction::Export { run, folder, store } => export(store, run, folder)?,
-        RunsAction::Import { paths, store } => import(store, paths)?,
-        RunsAction::Gc(store) => collect(store)?,
-        RunsAction::History(arguments) => return history::run(arguments, &path(&arguments.store)?),
+        RunsAction::Show { run, json: true, .. } if results::is_path(run) => {
+            print::result(&results::text(Path::new(run))?)?;
+        }
+        RunsAction::Show { run, .. } if results::is_path(run) => {
+            print::document(&results::document_at(run)?)?;
+        }
+        RunsAction::Show { run, json: true, store } => print::result(&of(store)?.text(run)?)?,
+        RunsAction::Show { run, store, .. } => print::document(&of(store)?.document(run)?)?,
+        RunsAction::Compare { runs, store } => print::document(&of(store)?.compare(runs)?)?,
+        RunsAction::Label { run, label, remove: true, store, .. } => {
+            let run = of(store)?.unlabel(run, label)?;
+            print::result(&format!("run {run} no longer has the label `{label}`"))?;
+        }
+        RunsAction::Label { run, label, only, store, .. } => {
+            let run = of(store)?.label(run, label, *only)?;
+            print::result(&format!("run {run} has the label `{label}`"))?;
+        }
+        RunsAction::Rm { runs, store } => {
+            let removed = of(store)?.remove(runs)?;
+            removed.iter().try_for_each(|run| print::result(&format!("removed run {run}")))?;
+        }
+        RunsAction::Export { run, folder, store } => export(&of(store)?, run, folder)?,
+        RunsAction::Import { paths, store } => of(store)?.import(paths, &mut print::result)?,
+        RunsAction::Gc(store) => collect(&of(store)?)?,
+        RunsAction::History(arguments) => return history::run(arguments),
         RunsAction::Merge(arguments) => return merge::run(arguments),
         RunsAction::Cleanup(arguments) => return cleanup::run(arguments),
     }
     Ok(Code::Success)
 }
 
-/// The file of a store.
-///
-/// # Errors
-/// When no file is named, and there is no home directory for the usual one.
-fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
-    store::path(choice.file.as_deref())
+/// The runs of a store.
+fn of(choice: &StoreChoice) -> Result<Runs<'_>, Failure> {
+    Runs::of_store(choice.file.as_deref(), &print::say)
 }
 
-/// Calls `work` with the store, which must exist.
-fn with_store<T>(
-    choice: &StoreChoice,
-    work: impl FnMut(&mut Store) -> Result<T, StoreError>,
-) -> Result<T, Failure> {
-    store::with_existing(&path(choice)?, work, &print::say)
-}
-
-fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure> {
-    let runs = with_store(choice, |store| store.list(filter))?;
-    if let (true, Some(name)) = (runs.is_empty(), &filter.name) {
-        let all = with_store(choice, |store| store.list(&Filter::default()))?;
-        let names: BTreeSet<&str> = all.iter().map(|run| run.name.as_str()).collect();
-        print::note(&format!("no run of `{name}` matches{}", nearest::hint(name, names)));
-    }
-    if runs.is_empty() && filter.name.is_none() && (filter.label.is_some() || filter.since.is_some()) {
-        print::note("no run matches --label and --since: without them, all are listed");
-    }
-    let result = RunsResult::new((), RunsBody { runs });
-    let json = json.then(|| Path::new("-"));
-    print::document_or_json(json, &result, || documents::runs(&result).in_store(choice.file.as_deref()))
-}
-
-fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
-    let has_store = path(choice)?.exists();
-    let of_store = with_store(choice, |store| {
-        let id = store.resolve(name)?;
-        let result = match store.result(id)? {
-            Some(text) => Ok(text),
-            None => Err(store.way_to_continue(id, "DIR")?),
-        };
-        Ok((store.run(id)?, store.paths(id)?, result))
-    });
-    // The name may be a misspelt file name.
-    let (run, paths, result) = of_store.map_err(|failure| {
-        if has_store {
-            failure
-        } else {
-            failure.with(format!("; `{name}` is neither a file nor a run folder"))
-        }
-    })?;
-    let text = match result {
-        Ok(text) => text,
-        Err(way) => {
-            print::note(&documents::stored_run(&run, &paths));
-            return Err(Failure::bad_input(format!(
-                "run {id} has no result: it has {has}. `hoptax runs export {id} DIR{store}` writes its files to a folder; {way}",
-                id = run.run,
-                has = counted(run.rounds.into(), "complete round"),
-                store = choice.again()
-            )));
-        }
-    };
-    if json {
-        return print::result(&text);
-    }
-    print::note(&documents::stored_run(&run, &paths));
-    let document = document(&text, &format!("the result of run {}", run.run))?;
-    print::document(&document.shown_by(run.run).in_store(choice.file.as_deref()))
-}
-
-/// Prints the runs beside each other, of which the first is the reference.
-fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
-    // Labels have no slash, and rarely end like the file name of a result.
-    let is_file = |name: &&String| {
-        name.contains('/')
-            || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
-    };
-    let files: Vec<String> = names.iter().filter(is_file).map(|name| path_word(Path::new(name))).collect();
-    if !files.is_empty() {
-        return Err(Failure::bad_input(format!(
-            "runs of the store are compared, by their numbers or labels, and not files: `hoptax runs import {}{}` stores them and prints \
-             the numbers",
-            files.join(" "),
-            choice.again()
-        )));
-    }
-    let ids = with_store(choice, |store| {
-        names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()
-    })?;
-    let mut runs = Vec::new();
-    for (place, id) in ids.iter().enumerate() {
-        if ids.iter().take(place).any(|other| other == id) {
-            return Err(Failure::bad_input(format!("run {id} is named twice: name different runs")));
-        }
-        let text = with_store(choice, |store| store.measured(*id))?;
-        let text = text.ok_or_else(|| {
-            let store = choice.again();
-            Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}{store}` says why"))
-        })?;
-        let run = Overlaid::read(*id, &text);
-        runs.push(run.map_err(|why| Failure::bad_input(format!("run {id} cannot be compared: {why}")))?);
-    }
-    print::document(&documents::overlay(&runs).in_store(choice.file.as_deref()))
-}
-
-/// Prints the result in a run folder or a file.
-fn show_path(path: &str, json: bool) -> Result<(), Failure> {
-    let text = results::text(Path::new(path))?;
-    if json {
-        return print::result(&text);
-    }
-    let document = match results::resumable(Path::new(path)) {
-        Some(study) => documents::study_in_folder(&text, &study.display().to_string(), path)
-            .map_err(|why| cannot_be_printed(&format!("`{path}`"), &why))?,
-        None => document(&text, &format!("`{path}`"))?,
-    };
-    let document = document.shown_by(path);
-    print::document(&match results::page(Path::new(path)) {
-        Some(page) => document.with_page(page.display().to_string()),
-        None => document,
-    })
-}
-
-/// The document of a result; `what` names it in errors.
-fn document(text: &str, what: &str) -> Result<Document, Failure> {
-    results::document(text).map_err(|why| cannot_be_printed(what, &why))
-}
-
-fn cannot_be_printed(what: &str, why: &str) -> Failure {
-    Failure::bad_input(format!("{what} cannot be printed: {why}"))
-}
-
-fn collect(choice: &StoreChoice) -> Result<(), Failure> {
-    let Compacted { verified, before_bytes, after_bytes } = with_store(choice, Store::compact)?;
-    let [before, after] = [before_bytes, after_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
-    let store = path(choice)?;
-    print::result(&format!(
-        "{}: {verified} contents verified, {before} MiB before, {after} MiB now",
-        store.display(),
-        before = grouped(before, 1),
-        after = grouped(after, 1)
-    ))
-}
-
-fn add_label(choice: &StoreChoice, run: &str, label: &str, is_only: bool) -> Result<(), Failure> {
-    let id = with_store(choice, |store| {
-        let id = store.resolve(run)?;
-        // With `only`, the label is removed from all other runs.
-        store.label(id, label, is_only)?;
-        Ok(id)
-    })?;
-    print::result(&format!("run {id} has the label `{label}`"))
-}
-
-fn unlabel(choice: &StoreChoice, run: &str, label: &str) -> Result<(), Failure> {
-    let (id, had_it) = with_store(choice, |store| {
-        let id = store.resolve(run)?;
-        Ok((id, store.unlabel(id, label)?))
-    })?;
-    if !had_it {
-        return Err(Failure::bad_input(format!("run {id} has no label `{label}`")));
-    }
-    print::result(&format!("run {id} no longer has the label `{label}`"))
-}
-
-fn remove(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
-    let ids = with_store(choice, |store| {
-        // Resolve all names first, so that nothing is removed if one is wrong.
-        let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
-        ids.iter().try_for_each(|id| store.remove(*id))?;
-        Ok(ids)
-    })?;
-    ids.iter().try_for_each(|id| print::result(&format!("removed run {id}")))
-}
-
-fn export(choice: &StoreChoice, run: &str, target: &Path) -> Result<(), Failure> {
-    let (id, documents) = with_store(choice, |store| {
-        let id = store.resolve(run)?;
-        Ok((id, store.documents(id)?))
-    })?;
-    folder::write(target, &documents)?;
-    let files = counted(documents.len() as u64, "file");
-    print::result(&format!("run {id}: {files} in {}", target.display()))?;
-    let redacted = documents.iter().filter(|document| document.is_redacted);
-    let redacted: Vec<&str> = redacted.map(|document| document.path.as_str()).collect();
+fn export(runs: &Runs<'_>, run: &str, folder: &Path) -> Result<(), Failure> {
+    let Exported { run, files, redacted } = runs.export(run, folder)?;
+    print::result(&format!("run {run}: {} in {}", counted(files, "file"), folder.display()))?;
     if !redacted.is_empty() {
         print::note(&format!("written with their secrets masked: {}", redacted.join(", ")));
     }
     Ok(())
 }
 
-/// Imports all that can be imported, and fails if anything cannot.
-fn import(choice: &StoreChoice, paths: &[PathBuf]) -> Result<(), Failure> {
-    let outcomes =
-        store::with_existing_or_new(&path(choice)?, |store| import_all(store, paths), &print::say)?;
-    let mut problems = Vec::new();
-    for PathImported { path, outcome } in outcomes {
-        match outcome {
-            Ok(imported) => print::result(&imported.described(&path))?,
-            // Its study is running and has no complete round yet, which is not an error.
-            Err(_) if path.is_dir() && run_folder::is_in_use(&path) => print::note(&format!(
-                "`{}` is not imported: its study still runs, and no round of it is complete",
-                path.display()
-            )),
-            Err(problem) => problems.push(problem.to_string()),
-        }
-    }
-    if problems.is_empty() { Ok(()) } else { Err(Failure::bad_input(problems.join("\n"))) }
+fn collect(runs: &Runs<'_>) -> Result<(), Failure> {
+    let Compacted { verified, before_bytes, after_bytes } = runs.compact()?;
+    let mib = |bytes: u64| grouped(bytes as f64 / f64::from(1 << 20), 1);
+    print::result(&format!(
+        "{}: {verified} contents verified, {} MiB before, {} MiB now",
+        runs.path().display(),
+        mib(before_bytes),
+        mib(after_bytes)
+    ))
 }

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 use hoptax_predict::size::Prices;
-use hoptax_predict::size::graph::read;
 use hoptax_report::documents;
 use hoptax_result::Verdict;
+use hoptax_session::graph::{Predicted, PredictionSettings, predict};
 use hoptax_session::results::read_run;
-use hoptax_session::{graph, library};
 
 use crate::arguments::shared::{CorePriceArguments, FromArguments, JsonArguments};
 use crate::arguments::values;
@@ -47,7 +46,7 @@ pub(crate) struct SizeArguments {
     #[arg(long, value_name = "NAME", requires = "graph")]
     entry: Option<String>,
     /// Requests per second that arrive at the entry of the graph
-    #[arg(long, value_name = "RATE", value_parser = rate, requires = "graph")]
+    #[arg(long, value_name = "RATE", value_parser = values::rate_above_zero, requires = "graph")]
     rate: Option<f64>,
     #[command(flatten)]
     from: FromArguments,
@@ -63,14 +62,6 @@ pub(crate) struct SizeArguments {
     json: JsonArguments,
 }
 
-/// A rate above 0.
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
-        _ => Err(format!("it must be a number of requests per second above 0{}", values::in_full(text))),
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let json = arguments.json.file();
@@ -83,31 +74,13 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
     };
-    let file = graph::read(path, arguments.entry.as_deref(), &print::say)?;
-    let graph = read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
-    let results = arguments.from.read()?;
-    let refused = |error| Failure::bad_input(format!("{error}{}", library::advice(&error, &graph)));
-    let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(refused)?;
+    let (entry, results) = (arguments.entry.as_deref(), arguments.from.read()?);
     let prices =
         Prices { per_core_hour: arguments.core_price.per_hour, per_gib_hour: arguments.price_per_gib_hour };
-    result.money = hoptax_predict::size::money(&result, prices);
+    let settings = PredictionSettings { graph: path, entry, rate, results: &results, prices };
+    let Predicted { result, is_runnable } = predict(&settings, &print::say)?;
     let from = arguments.from.shown();
-    let entry = arguments.entry.as_deref();
-    let is_runnable = entry.is_none() && graph::is_runnable(&file)?;
     print::document_or_json(json, &result, || documents::size_of(&result, path, entry, &from, is_runnable))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_is_a_number_above_zero() {
-        assert_eq!(rate("12000.5"), Ok(12_000.5));
-        for wrong in ["0", "-1", "inf", "NaN", "fast"] {
-            assert!(rate(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -61,22 +61,13 @@ pub(crate) struct RunTestArguments {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Allow load to this server, which is not on this machine: host and port as in the URL; repeatable
-    #[arg(long, value_name = "HOST:PORT", value_parser = target)]
+    #[arg(long, value_name = "HOST:PORT")]
     target: Vec<HostPort>,
     /// Send the load of this client only, counted from 1
     #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(1..))]
     client: Option<u32>,
     #[command(flatten)]
     json: JsonArguments,
-}
-
-/// A host in lower case, without the brackets of an IPv6 address, and a port.
-fn target(text: &str) -> Result<HostPort, String> {
-    let form = || "write it as `HOST:PORT`".to_owned();
-    let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    let port = port.parse().map_err(|_| form())?;
-    if host.is_empty() || host.contains(['/', '@']) { Err(form()) } else { Ok(HostPort { host, port }) }
 }
 
 /// Runs the command.
@@ -127,21 +118,4 @@ fn run_test(arguments: &RunTestArguments) -> Result<Code, Failure> {
         }
     }
     Ok(worst)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_is_a_host_and_a_port() {
-        let to = |host: &str, port| Ok(HostPort { host: host.to_owned(), port });
-        assert_eq!(target("Shop.test:80"), to("shop.test", 80));
-        assert_eq!(target("[2001:db8::1]:443"), to("2001:db8::1", 443));
-        for text in
-            ["shop.test", "shop.test:http", ":80", "http://shop.test:80", "a@shop.test:80", "shop.test:70000"]
-        {
-            assert!(target(text).is_err(), "{text}");
-        }
-    }
 }

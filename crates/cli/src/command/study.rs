@@ -4,15 +4,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use hoptax_judge::comparison::with_named;
 use hoptax_judge::precision::Precision;
 use hoptax_report::documents;
-use hoptax_result::{ComparisonBody, StudyResult};
+use hoptax_result::StudyResult;
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
     EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
-    library, measure, outline, run_folder, store,
+    decisions, library, measure, outline, run_folder, store,
 };
 use hoptax_text::command_line::path_word;
 
@@ -198,9 +197,7 @@ fn source(arguments: &StudyArguments) -> String {
 
 /// Prints a result, and the decisions about arms that its file compares by name.
 fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure> {
-    let decided =
-        documents::decisions(&with_named(result, ComparisonBody::USUAL_MARGIN_SHARE), &result.findings);
-    decided.as_ref().map_or(Ok(()), print::document)?;
+    decisions(result).as_ref().map_or(Ok(()), print::document)?;
     let document = documents::study_of(result, source, &folder.display().to_string());
     print::document(&document.in_folder(folder, "report.html"))
 }

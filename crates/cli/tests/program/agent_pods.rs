@@ -276,7 +276,7 @@ fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
     let removed = "removed job perf/one\nremoved job perf/four\nremoved namespace hoptax-mesh-1-istio\n";
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), removed), "{ran:?}");
     for left in ["two", "three"] {
-        assert!(ran.stderr.contains(&format!("job `perf/{left}` was left")), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("job `perf/{left}` was kept")), "{ran:?}");
     }
     let requests: Vec<String> = server.requests().into_iter().map(|(request, _)| request).collect();
     let list = "GET /apis/batch/v1/jobs?labelSelector=app.kubernetes.io%2Fname%3Dhoptax-agent%2Capp.kubernetes.io%2Fmanaged-by%3Dhoptax";
@@ -285,5 +285,5 @@ fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
     let jobs_of = |number: u32| format!("GET /apis/batch/v1/namespaces/hoptax-mesh-{number}-istio/jobs");
     let of_mesh = [namespaces, &jobs_of(1), "DELETE /api/v1/namespaces/hoptax-mesh-1-istio", &jobs_of(2)];
     assert_eq!(requests, [&[list, &removed[0], &removed[1]][..], &of_mesh].concat());
-    assert!(ran.stderr.contains("namespace `hoptax-mesh-2-istio` was left"), "{ran:?}");
+    assert!(ran.stderr.contains("namespace `hoptax-mesh-2-istio` was kept"), "{ran:?}");
 }

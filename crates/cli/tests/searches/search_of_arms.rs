@@ -116,6 +116,10 @@ fn what_a_search_on_arms_cannot_do_is_refused_with_the_reason() {
         ),
         (vec!["--arms", "baseline,direct", "--slo", "cpu<80%", "quick"], "arm `direct` has neither a proxy"),
         (vec!["--arms", "baseline,lua", "--min-rate", "0.5", "quick"], "must be at least 1"),
+        (
+            vec!["--arms", "baseline,lua", "--min-rate", "9", "--max-rate", "8", "--dry-run", "quick"],
+            "must be below the highest",
+        ),
         (vec!["--arms", "never,plain", "keepalive-race"], "observes a timeline"),
         (vec!["--dry-run", "http://127.0.0.1:1/"], "--arms"),
         (vec!["mine.yaml"], "name the arms to search, such as `--arms baseline,lua`"),

@@ -75,8 +75,12 @@ impl ArmsOfStudy {
     }
 
     /// The plan of the search, as text.
-    pub fn outline(&self, options: &Options<'_>) -> String {
-        outline(&self.plan, options, self.budget(options))
+    ///
+    /// # Errors
+    /// When no search can begin in the range of rates.
+    pub fn outline(&self, options: &Options<'_>) -> Result<String, Failure> {
+        common::check_range(options)?;
+        Ok(outline(&self.plan, options, self.budget(options)))
     }
 
     fn budget(&self, options: &Options<'_>) -> Duration {

@@ -121,18 +121,18 @@ fn predict(
 
 /// A graph file.
 #[derive(Debug)]
-pub struct GraphText {
+pub(super) struct GraphText {
     /// Its path or its name.
-    pub name: String,
+    pub(super) name: String,
     /// Its content.
-    pub text: String,
+    pub(super) text: String,
 }
 
 /// The file of a graph: `graph` is a path or the name of a graph that comes with the program. `entry` is as for [`file::graph_text`].
 ///
 /// # Errors
 /// When there is no file with this path and no graph with this name, or the file cannot be read.
-pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText, Failure> {
+pub(super) fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText, Failure> {
     let path = Path::new(graph);
     let is_path = graph.contains('/') || path.extension().is_some() || path.exists();
     if is_path {
@@ -153,7 +153,7 @@ pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText,
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read.
-pub fn is_runnable(graph: &GraphText) -> Result<bool, Failure> {
+pub(super) fn is_runnable(graph: &GraphText) -> Result<bool, Failure> {
     Ok(plan::read(&graph.name, &graph.text, library::catalogue()?).is_ok())
 }
 

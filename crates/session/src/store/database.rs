@@ -143,7 +143,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Self::documents`].
-    pub fn way_to_continue(&self, run: i64, folder: &str) -> Result<String, StoreError> {
+    pub(crate) fn way_to_continue(&self, run: i64, folder: &str) -> Result<String, StoreError> {
         let manifest = self.document(run, MANIFEST)?;
         let command = manifest.and_then(|text| continuation::command_in(&text));
         Ok(continuation::way(command.as_deref(), folder))

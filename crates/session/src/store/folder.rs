@@ -90,7 +90,7 @@ pub(crate) fn read_some(folder: &Path, paths: &[&str]) -> Result<Contents, Store
 ///
 /// # Errors
 /// When the folder has files, or a file cannot be written.
-pub fn write(folder: &Path, documents: &[RunFile]) -> Result<(), StoreError> {
+pub(crate) fn write(folder: &Path, documents: &[RunFile]) -> Result<(), StoreError> {
     let cannot = |path: &Path, error| StoreError::file("write", path, error);
     fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
     if !entries(folder)?.is_empty() {

@@ -8,18 +8,18 @@ use crate::store::{Imported, Store, StoreError, describe, folder};
 
 /// Outcome for one run at a path.
 #[derive(Debug)]
-pub struct PathImported {
+pub(crate) struct PathImported {
     /// The given path, or that of a run folder inside it.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The imported run, or the problem with the path.
-    pub outcome: Result<Imported, StoreError>,
+    pub(crate) outcome: Result<Imported, StoreError>,
 }
 
 /// Imports all results and runs at these paths, as far as possible.
 ///
 /// # Errors
 /// When the store cannot be used.
-pub fn import_all(store: &mut Store, paths: &[PathBuf]) -> Result<Vec<PathImported>, StoreError> {
+pub(crate) fn import_all(store: &mut Store, paths: &[PathBuf]) -> Result<Vec<PathImported>, StoreError> {
     let mut outcomes = Vec::new();
     for given in paths {
         outcomes.extend(import_one(store, given)?);

@@ -41,7 +41,7 @@ pub(super) fn sent(
         advice: "start it with `hoptax lab agent`, check the tunnel",
         token,
         least,
-        is_watched: progress.is_some(),
+        is_watched: progress.is_shown(),
     };
     gather(request, progress, &interrupt, outputs, |_| ())
 }
@@ -49,22 +49,17 @@ pub(super) fn sent(
 /// Has agents send a load, shows its progress, and prints its result, to which `add` adds what others know of the agents.
 pub(super) fn gather(
     request: LoadRequest<'_>,
-    mut progress: Option<LoadProgress>,
+    mut progress: LoadProgress,
     interrupt: &Interrupt,
     outputs: Outputs<'_>,
     add: impl FnOnce(&mut Agents),
 ) -> Result<Code, Failure> {
-    let gathered = controller::send(request, interrupt, &mut |notice| match (notice, &mut progress) {
-        (Notice::Live(line), Some(progress)) => progress.show(line),
-        (Notice::Live(_), None) => {}
-        (Notice::Note(text), Some(progress)) => progress.say(Update::Note(text)),
-        (Notice::Note(text), None) => print::say(Update::Note(text)),
-        (Notice::Problem(text), Some(progress)) => progress.say(Update::Problem(text)),
-        (Notice::Problem(text), None) => print::say(Update::Problem(text)),
+    let gathered = controller::send(request, interrupt, &mut |notice| match notice {
+        Notice::Live(line) => progress.show(line),
+        Notice::Note(text) => progress.say(Update::Note(text)),
+        Notice::Problem(text) => progress.say(Update::Problem(text)),
     });
-    if let Some(progress) = progress {
-        progress.end();
-    }
+    progress.end();
     let mut gathered = gathered?;
     if let Some(agents) = &mut gathered.result.agents {
         add(agents);

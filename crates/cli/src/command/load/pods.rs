@@ -1,14 +1,10 @@
 //! `hoptax load --agent-pods`: a load sent by agents in pods of a cluster.
 
-use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
-
 use clap::Args;
-use hoptax_agents::SentLoad;
+use hoptax_agents::{PodNeeds, SentLoad};
 use hoptax_cluster::Namespace;
 use hoptax_cluster::job::{ARRIVAL, AgentJob, PORT, PodPatch, Pull, new_name};
-use hoptax_load::{HostPort, Target};
-use hoptax_session::load::{Lengths, Sending};
+use hoptax_session::load::Sending;
 
 use super::{LoadArguments, Outputs};
 use crate::arguments::shared::{ClusterArguments, PULLS};
@@ -53,13 +49,6 @@ pub(crate) struct AgentPodArguments {
 
 /// The most agents of a load.
 const MOST_AGENTS: u32 = 1_000;
-/// The time that controller and agents need beside the load itself: for greetings, clocks, connections and reports.
-const BESIDE: Duration = Duration::from_mins(1);
-/// The longest time of agents: a mistake must not hold a cluster for longer.
-const LONGEST: Duration = Duration::from_hours(24);
-/// The memory of an agent without connections, MiB, and the connections that a further MiB is for.
-const MEMORY_MIB: u32 = 256;
-const CONNECTIONS_PER_MIB: u32 = 16;
 
 /// Sends a load from this many agents in pods and prints its result; with `--dry-run`, prints their manifests alone.
 pub(super) fn sent(
@@ -88,7 +77,7 @@ fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<A
     let (Some(namespace), Some(image)) = (&pods.namespace, &pods.agent_image) else {
         return Err(Failure::bad_input("`--agent-pods` needs --namespace and --agent-image"));
     };
-    let connections = &sending.load.connections;
+    let needs = PodNeeds::of_load(sending, agents, ARRIVAL)?;
     Ok(AgentJob {
         name: new_name(),
         namespace: namespace.clone(),
@@ -96,53 +85,13 @@ fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<A
         image: image.clone(),
         pull: pods.agent_pull,
         port: PORT,
-        targets: targets(sending)?,
-        deadline: deadline(sending)?,
-        cpu_millis: pods.agent_cpus.unwrap_or_else(|| (connections.workers + 1) * 1_000),
-        memory_mib: pods.agent_memory.unwrap_or_else(|| {
-            MEMORY_MIB + connections.number.div_ceil(agents).div_ceil(CONNECTIONS_PER_MIB)
-        }),
+        targets: needs.targets,
+        deadline: needs.deadline,
+        cpu_millis: pods.agent_cpus.unwrap_or(needs.cpu_millis),
+        memory_mib: pods.agent_memory.unwrap_or(needs.memory_mib),
         avoided: Vec::new(),
         patch: PodPatch::default(),
     })
-}
-
-/// The hosts of the URLs, with their ports.
-fn targets(sending: &Sending<'_>) -> Result<Vec<String>, Failure> {
-    let mut targets = Vec::new();
-    for url in &sending.load.requests.urls {
-        let HostPort { host, port } = Target::host_and_port(url).map_err(Failure::bad_input)?;
-        let address = host.parse::<IpAddr>().ok();
-        let is_local = |address: IpAddr| address.is_loopback() || address.is_unspecified();
-        if host == "localhost" || address.is_some_and(|address| is_local(address.to_canonical())) {
-            return Err(Failure::bad_input(format!(
-                "`{host}` is the pod of each agent, where no server listens: name the target as pods of the cluster reach it, such as \
-                 `http://SERVICE.NAMESPACE/`"
-            )));
-        }
-        let target = match address {
-            Some(address) => SocketAddr::new(address, port).to_string(),
-            None => format!("{host}:{port}"),
-        };
-        if !targets.contains(&target) {
-            targets.push(target);
-        }
-    }
-    Ok(targets)
-}
-
-/// The time after which an agent ends, whatever it does: the first one may have to wait for the last.
-fn deadline(sending: &Sending<'_>) -> Result<Duration, Failure> {
-    let Lengths { warmup, record } = sending.schedule.lengths()?;
-    let timeout = sending.load.requests.timeout;
-    let parts = [BESIDE, sending.schedule.ramp_up.unwrap_or_default(), warmup, record, timeout, timeout];
-    let deadline = parts.iter().fold(ARRIVAL, |sum, part| sum.saturating_add(*part));
-    if deadline > LONGEST {
-        return Err(Failure::bad_input(
-            "a load of agents in pods takes at most a day: shorten --duration, or add one to --count",
-        ));
-    }
-    Ok(Duration::from_secs(deadline.as_secs() + 1))
 }
 
 /// Makes the Job, sends the load, and removes the Job.
@@ -183,7 +132,7 @@ fn send(
         advice: "read the messages about its pod above",
         token: Some(token),
         least,
-        is_watched: progress.is_some(),
+        is_watched: progress.is_shown(),
     };
     let add = |agents: &mut Agents| {
         for (agent, pod) in agents.all.iter_mut().zip(running.agents()) {

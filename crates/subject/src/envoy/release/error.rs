@@ -146,6 +146,18 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
+    /// True if another command line would help to install a release: its version is input, and so is a wheel that the user has.
+    pub fn is_of_input(&self, has_wheel: bool) -> bool {
+        match self {
+            Self::Version(_) | Self::WheelFile { .. } | Self::OtherWheel { .. } => true,
+            Self::UnreadableWheel { .. }
+            | Self::Empty { .. }
+            | Self::OtherVersion { .. }
+            | Self::OtherProgram { .. } => has_wheel,
+            _ => false,
+        }
+    }
+
     /// The error for a release that could not be fetched.
     pub(super) fn from_fetch(version: &str, cause: FetchError) -> Self {
         match cause {
