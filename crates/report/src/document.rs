@@ -346,7 +346,7 @@ mod tests {
     use hoptax_result::{LoadResult, Merged, StudyResult};
 
     use super::*;
-    use crate::documents::{load, study};
+    use crate::documents::{load, named_study, study};
     use crate::fixture;
 
     #[test]
@@ -354,7 +354,7 @@ mod tests {
         let command = "hoptax runs merge 'two words'";
         let next = |document: Document| document.or_next(command, "keeps it").next.unwrap().command;
         assert_eq!(next(Document::new("x", "", Vec::new())), command);
-        assert!(next(study(&fixture::study())).starts_with("hoptax study "));
+        assert!(next(named_study(&fixture::study(), true)).starts_with("hoptax study "));
     }
 
     /// The ids of the checks without a finding.

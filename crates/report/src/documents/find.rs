@@ -162,7 +162,8 @@ fn held(result: &FindResult) -> String {
 /// responses than any search at these rates can have.
 fn deciding_budget_s(result: &FindResult) -> Option<f64> {
     let budget_s = result.deciding_budget_s.unwrap_or(0.0).ceil().max(4.0 * result.budget_s);
-    Some(budget_s).filter(|budget_s| result.ended_by != FindEnd::Failure && *budget_s <= LONGEST.as_secs_f64())
+    Some(budget_s)
+        .filter(|budget_s| result.ended_by != FindEnd::Failure && *budget_s <= LONGEST.as_secs_f64())
 }
 
 /// The trials that were limited by the generator or its machine, with the most frequent reason; empty if they were few.

@@ -248,11 +248,11 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
 fn a_search_that_narrows_an_interval_is_not_proposed_if_no_command_line_accepts_its_time() {
     let mut result = result(FindState::Bounded, Some(980.5), Some(1_200.0));
     result.ended_by = FindEnd::Budget;
-    let next = next(&result).map(|next| (next.command, next.purpose));
+    let next = next(&result, GivenOptions::default()).map(|next| (next.command, next.purpose));
     let longer = "hoptax find --slo 'p99<5ms' --budget 1200s 'http://127.0.0.1:1/'";
     assert_eq!(next, Some((longer.to_owned(), "halves the interval".to_owned())));
     result.budget_s = 100.0 * 86_400.0;
-    assert_eq!(super::next(&result), None);
+    assert_eq!(super::next(&result, GivenOptions::default()), None);
 }
 
 #[test]
