@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hoptax_text::command_line::path_word;
+use hoptax_text::command_line::{path_option, path_word};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,8 +31,8 @@ impl Next {
 
     /// This many rounds in all: those of a known run folder are kept, and without one `command` measures anew.
     pub(crate) fn of_rounds(command: &str, again: Option<Again<'_>>, rounds: u32, purpose: &str) -> Self {
-        let resumed = again.map(|again| format!(" --resume {}", path_word(again.folder)));
-        Self::new(format!("{command}{} --rounds {rounds}", resumed.unwrap_or_default()), purpose)
+        let resumed = path_option("--resume", again.map(|again| again.folder));
+        Self::new(format!("{command}{resumed} --rounds {rounds}"), purpose)
     }
 
     /// Another sitting of a study with a known name and an unknown file.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hoptax_report::document::Document;
 use hoptax_report::documents::{self, Overlaid};
 use hoptax_result::{RunsBody, RunsResult, StoredRun, counted};
-use hoptax_text::command_line::path_word;
+use hoptax_text::command_line::{path_option, path_words};
 use hoptax_text::nearest;
 
 use crate::failure::Failure;
@@ -102,13 +102,12 @@ impl<'a> Runs<'a> {
             name.contains('/')
                 || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
         };
-        let files: Vec<String> =
-            names.iter().filter(is_file).map(|name| path_word(Path::new(name))).collect();
+        let files: Vec<&String> = names.iter().filter(is_file).collect();
         if !files.is_empty() {
             return Err(Failure::bad_input(format!(
                 "runs of the store are compared, by their numbers or labels, and not files: `hoptax runs import {}{}` stores them and \
                  prints the numbers",
-                files.join(" "),
+                path_words(files),
                 self.again()
             )));
         }
@@ -257,7 +256,7 @@ impl<'a> Runs<'a> {
 
     /// The option that names the store again in a command, with a space before it; empty if the user named none.
     fn again(&self) -> String {
-        self.named.map_or_else(String::new, |file| format!(" --store {}", path_word(file)))
+        path_option("--store", self.named)
     }
 }
 
@@ -270,7 +269,11 @@ fn resolved(store: &Store, names: &[String]) -> Result<Vec<i64>, StoreError> {
 mod tests {
     use std::{fs, slice};
 
+    use hoptax_plan::record::RoundRecord;
+
     use super::*;
+    use crate::manifest::tests::manifest;
+    use crate::run_folder::RunFolder;
 
     #[test]
     fn different_runs_are_compared_by_their_names_and_files_are_not() {
@@ -294,6 +297,28 @@ mod tests {
         let of_file = refused(&file.display().to_string());
         assert!(of_file.contains(&import), "{of_file}");
         assert!(refused("2").contains("has no run `2`"), "{}", refused("2"));
+    }
+
+    #[test]
+    fn a_run_without_a_result_says_what_it_has_and_which_command_continues_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (at, store) = (folder.path().join("run"), folder.path().join("my store"));
+        fs::create_dir(&at).unwrap();
+        let mut manifest = manifest();
+        manifest.command = Some("price".to_owned());
+        let begun = RunFolder::begin(&at, "name: a\n", &manifest).unwrap();
+        begun.store_round(0, &RoundRecord::default(), 1.0).unwrap();
+        drop(begun);
+        let say = |_: Update<'_>| ();
+        let runs = Runs::of_store(Some(&store), &say).unwrap();
+        runs.import(&[at], &mut |_| Ok(())).unwrap();
+        let expected = format!(
+            "run 1 has no result: it has 1 complete round. `hoptax runs export 1 DIR --store '{}'` writes its files to a folder; \
+             `hoptax price CONFIG --resume DIR`, with the same configuration and options, continues it",
+            store.display()
+        );
+        assert_eq!(runs.text("1").unwrap_err().to_string(), expected);
+        assert_eq!(runs.document("1").unwrap_err().to_string(), expected);
     }
 
     #[test]

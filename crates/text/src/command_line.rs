@@ -46,6 +46,11 @@ pub fn option(name: &str, value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| format!(" {name} {}", word(value)))
 }
 
+/// An option with a path, after a space; nothing without a path.
+pub fn path_option(name: &str, path: Option<impl AsRef<Path>>) -> String {
+    path.map_or_else(String::new, |path| format!(" {name} {}", path_word(path.as_ref())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +79,7 @@ mod tests {
         assert_eq!(option("--listener", Some("two words")), " --listener 'two words'");
         assert_eq!(option("--rate", Some(0.5)), " --rate 0.5");
         assert_eq!(option("--rate", None::<f64>), "");
+        assert_eq!(path_option("--store", None::<&Path>), "");
     }
 
     #[test]
@@ -84,6 +90,7 @@ mod tests {
             assert_eq!(path_word(Path::new(path)), expected);
         }
         assert_eq!(path_words(["-lead", "two words", "b.yaml"]), "./-lead 'two words' b.yaml");
+        assert_eq!(path_option("--store", Some("-lead")), " --store ./-lead");
         assert_eq!(word("--details"), "--details", "other words may be options");
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use hoptax_cluster::job::Pull;
 use hoptax_result::StudyResult;
@@ -12,7 +13,7 @@ use hoptax_session::results::read_run;
 use hoptax_session::thresholds;
 use hoptax_session::token::Token;
 use hoptax_session::{EnvoyChoice, Failure, Options};
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_option};
 
 use super::values;
 use crate::print;
@@ -69,9 +70,7 @@ impl EnvoyArguments {
 
     /// Those that were given, each with a space before it.
     pub(crate) fn again(&self) -> String {
-        let named = self.envoy.as_ref().map(|named| format!(" --envoy {}", path_word(Path::new(named))));
-        let offline = self.offline.is_set.then(|| " --offline".to_owned());
-        named.into_iter().chain(offline).collect()
+        path_option("--envoy", self.envoy.as_ref()) + if self.offline.is_set { " --offline" } else { "" }
     }
 }
 
@@ -151,7 +150,7 @@ impl SeedArguments {
 
     /// The option with a space before it; empty if it was not given.
     pub(crate) fn again(&self) -> String {
-        self.given.map_or_else(String::new, |seed| format!(" --seed {seed}"))
+        option("--seed", self.given)
     }
 }
 
@@ -254,7 +253,7 @@ impl AwakeArguments {
     pub(crate) fn again(&self) -> String {
         let given = Some(self.never_halt).filter(|when| *when != NeverHalt::Auto);
         let value = given.and_then(|when| when.to_possible_value());
-        value.map_or_else(String::new, |value| format!(" --never-halt {}", value.get_name()))
+        option("--never-halt", value.as_ref().map(PossibleValue::get_name))
     }
 }
 
@@ -272,7 +271,7 @@ pub(crate) struct ThresholdArguments {
 impl ThresholdArguments {
     /// Those that were given, each with a space before it.
     pub(crate) fn again(&self) -> String {
-        let one = |(name, value): &(String, f64)| format!(" --threshold {}", word(format!("{name}={value}")));
+        let one = |(name, value): &(String, f64)| option("--threshold", Some(format!("{name}={value}")));
         self.thresholds.iter().map(one).collect()
     }
 }
@@ -336,6 +335,6 @@ pub(crate) struct StoreChoice {
 impl StoreChoice {
     /// The option that names the store again in a command, with a space before it; empty if none was given.
     pub(crate) fn again(&self) -> String {
-        self.file.as_ref().map_or_else(String::new, |file| format!(" --store {}", path_word(file)))
+        path_option("--store", self.file.as_ref())
     }
 }

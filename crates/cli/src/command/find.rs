@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Arg, Args, ValueEnum};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
@@ -16,7 +17,7 @@ use hoptax_session::find::{
 };
 use hoptax_session::load::Load;
 use hoptax_session::{Study, thresholds};
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_word};
 
 use crate::arguments::shared::{EnvoyArguments, JsonArguments, ThresholdArguments};
 use crate::arguments::traffic::{CHECKS, TrafficArguments};
@@ -195,22 +196,21 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
 fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> (String, String) {
     let FindArguments { objectives, preset, min_rate, max_rate, arrivals, envoy, checks, traffic, .. } =
         arguments;
-    let objectives: String = objectives.iter().map(|one| format!(" --slo {}", word(one))).collect();
-    let rate = |option: &str, rate: Option<f64>| {
-        rate.map_or_else(String::new, |rate| format!(" {option} {rate}"))
-    };
+    let objectives = objectives.iter().map(|one| option("--slo", Some(one)));
     let preset = Some(preset).filter(|preset| **preset != Preset::Quick);
     let preset = preset.and_then(ValueEnum::to_possible_value);
-    let preset = preset.map_or_else(String::new, |preset| format!(" --preset {}", preset.get_name()));
-    let range = rate("--min-rate", *min_rate) + &rate("--max-rate", *max_rate);
     let arrivals = Some(arrivals.to_string()).filter(|arrivals| arrivals != ARRIVALS_OF_SEARCH);
-    let arrivals = arrivals.map_or_else(String::new, |arrivals| format!(" --arrivals {}", word(arrivals)));
+    let once = [
+        option("--arms", Some(ids.join(","))),
+        option("--preset", preset.as_ref().map(PossibleValue::get_name)),
+        option("--min-rate", *min_rate),
+        option("--max-rate", *max_rate),
+        option("--arrivals", arrivals),
+    ];
+    let searched: String = objectives.chain(once).collect();
     let measured = envoy.again() + &traffic.again() + &checks.again();
-    let (arms, source) = (word(ids.join(",")), path_word(Path::new(source)));
-    (
-        format!("hoptax find{objectives} --arms {arms}{preset}{range}{arrivals}{measured} {source}"),
-        format!("hoptax study {source}{measured}"),
-    )
+    let source = path_word(Path::new(source));
+    (format!("hoptax find{searched}{measured} {source}"), format!("hoptax study {source}{measured}"))
 }
 
 /// Refuses a study file without `--arms`.

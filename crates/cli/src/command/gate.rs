@@ -8,7 +8,7 @@ use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{GateResult, Verdict};
 use hoptax_session::gate::{Against, GateSettings, Gated, measure};
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_option, path_word};
 
 use crate::arguments::shared::{DecisionArguments, RunArguments};
 use crate::arguments::values;
@@ -119,11 +119,13 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
 
 /// The command that judges the same, without its length, its run folder and its reports.
 fn again(arguments: &GateArguments) -> String {
-    let candidate = arguments.candidate.as_ref().map(|one| format!(" --candidate {}", word(one.as_str())));
-    let reference = arguments.reference.as_ref().map(|label| format!(" --reference {}", word(label)));
-    let store = arguments.store.as_ref().map(|path| format!(" --store {}", path_word(path)));
-    let limits = arguments.fail_on.iter().map(|limit| format!(" --fail-on {}", word(limit)));
-    let options: String = candidate.into_iter().chain(reference).chain(store).chain(limits).collect();
+    let once = [
+        option("--candidate", arguments.candidate.as_ref().map(Candidate::as_str)),
+        option("--reference", arguments.reference.as_ref()),
+        path_option("--store", arguments.store.as_ref()),
+    ];
+    let limits = arguments.fail_on.iter().map(|limit| option("--fail-on", Some(limit)));
+    let options: String = once.into_iter().chain(limits).collect();
     let study = path_word(Path::new(&arguments.study));
     format!("hoptax gate {study}{options}{}", arguments.run.measure.again())
 }

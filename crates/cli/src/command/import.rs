@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hoptax_report::documents;
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::{option, path_word, word};
 use hoptax_tools::smp::Restored;
 use hoptax_tools::{Content, Importer};
 
@@ -64,13 +64,9 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
 
 /// The command that converts the same, and keeps the result.
 fn keeping(arguments: &ImportArguments) -> String {
-    let statistic = arguments.statistic.as_ref().map(|name| format!(" --statistic {}", word(name)));
-    format!(
-        "hoptax convert import {} {}{} --json result.json",
-        word(&arguments.format),
-        path_word(&arguments.file),
-        statistic.unwrap_or_default()
-    )
+    let (format, file) = (word(&arguments.format), path_word(&arguments.file));
+    let statistic = option("--statistic", arguments.statistic.as_ref());
+    format!("hoptax convert import {format} {file}{statistic} --json result.json")
 }
 
 #[cfg(test)]

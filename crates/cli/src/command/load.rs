@@ -17,7 +17,7 @@ use hoptax_result::{Agents, LoadResult};
 use hoptax_session::Interrupt;
 use hoptax_session::load::{ArrivalsOf, Files, Lines, Schedule, Sending, send};
 use hoptax_session::thresholds;
-use hoptax_text::command_line::word;
+use hoptax_text::command_line::option;
 
 use self::pods::AgentPodArguments;
 use crate::arguments::shared::{JsonArguments, ThresholdArguments};
@@ -176,15 +176,15 @@ impl LoadArguments {
 
 /// The options of a load that its result does not state, and that no search on a server has, each with a space before it.
 fn of_itself(arguments: &LoadArguments) -> String {
-    let warmup = arguments.warmup.map(|warmup| {
-        format!(" --warmup {}", humantime::format_duration(warmup).to_string().replace(' ', ""))
-    });
     let share = Some(arguments.max_error_share).filter(|share| (share - USUAL_ERROR_SHARE).abs() > 1e-12);
-    let share = share.map(|share| format!(" --max-error-share {share}"));
     let percentiles: Vec<String> = arguments.percentiles.iter().map(ToString::to_string).collect();
-    let percentiles = (!percentiles.is_empty()).then(|| format!(" --percentiles {}", percentiles.join(",")));
-    let conditions = arguments.fail_on.iter().map(|one| format!(" --fail-on {}", word(one)));
-    warmup.into_iter().chain(share).chain(percentiles).chain(conditions).collect()
+    let once = [
+        option("--warmup", arguments.warmup.map(values::in_a_word)),
+        option("--max-error-share", share),
+        option("--percentiles", (!percentiles.is_empty()).then(|| percentiles.join(","))),
+    ];
+    let conditions = arguments.fail_on.iter().map(|one| option("--fail-on", Some(one)));
+    once.into_iter().chain(conditions).collect()
 }
 
 /// Outputs of the result of a load, besides its table.

@@ -13,7 +13,7 @@ use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_mesh::{MeasuredMesh, MeshSettings, measure};
 use hoptax_report::documents;
 use hoptax_session::thresholds;
-use hoptax_text::command_line::{option, path_word, word};
+use hoptax_text::command_line::{option, path_option, word};
 
 use crate::arguments::shared::{
     ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, ThresholdArguments,
@@ -179,16 +179,15 @@ fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
     let meshes = meshes.map(|template| option("--mesh", Some(template.name)));
     let functions = arguments.functions.then(|| " --functions".to_owned());
-    let own = arguments.templates.iter().map(|path| format!(" --template {}", path_word(path)));
+    let own = arguments.templates.iter().map(|path| path_option("--template", Some(path)));
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
-    let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
-    let warmup = Some(in_a_word(arguments.warmup)).filter(|warmup| warmup != USUAL_WARMUP);
+    let warmup = Some(values::in_a_word(arguments.warmup)).filter(|warmup| warmup != USUAL_WARMUP);
     let once = [
         option("--pull", pull.map(|(word, _)| word)),
         option("--rate", Some(arguments.rate.per_second)),
         option("--connections", Some(arguments.connections)),
-        option("--slice", arguments.slice.map(in_a_word)),
+        option("--slice", arguments.slice.map(values::in_a_word)),
         option("--warmup", warmup),
         option("--cpu-time", source.map(|(word, _)| word)),
         option("--prometheus", arguments.prometheus.as_ref()),

@@ -7,7 +7,7 @@ use hoptax_result::{
     Body as _, LintBody, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile, Verdict,
     counted,
 };
-use hoptax_text::command_line::{path_word, path_words};
+use hoptax_text::command_line::{path_option, path_words};
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::table::{Cell, Column, Row, Table};
@@ -171,7 +171,7 @@ fn next(result: &LintResult, all: &[&LintFinding]) -> Option<Next> {
     if !files.is_empty() && files.len() <= MOST {
         let only = result.only.iter().map(|rule| format!(" --only {rule}"));
         // Without the allow file, allowed findings would be fixed, too.
-        let allow = result.allowances.iter().map(|file| format!(" --allow {}", path_word(file.as_ref())));
+        let allow = result.allowances.iter().map(|file| path_option("--allow", Some(file)));
         let options: String = only.chain(allow).collect();
         let command = format!("hoptax lint {} --fix{options}", path_words(files));
         return Some(Next::new(command, format!("fixes {mendable} of the findings")));

@@ -22,7 +22,7 @@ use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
     Severity, TimeOf,
 };
-use hoptax_text::command_line::{quoted, word};
+use hoptax_text::command_line::{option, quoted};
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
 use crate::numbers::{count, decimals, grouped, percent, us};
@@ -217,8 +217,7 @@ fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
     let GivenOptions { of_both, of_itself } = given;
     // Unless they are usual.
     let arrivals = |usual: &[&str]| {
-        let given = plan.arrivals.as_deref().filter(|given| !usual.contains(given));
-        given.map_or_else(String::new, |given| format!(" --arrivals {}", word(given)))
+        option("--arrivals", plan.arrivals.as_deref().filter(|given| !usual.contains(given)))
     };
     let again = |connections: u32, times: u32, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));

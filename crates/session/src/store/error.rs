@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_text::command_line::path_word;
+use hoptax_text::command_line::path_option;
 use rusqlite::ErrorCode;
 
 /// An error of the store.
@@ -96,7 +96,7 @@ pub enum StoreError {
 /// The option that names the store in a command; empty for the default store.
 fn option(path: &Path) -> String {
     let is_usual = super::path(None).is_ok_and(|usual| usual == path);
-    if is_usual { String::new() } else { format!(" --store {}", path_word(path)) }
+    path_option("--store", (!is_usual).then_some(path))
 }
 
 fn numbers(runs: &[i64]) -> String {
