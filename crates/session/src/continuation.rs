@@ -8,7 +8,6 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::run_files::MANIFEST;
-use crate::run_folder;
 
 /// The command that measures studies of users, and those that come with the program.
 pub(crate) const STUDY: &str = "study";
@@ -84,7 +83,7 @@ fn way_with(command: Option<&str>, folder: &str, options: &str) -> String {
 /// without its run folder: `hoptax compare jwt lua`.
 #[must_use]
 pub fn continued_by(failure: Failure, command: &str, folder: &Path) -> Failure {
-    if !failure.is_interrupt() || run_folder::read(folder).is_err() {
+    if !failure.is_interrupt() || !folder.join(MANIFEST).is_file() {
         return failure;
     }
     failure.with(format!(": `{command} --resume {}` continues it", path_word(folder)))
