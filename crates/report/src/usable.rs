@@ -156,8 +156,12 @@ fn in_words(standings: &[Standing]) -> Option<String> {
         (!names.is_empty()).then(|| format!("{} {verb}", listed(&names)))
     };
     let lacking = |standing: &Standing| standing.bounded + standing.withheld;
-    let of_some = standings.iter().filter(|standing| (1..standing.arms()).contains(&lacking(standing)));
-    let of_some = of_some.map(|standing| {
+    let are_bounded = |standing: &Standing| standing.bounded == standing.arms();
+    let are_withheld = |standing: &Standing| standing.withheld == standing.arms();
+    let are_mixed = |standing: &&Standing| {
+        lacking(standing) > 0 && !are_bounded(standing) && !are_withheld(standing)
+    };
+    let of_some = standings.iter().filter(are_mixed).map(|standing| {
         let how = match (standing.bounded, standing.withheld) {
             (_, 0) => "only bounded",
             (0, _) => "withheld",
@@ -175,12 +179,8 @@ fn in_words(standings: &[Standing]) -> Option<String> {
         ),
     ];
     let of_none = [
-        named(
-            |one| one.bounded > 0 && one.bounded + one.withheld == one.arms(),
-            "is only bounded",
-            "are only bounded",
-        ),
-        named(|one| one.withheld == one.arms(), "is withheld", "are withheld"),
+        named(are_bounded, "is only bounded", "are only bounded"),
+        named(are_withheld, "is withheld", "are withheld"),
     ];
     let parts: Vec<String> =
         of_all.into_iter().flatten().chain(of_some).chain(of_none.into_iter().flatten()).collect();
@@ -212,6 +212,14 @@ mod tests {
         }
         let words = of_study(&result);
         assert!(words.contains(" are sound; ") && words.contains("p99 is only bounded"), "{words}");
+        let compared = result.arms.iter().filter(|arm| arm.compared_with.is_some()).count();
+        // One bound does not make a bounded measure of others of which nothing is known.
+        for arm in result.arms.iter_mut().filter(|arm| arm.compared_with.is_some()).skip(1) {
+            arm.bounds.0.clear();
+        }
+        let expected = format!("p99 is bounded or withheld for {compared} of {compared} arms");
+        let words = of_study(&result);
+        assert!(compared > 1 && words.contains(&expected) && !words.contains("only bounded"), "{words}");
         assert!(of_study(&fixture::void()).contains("withheld"), "{}", of_study(&fixture::void()));
     }
 
