@@ -1,6 +1,7 @@
 //! Combines several sittings: results of one study on one machine.
 
 mod borrowed;
+mod bounds;
 mod numbers;
 mod quiet_rule;
 

@@ -101,8 +101,9 @@ impl Before {
         let is_withholding = |one: &&Finding| one.withholds_number_or_vague_level(&place);
         let withholding: Vec<&Finding> = findings.iter().filter(is_withholding).collect();
         if withholding.is_empty() {
-            // The number was never stated. Only a quantile can be missing for lack of responses alone.
-            return evidence.filter(|_| slot.measure.is_quantile()).cloned();
+            // The number was never stated. Only a quantile can be missing for lack of responses alone; of other numbers, checks of all
+            // sittings left a bound.
+            return evidence.filter(|bound| slot.measure.is_quantile() || !bound.by.is_empty()).cloned();
         }
         let remainders: Vec<Remainder> =
             withholding.iter().map(|one| self.remainder(result, one, slot)).collect();

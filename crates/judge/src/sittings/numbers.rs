@@ -9,7 +9,7 @@ use hoptax_result::{
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
-use super::{Part, borrowed as borrowing, record, sitting};
+use super::{Part, borrowed as borrowing, bounds, record, sitting};
 
 /// One number of a study: its arm, true for a difference, its load, its measure, and its place among the numbers that
 /// share these.
@@ -24,9 +24,10 @@ enum Found {
 }
 
 /// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval are means. A
-/// number that a sitting withholds is combined from the others. Findings come from the sittings and name their numbers: warnings, failures,
-/// and the reasons for numbers that no sitting has. The combined numbers are not judged yet, and the verdict is that of the first sitting.
-/// `parts` are in chronological order, and the result describes the arms of the first.
+/// number that a sitting withholds is combined from the others; one that all withhold has a bound if all bound it ([`bounds::combine`]).
+/// Findings come from the sittings and name their numbers: warnings, failures, and the reasons for numbers that no sitting has. The
+/// combined numbers are not judged yet, and the verdict is that of the first sitting. `parts` are in chronological order, and the result
+/// describes the arms of the first.
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
@@ -57,6 +58,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     if parts.len() > 1 {
         borrowing::apply(&mut one, &borrowing::costs(parts));
     }
+    bounds::combine(&mut one, &results);
     for arm in &mut one.arms {
         join_arm(arm, &results);
     }

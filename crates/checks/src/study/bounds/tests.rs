@@ -1,9 +1,10 @@
 use hoptax_result::{
-    ArmResult, Bound, BoundOf, CostMeasure, Interval, KnownAnswer, LimitPeriods, Sample, StudyResult,
-    StudyRound, Verdict,
+    ArmResult, Bound, BoundOf, CostMeasure, Finding, Interval, KnownAnswer, LimitPeriods, Measured, Sample,
+    Severity, StudyResult, StudyRound, Verdict, sample,
 };
 
-use crate::study::tests::{fired, only_closed};
+use crate::judge_sittings;
+use crate::study::tests::{fired, only_closed, sound};
 
 const P50: CostMeasure = CostMeasure::ResponseP50Us;
 const P99: CostMeasure = CostMeasure::ResponseP99Us;
@@ -98,6 +99,26 @@ fn a_quantile_that_was_never_stated_keeps_its_bound() {
     let result = judged(|result| result.arms[2].cost.response_us.p99 = None);
     assert_eq!(cost(&result, 2, P99), Some((Some(-40.0), Some(60.0))));
     assert!(result.arms[2].bounds.cost(P99).unwrap().by.is_empty());
+}
+
+#[test]
+fn the_bound_that_checks_of_all_sittings_left_of_a_number_stays() {
+    let of_sittings = |by: &[&str]| {
+        let mut result = sound();
+        result.sittings = vec![sample::sitting(10); 3];
+        let measured = Measured::count(1.0, 0.0, "");
+        let steal = Finding::new("steal", Severity::Fail, measured, String::new(), "");
+        result.findings = vec![Finding { withholds: true, sitting: Some(1), ..steal }];
+        let lua = &mut result.arms[2];
+        lua.cost.cpu_us_per_request = None;
+        let by = by.iter().map(|id| (*id).to_owned()).collect();
+        let bound = Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-1.0), Some(9.0)).unwrap();
+        lua.bounds.0 = vec![Bound { by, ..bound }];
+        judge_sittings(&mut result);
+        (cost(&result, 2, CostMeasure::CpuUs), result.verdict)
+    };
+    assert_eq!(of_sittings(&["steal"]), (Some((Some(-1.0), Some(9.0))), Verdict::Caution));
+    assert_eq!(of_sittings(&[]), (None, Verdict::Void), "no check withheld it");
 }
 
 #[test]
