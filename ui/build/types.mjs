@@ -31,7 +31,6 @@ function ofApi(here) {
     stored: { $ref: "#/$defs/StoredRun" },
     job: { $ref: "#/$defs/Job" },
     error: { $ref: "#/$defs/ErrorBody" },
-    output: parameter("/api/v1/runs/{run}/{output}", "output"),
     export: parameter("/api/v1/runs/{run}/exports/{format}", "format"),
   };
   return {

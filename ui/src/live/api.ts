@@ -4,6 +4,14 @@ import type { BuiltInStudy, ErrorBody, Job, LabelChange, StoredRun } from "../ty
 import type { Document } from "../types/document";
 import type { Kind } from "./kinds";
 
+/** A form of every document, as a file. */
+export interface Output {
+  /** The ending of its files. */
+  ending: string;
+  /** Its name for people. */
+  name: string;
+}
+
 /** What the server has told its page. */
 export interface Served {
   /** The path of the API. */
@@ -12,6 +20,8 @@ export interface Served {
   allowsBills: boolean;
   /** The run that the page is about; none on the page of the history, and of several runs. */
   run: string | undefined;
+  /** The outputs that the API has the run in; none on other pages. */
+  outputs: Output[] | undefined;
   /** The formats of other tools that the API has the run in; none on other pages, and of a run that has none. */
   exports: string[] | undefined;
   /** The form with the settings of the run, as an address behind the hash; none on other pages, and of a run whose settings are not known. */
@@ -32,11 +42,18 @@ export function served(page: ParentNode): Served | undefined {
         api,
         allowsBills: told?.["bills"] !== undefined,
         run: told?.["run"],
+        outputs: told?.["outputs"]?.split(",").map(output),
         exports: told?.["exports"]?.split(" "),
         again: told?.["again"],
         compared: told?.["compared"]?.split(","),
         newest: told?.["newest"],
       };
+}
+
+/** An output that is told as `ENDING=NAME`. */
+function output(told: string): Output {
+  const [ending = "", name = ending] = told.split("=");
+  return { ending, name };
 }
 
 /** Why there is no answer, in words. The status is 0 if the server did not answer at all. */

@@ -3,10 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { capitalised, sentence, Words } from "../text";
 import type { Api, LabelChange, StoredRun } from "../types/api";
-import { client as clientOf } from "./api";
-
-/** The outputs of the API, each with its name for people. */
-const OUTPUTS: Record<Api["output"], string> = { json: "JSON", csv: "CSV", md: "Markdown", html: "HTML" };
+import { client as clientOf, type Output } from "./api";
 
 /** The formats of other tools, each with its name for people. */
 const EXPORTS: Record<Api["export"], string> = { fortio: "Fortio", hgrm: "HDR percentiles", hlog: "HDR log", smp: "SMP" };
@@ -14,6 +11,8 @@ const EXPORTS: Record<Api["export"], string> = { fortio: "Fortio", hgrm: "HDR pe
 interface RunLinksProps {
   api: string;
   run: string;
+  /** The outputs that the server has of every run. */
+  outputs: readonly Output[];
   /** The formats of other tools that the run has. */
   exports: readonly string[];
   /** The address of the form with its settings, behind the hash; none if they are not known. */
@@ -21,7 +20,7 @@ interface RunLinksProps {
 }
 
 /** The links of a run. */
-export function RunLinks({ api, run, exports, again }: RunLinksProps) {
+export function RunLinks({ api, run, outputs, exports, again }: RunLinksProps) {
   const base = `${api}/runs/${run}`;
   return (
     <>
@@ -32,8 +31,8 @@ export function RunLinks({ api, run, exports, again }: RunLinksProps) {
         </span>
         <span>
           Download run {run}:
-          {Object.entries(OUTPUTS).map(([output, name]) => (
-            <a key={output} href={`${base}/${output}`} download={`run-${run}.${output}`}>
+          {outputs.map(({ ending, name }) => (
+            <a key={ending} href={`${base}/${ending}`} download={`run-${run}.${ending}`}>
               {name}
             </a>
           ))}

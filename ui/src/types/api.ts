@@ -27,10 +27,6 @@ export interface Api {
   job: Job;
   error: ErrorBody;
   /**
-   * The format, by the ending of its files.
-   */
-  output: "md" | "html" | "csv" | "json";
-  /**
    * The format: JSON of Fortio, the percentiles or the log of HdrHistogram, JSON of Service Mesh Performance.
    */
   export: "fortio" | "hgrm" | "hlog" | "smp";

@@ -1,7 +1,5 @@
 //! `hoptax trust doctor`: reports what this machine can and cannot measure.
 
-use std::path::Path;
-
 use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::doctor::diagnose;
@@ -29,12 +27,7 @@ pub(crate) struct DoctorArguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<Code, Failure> {
-    let diagnosis = diagnose()?;
-    let file = arguments.json.file();
-    // A diagnosis is not a result, so `hoptax runs show` cannot print its details from a file.
-    if file != Some(Path::new("-")) {
-        print::document(&documents::diagnosis(&diagnosis))?;
-    }
-    print::write_json(file, &diagnosis)?;
-    Ok(if diagnosis.lacks_essentials() { Code::Environment } else { Code::Success })
+    let result = diagnose()?;
+    print::document_or_json(arguments.json.file(), &result, || documents::doctor(&result))?;
+    Ok(if result.lacks_essentials() { Code::Environment } else { Code::Success })
 }

@@ -1,8 +1,6 @@
 //! `hoptax trust doctor` on machines that lack something.
 
-use std::fs;
-
-use crate::support::{assert_narrow, hoptax, ran};
+use crate::support::{assert_narrow, hoptax, misfits, ran};
 
 #[test]
 fn without_an_envoy_a_requirement_is_missing_and_the_screen_says_what_to_install() {
@@ -29,11 +27,21 @@ fn without_an_envoy_a_requirement_is_missing_and_the_screen_says_what_to_install
     assert_eq!(extent("cpu-costs"), "impossible", "{json}");
     assert_ne!(extent("loads"), "impossible", "{json}");
     assert!(json["machine"]["processors"].as_u64().unwrap() > 0, "{json}");
+    assert_eq!(json["format"], "hoptax.doctor/1", "{json}");
+    assert_eq!(json["verdict"], "void", "{json}");
+    let is_of_envoy = |finding: &&serde_json::Value| finding["id"] == "no-envoy";
+    let finding = json["findings"].as_array().unwrap().iter().find(is_of_envoy).unwrap();
+    assert_eq!(finding["severity"], "fail", "{json}");
+    assert!(finding["message"].as_str().unwrap().contains(expected), "{json}");
+    assert!(misfits("doctor", &json).is_empty(), "{:?}", misfits("doctor", &json));
 
-    // The file is no result, so no command prints it.
+    // The file is a result as any other.
     let file = folder.path().join("doctor.json");
-    let written = doctor(&["--json", file.to_str().unwrap()]).stdout;
-    assert!(!written.contains("runs show") && written.contains("no Envoy"), "{written}");
-    let written: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    assert_eq!(written["abilities"].as_array().unwrap().len(), abilities.len());
+    let file = file.to_str().unwrap();
+    let written = doctor(&["--json", file]);
+    assert_eq!(written.code, Some(3), "{}", written.stderr);
+    let shown = ran(hoptax().args(["runs", "show", file, "--details"])).succeeded().stdout;
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("void: CPU costs of functions and configurations cannot be measured"), "{shown}");
+    assert!(words.contains(expected) && shown.contains("no Envoy"), "{shown}");
 }

@@ -1,31 +1,35 @@
 //! The document about the measurements that a machine supports.
 
-use hoptax_result::{Ability, CalibrationBody, Diagnosis, Extent};
+use hoptax_result::{Ability, CalibrationBody, DoctorResult, Extent, Verdict};
 
-use crate::document::{Document, Next, Section};
+use crate::document::{Document, Judgement, Next, Section};
 use crate::environment;
+use crate::findings::listed;
 use crate::numbers::counted;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
 
 /// The document of a diagnosis.
-pub fn diagnosis(diagnosis: &Diagnosis) -> Document {
-    let mut document = Document::new("trust doctor", "", answer(diagnosis));
+pub fn doctor(result: &DoctorResult) -> Document {
+    let mut document = Document::new("trust doctor", "", answer(result));
     let columns = [Column::text("possible", 0), Column::text("because", 1)];
-    let rows = diagnosis.abilities.iter().map(row);
+    let rows = result.abilities.iter().map(row);
     document.table = Some(Table::new("measurements on this machine", "measurement", columns, rows));
-    document.notes = reasons(diagnosis).iter().map(|reason| capitalised(reason)).collect();
-    document.next = next(diagnosis);
-    document.sections.extend(Section::of_sentences("Reasons, and what to change", &reasons(diagnosis)));
-    document.sections.extend(environment::section(&diagnosis.environment, &diagnosis.program));
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
+    // The findings have the same words, with ids that no check explains.
+    let reasons: Vec<String> = result.reasons().into_iter().map(|reason| reason.text.clone()).collect();
+    document.notes = reasons.iter().map(|reason| capitalised(reason)).collect();
+    document.next = next(result);
+    document.sections.extend(Section::of_sentences("Reasons, and what to change", &reasons));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 
 /// The machine, and how many kinds of measurements have limits.
-fn answer(diagnosis: &Diagnosis) -> Vec<String> {
-    let environment = &diagnosis.environment;
-    let count = |extent| diagnosis.abilities.iter().filter(|ability| ability.extent == extent).count();
-    let all = diagnosis.abilities.len();
+fn answer(result: &DoctorResult) -> Vec<String> {
+    let environment = &result.environment;
+    let count = |extent| result.abilities.iter().filter(|ability| ability.extent == extent).count();
+    let all = result.abilities.len();
     let extents = match (count(Extent::Limited), count(Extent::Impossible)) {
         (0, 0) => {
             format!("all {all} kinds of measurements are possible without a limit that is known beforehand")
@@ -40,7 +44,7 @@ fn answer(diagnosis: &Diagnosis) -> Vec<String> {
             format!("of {all} kinds of measurements, {none} cannot be made, and {limited} have limits")
         }
     };
-    let processors = counted(u64::from(diagnosis.machine.processors), "processor");
+    let processors = counted(u64::from(result.machine.processors), "processor");
     vec![format!(
         "On this machine ({}, {processors}, Linux {}), {extents}",
         environment.cpu_model, environment.kernel
@@ -55,24 +59,28 @@ fn row(ability: &Ability) -> Row {
     };
     let because = ability.reasons.first().map_or(ability.note.as_str(), |reason| reason.short.as_str());
     let because = if because.is_empty() { Cell::Empty } else { Cell::words(because) };
-    Row::new(ability.measurements, vec![Cell::words(possible), because])
+    Row::new(&ability.measurements, vec![Cell::words(possible), because])
 }
 
-/// The reasons that exclude or limit measurements, each once, with advice.
-fn reasons(diagnosis: &Diagnosis) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
-    for reason in diagnosis.abilities.iter().flat_map(|ability| &ability.reasons) {
-        if !texts.contains(&reason.text) {
-            texts.push(reason.text.clone());
+/// What the verdict permits: all, the essentials, or not even these.
+fn usable(result: &DoctorResult) -> String {
+    match result.verdict {
+        Verdict::Sound => "no limit of this machine is known beforehand".to_owned(),
+        Verdict::Caution => {
+            "loads can be sent and CPU costs measured, within the limits of the table".to_owned()
+        }
+        Verdict::Void => {
+            let missing: Vec<&str> =
+                result.missing_essentials().map(|ability| ability.measurements.as_str()).collect();
+            format!("{} cannot be measured", listed(&missing))
         }
     }
-    texts
 }
 
 /// A calibration, unless there is one; otherwise a study, if it is possible.
-fn next(diagnosis: &Diagnosis) -> Option<Next> {
-    if diagnosis.environment.calibration.is_none() {
-        let used = &diagnosis.machine.used_by_others;
+fn next(result: &DoctorResult) -> Option<Next> {
+    if result.environment.calibration.is_none() {
+        let used = &result.machine.used_by_others;
         let is_disturbed = used.iter().any(|used| used.share > CalibrationBody::MOST_OTHERS_SHARE);
         let purpose = if is_disturbed {
             "after you stopped the other work: measures the generator's error here, in two minutes"
@@ -82,31 +90,30 @@ fn next(diagnosis: &Diagnosis) -> Option<Next> {
         return Some(Next::new("hoptax trust calibrate", purpose));
     }
     let study = Next::new("hoptax study quick", "measures the most used functions, in about 6 minutes");
-    (!diagnosis.lacks_essentials()).then_some(study)
+    (!result.lacks_essentials()).then_some(study)
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Environment, LimitReason, Program};
+    use hoptax_result::{DoctorBody, Environment, LimitReason};
 
     use super::*;
+    use crate::documents::of_text;
     use crate::fixture::{self, STYLE};
     use crate::render::terminal;
 
-    fn of(abilities: Vec<Ability>) -> Diagnosis {
-        Diagnosis {
-            program: Program::this(),
-            environment: Environment { cpu_model: "A Processor".to_owned(), ..Environment::default() },
-            machine: fixture::machine(10.0, 5.0),
-            abilities,
-        }
+    fn of(abilities: Vec<Ability>) -> DoctorResult {
+        let environment = Environment { cpu_model: "A Processor".to_owned(), ..Environment::default() };
+        let body = DoctorBody { machine: fixture::machine(10.0, 5.0), abilities };
+        let findings = body.findings();
+        DoctorResult { findings, ..DoctorResult::new(environment, body) }
     }
 
     #[test]
     fn one_screen_says_what_is_possible_and_each_reason_once() {
-        let steal =
-            LimitReason::new("the host takes processor time", "the host takes 3 %: use another machine");
-        let no_envoy = LimitReason::new("no Envoy", "there is none: install it");
+        let text = "the host takes 3 %: use another machine";
+        let steal = LimitReason::new("steal", "the host takes processor time", text);
+        let no_envoy = LimitReason::new("no-envoy", "no Envoy", "there is none: install it");
         let limited = Ability::new("loads", "rates of servers", Vec::new(), vec![steal.clone()]);
         let impossible = Ability::new("cpu-costs", "CPU costs", vec![no_envoy], vec![steal.clone()]);
         let also = Ability::new("rates", "maximum rates", Vec::new(), vec![steal]);
@@ -115,7 +122,7 @@ mod tests {
         let diagnosed = of(vec![limited, impossible, also, full]);
         let answer = answer(&diagnosed).concat();
         assert!(answer.contains("1 cannot be made, and 2 have limits"), "{answer}");
-        let screen = terminal::screen(&diagnosis(&diagnosed), STYLE);
+        let screen = terminal::screen(&doctor(&diagnosed), STYLE);
         for words in ["A Processor", "no Envoy", "a note", "There is none: install it"] {
             assert!(screen.contains(words), "{words}: {screen}");
         }
@@ -139,7 +146,23 @@ mod tests {
     #[test]
     fn a_machine_without_limits_is_told_so() {
         let full = Ability::new("loads", "rates of servers", Vec::new(), Vec::new());
-        let answer = answer(&of(vec![full])).concat();
+        let diagnosed = of(vec![full]);
+        let answer = answer(&diagnosed).concat();
         assert!(answer.contains("all 1 kinds of measurements are possible without a limit"), "{answer}");
+        let screen = terminal::screen(&doctor(&diagnosed), STYLE);
+        assert!(screen.contains("sound: no limit of this machine is known beforehand"), "{screen}");
+    }
+
+    #[test]
+    fn a_machine_without_an_essential_is_void_and_its_file_says_the_same() {
+        let no_envoy = LimitReason::new("no-envoy", "no Envoy", "there is none: install it");
+        let loads = Ability::new("loads", "rates of servers", Vec::new(), Vec::new()).essential();
+        let costs = Ability::new("cpu-costs", "CPU costs", vec![no_envoy], Vec::new()).essential();
+        let diagnosed = of(vec![loads, costs]);
+        let screen = terminal::screen(&doctor(&diagnosed), STYLE);
+        assert!(screen.contains("void: CPU costs cannot be measured"), "{screen}");
+        let text = serde_json::to_string(&diagnosed).unwrap();
+        assert_eq!(serde_json::from_str::<DoctorResult>(&text).unwrap(), diagnosed);
+        assert_eq!(terminal::screen(&of_text(&text).unwrap(), STYLE), screen);
     }
 }

@@ -28,6 +28,8 @@ pub struct Served<'a> {
     pub allows_bills: bool,
     /// The run of the store that the page shows; None for the page of the history, and for a comparison of several runs.
     pub run: Option<i64>,
+    /// The outputs in which the API offers the run, each its extension and its name for people.
+    pub outputs: &'a [(&'a str, &'a str)],
     /// The names of other tools' formats in which the API offers the run.
     pub exports: &'a [&'a str],
     /// The fragment of the history page's URL that opens the form with the settings of the run; None if the settings are unknown.
@@ -52,6 +54,12 @@ pub fn page(document: &Document) -> Result<String> {
 /// As [`page`].
 pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     let run = served.run.map(|run| format!(" data-run=\"{run}\"")).unwrap_or_default();
+    let outputs: Vec<String> =
+        served.outputs.iter().map(|(ending, name)| format!("{ending}={name}")).collect();
+    let outputs = match outputs.as_slice() {
+        [] => String::new(),
+        all => format!(" data-outputs=\"{}\"", escaped(&all.join(","))),
+    };
     let exports = match served.exports {
         [] => String::new(),
         names => format!(" data-exports=\"{}\"", names.join(" ")),
@@ -64,11 +72,9 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     };
     let newest = served.newest.map(|run| format!(" data-newest=\"{run}\"")).unwrap_or_default();
     let bills = if served.allows_bills { " data-bills=\"\"" } else { "" };
-    filled(
-        document,
-        CONNECT,
-        &format!(" data-api=\"{}\"{bills}{run}{exports}{again}{compared}{newest}", escaped(served.api)),
-    )
+    let api = escaped(served.api);
+    let told = format!(" data-api=\"{api}\"{bills}{run}{outputs}{exports}{again}{compared}{newest}");
+    filled(document, CONNECT, &told)
 }
 
 /// The page with an addition to its policy and with attributes of its root element.
@@ -192,6 +198,7 @@ mod tests {
             api: "/api/v1",
             allows_bills: false,
             run: None,
+            outputs: &[],
             exports: &[],
             again: None,
             compared: &[],
@@ -201,6 +208,10 @@ mod tests {
             (nothing, ""),
             (Served { allows_bills: true, ..nothing }, " data-bills=\"\""),
             (Served { run: Some(12), ..nothing }, " data-run=\"12\""),
+            (
+                Served { run: Some(12), outputs: &[("md", "Markdown"), ("txt", "plain text")], ..nothing },
+                " data-run=\"12\" data-outputs=\"md=Markdown,txt=plain text\"",
+            ),
             (
                 Served { run: Some(12), exports: &["hgrm", "smp"], ..nothing },
                 " data-run=\"12\" data-exports=\"hgrm smp\"",

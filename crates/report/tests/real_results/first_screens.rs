@@ -37,6 +37,7 @@ const EXACT: &[(&str, &str)] = &[
     ("runs", "a list of what is stored"),
     ("lint", "a fault is there or not"),
     ("listeners-check", "each promise is kept or broken"),
+    ("doctor", "a kind of measurements is possible, limited or not possible"),
 ];
 
 /// Kinds whose pages draw nothing, and why.
@@ -44,6 +45,7 @@ const NOT_DRAWN: &[(&str, &str)] = &[
     ("runs", "a list of what is stored"),
     ("lint", "a finding is a sentence about a place of a file"),
     ("listeners-check", "a promise is kept, broken or not tried: its table is the picture"),
+    ("doctor", "a kind of measurements is possible, limited or not possible: its table is the picture"),
 ];
 
 fn folder() -> PathBuf {

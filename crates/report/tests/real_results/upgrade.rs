@@ -8,9 +8,9 @@ use std::path::Path;
 use hoptax_report::documents::{KINDS, kind_of_text, of_text};
 use hoptax_report::render;
 use hoptax_result::{
-    BillBody, Body, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
-    GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, Report,
-    RunsBody, ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
+    BillBody, Body, CalibrationBody, ComparisonBody, CrosscheckBody, DoctorBody, FindArmsBody, FindBody,
+    GateBody, GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody,
+    Report, RunsBody, ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -75,6 +75,7 @@ fn all_again() -> Vec<(&'static str, Again)> {
         of::<MeshMarkBody>(),
         of::<CalibrationBody>(),
         of::<CrosscheckBody>(),
+        of::<DoctorBody>(),
         of::<PricesBody>(),
         of::<RunsBody>(),
         of::<HistoryBody>(),

@@ -30,11 +30,13 @@ fn pages_are_told_where_the_api_is_and_may_ask_their_own_server_alone() {
     let site = Site::new();
     let empty = site.get("/");
     site.store_load();
+    let of_run = "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\" \
+                  data-outputs=\"md=Markdown,html=HTML,csv=CSV,json=JSON\" data-exports=\"smp\"";
     for (answer, tag) in [
         (empty, "<div id=\"page\" data-api=\"/api/v1\""),
         (site.get("/"), "<div id=\"page\" data-api=\"/api/v1\" data-newest=\"1\""),
-        (site.get("/runs/1"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\" data-exports=\"smp\""),
-        (site.get("/runs/01"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\" data-exports=\"smp\""),
+        (site.get("/runs/1"), of_run),
+        (site.get("/runs/01"), of_run),
     ] {
         assert_eq!((answer.status, root(&answer).as_str()), (200, tag));
         for policy in [header(&answer), inside(&answer)] {
@@ -93,8 +95,15 @@ fn every_download_that_the_page_of_a_run_links_to_exists() {
     site.store_load();
     let document = site.get("/api/v1/openapi.json").json();
     let outputs = &document["paths"]["/api/v1/runs/{run}/{output}"]["get"]["parameters"][1]["schema"]["enum"];
-    let outputs = outputs.as_array().unwrap().iter().map(|output| output.as_str().unwrap());
-    for output in outputs.chain(["result"]) {
+    let outputs: Vec<&str> =
+        outputs.as_array().unwrap().iter().map(|output| output.as_str().unwrap()).collect();
+    let page = root(&site.get("/runs/1"));
+    let (_, told) = page.split_once(" data-outputs=\"").unwrap();
+    let (told, _) = told.split_once('"').unwrap();
+    let linked: Vec<Vec<&str>> = told.split(',').map(|one| one.split('=').collect()).collect();
+    assert!(linked.iter().all(|one| one.len() == 2 && !one[1].is_empty()), "{told}");
+    assert_eq!(linked.iter().map(|one| one[0]).collect::<Vec<_>>(), outputs);
+    for output in outputs.into_iter().chain(["result"]) {
         let answer = site.get(&format!("/api/v1/runs/1/{output}"));
         assert_eq!(answer.status, 200, "{output}");
         assert!(answer.headers.contains_key(CONTENT_TYPE) && !answer.body.is_empty(), "{output}");
