@@ -148,14 +148,11 @@ pub fn size_on(
 
 /// The services of a graph with their calls.
 fn services(graph: &Graph) -> Vec<SizedService> {
-    let call = |call: &Call| {
-        let called = graph.services.get(call.service)?;
-        Some(SizedCall { service: called.name.clone(), per_request: call.factor })
-    };
+    let call = |call: &Call| SizedCall { service: graph.called(call).name.clone(), per_request: call.factor };
     let services = graph.services.iter().map(|service| SizedService {
         service: service.name.clone(),
         has_proxy: service.has_proxy,
-        calls: service.calls.iter().filter_map(call).collect(),
+        calls: service.calls.iter().map(call).collect(),
     });
     services.collect()
 }

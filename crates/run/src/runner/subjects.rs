@@ -234,8 +234,9 @@ impl<'p> Subjects<'p> {
     }
 
     /// The origins behind an arm, without those that are configured for it alone.
-    pub(super) fn origins_behind(&self, arm: &Arm) -> &[OriginProcess] {
-        self.origins.get(..arm.upstreams).unwrap_or_default()
+    pub(super) fn origins_behind(&self, arm: &Arm) -> Result<&[OriginProcess], RunError> {
+        let origins = self.origins.get(..arm.upstreams);
+        origins.ok_or_else(|| missing(&arm.id, &format!("origin {}", self.origins.len() + 1)))
     }
 
     /// The process ids of all proxies.

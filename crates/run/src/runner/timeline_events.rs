@@ -112,7 +112,7 @@ impl<'a> TimelineEvents<'a> {
         let began_s = since_s();
         let generations_bytes = match change {
             Change::Origin { number, becomes } => {
-                let origins = subjects.origins_behind(self.arm);
+                let origins = subjects.origins_behind(self.arm)?;
                 let changed = number.map_or(0..origins.len(), |number| number..number + 1);
                 for (origin, number) in origins.iter().skip(changed.start).take(changed.len()).zip(changed) {
                     self.change(origin, number, becomes)?;
