@@ -30,10 +30,10 @@ pub(crate) fn result(
     environment: Environment,
     limits: &Limits,
 ) -> GraphRunResult {
-    let proxies = graph.proxies().map(|(_, service, proxy)| GraphRunProxy {
-        service: service.name.clone(),
-        workers: proxy.workers,
-        per_request: proxy.per_request,
+    let proxies = graph.proxies().map(|one| GraphRunProxy {
+        service: one.service.name.clone(),
+        workers: one.proxy.workers,
+        per_request: one.proxy.per_request,
         ..GraphRunProxy::default()
     });
     let body = GraphRunBody {
