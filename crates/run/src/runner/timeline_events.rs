@@ -122,7 +122,7 @@ impl<'a> TimelineEvents<'a> {
             Change::Restart { proxy, how } => self.restart(subjects, proxy.as_deref(), *how)?,
         };
         self.performed.push(Happened {
-            what: change.to_string(),
+            event: change.to_string(),
             planned_s: at.as_secs_f64(),
             began_s,
             done_s: since_s(),
