@@ -5,7 +5,18 @@ import { served } from "./live/api";
 import { Page } from "./page";
 import { inlined } from "./source";
 import { Words } from "./text";
-import "./style.css";
+// A rule overrides those of files above it.
+import "./style/colours.css";
+import "./style/base.css";
+import "./style/answer.css";
+import "./style/menu.css";
+import "./style/controls.css";
+import "./style/blocks.css";
+import "./style/charts.css";
+import "./style/tables.css";
+import "./style/foot.css";
+import "./style/narrow.css";
+import "./style/print.css";
 import "./live/live.css";
 import { applyTheme } from "./theme";
 

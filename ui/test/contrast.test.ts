@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { fills } from "../src/chart/bars";
 
-const css = readFileSync(new URL("../src/style.css", import.meta.url), "utf8");
+const css = readFileSync(new URL("../src/style/colours.css", import.meta.url), "utf8");
 const THEMES = ["light", "dark"] as const;
 /** Ratios of texts, and of parts of graphics and of controls. */
 const [TEXT, GRAPHIC] = [4.5, 3];

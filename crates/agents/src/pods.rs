@@ -1,4 +1,4 @@
-//! What a load needs of agents that are pods of a cluster: the targets that they allow, their deadline, and their resources.
+//! Needs of a load whose agents are pods of a cluster: the targets that they allow, their deadline, and their resources.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_hours(24);
 const MEMORY_MIB: u32 = 256;
 const CONNECTIONS_PER_MIB: u32 = 16;
 
-/// What a load needs of each agent.
+/// The needs of a load from each of its agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodNeeds {
     /// The hosts of its URLs with their ports, which agents must be allowed to send to.
@@ -29,7 +29,7 @@ pub struct PodNeeds {
 }
 
 impl PodNeeds {
-    /// What a load needs of each of this many agents, which may take the time `arrival` to start.
+    /// The needs of a load from each of this many agents, which may take the time `arrival` to start.
     ///
     /// # Errors
     /// When a URL is invalid or leads to the pod itself, the schedule is invalid, and when the load would take more than a day.

@@ -72,11 +72,11 @@ pub struct Replacement {
     /// Its place in the user's file.
     pub place: Place,
     /// The original node in words. Secrets are described, never quoted.
-    pub what: String,
+    pub node: String,
     /// Its replacement, or `removed` with the reason.
     pub with: String,
-    /// True for an extension that was removed because it cannot run in a lab. No number includes its cost.
-    pub cannot_run: bool,
+    /// True for an extension that was left out because it cannot run in a lab. No number includes its cost.
+    pub is_left_out: bool,
 }
 
 /// Problem with a server in the settings of code that is not part of Envoy.
@@ -303,25 +303,26 @@ impl Adapted {
     pub fn remove_extension(&mut self, name: &str) -> bool {
         let found = self.extensions(name);
         for pointer in &found {
-            let what = extensions::described(&self.tree, pointer);
+            let node = extensions::described(&self.tree, pointer);
             tree::remove(&mut self.tree, pointer);
             let (place, with) = (self.place(pointer), LACKING.to_owned());
-            self.replacements.push(Replacement { place, what, with, cannot_run: false });
+            self.replacements.push(Replacement { place, node, with, is_left_out: false });
         }
         !found.is_empty()
     }
 }
 
 impl Context<'_> {
-    fn replace(&mut self, pointer: &str, value: Value, what: &str, with: &str) {
-        if let Some(node) = self.tree.pointer_mut(pointer) {
-            *node = value;
+    /// Replaces a node, which is `node` in words.
+    fn replace(&mut self, pointer: &str, value: Value, node: &str, with: &str) {
+        if let Some(old) = self.tree.pointer_mut(pointer) {
+            *old = value;
         }
-        self.list(pointer, what, with);
+        self.list(pointer, node, with);
     }
 
-    fn remove(&mut self, pointer: &str, what: &str, why: &str) {
-        self.replace(pointer, Value::Null, what, &format!("removed: {why}"));
+    fn remove(&mut self, pointer: &str, node: &str, why: &str) {
+        self.replace(pointer, Value::Null, node, &format!("removed: {why}"));
     }
 
     /// Removes a key of a node if the node has it.
@@ -332,20 +333,18 @@ impl Context<'_> {
         }
     }
 
-    fn list(&mut self, pointer: &str, what: &str, with: &str) {
+    fn list(&mut self, pointer: &str, node: &str, with: &str) {
         let place = self.configuration.place(pointer);
-        let (what, with) = (what.to_owned(), with.to_owned());
-        self.replacements.push(Replacement { place, what, with, cannot_run: false });
+        let (node, with) = (node.to_owned(), with.to_owned());
+        self.replacements.push(Replacement { place, node, with, is_left_out: false });
     }
 
     /// Removes an extension that cannot run in a lab.
     fn remove_extension(&mut self, pointer: &str, why: &str) {
-        let what = extensions::described(&self.tree, pointer);
+        let node = extensions::described(&self.tree, pointer);
         tree::remove(&mut self.tree, pointer);
-        self.list(pointer, &what, &format!("removed: {why}"));
-        if let Some(last) = self.replacements.last_mut() {
-            last.cannot_run = true;
-        }
+        let (place, with) = (self.configuration.place(pointer), format!("removed: {why}"));
+        self.replacements.push(Replacement { place, node, with, is_left_out: true });
     }
 
     /// Returns the content of a user's data source; None if it cannot be read.
@@ -385,7 +384,7 @@ impl Context<'_> {
             }
         };
         for one in &mut self.replacements {
-            swept(&mut one.what);
+            swept(&mut one.node);
             swept(&mut one.with);
             swept(&mut one.place.pointer);
         }

@@ -1,7 +1,7 @@
 //! Certificates for labs: an authority, and certificates signed by it. For tests only.
 //!
-//! A crate of its own, although it is short: `bootstrap`, `subject`, and the tests of `wire` and `load` use it, and none of these may
-//! depend on another only for certificates.
+//! A crate of its own, although it is short: `bootstrap` and the tests of `wire` use it, neither may depend on the other, and no crate is
+//! below both.
 
 pub mod folder;
 

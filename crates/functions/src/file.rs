@@ -115,7 +115,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, String> 
     if let Some(Change { release, .. }) = file.changes.iter().find(|change| !is_release(&change.release)) {
         return Err(format!("invalid release `{release}` of a change: write it as `1.40`, in quotes"));
     }
-    if file.changes.iter().any(|change| change.what.trim().is_empty()) {
+    if file.changes.iter().any(|change| change.summary.trim().is_empty()) {
         return Err("its change is empty".to_owned());
     }
     if file.proof.is_empty() {

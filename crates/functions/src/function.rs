@@ -81,7 +81,7 @@ pub struct Change {
     /// The release, without its patch number: `1.40`.
     pub release: String,
     /// A one-line description.
-    pub what: String,
+    pub summary: String,
 }
 
 /// A family of functions.

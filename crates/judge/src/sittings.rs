@@ -13,6 +13,7 @@ use hoptax_result::{
 };
 use hoptax_stats::{Moderated, Sitting, random_effects, standard_error};
 
+use borrowed::CostKey;
 use hoptax_plan::plan::CONFIDENCE;
 pub use numbers::as_one;
 pub use quiet_rule::with_one_quiet_rule;
@@ -130,7 +131,7 @@ pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
             CostMeasure::BY_LOAD.into_iter().map(|measure| (measure, Some(load.load.as_str())))
         });
         let costs = overall.chain(by_load).filter_map(|(measure, load)| {
-            let key = (arm.id.clone(), load.map(str::to_owned), measure);
+            let key = CostKey { arm: arm.id.clone(), load: load.map(str::to_owned), measure };
             cost(parts, &arm.id, measure, load, borrowing.get(&key))
         });
         let costs: Vec<SittingCost> = costs.collect();

@@ -8,10 +8,10 @@ use hoptax_session::{Failure, Interrupt, Say};
 
 use crate::plan::Plan;
 
-/// What is measured, and where.
+/// Settings of a measurement: its plan, its cluster and its folder.
 #[derive(Clone, Copy, Debug)]
 pub struct MeshSettings<'a> {
-    /// What is measured.
+    /// The plan that is measured.
     pub plan: &'a Plan,
     /// The context of the kubeconfig; none for the current one.
     pub context: Option<&'a str>,

@@ -123,13 +123,13 @@ impl Configuration {
         if nodes.is_empty() {
             return Ok(self.adapted.clone());
         }
-        let changed = self.given.with(nodes).map_err(|missing| no_such_nodes(&missing))?;
+        let changed = self.given.with(nodes).map_err(|missing| missing_nodes(&missing))?;
         changed.adapt(&nowhere()).map_err(|problems| problems.to_string())
     }
 }
 
 /// Returns the message that a configuration lacks the nodes at these pointers.
-pub fn no_such_nodes(pointers: &[String]) -> String {
+pub fn missing_nodes(pointers: &[String]) -> String {
     format!(
         "no node `{}`: write JSON pointers such as `/static_resources/listeners/0`",
         pointers.join("`, `")

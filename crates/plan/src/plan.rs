@@ -47,7 +47,7 @@ pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
 pub use copies::{Subject, copies_for};
 pub use given::GivenConfig;
 pub use given::listener_with_request;
-pub use graph::{PlannedCall, PlannedProxy, PlannedRequest, PlannedService, ServiceGraph};
+pub use graph::{PlannedCall, PlannedProxy, PlannedRequest, PlannedService, ProxiedService, ServiceGraph};
 pub use needs::SAMPLING;
 pub use order::{Block, Draws, PlannedCourse, blocks, courses, shuffle};
 pub use size::Items;

@@ -13,6 +13,6 @@ pub mod factor;
 pub mod known;
 pub mod list;
 
-pub use convert::{convert, listed, not_in_use};
+pub use convert::{conversion_obstacle, convert, listed};
 pub use factor::ANCHORS;
 pub use list::{Cost, List};

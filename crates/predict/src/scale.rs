@@ -20,9 +20,9 @@ use thiserror::Error;
 
 use series::{Planned, Series, all};
 
-/// Reason why a study has no series that a law could be fitted to.
+/// Reason why no law can be fitted to a study.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoSeries {
+pub enum ScaleError {
     /// The result has no rounds.
     #[error(
         "the result of `{0}` has no rounds to take intervals over: use the result of a single sitting, in the current format"
@@ -68,25 +68,25 @@ fn instead(others: &[&str]) -> String {
 ///
 /// # Errors
 /// If no series has at least [`MIN_SIZES`] different sizes.
-pub fn scale(study: &StudyResult, over: ScaleDimension) -> Result<ScaleResult, NoSeries> {
+pub fn scale(study: &StudyResult, over: ScaleDimension) -> Result<ScaleResult, ScaleError> {
     if study.rounds.is_empty() {
-        return Err(NoSeries::NoRounds(study.name.clone()));
+        return Err(ScaleError::NoRounds(study.name.clone()));
     }
     if study.plan.timeline.is_some() || study.plan.loads.iter().all(|load| load.loop_ == Loop::Open) {
-        return Err(NoSeries::NoClosedLoop(study.name.clone()));
+        return Err(ScaleError::NoClosedLoop(study.name.clone()));
     }
     let found = all(study, over);
     if found.is_empty() {
         let differs = |other: &ScaleDimension| !all(study, *other).is_empty();
         let others = ScaleDimension::ALL.into_iter().filter(differs).map(ScaleDimension::as_str).collect();
-        return Err(NoSeries::OneSize { study: study.name.clone(), over: over.as_str(), others });
+        return Err(ScaleError::OneSize { study: study.name.clone(), over: over.as_str(), others });
     }
     if found.iter().all(|series| series.sizes().len() < MIN_SIZES) {
         let series = found.iter().map(|series| {
             let sizes: Vec<String> = series.sizes().iter().map(u32::to_string).collect();
             format!("`{}` has {} {}", series.name, sizes.join(", "), over.as_str())
         });
-        return Err(NoSeries::TooFewSizes { study: study.name.clone(), series: series.collect() });
+        return Err(ScaleError::TooFewSizes { study: study.name.clone(), series: series.collect() });
     }
     let body = ScaleBody {
         study: study.name.clone(),

@@ -40,7 +40,7 @@ mod vague;
 mod walk;
 
 pub use busy::Processors;
-pub use check::{NoCheck, check};
+pub use check::{SizeCheckError, check};
 pub use flow::requests_by_proxy;
 pub use money::{HOURS_PER_MONTH, Prices, money};
-pub use predict::{NoSize, size, size_on};
+pub use predict::{SizeError, size, size_on};

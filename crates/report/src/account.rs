@@ -6,19 +6,25 @@ use crate::numbers::grouped;
 use crate::rows::MIB;
 use crate::table::Cell;
 
-/// A number of an account: its heading, its unit and its value.
-pub(crate) type Number = (&'static str, &'static str, fn(&ProcessAccount) -> Option<f64>);
+/// A number of an account.
+pub(crate) struct Number {
+    /// The heading of its column.
+    pub(crate) heading: &'static str,
+    pub(crate) unit: &'static str,
+    /// Its value in this unit; none if it was not measured.
+    pub(crate) value: fn(&ProcessAccount) -> Option<f64>,
+}
 
 /// All numbers.
 pub(crate) const NUMBERS: [Number; 3] = [
-    ("CPU %", "%", |one| Some(one.cpu_share? * 100.0)),
-    ("CPU us", "us", |one| one.cpu_us),
-    ("memory MiB", "MiB", |one| Some(one.memory_bytes? as f64 / MIB)),
+    Number { heading: "CPU %", unit: "%", value: |one| Some(one.cpu_share? * 100.0) },
+    Number { heading: "CPU us", unit: "us", value: |one| one.cpu_us },
+    Number { heading: "memory MiB", unit: "MiB", value: |one| Some(one.memory_bytes? as f64 / MIB) },
 ];
 
 /// The numbers with their meaning.
 pub(crate) fn line(account: &ProcessAccount) -> String {
-    let [cpu, cpu_us, memory] = NUMBERS.map(|(_, unit, value)| Cell::point(value(account), unit).text());
+    let [cpu, cpu_us, memory] = NUMBERS.map(|one| Cell::point((one.value)(account), one.unit).text());
     format!(
         "account: {}: {cpu} % of {}, {cpu_us} us of CPU time for each response, {memory} MiB of memory",
         account.processes,

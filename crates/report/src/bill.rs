@@ -325,12 +325,12 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
     let lacking = bill.lacking.iter().map(|what| {
         format!("{what}: this Envoy lacks the extension, so no number includes it; `--envoy PATH` measures with one that has it")
     });
-    let cannot_run = bill.replacements.iter().filter(|replacement| replacement.cannot_run);
+    let left_out = bill.replacements.iter().filter(|replacement| replacement.is_left_out);
     // Several listeners of a dump may lack the same extension.
-    let cannot_run: BTreeSet<String> = cannot_run
-        .map(|replacement| format!("{}: no number includes it; {}", replacement.what, replacement.with))
+    let left_out: BTreeSet<String> = left_out
+        .map(|replacement| format!("{}: no number includes it; {}", replacement.node, replacement.with))
         .collect();
-    parts.chain(changes).chain(lacking).chain(cannot_run).collect()
+    parts.chain(changes).chain(lacking).chain(left_out).collect()
 }
 
 fn same(same: &Interval) -> String {

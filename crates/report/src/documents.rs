@@ -95,7 +95,7 @@ pub const KINDS: &[Kind] = &[
     kind!(LintBody, lint),
 ];
 
-/// What is a result, for a file that is none.
+/// The definition of a result, for a file that is none.
 const EXPECTED: &str = "a result is the JSON that a command wrote, such as `result.json` in a run folder or a file of `--json`; \
                         `hoptax convert import` makes one from the output of another load generator";
 

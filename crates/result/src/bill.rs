@@ -207,12 +207,12 @@ pub struct BilledReplacement {
     /// Its file and line, or its file and JSON pointer.
     pub place: String,
     /// The original node in words. Secrets are described, never quoted.
-    pub what: String,
+    pub node: String,
     /// Its replacement, or `removed` with the reason.
     pub with: String,
-    /// True for an extension that was removed because it cannot run on this machine: no number contains it.
+    /// True for an extension that was left out because it cannot run on this machine: no number contains it.
     #[serde(default)]
-    pub cannot_run: bool,
+    pub is_left_out: bool,
 }
 
 /// The second study of a bill, after the first one had found that the parts do not add up, or may not: all parts again, and pairs of

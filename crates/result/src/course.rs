@@ -92,7 +92,7 @@ pub struct ConnectionsP99 {
 #[serde(deny_unknown_fields)]
 pub struct Happened {
     /// Description of the event.
-    pub what: String,
+    pub event: String,
     /// Planned time, seconds since the start of the slice.
     pub planned_s: f64,
     /// Begin, seconds since the start of the slice.

@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// What is in the fields of the address of a result.
+    /// The fields of the address of a result, with their values.
     fn fields(result: &Value) -> Value {
         let address = address(&result.to_string()).unwrap();
         let fields = form_urlencoded::parse(address.as_bytes());

@@ -125,8 +125,8 @@ pub fn compare(
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
 }
 
-/// What problems call the arms: the user named subjects, and no arms. The second copy of the first subject is called as that is, so a
-/// problem of both is stated once.
+/// The names of arms in problems: those of the subjects, because the user named no arms. The second copy of the first subject has the name
+/// of the first, so a problem of both is stated once.
 fn known_as(given: &[String]) -> BTreeMap<String, String> {
     let again = given.first().map(|first| (again(), first));
     let arms = given.iter().enumerate().map(|(number, one)| (arm_name(number), one)).chain(again);

@@ -16,7 +16,7 @@ pub(crate) const STUDY: &str = "study";
 struct Resuming {
     /// Its command line up to its options.
     line: &'static str,
-    /// What it needs as at its start; none if the folder has all of it.
+    /// The options that it needs as at its start; none if the folder has all of it.
     again: Option<&'static str>,
 }
 

@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::results::{self, NoResult, read_load, read_run};
+use crate::results::{self, LoadFileError, read_load, read_run};
 use crate::tables::StudyTable;
 
 pub use hoptax_tools::export::Format;
@@ -52,8 +52,8 @@ pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, 
         _ => {}
     }
     let result = read_load(file).map_err(|problem| match problem {
-        NoResult::Lost(reason) => failed(&reason),
-        NoResult::Other(reason) => failed(&format!("it {reason}")),
+        LoadFileError::Lost(reason) => failed(&reason),
+        LoadFileError::Other(reason) => failed(&format!("it {reason}")),
     })?;
     export::text(to, &result).map(Converted::Text).map_err(failed)
 }

@@ -69,7 +69,7 @@ pub fn described(id: &str) -> Result<String, Failure> {
     let mut text = format!("{}: {}\n", function.id, function.summary);
     let _ = writeln!(text, "family  {}\nsource  {}", function.family.as_str(), function.source);
     for change in &function.changes {
-        let _ = writeln!(text, "changed {}: {}", change.release, change.what);
+        let _ = writeln!(text, "changed {}: {}", change.release, change.summary);
     }
     for (name, knob) in &function.knobs {
         let _ = writeln!(text, "knob    {name}={}: {}; {}", knob.default, knob.summary, knob.range);
@@ -215,7 +215,7 @@ fn as_json(function: &Function) -> Value {
     let changes: Vec<Value> = function
         .changes
         .iter()
-        .map(|change| json!({"release": change.release, "what": change.what}))
+        .map(|change| json!({"release": change.release, "summary": change.summary}))
         .collect();
     json!({
         "id": function.id, "family": function.family.as_str(), "summary": function.summary,

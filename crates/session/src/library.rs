@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use hoptax_functions::Catalogue;
 use hoptax_judge::length::Length;
 use hoptax_plan::plan::{Load, Open, Plan, Rate};
-use hoptax_predict::size::NoSize;
+use hoptax_predict::size::SizeError;
 use hoptax_predict::size::graph::Graph;
 use hoptax_result::counted;
 use include_dir::{Dir, include_dir};
@@ -157,9 +157,9 @@ fn described(name: &str, plan: &Plan) -> String {
 
 /// Advice about a graph that cannot be predicted because results lack functions: the built-in study that measures most of them. Either a
 /// line to append to the reason, or empty.
-pub(crate) fn advice(why: &NoSize, graph: &Graph) -> String {
+pub(crate) fn advice(why: &SizeError, graph: &Graph) -> String {
     let functions: BTreeSet<&str> = graph.functions().collect();
-    let is_missing = matches!(why, NoSize::Missing { .. });
+    let is_missing = matches!(why, SizeError::Missing { .. });
     let plans = if is_missing { plans().unwrap_or_default() } else { &[] };
     let study = with_most_of(&functions, plans);
     study.map_or_else(String::new, |(name, count)| {

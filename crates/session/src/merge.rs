@@ -7,7 +7,7 @@ use hoptax_load::merge::{Run, merge};
 use hoptax_result::{LoadResult, RunLeftOut};
 
 use crate::failure::Failure;
-use crate::results::{NoResult, read_load};
+use crate::results::{LoadFileError, read_load};
 
 /// The sum of the results in these files, judged. Leaves out a run whose file is lost, and states this in the result.
 ///
@@ -19,8 +19,10 @@ pub fn merged(files: &[PathBuf]) -> Result<LoadResult, Failure> {
         let file = path.display().to_string();
         match read_load(path) {
             Ok(result) => runs.push(Run { file, result }),
-            Err(NoResult::Lost(reason)) => left_out.push(RunLeftOut { file, reason, planned_rate: None }),
-            Err(NoResult::Other(reason)) => problems.push(format!("`{file}` {reason}")),
+            Err(LoadFileError::Lost(reason)) => {
+                left_out.push(RunLeftOut { file, reason, planned_rate: None });
+            }
+            Err(LoadFileError::Other(reason)) => problems.push(format!("`{file}` {reason}")),
         }
     }
     match merge(&runs, left_out) {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::OnceLock;
 
 use flate2::read::ZlibDecoder;
-use hoptax_predict::prices::{convert, known, not_in_use};
+use hoptax_predict::prices::{conversion_obstacle, convert, known};
 use hoptax_result::{PricesResult, StudyResult, Verdict};
 
 use crate::failure::Failure;
@@ -69,7 +69,7 @@ pub fn measure_anchors(
 /// # Errors
 /// When one of the two has no costs in use, or when no function is known precisely in both.
 pub fn prices_on_this_machine(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, Failure> {
-    if let Some(why) = not_in_use(list, here) {
+    if let Some(why) = conversion_obstacle(list, here) {
         return Err(Failure::bad_input(format!(
             "no price can be converted to this machine: {why}; measure it again with a load `in-use`, like that of `hoptax study anchors`"
         )));

@@ -142,7 +142,7 @@ pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
 
 /// Reason why a file has no result of a load, worded to follow the name of the file.
 #[derive(Debug)]
-pub enum NoResult {
+pub enum LoadFileError {
     /// The file is missing or truncated.
     Lost(String),
     /// The file is of another kind, or cannot be read.
@@ -153,28 +153,28 @@ pub enum NoResult {
 ///
 /// # Errors
 /// When there is none.
-pub fn read_load(path: &Path) -> Result<LoadResult, NoResult> {
+pub fn read_load(path: &Path) -> Result<LoadResult, LoadFileError> {
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => NoResult::Lost("the file does not exist".to_owned()),
-        _ => NoResult::Other(format!("cannot be read: {error}")),
+        io::ErrorKind::NotFound => LoadFileError::Lost("the file does not exist".to_owned()),
+        _ => LoadFileError::Other(format!("cannot be read: {error}")),
     })?;
     let value: Value = serde_json::from_str(&text).map_err(|error| {
         if error.is_eof() {
-            NoResult::Lost(format!("its end is missing: {error}"))
+            LoadFileError::Lost(format!("its end is missing: {error}"))
         } else {
-            NoResult::Other(format!("is not JSON: {error}"))
+            LoadFileError::Other(format!("is not JSON: {error}"))
         }
     })?;
     let format = value.get("format").and_then(Value::as_str).map(str::to_owned);
     match (value, format) {
         (Value::Object(fields), Some(format)) if LoadResult::is_format(&format) => {
             LoadResult::from_fields(fields).map_err(|error| {
-                NoResult::Other(format!("is not a result that this version of hoptax reads: {error}"))
+                LoadFileError::Other(format!("is not a result that this version of hoptax reads: {error}"))
             })
         }
         (_, format) => {
             let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));
-            Err(NoResult::Other(format!("is {found}, not a result of `hoptax load --json`")))
+            Err(LoadFileError::Other(format!("is {found}, not a result of `hoptax load --json`")))
         }
     }
 }

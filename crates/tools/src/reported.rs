@@ -57,7 +57,7 @@ impl Reported {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
     /// How the parts relate to the whole, for example `requests of its status codes`.
-    pub what: &'static str,
+    pub name: &'static str,
     /// The sum of the parts.
     pub parts: u64,
     /// The whole as the report states it: the range that must contain `parts`.
@@ -66,12 +66,12 @@ pub struct Sum {
 
 impl Sum {
     /// Parts that do not exceed the whole.
-    pub fn some(what: &'static str, parts: u64, whole: u64) -> Self {
-        Self { what, parts, whole: CountRange { at_least: 0, at_most: whole } }
+    pub fn some(name: &'static str, parts: u64, whole: u64) -> Self {
+        Self { name, parts, whole: CountRange { at_least: 0, at_most: whole } }
     }
 
     /// Parts that add up to the whole.
-    pub fn all(what: &'static str, parts: u64, whole: u64) -> Self {
-        Self { what, parts, whole: CountRange::exactly(whole) }
+    pub fn all(name: &'static str, parts: u64, whole: u64) -> Self {
+        Self { name, parts, whole: CountRange::exactly(whole) }
     }
 }

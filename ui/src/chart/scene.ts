@@ -3,7 +3,7 @@
 import type { Extent } from "./range";
 import type { Tick } from "./scale";
 
-/** Something to draw. Classes are those of style.css; a fill is one of its colours. */
+/** Something to draw. Classes are those of the files in style/; a fill is a colour of style/colours.css. */
 export type Shape =
   | { kind: "line"; x1: number; y1: number; x2: number; y2: number; of: string }
   | { kind: "rect"; x: number; y: number; width: number; height: number; of: string; fill?: string; opacity?: number }

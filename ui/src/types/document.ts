@@ -1466,7 +1466,7 @@ export interface Quantity5 {
  */
 export interface Folds {
   /**
-   * What is behind each name, in a sentence.
+   * A sentence about the tables and charts behind the names.
    */
   note: string;
   /**

@@ -86,7 +86,7 @@ mod tests {
                   - typed_config: {config: {vm_config: {environment_variables: {host_env_keys: [A, B], key_values: {own: c}}}}}",
         );
         let list: Vec<String> =
-            adapted.replacements.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+            adapted.replacements.iter().map(|one| format!("{}: {}", one.place, one.node)).collect();
         for what in [
             "8: the value of an environment variable",
             "9: the value of an environment variable",

@@ -192,11 +192,11 @@ mod tests {
             types.iter().enumerate().map(|(index, of)| filter(&format!("own-{index}"), of)).collect();
         let cluster = "{name: c, cluster_type: {name: own-5, typed_config: {'@type': type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig}}}";
         let adapted = adapted(&proxy(&filters, cluster));
-        let removed: Vec<_> = adapted.replacements.iter().filter(|one| one.cannot_run).collect();
+        let removed: Vec<_> = adapted.replacements.iter().filter(|one| one.is_left_out).collect();
         assert_eq!(removed.len(), 6, "{removed:?}");
         for (index, one) in removed.iter().enumerate() {
             assert_eq!(one.place.line, 8 + index as u64, "{one:?}");
-            assert!(one.what.ends_with(&format!(" `own-{index}`")), "{one:?}");
+            assert!(one.node.ends_with(&format!(" `own-{index}`")), "{one:?}");
             assert!(
                 one.with.starts_with("removed: ") && one.with.contains("as an arm with a `url`"),
                 "{one:?}"
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn an_extension_that_is_told_by_its_name_has_the_reason_of_its_type() {
         let text = "static_resources: {listeners: [{name: a, listener_filters: [{name: envoy.filters.listener.original_src}]}]}";
-        let removed = adapted(text).replacements.into_iter().find(|one| one.cannot_run).unwrap();
+        let removed = adapted(text).replacements.into_iter().find(|one| one.is_left_out).unwrap();
         assert!(removed.with.contains("transparent proxying"), "{removed:?}");
     }
 
@@ -218,7 +218,7 @@ mod tests {
         let text = "node: {extensions: [{name: envoy.filters.listener.original_src, category: envoy.filters.listener}]}
 static_resources: {listeners: [{name: a}]}";
         let adapted = adapted(text);
-        assert!(!adapted.replacements.iter().any(|one| one.cannot_run), "{:?}", adapted.replacements);
+        assert!(!adapted.replacements.iter().any(|one| one.is_left_out), "{:?}", adapted.replacements);
     }
 
     #[test]
@@ -232,7 +232,7 @@ static_resources: {listeners: [{name: a}]}";
     fn credentials_that_redis_would_get_from_aws_are_removed_and_listed() {
         let cluster = "{name: c, typed_extension_protocol_options: {envoy.filters.network.redis_proxy: {auth_password: {inline_string: a}, aws_iam: {region: us-east-1}}}}";
         let adapted = adapted(&proxy(&[], cluster));
-        let one = adapted.replacements.iter().find(|one| one.what == "`aws_iam`").unwrap();
+        let one = adapted.replacements.iter().find(|one| one.node == "`aws_iam`").unwrap();
         assert!(one.place.line == 8 && one.with.contains("for credentials"), "{one:?}");
         let left = adapted.bootstrap().to_string();
         assert!(!left.contains("us-east-1") && left.contains("auth_password"), "{left}");

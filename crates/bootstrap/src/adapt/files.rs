@@ -114,8 +114,8 @@ buffer: {storage_buffer_path: /var/spool/own}",
         let listed: Vec<(u64, &str, &str)> = adapted
             .replacements
             .iter()
-            .filter(|one| one.what.contains("/var/"))
-            .map(|one| (one.place.line, one.what.as_str(), one.with.as_str()))
+            .filter(|one| one.node.contains("/var/"))
+            .map(|one| (one.place.line, one.node.as_str(), one.with.as_str()))
             .collect();
         let (file, folder) = ("a file in the run's folder", "an empty folder in the run's folder");
         assert_eq!(

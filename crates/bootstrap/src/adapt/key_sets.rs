@@ -84,7 +84,7 @@ mod tests {
         let pointer = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/providers/ourIdp";
         let node = adapted.bootstrap().pointer(pointer).unwrap().clone();
         let set: Value = serde_json::from_str(crate::tree::text(&node, "/local_jwks/inline_string")).unwrap();
-        let list = adapted.replacements.iter().map(|one| format!("{} -> {}", one.what, one.with)).collect();
+        let list = adapted.replacements.iter().map(|one| format!("{} -> {}", one.node, one.with)).collect();
         (set["keys"].as_array().unwrap().clone(), list, node)
     }
 

@@ -184,7 +184,7 @@ mod tests {
         - {name: first, filter_chain_match: {destination_port: 80}, filters: []}
         - {name: second, filter_chain_match: {destination_port: 81}, filters: []}",
         );
-        let list: Vec<&str> = adapted.replacements.iter().map(|one| one.what.as_str()).collect();
+        let list: Vec<&str> = adapted.replacements.iter().map(|one| one.node.as_str()).collect();
         for what in [
             "listener filter `envoy.filters.listener.original_dst`",
             "`use_original_dst`",
@@ -255,7 +255,7 @@ mod tests {
         matcher_tree: {input: {typed_config: {'@type': type.googleapis.com/envoy.extensions.matching.common_inputs.network.v3.DestinationPortInput}}}",
         );
         let removed: Vec<(u64, &str)> =
-            adapted.replacements.iter().map(|one| (one.place.line, one.what.as_str())).collect();
+            adapted.replacements.iter().map(|one| (one.place.line, one.node.as_str())).collect();
         assert_eq!(removed[1..], [(5, "`filter_chain_matcher`"), (4, "filter chain `second`")]);
         let listener = &adapted.bootstrap()["static_resources"]["listeners"][0];
         assert_eq!(listener.get("filter_chain_matcher"), None);

@@ -296,7 +296,7 @@ mod tests {
         let adapted = adapted(&with_filter(typed_config));
         let pointer = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
         let settings = adapted.bootstrap().pointer(pointer).unwrap().clone();
-        (settings, adapted.replacements.into_iter().map(|one| one.what).collect())
+        (settings, adapted.replacements.into_iter().map(|one| one.node).collect())
     }
 
     /// The replacement for a generic secret, and its description.
@@ -307,7 +307,7 @@ mod tests {
         let adapted = configuration(&text).unwrap().adapt(&lab(), read).unwrap();
         let secret =
             adapted.bootstrap().pointer("/static_resources/secrets/0/generic_secret/secret").unwrap().clone();
-        let list = adapted.replacements.into_iter().find(|one| one.what == "a static secret");
+        let list = adapted.replacements.into_iter().find(|one| one.node == "a static secret");
         (secret, list.unwrap().with)
     }
 

@@ -12,7 +12,7 @@ use crate::outside_addresses;
 fn every_replacement_names_its_line() {
     let mut text = String::new();
     for one in adapted(EDGE).replacements {
-        writeln!(text, "{}: {} -> {}", one.place, one.what, one.with).unwrap();
+        writeln!(text, "{}: {} -> {}", one.place, one.node, one.with).unwrap();
     }
     insta::assert_snapshot!(text);
 }
@@ -62,7 +62,7 @@ fn a_cluster_without_endpoints_gets_one_that_selects_the_first_of_its_transport_
             "static_resources: {{clusters: [{{name: a, type: EDS, transport_socket_matches: {matches}{endpoints}}}]}}"
         ));
         let with =
-            adapted.replacements.iter().find(|one| one.what.contains("cluster `a`")).unwrap().with.clone();
+            adapted.replacements.iter().find(|one| one.node.contains("cluster `a`")).unwrap().with.clone();
         let metadata = adapted.bootstrap().pointer(
             "/static_resources/clusters/0/load_assignment/endpoints/0/lb_endpoints/0/metadata/filter_metadata/envoy.transport_socket_match",
         ).cloned();
@@ -141,7 +141,7 @@ fn upstream_servers_are_offered_the_protocols_that_the_origin_speaks() {
         ));
         let tls = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context";
         let left = adapted.bootstrap().pointer(tls).unwrap()["alpn_protocols"].clone();
-        let with: Vec<String> = adapted.replacements.iter().map(|one| one.what.clone()).collect();
+        let with: Vec<String> = adapted.replacements.iter().map(|one| one.node.clone()).collect();
         (left, with.into_iter().filter(|what| what.starts_with("ALPN")).collect::<Vec<_>>(), adapted.files)
     };
     let (left, replaced, files) = offered("[istio-peer-exchange, istio]", "");
@@ -231,8 +231,8 @@ fn limits_of_the_proxy_itself_admit_every_request() {
     let limits: Vec<String> = adapted
         .replacements
         .iter()
-        .filter(|one| one.what.starts_with("a limit"))
-        .map(|one| format!("{}: {}", one.place, one.what))
+        .filter(|one| one.node.starts_with("a limit"))
+        .map(|one| format!("{}: {}", one.place, one.node))
         .collect();
     assert_eq!(limits, ["envoy.yaml:11: a limit of 2 tokens", "envoy.yaml:12: a limit of 7 tokens"]);
     let text = adapted.bootstrap().to_string();
@@ -255,7 +255,7 @@ fn an_extension_that_envoy_lacks_is_removed_and_named() {
     let mut adapted = adapted(EDGE);
     assert!(adapted.remove_extension("cors") && !adapted.remove_extension("no-such"));
     assert!(adapted.remove_extension("envoy.config.trace.v3.ZipkinConfig"));
-    let last: Vec<String> = adapted.replacements.iter().rev().take(2).map(|one| one.what.clone()).collect();
+    let last: Vec<String> = adapted.replacements.iter().rev().take(2).map(|one| one.node.clone()).collect();
     assert_eq!(last, ["extension `envoy.tracers.zipkin`", "HTTP filter `cors`"]);
     assert!(!adapted.bootstrap().to_string().contains("envoy.extensions.filters.http.cors.v3.Cors\""));
 }

@@ -29,7 +29,8 @@ enum Remainder {
     OfAllSlices,
 }
 
-/// A number of a result: of an arm, under one load, or under the usual load of its measure.
+/// A number of a result: of an arm, under one load, or under the usual load of its measure. Checks remove neither arms nor loads, so its
+/// indexes hold until the bounds are set.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     arm: usize,
@@ -56,7 +57,7 @@ impl Before {
                 let slot = move |of, measure| Slot { arm: index, load, of, measure };
                 of.map(|of| measures.iter().map(move |measure| slot(of, *measure)).collect::<Vec<_>>())
             });
-            numbers.extend(slots.flatten().map(|slot| (slot, slot.number(arm))));
+            numbers.extend(slots.flatten().map(|slot| (slot, slot.number(result))));
         }
         let of_arm = |arm: &ArmResult| {
             (arm.bounds.clone(), arm.loads.iter().map(|load| load.bounds.clone()).collect())
@@ -68,8 +69,7 @@ impl Before {
     pub(crate) fn set_bounds(&self, result: &mut StudyResult, findings: &[Finding]) {
         let mut found: Vec<(Slot, Bound)> = Vec::new();
         for (slot, before) in &self.numbers {
-            let Some(arm) = result.arms.get(slot.arm) else { continue };
-            if slot.number(arm).is_none() {
+            if slot.number(result).is_none() {
                 found.extend(self.bound(result, slot, *before, findings).map(|bound| (*slot, bound)));
             }
         }
@@ -78,14 +78,12 @@ impl Before {
             arm.loads.iter_mut().for_each(|load| load.bounds = Bounds::default());
         }
         for (slot, bound) in found {
-            let arm = result.arms.get_mut(slot.arm);
-            let bounds = arm.and_then(|arm| match slot.load {
-                None => Some(&mut arm.bounds),
-                Some(load) => arm.loads.get_mut(load).map(|load| &mut load.bounds),
-            });
-            if let Some(bounds) = bounds {
-                bounds.0.push(bound);
-            }
+            let arm = &mut result.arms[slot.arm];
+            let bounds = match slot.load {
+                None => &mut arm.bounds,
+                Some(load) => &mut arm.loads[load].bounds,
+            };
+            bounds.0.push(bound);
         }
     }
 
@@ -153,14 +151,13 @@ impl Before {
 
     /// Returns the bound of the number from the evidence.
     fn evidence(&self, slot: &Slot, of: BoundOf) -> Option<&Bound> {
-        let (usual, of_loads) = self.bounds.get(slot.arm)?;
-        let bounds = slot.load.map_or(Some(usual), |load| of_loads.get(load))?;
-        bounds.get(of, slot.measure)
+        let (usual, of_loads) = &self.bounds[slot.arm];
+        slot.load.map_or(usual, |load| &of_loads[load]).get(of, slot.measure)
     }
 
     /// Returns the remainder of a number in the scope of a finding.
     fn remainder(&self, result: &StudyResult, finding: &Finding, slot: &Slot) -> Remainder {
-        let other = slot.reference(result).and_then(|other| result.arms.get(other.arm));
+        let other = slot.reference(result).map(|other| other.arm(result));
         let is_cost = slot.of == BoundOf::Cost;
         // A difference is at least its number if its arm is, and at most if the arm that it is compared with is at least.
         let if_higher = || match &finding.arm {
@@ -204,9 +201,9 @@ impl Before {
 
     /// Returns the distance by which a number may be off, as identical arms show it.
     fn null_reach(&self, result: &StudyResult, slot: &Slot) -> Option<f64> {
-        let usual = |slot: &Slot| result.plan.usual_load_name(&result.arms.get(slot.arm)?.id, slot.measure);
+        let usual = |slot: &Slot| result.plan.usual_load_name(&slot.arm(result).id, slot.measure);
         let load = |slot: &Slot| match slot.load {
-            Some(index) => Some(result.arms.get(slot.arm)?.loads.get(index)?.load.as_str()),
+            Some(index) => Some(slot.arm(result).loads[index].load.as_str()),
             None => usual(slot),
         };
         // A number of an arm itself has those of A/A arms themselves, unless it is taken from another load than theirs.
@@ -215,8 +212,10 @@ impl Before {
                 && one.load.is_some() == (slot.load.is_some() || usual(one) != usual(slot))
         };
         let is_null = |one: &Slot| {
-            let is_same = result.arms.get(one.arm).is_some_and(|arm| arm.kind == ArmKind::Same);
-            is_same && one.of == BoundOf::Cost && one.measure == slot.measure && is_alike(one)
+            one.arm(result).kind == ArmKind::Same
+                && one.of == BoundOf::Cost
+                && one.measure == slot.measure
+                && is_alike(one)
         };
         let nulls = self.numbers.iter().filter(|(one, _)| is_null(one));
         let nulls: Vec<f64> = nulls.filter_map(|(_, number)| Some((*number)?.estimate)).collect();
@@ -238,9 +237,14 @@ impl Before {
 }
 
 impl Slot {
+    /// Its arm.
+    fn arm<'r>(&self, result: &'r StudyResult) -> &'r ArmResult {
+        &result.arms[self.arm]
+    }
+
     /// The number, if stated.
-    fn number(&self, arm: &ArmResult) -> Option<Interval> {
-        let load = |index: usize| arm.loads.get(index);
+    fn number(&self, result: &StudyResult) -> Option<Interval> {
+        let arm = self.arm(result);
         let quantile = |times: &ResponseCost| match self.measure {
             CostMeasure::ResponseP50Us => times.p50,
             CostMeasure::ResponseP90Us => times.p90,
@@ -250,25 +254,25 @@ impl Slot {
         };
         match (self.of, self.load) {
             (BoundOf::Cost, None) => self.measure.interval(&arm.cost),
-            (BoundOf::Cost, Some(index)) => self.measure.interval(&load(index)?.cost),
+            (BoundOf::Cost, Some(index)) => self.measure.interval(&arm.loads[index].cost),
             (BoundOf::Level, None) => match self.measure {
                 CostMeasure::CpuUs => arm.cpu_us_per_request,
                 CostMeasure::MaxRate => arm.max_rate,
                 _ => quantile(&arm.response_us),
             },
             (BoundOf::Level, Some(index)) => match self.measure {
-                CostMeasure::CpuUs => load(index)?.cpu_us_per_request,
-                _ => quantile(&load(index)?.response_us),
+                CostMeasure::CpuUs => arm.loads[index].cpu_us_per_request,
+                _ => quantile(&arm.loads[index].response_us),
             },
         }
     }
 
     /// The address of the number.
     fn place<'r>(&self, result: &'r StudyResult) -> Option<Place<'r>> {
-        let arm = result.arms.get(self.arm)?;
+        let arm = self.arm(result);
         let load = match self.load {
             None => result.plan.usual_load_name(&arm.id, self.measure),
-            Some(index) => Some(arm.loads.get(index)?.load.as_str()),
+            Some(index) => Some(arm.loads[index].load.as_str()),
         };
         let compared_with = arm.compared_with.as_deref().filter(|_| self.of == BoundOf::Cost);
         let is_there = self.of == BoundOf::Level || compared_with.is_some();
@@ -277,13 +281,12 @@ impl Slot {
 
     /// The same number of the arm that its arm is compared with.
     fn reference(&self, result: &StudyResult) -> Option<Self> {
-        let arm = result.arms.get(self.arm)?;
+        let arm = self.arm(result);
         let id = arm.compared_with.as_ref()?;
-        let other = result.arms.iter().position(|other| other.id == *id)?;
-        let other_arm = result.arms.get(other)?;
+        let (other, other_arm) = result.arms.iter().enumerate().find(|(_, other)| other.id == *id)?;
         let name = match self.load {
             None => result.load_beside(arm, other_arm, self.measure),
-            Some(index) => Some(arm.loads.get(index)?.load.as_str()),
+            Some(index) => Some(arm.loads[index].load.as_str()),
         };
         let load = match name {
             None => None,

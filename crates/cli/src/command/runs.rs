@@ -132,7 +132,7 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
     match &arguments.action {
         RunsAction::List { study, label, since, form, store } => {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
-            let result = of(store)?.list(&filter)?;
+            let result = runs_of(store)?.list(&filter)?;
             let json = form.is_json.then(|| Path::new("-"));
             let document = || documents::runs(&result).in_store(store.file.as_deref());
             print::document_or_json(json, &result, document)?;
@@ -143,24 +143,24 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
         RunsAction::Show { run, .. } if results::is_path(run) => {
             print::document(&results::document_at(run)?)?;
         }
-        RunsAction::Show { run, json: true, store } => print::result(&of(store)?.text(run)?)?,
-        RunsAction::Show { run, store, .. } => print::document(&of(store)?.document(run)?)?,
-        RunsAction::Compare { runs, store } => print::document(&of(store)?.compare(runs)?)?,
+        RunsAction::Show { run, json: true, store } => print::result(&runs_of(store)?.text(run)?)?,
+        RunsAction::Show { run, store, .. } => print::document(&runs_of(store)?.document(run)?)?,
+        RunsAction::Compare { runs, store } => print::document(&runs_of(store)?.compare(runs)?)?,
         RunsAction::Label { run, label, remove: true, store, .. } => {
-            let run = of(store)?.unlabel(run, label)?;
+            let run = runs_of(store)?.unlabel(run, label)?;
             print::result(&format!("run {run} no longer has the label `{label}`"))?;
         }
         RunsAction::Label { run, label, only, store, .. } => {
-            let run = of(store)?.label(run, label, *only)?;
+            let run = runs_of(store)?.label(run, label, *only)?;
             print::result(&format!("run {run} has the label `{label}`"))?;
         }
         RunsAction::Rm { runs, store } => {
-            let removed = of(store)?.remove(runs)?;
+            let removed = runs_of(store)?.remove(runs)?;
             removed.iter().try_for_each(|run| print::result(&format!("removed run {run}")))?;
         }
-        RunsAction::Export { run, folder, store } => export(&of(store)?, run, folder)?,
-        RunsAction::Import { paths, store } => of(store)?.import(paths, &mut print::result)?,
-        RunsAction::Gc(store) => collect(&of(store)?)?,
+        RunsAction::Export { run, folder, store } => export(&runs_of(store)?, run, folder)?,
+        RunsAction::Import { paths, store } => runs_of(store)?.import(paths, &mut print::result)?,
+        RunsAction::Gc(store) => collect(&runs_of(store)?)?,
         RunsAction::History(arguments) => return history::run(arguments),
         RunsAction::Merge(arguments) => return merge::run(arguments),
         RunsAction::Cleanup(arguments) => return cleanup::run(arguments),
@@ -169,7 +169,7 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
 }
 
 /// The runs of a store.
-fn of(choice: &StoreChoice) -> Result<Runs<'_>, Failure> {
+fn runs_of(choice: &StoreChoice) -> Result<Runs<'_>, Failure> {
     Runs::of_store(choice.file.as_deref(), &print::say)
 }
 

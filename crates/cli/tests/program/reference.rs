@@ -268,7 +268,9 @@ fn a_function_lists_its_changes_by_envoy_release() {
     assert!(text.contains("\nchanged 1.40: X25519MLKEM768"), "{text}");
     let json = run(["functions", "--json", "show", "tls/terminate"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["changes"][0]["release"], "1.40", "{json}");
+    let change = &json["changes"][0];
+    assert_eq!(change["release"], "1.40", "{json}");
+    assert!(change["summary"].as_str().unwrap().starts_with("X25519MLKEM768"), "{json}");
 }
 
 /// The list of studies is that of their tests (`studies/smoke.rs`), since it takes seconds to plan all of them.

@@ -15,8 +15,18 @@ use crate::summary::{BORROWING, replace};
 /// large, and 30 % wider if the last is four times as large.
 const MOST_UNEVEN: f64 = 2.0;
 
-/// The costs that borrow: arm, load (none for the usual one) and measure.
-pub(super) type Costs = BTreeMap<(String, Option<String>, CostMeasure), Moderated>;
+/// The name of a cost.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CostKey {
+    /// The arm.
+    pub(super) arm: String,
+    /// The load; none for the usual one of the measure.
+    pub(super) load: Option<String>,
+    pub(super) measure: CostMeasure,
+}
+
+/// The costs that borrow.
+pub(super) type Costs = BTreeMap<CostKey, Moderated>;
 
 /// The costs of these sittings that borrow. Empty with one sitting, and where [`moderated`] has no result.
 pub(super) fn costs(parts: &[Part]) -> Costs {
@@ -35,7 +45,8 @@ pub(super) fn costs(parts: &[Part]) -> Costs {
                     Source::Usual(_) => None,
                 };
                 let found = Group { parts, reference, source, measure }.moderated();
-                all.extend(found.into_iter().map(|(id, one)| ((id, load.clone(), measure), one)));
+                let key = |arm: String| CostKey { arm, load: load.clone(), measure };
+                all.extend(found.into_iter().map(|(id, one)| (key(id), one)));
             }
         }
     }
@@ -51,7 +62,7 @@ pub(super) fn apply(combined: &mut StudyResult, costs: &Costs) {
         for (load, cost) in std::iter::once((None, &mut arm.cost)).chain(of_loads) {
             cost.borrowed.clear();
             for measure in BORROWING {
-                let found = costs.get(&(id.clone(), load.clone(), measure));
+                let found = costs.get(&CostKey { arm: id.clone(), load: load.clone(), measure });
                 found.and_then(|found| replace(cost, measure, found, CONFIDENCE));
             }
         }

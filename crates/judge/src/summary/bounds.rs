@@ -3,7 +3,7 @@
 
 mod quantiles;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
     ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, CountedTime, Disturbance, Interval, LoadSpec,
@@ -188,30 +188,29 @@ impl AsPlanned {
     }
 }
 
-/// The items at these indexes.
-fn pick<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
-    indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
+/// The items of a column of slices that belong to the chosen ones.
+fn pick<T: Clone>(column: &[T], is_chosen: &[bool]) -> Vec<T> {
+    let chosen = column.iter().zip(is_chosen).filter(|(_, is_chosen)| **is_chosen);
+    chosen.map(|(item, _)| item.clone()).collect()
 }
 
 /// The first measurement of each planned slice, as if nothing had disturbed it. The CPU time of a process that was replaced meanwhile is
 /// not known.
 fn first_of_each(sample: &Sample) -> Sample {
-    let mut first: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-    for (index, (place, by)) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside).enumerate() {
-        if !by.contains(&Disturbance::Restarted) {
-            first.entry((*place.0, *place.1)).or_insert(index);
-        }
-    }
-    let indexes: Vec<usize> = first.into_values().collect();
+    let mut met = BTreeSet::new();
+    let slices = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
+    let is_first: Vec<bool> =
+        slices.map(|(planned, by)| !by.contains(&Disturbance::Restarted) && met.insert(planned)).collect();
+    let count = is_first.iter().filter(|is_first| **is_first).count();
     Sample {
         arm: sample.arm.clone(),
         load: sample.load.clone(),
-        began_s: pick(&sample.began_s, &indexes),
-        block: pick(&sample.block, &indexes),
-        copy: pick(&sample.copy, &indexes),
-        set_aside: vec![Vec::new(); indexes.len()],
-        slowdown: vec![None; indexes.len()],
-        values: sample.values.iter().map(|(name, values)| (name.clone(), pick(values, &indexes))).collect(),
+        began_s: pick(&sample.began_s, &is_first),
+        block: pick(&sample.block, &is_first),
+        copy: pick(&sample.copy, &is_first),
+        set_aside: vec![Vec::new(); count],
+        slowdown: vec![None; count],
+        values: sample.values.iter().map(|(name, values)| (name.clone(), pick(values, &is_first))).collect(),
         ..Sample::default()
     }
 }

@@ -196,14 +196,13 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
     let cpu = &measures::CPU;
     let times = response::rounds(rounds.times, id, other, name);
-    let has_quiet =
-        |arm: &str| rounds.samples(arm, name).any(|(_, sample): (usize, &Sample)| sample.quiet.is_some());
+    let has_quiet = |arm: &str| rounds.samples(arm, name).any(|sample| sample.quiet.is_some());
     let quiet_of = |other: Option<&str>| response::rounds(study.quiet, id, other, name);
     let is_quiet = is_open && has_quiet(id);
     let quiet_levels = if is_quiet { quiet_of(None) } else { Vec::new() };
     let compares_quiet = is_quiet && other.is_some_and(has_quiet);
     let quiet_costs = if compares_quiet { quiet_of(other) } else { Vec::new() };
-    let samples: Vec<&Sample> = rounds.samples(id, name).map(|(_, sample)| sample).collect();
+    let samples: Vec<&Sample> = rounds.samples(id, name).collect();
     let book = samples.iter().fold(Book::default(), |mut sum, sample| {
         sum.add(&sample.book);
         sum
@@ -317,7 +316,7 @@ fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
 fn clean_mean(rounds: &Rounds<'_>, arm: &str, load: &str, measure: &Measure) -> Option<f64> {
     let shares: Vec<f64> = rounds
         .samples(arm, load)
-        .flat_map(|(_, sample)| {
+        .flat_map(|sample| {
             let values = crate::measures::column(sample, measure).zip(&sample.set_aside);
             values.filter(|(_, by)| by.is_empty()).filter_map(|(value, _)| value).collect::<Vec<f64>>()
         })
@@ -385,7 +384,7 @@ fn drift(rounds: &Rounds<'_>, result: &StudyResult) -> Option<f64> {
         let part = Rounds { all, ..*rounds };
         let values: Vec<f64> = part
             .samples(&result.plan.baseline, load)
-            .flat_map(|(_, sample)| {
+            .flat_map(|sample| {
                 let values = crate::measures::column(sample, &measures::CPU).zip(&sample.set_aside);
                 values
                     .filter(|(_, by)| !measures::CPU.is_invalidated_by(by))

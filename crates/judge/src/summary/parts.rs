@@ -1,6 +1,6 @@
 //! The breakdown of the proxies' CPU time per request, from the counts of each round.
 
-use hoptax_result::{Interval, PartCounts, Parts};
+use hoptax_result::{Interval, PartCounts, Parts, Sample};
 use hoptax_stats::mean_over_rounds;
 
 use super::samples::Rounds;
@@ -19,19 +19,16 @@ pub(super) fn added(rounds: &Rounds<'_>, arm: &str, other: &str, load: &str) -> 
     let both = by_round(rounds, arm, load).into_iter().zip(by_round(rounds, other, load));
     let difference = |(own, other): (Option<Numbers>, Option<Numbers>)| -> Option<Numbers> {
         let (own, other) = (own?, other?);
-        Some(std::array::from_fn(|number| Some(own.get(number)?.as_ref()? - other.get(number)?.as_ref()?)))
+        Some(std::array::from_fn(|number| Some(own[number]? - other[number]?)))
     };
     parts(both.filter_map(difference), rounds.confidence)
 }
 
 fn by_round(rounds: &Rounds<'_>, arm: &str, load: &str) -> Vec<Option<Numbers>> {
-    let mut by_round = vec![None; rounds.all.len()];
-    for (number, sample) in rounds.samples(arm, load) {
-        if let Some(round) = by_round.get_mut(number) {
-            *round = sample.parts.filter(|counts| counts.requests > 0).map(|counts| per_request(&counts));
-        }
-    }
-    by_round
+    let of_sample = |sample: &Sample| {
+        sample.parts.filter(|counts| counts.requests > 0).map(|counts| per_request(&counts))
+    };
+    rounds.by_round(arm, load).map(|sample| sample.and_then(of_sample)).collect()
 }
 
 fn per_request(counts: &PartCounts) -> Numbers {
@@ -58,7 +55,7 @@ fn per_request(counts: &PartCounts) -> Numbers {
 fn parts(by_round: impl Iterator<Item = Numbers>, confidence: f64) -> Option<Parts> {
     let by_round: Vec<Numbers> = by_round.collect();
     let mean = |number: usize| -> Option<Interval> {
-        let values: Vec<f64> = by_round.iter().filter_map(|round| *round.get(number)?).collect();
+        let values: Vec<f64> = by_round.iter().filter_map(|round| round[number]).collect();
         mean_over_rounds(&values, confidence)
     };
     let mut parts = Parts::default();
@@ -70,7 +67,7 @@ fn parts(by_round: impl Iterator<Item = Numbers>, confidence: f64) -> Option<Par
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Sample, StudyRound};
+    use hoptax_result::StudyRound;
 
     use super::*;
 

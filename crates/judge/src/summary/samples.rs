@@ -43,18 +43,23 @@ impl<'a> Pairing<'a> {
 /// The value of one slice that counts.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
+    /// Its position in its sample.
+    index: usize,
     block: u32,
     copy: u32,
     value: f64,
 }
 
 impl<'a> Rounds<'a> {
-    /// The samples of an arm under a load, with the index of their round.
-    pub(super) fn samples(&self, arm: &str, load: &str) -> impl Iterator<Item = (usize, &'a Sample)> {
-        self.all.iter().enumerate().filter_map(move |(number, round)| {
-            let matches = |sample: &&Sample| sample.arm == arm && sample.load == load;
-            Some((number, round.samples.iter().find(matches)?))
-        })
+    /// The sample of an arm under a load in each round; none in a round without one.
+    pub(super) fn by_round(&self, arm: &str, load: &str) -> impl Iterator<Item = Option<&'a Sample>> {
+        let matches = move |sample: &&Sample| sample.arm == arm && sample.load == load;
+        self.all.iter().map(move |round| round.samples.iter().find(matches))
+    }
+
+    /// The samples of an arm under a load.
+    pub(super) fn samples(&self, arm: &str, load: &str) -> impl Iterator<Item = &'a Sample> {
+        self.by_round(arm, load).flatten()
     }
 
     /// The values of an arm, by round, each divided by its factor if there are factors.
@@ -66,12 +71,14 @@ impl<'a> Rounds<'a> {
         factors: Option<&Factors>,
     ) -> Vec<Vec<Counted>> {
         let of_round = |(number, round): (usize, &StudyRound)| {
-            let matches = |sample: &Sample| sample.arm == arm && sample.load == load;
-            let Some(place) = round.samples.iter().position(matches) else { return Vec::new() };
+            let matches = |(_, sample): &(usize, &Sample)| sample.arm == arm && sample.load == load;
+            let Some((place, sample)) = round.samples.iter().enumerate().find(matches) else {
+                return Vec::new();
+            };
             let factor = |index: usize| {
                 factors.and_then(|factors| factors.get(&(number, place, index))).copied().unwrap_or(1.0)
             };
-            round.samples.get(place).map(|sample| counting(sample, measure, factor)).unwrap_or_default()
+            counting(sample, measure, factor)
         };
         self.all.iter().enumerate().map(of_round).collect()
     }
@@ -124,9 +131,9 @@ impl<'a> Rounds<'a> {
             let (mut sum, mut seconds) = (0.0, 0.0);
             for sample in samples {
                 let wall: Vec<Option<f64>> = column(sample, &crate::measures::WALL).collect();
-                for (index, value) in last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)) {
-                    if let Some(wall) = wall.get(index).copied().flatten() {
-                        sum += value * wall;
+                for one in last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)) {
+                    if let Some(wall) = wall[one.index] {
+                        sum += one.value * wall;
                         seconds += wall;
                     }
                 }
@@ -151,27 +158,22 @@ impl<'a> Rounds<'a> {
 
 /// The values of a sample that count, each divided by the factor of its index.
 fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Counted> {
-    let places: Vec<(u32, u32)> = sample.block.iter().copied().zip(sample.copy.iter().copied()).collect();
-    let counted = |(index, value): (usize, f64)| {
-        let (block, copy) = places.get(index).copied().unwrap_or_default();
-        Counted { block, copy, value: value / factor(index) }
-    };
+    let counted = |one: Counted| Counted { value: one.value / factor(one.index), ..one };
     last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)).map(counted).collect()
 }
 
-/// The values of a measure that count, one of each slice, with their indices. A repeated slice contributes its last measurement that
-/// counts. So each block keeps its weight, and the choice is unbiased, because only the host's readings decide how often a slice is
-/// repeated.
+/// The values of a measure that count, one of each slice. A repeated slice contributes its last measurement that counts. So each block
+/// keeps its weight, and the choice is unbiased, because only the host's readings decide how often a slice is repeated.
 fn last_of_each(
     sample: &Sample,
     measure: &Measure,
     counts: impl Fn(&[Disturbance]) -> bool,
-) -> impl Iterator<Item = (usize, f64)> {
+) -> impl Iterator<Item = Counted> {
     let columns = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
     let mut last = BTreeMap::new();
-    for (index, (value, ((block, copy), by))) in column(sample, measure).zip(columns).enumerate() {
+    for (index, (value, ((&block, &copy), by))) in column(sample, measure).zip(columns).enumerate() {
         if let Some(value) = value.filter(|_| counts(by)) {
-            last.insert((*block, *copy), (index, value));
+            last.insert((block, copy), Counted { index, block, copy, value });
         }
     }
     last.into_values()
@@ -179,7 +181,5 @@ fn last_of_each(
 
 /// The recorded time of the slices of a sample that count for all measures, seconds.
 pub(super) fn seconds(sample: &Sample) -> f64 {
-    last_of_each(sample, &crate::measures::RECORDED, <[Disturbance]>::is_empty)
-        .map(|(_, seconds)| seconds)
-        .sum()
+    last_of_each(sample, &crate::measures::RECORDED, <[Disturbance]>::is_empty).map(|one| one.value).sum()
 }

@@ -12,7 +12,7 @@ use super::samples::{Rounds, seconds};
 
 /// The results of each status under a load.
 pub(super) fn statuses(rounds: &Rounds<'_>, arm: &str, load: &str) -> Vec<StatusResult> {
-    let samples: Vec<&Sample> = rounds.samples(arm, load).map(|(_, sample)| sample).collect();
+    let samples: Vec<&Sample> = rounds.samples(arm, load).collect();
     let all: BTreeSet<u16> = samples.iter().flat_map(|sample| sample.statuses.keys().copied()).collect();
     let counts = |sample: &Sample, status: u16| histogram::counts(sample.statuses.get(&status));
     let sum = |counts: &[CountedTime]| counts.iter().map(|time| time.count).sum::<u64>();

@@ -42,6 +42,17 @@ pub struct PlannedService {
     pub start: usize,
 }
 
+/// A service with its proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct ProxiedService<'g> {
+    /// The index of the service in the graph.
+    pub index: usize,
+    /// The service.
+    pub service: &'g PlannedService,
+    /// Its proxy.
+    pub proxy: &'g PlannedProxy,
+}
+
 /// The proxy of a service.
 #[derive(Clone, Debug)]
 pub struct PlannedProxy {
@@ -95,10 +106,12 @@ impl PlannedService {
 }
 
 impl ServiceGraph {
-    /// The services with a proxy, with their indexes.
-    pub fn proxies(&self) -> impl Iterator<Item = (usize, &PlannedService, &PlannedProxy)> {
+    /// The services with a proxy.
+    pub fn proxies(&self) -> impl Iterator<Item = ProxiedService<'_>> {
         let all = self.services.iter().enumerate();
-        all.filter_map(|(index, service)| Some((index, service, service.proxy.as_ref()?)))
+        all.filter_map(|(index, service)| {
+            Some(ProxiedService { index, service, proxy: service.proxy.as_ref()? })
+        })
     }
 
     /// The services with their indexes, each after all that it calls.
@@ -110,12 +123,12 @@ impl ServiceGraph {
 
     /// True if a function calls the companion.
     pub fn asks_companion(&self) -> bool {
-        self.proxies().any(|(_, _, proxy)| proxy.compositions().any(Composition::asks_companion))
+        self.proxies().any(|one| one.proxy.compositions().any(Composition::asks_companion))
     }
 
     /// Worker threads of all proxies.
     pub fn workers(&self) -> u32 {
-        self.proxies().map(|(_, _, proxy)| proxy.workers).sum()
+        self.proxies().map(|one| one.proxy.workers).sum()
     }
 }
 

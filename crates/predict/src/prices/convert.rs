@@ -40,7 +40,7 @@ pub fn listed(list: &StudyResult) -> PricesResult {
 /// Returns the reason why costs of `list` cannot be converted with those of `here`: one of them has no costs in use. A saturated proxy
 /// handles more requests per wake-up, differently for each function, and the known errors are those of costs in use. None if both have
 /// costs in use.
-pub fn not_in_use(list: &StudyResult, here: &StudyResult) -> Option<String> {
+pub fn conversion_obstacle(list: &StudyResult, here: &StudyResult) -> Option<String> {
     let is_in_use =
         |result: &&StudyResult| result.plan.cpu_load().is_some_and(|load| load.loop_ == Loop::Open);
     let other = [list, here].into_iter().find(|result| !is_in_use(result))?;

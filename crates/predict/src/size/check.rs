@@ -20,7 +20,7 @@ use crate::size::times::{AllTimes, states_response_times};
 
 /// Reason why a study has nothing to check.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoCheck {
+pub enum SizeCheckError {
     /// The result has no rounds.
     #[error(
         "the result of `{0}` has no rounds to take differences in: use the result of a single sitting, in the current format"
@@ -46,9 +46,9 @@ pub enum NoCheck {
 ///
 /// # Errors
 /// If the study has no rounds or no composition.
-pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
+pub fn check(study: &StudyResult) -> Result<SizeCheckResult, SizeCheckError> {
     if study.rounds.is_empty() {
-        return Err(NoCheck::NoRounds(study.name.clone()));
+        return Err(SizeCheckError::NoRounds(study.name.clone()));
     }
     let sources = [Source::new(0, study)];
     let [source] = &sources;
@@ -60,7 +60,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     let compositions = study.arms.iter().filter(|arm| is_composition(arm));
     let (chains, arms): (Vec<&ArmResult>, Vec<&ArmResult>) = compositions.partition(|arm| is_part(arm));
     if arms.is_empty() {
-        return Err(NoCheck::NoComposition(study.name.clone()));
+        return Err(SizeCheckError::NoComposition(study.name.clone()));
     }
     let processors = Processors::Shared(study.environment.proxy_cpus.len().max(1) as u32);
     let mut times = AllTimes::new(&sources);

@@ -24,11 +24,9 @@ fn requests(graph: &Graph) -> Vec<f64> {
     }
     // A service comes after all services that call it, so its number is complete when it is reached.
     for (index, service) in graph.services.iter().enumerate() {
-        let own = requests.get(index).copied().unwrap_or_default();
+        let own = requests[index];
         for call in &service.calls {
-            if let Some(of_called) = requests.get_mut(call.service) {
-                *of_called += own * call.factor;
-            }
+            requests[call.service] += own * call.factor;
         }
     }
     requests
@@ -70,7 +68,7 @@ fn of_proxy<'a>(graph: &'a Graph, service: &'a Service, per_request: f64) -> Vec
     }];
     if let Some(functions) = &service.outbound {
         for call in &service.calls {
-            let Some(called) = graph.services.get(call.service) else { continue };
+            let called = graph.called(call);
             flows.push(Flow {
                 side: SizeSide::Outbound,
                 traffic: &called.traffic,

@@ -82,6 +82,11 @@ impl Graph {
         let called = all.flat_map(|service| service.inbound.iter().chain(service.outbound.iter().flatten()));
         called.map(|called| called.text.as_str())
     }
+
+    /// The service that a call of this graph reaches.
+    pub(crate) fn called(&self, call: &Call) -> &Service {
+        &self.services[call.service]
+    }
 }
 
 /// A function with all its knobs.

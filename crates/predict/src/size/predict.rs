@@ -23,7 +23,7 @@ use crate::size::times::AllTimes;
 
 /// Reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoSize {
+pub enum SizeError {
     /// The results do not state the CPU time of something in the graph.
     #[error(
         "the results do not state what the graph needs:\n  {}\nmeasure a study with these arms, and add its result with --from:\n  {}",
@@ -55,7 +55,7 @@ pub enum NoSize {
 ///
 /// # Errors
 /// If the results do not state the CPU time of a plain proxy or a function of the graph, or state it too imprecisely.
-pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeResult, NoSize> {
+pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeResult, SizeError> {
     size_on(graph, rate, results, Processors::Own)
 }
 
@@ -73,7 +73,7 @@ pub fn size_on(
     rate: f64,
     results: &[StudyResult],
     processors: Processors,
-) -> Result<SizeResult, NoSize> {
+) -> Result<SizeResult, SizeError> {
     let sources: Vec<Source<'_>> =
         results.iter().enumerate().map(|(number, result)| Source::new(number, result)).collect();
     let mut proxies = learn(graph, &sources)?;
@@ -92,7 +92,7 @@ pub fn size_on(
     let mut sized = Vec::new();
     let mut functions = Vec::new();
     for (number, (proxy, busy)) in proxies.iter().zip(placed.busy(rate)).enumerate() {
-        let imprecise = || NoSize::Imprecise { service: proxy.service.name.clone() };
+        let imprecise = || SizeError::Imprecise { service: proxy.service.name.clone() };
         sized.push(sized_proxy(proxy, &placement, rate, busy).ok_or_else(imprecise)?);
         for function in proxy.functions() {
             let sized = sized_function(placed, number, busy, rate, function);
@@ -101,7 +101,7 @@ pub fn size_on(
     }
     functions.sort_by(|one, other| other.cores.estimate.total_cmp(&one.cores.estimate));
     let (Some(cores), Some(bottleneck)) = (all_cores(&proxies, &placement, rate), bottleneck(&sized)) else {
-        return Err(NoSize::Imprecise { service: graph.name.clone() });
+        return Err(SizeError::Imprecise { service: graph.name.clone() });
     };
     let mut extrapolations = extrapolations(&proxies, &sized, &placement, &sources);
     let (latency, no_latency) = match latency {
@@ -148,14 +148,11 @@ pub fn size_on(
 
 /// The services of a graph with their calls.
 fn services(graph: &Graph) -> Vec<SizedService> {
-    let call = |call: &Call| {
-        let called = graph.services.get(call.service)?;
-        Some(SizedCall { service: called.name.clone(), per_request: call.factor })
-    };
+    let call = |call: &Call| SizedCall { service: graph.called(call).name.clone(), per_request: call.factor };
     let services = graph.services.iter().map(|service| SizedService {
         service: service.name.clone(),
         has_proxy: service.has_proxy,
-        calls: service.calls.iter().filter_map(call).collect(),
+        calls: service.calls.iter().map(call).collect(),
     });
     services.collect()
 }
@@ -187,7 +184,7 @@ fn all_cores<'a>(proxies: &[Proxy<'a>], placement: &Placement<'a>, rate: f64) ->
 }
 
 /// Learns the CPU time of each proxy from the results.
-fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>, NoSize> {
+fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>, SizeError> {
     let (mut missing, mut arms) = (Vec::new(), Vec::new());
     let mut note = |Gap { number, arm }: Gap| {
         if !missing.contains(&number) {
@@ -229,7 +226,7 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
         let items = LearnedItems::learn(&service.items, plain, sources, &mut note);
         proxies.push(Proxy { service, flows: learned, items });
     }
-    if missing.is_empty() { Ok(proxies) } else { Err(NoSize::Missing { missing, arms }) }
+    if missing.is_empty() { Ok(proxies) } else { Err(SizeError::Missing { missing, arms }) }
 }
 
 /// Returns a sentence saying that no result states the cost of a function, with the reason if a result measured it, or else with the

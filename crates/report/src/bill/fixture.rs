@@ -115,9 +115,9 @@ pub(crate) fn bill() -> BillResult {
         lacking: vec!["HTTP filter `mesh.stats`".to_owned()],
         replacements: vec![BilledReplacement {
             place: "envoy.yaml:3".to_owned(),
-            what: "listener `edge` on 0.0.0.0:443".to_owned(),
+            node: "listener `edge` on 0.0.0.0:443".to_owned(),
             with: "127.0.0.1, a free port".to_owned(),
-            cannot_run: false,
+            is_left_out: false,
         }],
     };
     BillResult::new(Environment::default(), body).judged(

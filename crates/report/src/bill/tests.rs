@@ -46,9 +46,9 @@ fn each_form_names_the_extensions_that_no_number_contains_because_they_cannot_ru
     let mut bill = fixture::bill();
     let removed = BilledReplacement {
         place: "envoy.yaml:42".to_owned(),
-        what: "HTTP filter signing".to_owned(),
+        node: "HTTP filter signing".to_owned(),
         with: "removed: it asks for credentials".to_owned(),
-        cannot_run: true,
+        is_left_out: true,
     };
     bill.replacements.extend([removed.clone(), removed]);
     let line = "HTTP filter signing: no number includes it; removed: it asks for credentials";

@@ -9,7 +9,7 @@ use crate::table::Table;
 /// Names with what is behind each of them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Folds {
-    /// What is behind each name, in a sentence.
+    /// A sentence about the tables and charts behind the names.
     pub(crate) note: String,
     /// The names.
     pub(crate) folds: Vec<Fold>,

@@ -234,7 +234,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
 fn replacements(result: &BillResult) -> Option<Section> {
     let shown = result.replacements.iter().take(MOST_REPLACEMENTS);
     let rows: Vec<Row> = shown
-        .map(|one| Row::new(&one.place, vec![Cell::Text(one.what.clone()), Cell::Text(one.with.clone())]))
+        .map(|one| Row::new(&one.place, vec![Cell::Text(one.node.clone()), Cell::Text(one.with.clone())]))
         .collect();
     if rows.is_empty() {
         return None;

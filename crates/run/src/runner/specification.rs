@@ -101,7 +101,7 @@ fn given(plan: &Plan, given: &GivenConfig, lab: &Lab, around: &Surroundings<'_>)
     let place = hoptax_bootstrap::Lab::new(origin, companion, around.directory.join(FILES));
     let unusable = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
     let user = configuration.given.with(&given.replaced);
-    let user = user.map_err(|missing| ArmError::Given(configurations::no_such_nodes(&missing)))?;
+    let user = user.map_err(|missing| ArmError::Given(configurations::missing_nodes(&missing)))?;
     let adapted = user.adapt(&place).map_err(|error| unusable(&error))?;
     user.write_files(&adapted, lab.certificates()).map_err(|error| unusable(&error))?;
     Ok(Source::Given { bootstrap: adapted.without(&given.without), listener: given.listener.clone() })

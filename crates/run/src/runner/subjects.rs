@@ -48,8 +48,12 @@ pub(super) struct Subjects<'p> {
     files: Vec<PathBuf>,
 }
 
-/// A proxy that is not live yet, with its place and its specification.
-type Starting<'p> = (Place<'p>, ProxySpec, StartingProxy);
+/// A proxy that is not live yet.
+struct Starting<'p> {
+    place: Place<'p>,
+    spec: ProxySpec,
+    proxy: StartingProxy,
+}
 
 /// The proxies of a copy of an arm that have been started so far.
 struct Started<'p> {
@@ -201,15 +205,15 @@ impl<'p> Subjects<'p> {
                     let started = ends.at_servers(is_near, start)?.map_err(in_arm(arm))?;
                     copy.configurations.push(envoy_hash(&spec, &names)?);
                     files.push(spec.directory.join(FILES));
-                    of_copy.push((at, spec, started));
+                    of_copy.push(Starting { place: at, spec, proxy: started });
                 }
                 starting.push((copy, of_copy));
             }
             for (copy, of_copy) in starting {
                 let plan::Subject { arm, arm_number, .. } = copy.planned;
                 let ends = Ends::around_arm(link, &networks, arm_number);
-                for (Place { hop, .. }, spec, one) in of_copy {
-                    let wait = || one.wait_unless(stop).map_err(|error| spec.explained(error, stop));
+                for Starting { place: Place { hop, .. }, spec, proxy } in of_copy {
+                    let wait = || proxy.wait_unless(stop).map_err(|error| spec.explained(error, stop));
                     let live = ends.at_servers(hop.is_near(), wait)?;
                     let live = live.map_err(|error| in_arm(arm)(refusal::explained(plan, hop, error)))?;
                     // Read before the requests that the removal of a function needs.
@@ -234,8 +238,9 @@ impl<'p> Subjects<'p> {
     }
 
     /// The origins behind an arm, without those that are configured for it alone.
-    pub(super) fn origins_behind(&self, arm: &Arm) -> &[OriginProcess] {
-        self.origins.get(..arm.upstreams).unwrap_or_default()
+    pub(super) fn origins_behind(&self, arm: &Arm) -> Result<&[OriginProcess], RunError> {
+        let origins = self.origins.get(..arm.upstreams);
+        origins.ok_or_else(|| missing(&arm.id, &format!("origin {}", self.origins.len() + 1)))
     }
 
     /// The process ids of all proxies.

@@ -112,7 +112,7 @@ impl<'a> TimelineEvents<'a> {
         let began_s = since_s();
         let generations_bytes = match change {
             Change::Origin { number, becomes } => {
-                let origins = subjects.origins_behind(self.arm);
+                let origins = subjects.origins_behind(self.arm)?;
                 let changed = number.map_or(0..origins.len(), |number| number..number + 1);
                 for (origin, number) in origins.iter().skip(changed.start).take(changed.len()).zip(changed) {
                     self.change(origin, number, becomes)?;
@@ -122,7 +122,7 @@ impl<'a> TimelineEvents<'a> {
             Change::Restart { proxy, how } => self.restart(subjects, proxy.as_deref(), *how)?,
         };
         self.performed.push(Happened {
-            what: change.to_string(),
+            event: change.to_string(),
             planned_s: at.as_secs_f64(),
             began_s,
             done_s: since_s(),

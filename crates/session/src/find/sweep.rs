@@ -34,8 +34,9 @@ pub(super) fn run(
     let mut measured: Vec<Vec<Option<LoadResult>>> = vec![Vec::new(); RATES];
     let mut failure = None;
     for number in (0..BLOCKS).flat_map(order) {
-        let (Some(rate), Some(results)) = (rates.get(number), measured.get_mut(number)) else { continue };
-        let (result, generator_limits) = match trials.judged_at_rate(*rate, warmup, trial) {
+        // An order visits each rate.
+        let (rate, results) = (rates[number], &mut measured[number]);
+        let (result, generator_limits) = match trials.judged_at_rate(rate, warmup, trial) {
             Ok(Some(measured)) => measured,
             Ok(None) => break,
             Err(error) => {
@@ -43,7 +44,7 @@ pub(super) fn run(
                 break;
             }
         };
-        say(Update::Note(&documents::sweep_trial(*rate, &result, &generator_limits)));
+        say(Update::Note(&documents::sweep_trial(rate, &result, &generator_limits)));
         results.push(Some(result).filter(|_| generator_limits.is_empty()));
     }
     let result = Sweep {

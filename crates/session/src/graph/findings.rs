@@ -126,8 +126,7 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
 /// Proxies whose number of requests differs from the graph; none if no request was answered.
 fn counts(result: &GraphRunResult) -> Vec<Finding> {
     let counted = |number: usize| -> f64 {
-        let of_round = |round: &hoptax_result::GraphRound| Some(round.proxies.get(number)?.requests as f64);
-        result.rounds.iter().filter_map(of_round).sum()
+        result.rounds.iter().map(|round| round.proxies[number].requests as f64).sum()
     };
     if result.rounds.iter().flat_map(|round| &round.slices).all(|slice| slice.answered == 0) {
         return Vec::new();

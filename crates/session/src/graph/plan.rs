@@ -281,7 +281,7 @@ services:
             plan.in_starting_order().into_iter().map(|(_, service)| service.name.as_str()).collect();
         assert_eq!(names, ["stock", "cart", "mail", "gateway"]);
         let proxies: Vec<(&str, f64)> =
-            plan.proxies().map(|(_, service, proxy)| (service.name.as_str(), proxy.per_request)).collect();
+            plan.proxies().map(|one| (one.service.name.as_str(), one.proxy.per_request)).collect();
         // The proxy of the cart handles its own calls too: 0.5 requests and 1.5 calls.
         assert_eq!(proxies, [("gateway", 1.0), ("cart", 2.0), ("stock", 2.5)]);
         assert!((plan.workers(), plan.entry, plan.services[3].response_bytes) == (3, 0, 4096));

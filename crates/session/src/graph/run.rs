@@ -145,7 +145,7 @@ impl Rounds<'_> {
     fn counted(&self, live: &mut Live<'_>) -> Result<Vec<Counted>, RunError> {
         live.with_proxies(PROXIED, |proxies| {
             let all = self.graph.proxies().zip(proxies);
-            all.map(|((.., planned), proxy)| counted(planned, proxy)).collect()
+            all.map(|(planned, proxy)| counted(planned.proxy, proxy)).collect()
         })
     }
 
@@ -232,11 +232,11 @@ fn recorded(
 /// The functions that no statistic shows to be active.
 fn unproven(graph: &ServiceGraph, before: &[Counted], after: &[Counted]) -> Vec<String> {
     let mut found = Vec::new();
-    for ((_, service, proxy), (before, after)) in graph.proxies().zip(before.iter().zip(after)) {
+    for (one, (before, after)) in graph.proxies().zip(before.iter().zip(after)) {
         let values = before.proofs.iter().zip(&after.proofs);
-        for ((function, proof), (before, after)) in proxy.proofs().into_iter().zip(values) {
+        for ((function, proof), (before, after)) in one.proxy.proofs().into_iter().zip(values) {
             if let Some(why) = proof.failure(*before, *after) {
-                found.push(format!("`{function}` at the proxy of `{}`: {why}", service.name));
+                found.push(format!("`{function}` at the proxy of `{}`: {why}", one.service.name));
             }
         }
     }

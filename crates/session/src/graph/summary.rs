@@ -30,10 +30,10 @@ pub(crate) fn result(
     environment: Environment,
     limits: &Limits,
 ) -> GraphRunResult {
-    let proxies = graph.proxies().map(|(_, service, proxy)| GraphRunProxy {
-        service: service.name.clone(),
-        workers: proxy.workers,
-        per_request: proxy.per_request,
+    let proxies = graph.proxies().map(|one| GraphRunProxy {
+        service: one.service.name.clone(),
+        workers: one.proxy.workers,
+        per_request: one.proxy.per_request,
         ..GraphRunProxy::default()
     });
     let body = GraphRunBody {
@@ -79,7 +79,7 @@ fn fill(result: &mut GraphRunResult) {
         proxy.cpu_us_per_request =
             over_rounds(&|round| Some(cpu_us(round, number)?.per_request / proxy.per_request));
         proxy.busy_share = over_rounds(&|round| Some(cpu_us(round, number)?.per_second / 1e6 / workers));
-        proxy.memory_bytes = over_rounds(&|round| Some(round.proxies.get(number)?.memory_bytes as f64));
+        proxy.memory_bytes = over_rounds(&|round| Some(round.proxies[number].memory_bytes as f64));
     }
     let count = proxies.len();
     let all_cpu_us = over_rounds(&|round| {
@@ -136,11 +136,12 @@ struct CpuTime {
     per_second: f64,
 }
 
-/// The CPU time of the proxy with this index in a round; none if it is unknown for a slice that counts.
+/// The CPU time of the proxy with this index in a round; none if it is unknown for a slice that counts. A slice with proxies has an entry
+/// for each.
 fn cpu_us(round: &GraphRound, number: usize) -> Option<CpuTime> {
     let (mut cpu_us, mut answered, mut recorded_s) = (0.0, 0, 0.0);
     for slice in counting(round, GraphCondition::Proxied) {
-        cpu_us += slice.cpu_us.get(number).copied().flatten()?;
+        cpu_us += slice.cpu_us[number]?;
         answered += slice.answered;
         recorded_s += slice.recorded_s;
     }
@@ -271,7 +272,7 @@ pub(crate) mod tests {
     fn a_proxy_whose_use_is_unknown_has_no_number() {
         let mut rounds = [0.0, 1.0, -1.0].map(round).to_vec();
         for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
-            slice.cpu_us.truncate(1);
+            slice.cpu_us.iter_mut().skip(1).for_each(|of_back| *of_back = None);
         }
         let result = result_of(rounds);
         assert!(result.proxies[0].cpu_us_per_request.is_some());

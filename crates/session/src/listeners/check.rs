@@ -106,11 +106,11 @@ pub fn check(
         interrupt,
     };
     let groups = groups(&courses);
-    let waits = longest_wait_s(&courses, &groups);
+    let waits = longest_wait_s(&groups);
     if waits > 5 {
         say(Update::Note(&format!("the check waits for every timeout and for idle connections: {waits} s")));
     }
-    let tried = try_all(&bench, &courses, &groups);
+    let tried = try_all(&bench, &groups);
     interrupt.check()?;
     for proxy in proxies.into_values() {
         proxy.end().map_err(Failure::environment)?;
@@ -255,60 +255,57 @@ fn started(
     })
 }
 
+/// Courses whose promises are tried one after the other, with their indexes.
+type Group<'a> = Vec<(usize, &'a Course)>;
+
 /// Groups the courses whose promises must be tried one after the other: courses to the same cluster, because its limits hold for all of its
 /// requests, and courses to the clusters of one traffic split, because a request may go to any of them.
-fn groups(courses: &[Course]) -> Vec<Vec<usize>> {
+fn groups(courses: &[Course]) -> Vec<Group<'_>> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for (number, course) in courses.iter().enumerate() {
         numbers.entry(&course.cluster).or_insert(number);
     }
-    let number_of =
-        |numbers: &BTreeMap<&str, usize>, cluster: &str| numbers.get(cluster).copied().unwrap_or_default();
+    let number_of = |numbers: &BTreeMap<&str, usize>, cluster: &str| numbers[cluster];
     let mut of_splits: BTreeMap<&str, &str> = BTreeMap::new();
     for course in courses.iter().filter(|course| course.share < 100) {
         let first = *of_splits.entry(&course.listener).or_insert(&course.cluster);
         let (own, first) = (number_of(&numbers, &course.cluster), number_of(&numbers, first));
         numbers.values_mut().filter(|number| **number == own).for_each(|number| *number = first);
     }
-    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<usize, Group<'_>> = BTreeMap::new();
     for (index, course) in courses.iter().enumerate() {
-        groups.entry(number_of(&numbers, &course.cluster)).or_default().push(index);
+        groups.entry(number_of(&numbers, &course.cluster)).or_default().push((index, course));
     }
     groups.into_values().collect()
 }
 
 /// The longest time that the trials of one group wait, seconds.
-fn longest_wait_s(courses: &[Course], groups: &[Vec<usize>]) -> u64 {
-    let wait_us = |group: &Vec<usize>| {
-        let courses = group.iter().filter_map(|index| courses.get(*index));
-        let trials =
-            courses.flat_map(|course| &course.promises).filter_map(|promise| promise.trial.as_ref().ok());
+fn longest_wait_s(groups: &[Group<'_>]) -> u64 {
+    let wait_us = |group: &Group<'_>| {
+        let promises = group.iter().flat_map(|(_, course)| &course.promises);
+        let trials = promises.filter_map(|promise| promise.trial.as_ref().ok());
         trials.map(|trial| trial.procedure().waits_us()).sum::<u64>()
     };
     groups.iter().map(wait_us).max().unwrap_or_default() / 1_000_000
 }
 
-/// Tries all promises, several groups at a time.
-fn try_all(bench: &Bench<'_>, courses: &[Course], groups: &[Vec<usize>]) -> Vec<Tried> {
+/// Tries all promises, several groups at a time. The outcomes are in the order of the courses, each of which belongs to one group.
+fn try_all(bench: &Bench<'_>, groups: &[Group<'_>]) -> Vec<Tried> {
     let next = AtomicUsize::new(0);
-    let all = Mutex::new(vec![Tried::default(); courses.len()]);
+    let all = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..groups.len().min(MOST_AT_A_TIME) {
             scope.spawn(|| {
                 while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    for index in group {
-                        let Some(course) = courses.get(*index) else { continue };
+                    for (index, course) in group {
                         let tried = bench.try_course(course);
-                        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                        if let Some(place) = all.get_mut(*index) {
-                            *place = tried;
-                        }
+                        all.lock().unwrap_or_else(PoisonError::into_inner).insert(*index, tried);
                     }
                 }
             });
         }
     });
-    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    all.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
 /// Raises the limit on open files for the largest crowd. Returns the reason if that is impossible.
@@ -366,8 +363,10 @@ mod tests {
               split: {percentage: 5, upstream: {address: d.example, port: 80}}\n";
         let courses = courses(&read(Text { name: "a.yaml", text }, None).unwrap());
         let groups = groups(&courses);
-        assert_eq!(groups, [vec![0, 1], vec![2, 3, 4]]);
+        let indexes = |group: &Group<'_>| group.iter().map(|(index, _)| *index).collect::<Vec<usize>>();
+        let indexes: Vec<Vec<usize>> = groups.iter().map(indexes).collect();
+        assert_eq!(indexes, [vec![0, 1], vec![2, 3, 4]]);
         // Each cluster has one idle connection that ends after 4.5 s.
-        assert_eq!(longest_wait_s(&courses, &groups), 4 + 2 * 5 + 9);
+        assert_eq!(longest_wait_s(&groups), 4 + 2 * 5 + 9);
     }
 }

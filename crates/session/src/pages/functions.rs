@@ -59,7 +59,7 @@ fn page(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> Re
     let mut text = format!("# {}\n\n{}.\n\n", function.id, summary.trim_end_matches('.'));
     text += &format!("- Family: {}\n- Source: {}\n", function.family.as_str(), source(&function.source));
     for change in &function.changes {
-        text += &format!("- Changed in Envoy {}: {}\n", change.release, line(&change.what));
+        text += &format!("- Changed in Envoy {}: {}\n", change.release, line(&change.summary));
     }
     text += &format!(
         "\n`hoptax functions show {}` prints this on a terminal. [Studies](../guide/studies.md#your-own-study) name it as an arm.\n",

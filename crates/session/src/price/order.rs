@@ -71,15 +71,15 @@ fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
 /// The extensions that Envoy lacks, each once.
 pub(super) fn lacking(replacements: &[Replacement]) -> Vec<String> {
     let lacking = replacements.iter().filter(|replacement| replacement.is_lacking());
-    let named: BTreeSet<&String> = lacking.map(|replacement| &replacement.what).collect();
+    let named: BTreeSet<&String> = lacking.map(|replacement| &replacement.node).collect();
     named.into_iter().cloned().collect()
 }
 
 fn replacement(replacement: &Replacement) -> BilledReplacement {
     BilledReplacement {
         place: replacement.place.to_string(),
-        what: replacement.what.clone(),
+        node: replacement.node.clone(),
         with: replacement.with.clone(),
-        cannot_run: replacement.cannot_run,
+        is_left_out: replacement.is_left_out,
     }
 }

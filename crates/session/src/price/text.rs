@@ -52,7 +52,7 @@ pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     text += "Replacements\n";
     let rows: Vec<[String; 3]> = replacements
         .iter()
-        .map(|one| [at(&one.place), one.what.clone(), format!("-> {}", one.with)])
+        .map(|one| [at(&one.place), one.node.clone(), format!("-> {}", one.with)])
         .collect();
     text + &table(&rows, 2)
 }

@@ -3,7 +3,7 @@
 use super::Status;
 use super::page::HEADINGS;
 
-/// The colours are those of reports (`ui/src/style.css`). On a narrow screen, each upstream becomes a list of its values.
+/// The colours are those of reports (`ui/src/style/colours.css`). On a narrow screen, each upstream becomes a list of its values.
 const STYLE: &str = "\
 :root { color-scheme: light dark; --ink: light-dark(#1b1f24, #e6e9ed); --soft: light-dark(#56606b, #a3adb8); \
 --line: light-dark(#dde2e8, #2c343d); --page: light-dark(#fff, #12161b); --panel: light-dark(#f4f6f8, #1a2027); \

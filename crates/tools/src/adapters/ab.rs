@@ -312,7 +312,7 @@ mod tests {
             [Some((300, 300)), Some((700, 700))]
         );
         let more = (TOOL.read)(&Output::new(&with("   (Connect: 0, Length: 800, Exceptions: 0)"))).unwrap();
-        assert!(more.sums.iter().any(|sum| sum.what == "failures by kind" && sum.parts > sum.whole.at_most));
+        assert!(more.sums.iter().any(|sum| sum.name == "failures by kind" && sum.parts > sum.whole.at_most));
     }
 
     #[test]

@@ -142,12 +142,12 @@ impl Counts {
             // Non-numeric codes may count a call twice.
             let is_once = codes.iter().flatten().all(|(code, _)| code.parse::<i32>().is_ok());
             let whole = CountRange { at_least: count, at_most: if is_once { count } else { u64::MAX } };
-            sums.push(Sum { what: "with a return code", parts: all, whole });
+            sums.push(Sum { name: "with a return code", parts: all, whole });
         }
         let by_errors = errors.map(|errors| count.saturating_sub(errors));
         if let (Some(parts), Some(ok)) = (by_errors, succeeded) {
             let whole = CountRange { at_least: ok, at_most: ok.saturating_add(unnamed) };
-            sums.push(Sum { what: "OK by the histogram of errors, by return code", parts, whole });
+            sums.push(Sum { name: "OK by the histogram of errors, by return code", parts, whole });
         }
         // A call without an outcome may have had any. The oldest releases report no outcomes at all.
         let by_code =

@@ -212,7 +212,7 @@ impl Counts {
     }
 
     fn reported(self) -> Reported {
-        let some = |what, parts: Option<u64>, whole: Option<u64>| Some(Sum::some(what, parts?, whole?));
+        let some = |name, parts: Option<u64>, whole: Option<u64>| Some(Sum::some(name, parts?, whole?));
         let of = |counts: &[Option<u64>]| counts.iter().copied().collect::<Option<Vec<u64>>>().map(sum);
         let [ok, moved, ..] = self.statuses;
         let both = of(&[self.succeeded, self.failed]);
@@ -262,7 +262,7 @@ mod tests {
             let sums = read(&Output::new(&text)).unwrap().sums;
             sums.into_iter()
                 .filter(|sum| sum.parts > sum.whole.at_most)
-                .map(|sum| sum.what)
+                .map(|sum| sum.name)
                 .collect::<Vec<_>>()
         };
         assert_eq!(broken("1920 2xx", "1920 2xx"), [""; 0]);

@@ -184,7 +184,7 @@ impl Counts {
         let range = |count: u64| CountRange { at_least: count, at_most: count.saturating_add(more) };
         let by_share = share.filter(|_| known > 0).and_then(|share| part(known, share));
         let by_share = by_share.map(|whole| Sum {
-            what: "failed by count, by the share of failures",
+            name: "failed by count, by the share of failures",
             parts: failed,
             whole,
         });

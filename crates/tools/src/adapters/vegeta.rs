@@ -61,7 +61,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
         sums.push(Sum::all("with a status code", parts, requests));
     }
     if let (Some(parts), Some(whole)) = (by_status, by_share) {
-        sums.push(Sum { what: "successes by status code, by the share of successes", parts, whole });
+        sums.push(Sum { name: "successes by status code, by the share of successes", parts, whole });
     }
     // Without either, the outcomes are unknown.
     let answered = by_status.map(CountRange::exactly).or(by_share);

@@ -60,7 +60,7 @@ fn counts(reported: &mut Reported) -> Option<String> {
     };
     let problem = format!(
         "numbers of answered and failed requests, which do not add up: {} {} of {whole}",
-        sum.parts, sum.what
+        sum.parts, sum.name
     );
     (reported.answered, reported.failed, reported.rated) = (None, None, None);
     Some(problem)

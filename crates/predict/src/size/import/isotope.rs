@@ -57,8 +57,8 @@ struct Reading<'a> {
     assumed_entry: Option<String>,
     /// Lines of sleeps that are concurrent with calls.
     beside_calls: Vec<u64>,
-    /// True if some service states no size of responses.
-    states_no_size: bool,
+    /// True if some service has the default size of responses, because it states none.
+    has_default_size: bool,
 }
 
 /// Values of a service that does not state its own.
@@ -149,7 +149,7 @@ impl<'a> Reading<'a> {
                 lines.join(", ")
             ));
         }
-        if self.states_no_size {
+        if self.has_default_size {
             notes.push(
                 "Sizes that the topology does not state are those of `hoptax predict size`, not 0."
                     .to_owned(),
@@ -257,7 +257,7 @@ impl<'a> Reading<'a> {
                 _ => self.other(key, value, &format!("service `{name}`")),
             }
         }
-        self.states_no_size |= response_bytes.is_none();
+        self.has_default_size |= response_bytes.is_none();
         let (calls, service_time_us) =
             script.map_or_else(Default::default, |script| self.script(script, defaults.request_bytes));
         ServiceSection {

@@ -1,6 +1,6 @@
 //! Checks of predictions against compositions.
 
-use hoptax_predict::size::{NoCheck, check};
+use hoptax_predict::size::{SizeCheckError, check};
 use hoptax_result::{ArmResult, LoadSpec};
 
 use super::{additive, study};
@@ -87,8 +87,8 @@ fn what_the_study_does_not_measure_alone_is_left_out() {
 #[test]
 fn a_study_without_compositions_or_rounds_is_refused() {
     let plain = study("[baseline, same, jwt]", additive);
-    assert_eq!(check(&plain), Err(NoCheck::NoComposition("known".to_owned())));
+    assert_eq!(check(&plain), Err(SizeCheckError::NoComposition("known".to_owned())));
     let mut empty = study(ARMS, additive);
     empty.rounds.clear();
-    assert_eq!(check(&empty), Err(NoCheck::NoRounds("known".to_owned())));
+    assert_eq!(check(&empty), Err(SizeCheckError::NoRounds("known".to_owned())));
 }

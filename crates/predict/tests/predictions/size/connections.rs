@@ -1,6 +1,6 @@
 //! Predictions of new connections.
 
-use hoptax_predict::size::{NoSize, size};
+use hoptax_predict::size::{SizeError, size};
 use hoptax_result::{ArmResult, LoadSpec, StudyResult, Verdict};
 
 use super::{graph, is_near, study_with_busy};
@@ -165,7 +165,8 @@ fn connections_of_other_requests_count_if_those_of_the_same_are_withheld() {
 
 #[test]
 fn results_without_such_a_load_name_what_measures_it() {
-    let Err(NoSize::Missing { missing, arms }) = size(&graph(GRAPH), 1_000.0, &[measured(&loads(""))]) else {
+    let Err(SizeError::Missing { missing, arms }) = size(&graph(GRAPH), 1_000.0, &[measured(&loads(""))])
+    else {
         panic!()
     };
     let [missing] = missing.as_slice() else { panic!("{missing:?}") };

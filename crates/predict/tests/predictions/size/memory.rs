@@ -1,6 +1,6 @@
 //! Predictions of memory.
 
-use hoptax_predict::size::{NoSize, size};
+use hoptax_predict::size::{SizeError, size};
 use hoptax_result::{HopUse, Interval, Opened, RoundMeasure, StudyResult, Verdict};
 
 use super::{additive, graph, is_near, study};
@@ -73,7 +73,7 @@ fn a_result_that_states_memory_alone_is_named_with_its_machine_and_verdict() {
 #[test]
 fn a_result_without_such_memory_names_the_arm_that_measures_it() {
     let lacks = study("[baseline, same]", additive);
-    let Err(NoSize::Missing { missing, arms }) = size(&graph(GRAPH), 1_000.0, &[lacks]) else { panic!() };
+    let Err(SizeError::Missing { missing, arms }) = size(&graph(GRAPH), 1_000.0, &[lacks]) else { panic!() };
     assert_eq!(missing, ["memory per connection", "memory per cluster"]);
     assert_eq!(arms, ["- baseline", "- \"configuration/clusters{clusters=1000}\""]);
 }

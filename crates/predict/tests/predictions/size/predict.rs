@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use hoptax_predict::size::graph::Graph;
-use hoptax_predict::size::{NoSize, size};
+use hoptax_predict::size::{SizeError, size};
 use hoptax_result::{ArmResult, LoadSpec, SizeSide, StudyResult, Verdict};
 use proptest::prelude::*;
 
@@ -94,7 +94,7 @@ fn a_proxy_about_as_busy_as_those_that_were_measured_is_not_called_an_extrapolat
 #[test]
 fn what_no_result_states_is_an_error_with_the_arms_to_measure() {
     let text = TWO.replace("name: cart,", "name: cart, protocol: grpc,");
-    let NoSize::Missing { missing, arms } =
+    let SizeError::Missing { missing, arms } =
         size(&graph(&text), 100.0, &[study("[baseline, same, lua]", additive)]).unwrap_err()
     else {
         panic!("missing")
@@ -112,8 +112,8 @@ fn what_no_result_states_is_an_error_with_the_arms_to_measure() {
 #[test]
 fn a_number_that_was_measured_and_does_not_count_says_why() {
     let missing = |study: StudyResult| match size(&graph(TWO), 100.0, &[study]).unwrap_err() {
-        NoSize::Missing { missing, .. } => missing.join("\n"),
-        other @ NoSize::Imprecise { .. } => panic!("{other}"),
+        SizeError::Missing { missing, .. } => missing.join("\n"),
+        other @ SizeError::Imprecise { .. } => panic!("{other}"),
     };
     let mut withheld = study(ARMS, additive);
     let jwt = withheld.arms.iter_mut().find(|arm| arm.id == "jwt").unwrap();
@@ -179,7 +179,7 @@ fn a_knob_that_was_added_after_a_measurement_counts_at_its_default() {
     let older = [older];
     assert!(size(&graph(TWO), 100.0, &older).is_ok());
     let cached = TWO.replace("functions: [jwt, lua]", "functions: [\"jwt{cached_tokens=100}\", lua]");
-    assert!(matches!(size(&graph(&cached), 100.0, &older), Err(NoSize::Missing { .. })));
+    assert!(matches!(size(&graph(&cached), 100.0, &older), Err(SizeError::Missing { .. })));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Predictions for bodies between measured ones.
 
-use hoptax_predict::size::{NoSize, size};
+use hoptax_predict::size::{SizeError, size};
 use hoptax_result::ArmResult;
 
 use super::{additive, graph, is_near, study};
@@ -32,5 +32,5 @@ fn cpu_time_is_on_a_line_between_two_sizes() {
 #[test]
 fn nothing_is_said_beyond_the_largest_size() {
     let sized = size(&graph(&graph_text(10_000)), 100.0, &[study(ARMS, additive)]);
-    assert!(matches!(sized, Err(NoSize::Missing { .. })), "{sized:?}");
+    assert!(matches!(sized, Err(SizeError::Missing { .. })), "{sized:?}");
 }

@@ -54,7 +54,7 @@ pub(super) fn rates(result: &FindResult) -> Table {
     columns.push(Column::new("answered/s", 3));
     let is_accounted = account_of(result).is_some();
     columns.extend(
-        account::NUMBERS.iter().filter(|_| is_accounted).map(|(heading, _, _)| Column::new(*heading, 2)),
+        account::NUMBERS.iter().filter(|_| is_accounted).map(|number| Column::new(number.heading, 2)),
     );
     columns.push(Column::text("counted", 4));
     let row = |trials: &Vec<&FindTrial>| {
@@ -70,9 +70,9 @@ pub(super) fn rates(result: &FindResult) -> Table {
         }
         let answered = median(usable.iter().map(|trial| Some(trial.answered_rate)));
         cells.push(answered.map(rate).into());
-        for (_, unit, of) in account::NUMBERS.iter().filter(|_| is_accounted) {
-            let values = usable.iter().map(|trial| of(trial.account.as_ref()?));
-            cells.push(Cell::point(median(values), unit));
+        for number in account::NUMBERS.iter().filter(|_| is_accounted) {
+            let values = usable.iter().map(|trial| (number.value)(trial.account.as_ref()?));
+            cells.push(Cell::point(median(values), number.unit));
         }
         cells.push(Cell::words(format!("{} of {}", usable.len(), trials.len())));
         // Not rounded to a whole number: the answer and the next command have it rounded down.

@@ -193,8 +193,8 @@ fn processors_of(graph: &ServiceGraph, index: usize, placement: &Placement) -> V
         return placement.proxy.clone();
     }
     let before: u32 =
-        graph.proxies().take_while(|(other, ..)| *other != index).map(|(.., one)| one.workers).sum();
-    let own = graph.proxies().find(|(other, ..)| *other == index).map_or(1, |(.., one)| one.workers);
+        graph.proxies().take_while(|other| other.index != index).map(|other| other.proxy.workers).sum();
+    let own = graph.proxies().find(|one| one.index == index).map_or(1, |one| one.proxy.workers);
     placement.proxy.iter().skip(before as usize).take(own as usize).copied().collect()
 }
 

@@ -46,7 +46,7 @@ impl Counts {
         Self {
             answered: range(answered),
             failed: range(failed),
-            sums: vec![Sum { what: "responses by status, by their times", parts: timed, whole }],
+            sums: vec![Sum { name: "responses by status, by their times", parts: timed, whole }],
         }
     }
 }
