@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AddedTime, Body, CheckedTime, Environment, ErrorSummary, Histogram, Interval, Report, SizeSource};
+use crate::{
+    AddedTime, Body, CheckedTime, Environment, ErrorSummary, Histogram, Interval, Report, SizeSource,
+};
 
 /// Resources that the proxies of a graph used, measured on processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
