@@ -152,8 +152,8 @@ impl Quantity {
         Self { low, high, ..Self::empty(unit, form, Basis::Bounded) }
     }
 
-    /// A predicted amount: by its ends alone, as a bound, if its interval is so wide that the estimate says nothing, by the rule for the levels
-    /// of a study ([`vague_level`]).
+    /// A predicted amount: by its ends alone, as a bound, if its interval is so wide that the estimate says nothing, by the rule for the
+    /// levels of a study ([`vague_level`]).
     pub(crate) fn predicted_level(interval: &Interval, unit: &'static str) -> Self {
         match vague_level(interval, &Limits::default()) {
             Some(_) => Self::bounded(Some(interval.low), Some(interval.high), unit, Form::Level),

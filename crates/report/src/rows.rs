@@ -216,8 +216,8 @@ pub(crate) fn bounded(bound: &Bound) -> Quantity {
     Quantity::bounded(low, high, unit_name(bound.measure), Form::Difference)
 }
 
-/// The bounds of the cost of an arm in the unit of tables, without the unit: `-20 to +300`. None if the cost has an interval, or nothing bounds
-/// it.
+/// The bounds of the cost of an arm in the unit of tables, without the unit: `-20 to +300`. None if the cost has an interval, or nothing
+/// bounds it.
 pub fn bounds_of_cost(arm: &ArmResult, measure: CostMeasure) -> Option<String> {
     arm.bounds.cost(measure).map(|bound| bounded(bound).text())
 }

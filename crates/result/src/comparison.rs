@@ -162,8 +162,8 @@ pub struct ComparedSubject {
     pub answer_differences: Vec<String>,
     /// The measures that both have.
     pub measures: Vec<ComparedMeasure>,
-    /// Bounds of the differences in other measures. They are undecided, whatever the bounds: a bound has no confidence that a decision could
-    /// state, and nothing says how many rounds narrow it.
+    /// Bounds of the differences in other measures. They are undecided, whatever the bounds: not every bound has the confidence of an
+    /// interval (one that a disturbance leaves may be a measured value), and nothing says how many rounds narrow it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
 }

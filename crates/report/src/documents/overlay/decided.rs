@@ -57,13 +57,13 @@ impl Decided {
 pub(super) enum Found {
     /// Its interval.
     Decided(Decided),
-    /// Its bounds, in the unit of the number, because only bounds of one of the numbers are known. It is undecided: a bound has no
-    /// confidence.
+    /// Its bounds, in the unit of the number, because only bounds of one of the numbers are known. It is undecided: not every bound has the
+    /// confidence of an interval.
     Bounded(Quantity),
 }
 
-/// The bounds of the difference of `other` from `reference`, in their unit: from the low end of the one less the high end of the other to the
-/// high end less the low end. None if no end of the difference is known.
+/// The bounds of the difference of `other` from `reference`, in their unit: from the low end of the one less the high end of the other to
+/// the high end less the low end. None if no end of the difference is known.
 pub(super) fn bounded(reference: &Quantity, other: &Quantity) -> Option<Quantity> {
     let less = |one: Option<f64>, other: Option<f64>| Some(one? - other?);
     let (low, high) = (less(other.low, reference.high), less(other.high, reference.low));

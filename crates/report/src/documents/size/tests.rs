@@ -1,6 +1,6 @@
 use hoptax_result::{
-    KubernetesResources, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeLatency, SizeSide, SizedCall,
-    SizedConnections, SizedService,
+    KubernetesResources, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeLatency, SizeSide,
+    SizedCall, SizedConnections, SizedService,
 };
 
 use super::*;
