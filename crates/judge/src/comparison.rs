@@ -5,8 +5,8 @@ mod keys;
 mod of_studies;
 
 use hoptax_result::{
-    ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonBody, Contrast, CostMeasure, Decision,
-    Interval, StudyResult, SubjectName,
+    ArmKind, ArmResult, Bound, BoundOf, ComparedMeasure, ComparedSubject, ComparisonBody, Contrast,
+    CostMeasure, Decision, Interval, StudyResult, SubjectName,
 };
 use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
@@ -54,7 +54,8 @@ fn largest_of_same(result: &StudyResult, measure: CostMeasure, margin_share: f64
 }
 
 /// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
-/// the reference do not matter. Withheld numbers have no decision. Subjects are named by their arms.
+/// the reference do not matter. Differences that only bounds hold stay with these, and are not decided about. Subjects are named by their
+/// arms.
 ///
 /// **Method.** [`decide`] for each measure; a difference no larger than that of identical arms is undecided (`beside_same`). The share of
 /// CPU time has its own interval, in which reference and arm both vary; the shares of the other measures treat the level of the reference
@@ -69,13 +70,18 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
             Some(if is_same { one } else { beside_same(result, one, margin_share) })
         };
         let all = || CostMeasure::OF_SLICES.into_iter().chain(CostMeasure::of_rounds());
+        let measures: Vec<ComparedMeasure> =
+            of.map_or_else(Vec::new, |of| all().filter_map(|one| measured(of, one)).collect());
+        let is_other = |measure: &CostMeasure| measures.iter().all(|one| one.measure != *measure);
+        let bounds = all().filter(is_other).filter_map(|measure| bound(arm, measure)).collect();
         ComparedSubject {
             subject: SubjectName::of_arm(&arm.id),
             is_same,
             keys: Vec::new(),
             differences: None,
             answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
-            measures: of.map_or_else(Vec::new, |of| all().filter_map(|one| measured(of, one)).collect()),
+            measures,
+            bounds,
         }
     };
     ComparisonBody {
@@ -94,6 +100,15 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
 pub(crate) fn answer_differences(reference: &ArmResult, arm: &ArmResult) -> Vec<String> {
     let both = reference.answer.as_ref().zip(arm.answer.as_ref());
     both.map(|(reference, answer)| reference.differences(answer)).unwrap_or_default()
+}
+
+/// The bounds of a difference that is not compared: those that the evidence leaves, or its interval, if the level that decisions divide it
+/// by is not known. None if nothing is known about the difference.
+fn bound(arm: &ArmResult, measure: CostMeasure) -> Option<Bound> {
+    arm.bounds.cost(measure).cloned().or_else(|| {
+        let difference = measure.interval(&arm.cost)?;
+        Bound::new(BoundOf::Cost, measure, Some(difference.low), Some(difference.high))
+    })
 }
 
 /// One measure of an arm compared with the reference. None if a number is missing or withheld.
@@ -294,6 +309,23 @@ mod tests {
         assert_eq!(decision(0.10, 0.11, None), (Decision::Different, None));
         assert_eq!(decision(0.10, 0.11, Some(Measure::MaxRate)), (Decision::Different, None));
         assert_eq!(decision(0.001, 0.11, differs), (Decision::Equivalent, None));
+    }
+
+    #[test]
+    fn differences_that_only_bounds_hold_are_kept_and_not_decided_about() {
+        let mut result = result(None, Some(Interval::around(0.15, 0.01)));
+        let bound = |measure, low, high| Bound::new(BoundOf::Cost, measure, low, high).unwrap();
+        let p99 = bound(CostMeasure::ResponseP99Us, Some(-20.0), None);
+        let lua = fixture::arm(&mut result, "lua");
+        lua.bounds.0.push(p99.clone());
+        // The share of an unknown level is unknown.
+        lua.cost.max_rate = Some(Interval::around(-2_000.0, 100.0));
+        fixture::arm(&mut result, "baseline").max_rate = None;
+        let found = compare(&result, "baseline", 0.02);
+        let lua = &found.subjects[1];
+        assert_eq!(lua.bounds, [bound(CostMeasure::MaxRate, Some(-2_100.0), Some(-1_900.0)), p99]);
+        assert_eq!(lua.measures.len(), 1);
+        assert!(measure(lua, CostMeasure::CpuUs).is_some() && found.subjects[0].bounds.is_empty());
     }
 
     #[test]

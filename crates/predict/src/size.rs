@@ -36,7 +36,6 @@ mod sharing;
 mod simulation;
 mod sum;
 mod times;
-mod vague;
 mod walk;
 
 pub use busy::Processors;

@@ -2,7 +2,7 @@
 //! measures.
 
 use hoptax_result::{
-    ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval, KeyDifference,
+    Bound, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval, KeyDifference,
     PartDifference, SubjectName,
 };
 
@@ -10,8 +10,9 @@ use crate::findings::named;
 use crate::load_rate::at_loads;
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, difference, grouped, or_dash, percent, percent_difference, short};
+use crate::rows::bounded;
 use crate::sittings::{scaled, unit};
-use crate::table::Table;
+use crate::table::{Cell, Table};
 use crate::words;
 
 /// Number of paths listed for a part and for the rest.
@@ -65,11 +66,13 @@ pub(crate) fn legend(results: &[&ComparisonBody]) -> Vec<String> {
     all.map(|one| format!("{}: {}", one.name, one.given)).collect()
 }
 
-/// The measures in which no subject has a number, as text; none if there are none. CPU time is left out, because it has its own sentences.
+/// The measures in which no subject has a number or bounds, as text; none if there are none. CPU time is left out, because it has its own
+/// sentences.
 pub(crate) fn missing(results: &[&ComparisonBody]) -> Option<String> {
     let has = |measure: CostMeasure| {
-        let mut subjects = results.iter().flat_map(|result| &result.subjects);
-        subjects.any(|subject| subject.measures.iter().any(|one| one.measure == measure))
+        let mut known =
+            results.iter().flat_map(|result| &result.subjects).flat_map(ComparedSubject::known_measures);
+        known.any(|one| one == measure)
     };
     let is_listed = |measure: &CostMeasure| !matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare);
     let missing = CostMeasure::all().into_iter().filter(is_listed).filter(|measure| !has(*measure));
@@ -135,7 +138,14 @@ fn part_in_words(part: &PartDifference, reference: &str, name: &str) -> String {
 fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
     let (name, reference) = (&quoted(&subject.subject), &quoted(&result.reference));
     let Some(cpu) = subject.measures.iter().find(|one| one.measure == CostMeasure::CpuUs) else {
-        return format!("{name}: CPU time is not available, see the findings of the study");
+        let bound = subject.bounds.iter().find(|one| one.measure == CostMeasure::CpuUs);
+        return match bound.map(|bound| bounded(bound).with_unit()) {
+            Some(bound) => format!(
+                "{name}: undecided whether it costs as much as {reference}: only bounds of the difference are known, {bound} of CPU \
+                 time per request"
+            ),
+            None => format!("{name}: CPU time is not available, see the findings of the study"),
+        };
     };
     let share = percent_difference(&cpu.difference_share);
     let margin = margin(result);
@@ -223,21 +233,8 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
     // A/A arms come last, in the same order as the sentences.
     subjects.sort_by_key(|subject| subject.is_same);
     let rows = subjects.into_iter().flat_map(|subject| {
-        subject.measures.iter().map(|one| {
-            let in_unit = scaled(one.difference, one.measure);
-            let reference = one.reference * unit(one.measure);
-            let rounds =
-                one.rounds_until_decided.map_or_else(String::new, |rounds| grouped(f64::from(rounds), 0));
-            let cells = vec![
-                one.measure.words().to_owned(),
-                grouped(reference, decimals(in_unit.half_width())),
-                difference(&in_unit),
-                percent_difference(&one.difference_share),
-                one.decision.as_str().to_owned(),
-                rounds,
-            ];
-            (subject.subject.name.clone(), cells)
-        })
+        let cells = subject.measures.iter().map(of_measure).chain(subject.bounds.iter().map(of_bound));
+        cells.map(|cells| (subject.subject.name.clone(), cells))
     });
     let reference = match results {
         [one] => &one.reference.name,
@@ -250,17 +247,41 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
         _ => "differences from the reference".to_owned(),
     };
     // The sentences state shares, so a narrow output drops the levels first, then the differences in units.
-    Table::of_words(title + &loads(results), headings, rows)
+    Table::of_cells(title + &loads(results), headings, rows)
         .with_words(&["measure", "decision"])
         .with_priority(reference, 4)
         .with_priority("difference", 3)
         .with_priority("relative", 1)
 }
 
+/// The cells of a difference with its interval and its decision.
+fn of_measure(one: &ComparedMeasure) -> Vec<Cell> {
+    let in_unit = scaled(one.difference, one.measure);
+    let reference = one.reference * unit(one.measure);
+    let rounds = one.rounds_until_decided.map_or_else(String::new, |rounds| grouped(f64::from(rounds), 0));
+    [
+        one.measure.words().to_owned(),
+        grouped(reference, decimals(in_unit.half_width())),
+        difference(&in_unit),
+        percent_difference(&one.difference_share),
+        one.decision.as_str().to_owned(),
+        rounds,
+    ]
+    .map(Cell::from)
+    .into()
+}
+
+/// The cells of a difference that only bounds hold.
+fn of_bound(bound: &Bound) -> Vec<Cell> {
+    let decision = Cell::words(Decision::Undecided.as_str());
+    let measure = Cell::words(bound.measure.words());
+    vec![measure, Cell::Empty, Cell::Quantity(bounded(bound)), Cell::Empty, decision, Cell::words("")]
+}
+
 /// The loads that differences in the measures of these comparisons hold for, as the end of a title. All are of one study.
 fn loads(results: &[&ComparisonBody]) -> String {
-    let measures = results.iter().flat_map(|result| &result.subjects).flat_map(|subject| &subject.measures);
-    let measures: Vec<CostMeasure> = measures.map(|one| one.measure).collect();
+    let subjects = results.iter().flat_map(|result| &result.subjects);
+    let measures: Vec<CostMeasure> = subjects.flat_map(ComparedSubject::known_measures).collect();
     results.first().map_or_else(String::new, |first| at_loads(&first.loads, &measures))
 }
 
@@ -271,19 +292,23 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
     };
     let mut measures: Vec<CostMeasure> = Vec::new();
     for (_, subject) in subjects() {
-        measures.extend(subject.measures.iter().map(|one| one.measure));
+        measures.extend(subject.known_measures());
     }
     measures.sort();
     measures.dedup();
     let cell = |one: &ComparedMeasure| {
         format!("{} {}", percent_difference(&one.difference_share), one.decision.as_str())
     };
+    let of_ends = |one: &Bound| format!("{} {}", bounded(one).with_unit(), Decision::Undecided.as_str());
     let row = |(reference, subject): (&SubjectName, &ComparedSubject)| {
-        let of = |measure: &CostMeasure| subject.measures.iter().find(|one| one.measure == *measure);
-        let cells = measures.iter().map(|measure| or_dash(of(measure).map(cell)));
+        let of = |measure: &CostMeasure| {
+            let bound = || subject.bounds.iter().find(|one| one.measure == *measure).map(of_ends);
+            subject.measures.iter().find(|one| one.measure == *measure).map(cell).or_else(bound)
+        };
+        let cells = measures.iter().map(|measure| or_dash(of(measure)));
         (subject.subject.name.clone(), std::iter::once(reference.name.clone()).chain(cells).collect())
     };
-    // Do not show the unit: it is that of the level, and differences are shares.
+    // Do not show the unit: it is that of the level, and differences are shares. Bounds have their own.
     let headings = ["arm", "compared with"].into_iter().chain(measures.iter().map(|one| one.name()));
     Table::of_words("decisions", headings, subjects().map(row)).with_words(&["compared with"])
 }
@@ -340,6 +365,7 @@ pub(crate) mod fixture {
             differences: None,
             answer_differences: Vec::new(),
             measures,
+            bounds: Vec::new(),
         };
         let part = |name: &str, places: [Option<&str>; 2], fields: &[&str]| PartDifference {
             kind: "HTTP filter".to_owned(),
@@ -462,29 +488,4 @@ pub(crate) mod fixture {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_certain_difference_within_the_margin_is_equivalent_and_says_which_is_cheaper() {
-        let result = fixture::comparison();
-        let mut subject = result.subjects[0].clone();
-        let share = Interval { estimate: 0.011, low: 0.008, high: 0.014 };
-        let cpu = &mut subject.measures[0];
-        let of = |share: f64| share * cpu.reference;
-        cpu.difference = Interval { estimate: of(share.estimate), low: of(share.low), high: of(share.high) };
-        cpu.difference_share = share;
-        cpu.decision = Decision::Equivalent;
-        assert_eq!(
-            sentence(&result, &subject),
-            "`new` takes 1.10 ±0.30 % more CPU time per request than `old`, less than the margin of 2 %: they are equivalent"
-        );
-    }
-
-    #[test]
-    fn a_decrease_is_stated_without_a_sign_and_with_its_whole_interval() {
-        let mut cpu = fixture::comparison().subjects[0].measures[0].clone();
-        cpu.difference_share = Interval { estimate: -0.071, low: -0.083, high: -0.062 };
-        assert_eq!(less_or_more(&cpu), "7.1 ±1.2 % less");
-    }
-}
+mod tests;

@@ -36,6 +36,7 @@ use crate::kind::{self, Kind};
 
 pub use crate::load_rate::{at_load, at_loads};
 pub use crate::next::Again;
+pub use crate::rows::bounds_of_cost;
 pub use crate::same_load::GivenOptions;
 pub use bill::{bill, bill_of};
 pub use calibration::calibration;

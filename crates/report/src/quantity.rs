@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use hoptax_checks::thresholds::Limits;
+use hoptax_checks::vague::vague_level;
 use hoptax_result::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -148,6 +150,15 @@ impl Quantity {
     /// Bounds of a number: at least one of its ends.
     pub(crate) fn bounded(low: Option<f64>, high: Option<f64>, unit: &'static str, form: Form) -> Self {
         Self { low, high, ..Self::empty(unit, form, Basis::Bounded) }
+    }
+
+    /// A predicted amount: by its ends alone, as a bound, if its interval is so wide that the estimate says nothing, by the rule for the
+    /// levels of a study ([`vague_level`]).
+    pub(crate) fn predicted_level(interval: &Interval, unit: &'static str) -> Self {
+        match vague_level(interval, &Limits::default()) {
+            Some(_) => Self::bounded(Some(interval.low), Some(interval.high), unit, Form::Level),
+            None => Self::level(interval, unit).predicted(),
+        }
     }
 
     /// An unknown number, with the reason.
@@ -312,6 +323,14 @@ mod tests {
         let numbers = [1_199.6, 99.96, 20.5, 2.0].map(|low| command(Some(low)).unwrap());
         assert_eq!(numbers, ["1199", "99.9", "20.5", "2.00"]);
         assert_eq!(command(None), None);
+    }
+
+    #[test]
+    fn a_predicted_level_with_a_wide_interval_is_a_bound() {
+        let of = |estimate, half| Quantity::predicted_level(&Interval::around(estimate, half), "us");
+        let (narrow, wide) = (of(100.0, 49.0), of(100.0, 187.0));
+        assert_eq!((narrow.text().as_str(), narrow.basis), ("100 ±49", Basis::Predicted));
+        assert_eq!((wide.text().as_str(), wide.basis), ("-87 to 287", Basis::Bounded));
     }
 
     #[test]

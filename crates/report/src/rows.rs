@@ -1,7 +1,8 @@
 //! The rows of a study, for all outputs: one per compared arm, in descending order of cost.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure, StudyResult,
+    ArmKind, ArmResult, Bound, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure,
+    StudyResult,
 };
 
 use crate::findings::checks;
@@ -195,8 +196,7 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
         return Cell::Quantity(Quantity::difference(&cost.times(scale), unit).with_sign(is_uncertain));
     }
     if let Some(bound) = bounds.and_then(|bounds| bounds.cost(asked.measure)) {
-        let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * scale));
-        return Cell::Quantity(Quantity::bounded(low, high, unit, Form::Difference));
+        return Cell::Quantity(bounded(bound));
     }
     let measure = asked.measure.measure();
     let load = asked
@@ -207,6 +207,19 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
     let is_withholding = |finding: &&Finding| asked.is_measurable && finding.withholds_number(&place);
     let withholding = result.findings.iter().filter(is_withholding).map(|finding| finding.id.as_str());
     checks(withholding).map(|why| Quantity::unknown(why, unit)).into()
+}
+
+/// The bounds of a cost, in the unit of tables.
+pub(crate) fn bounded(bound: &Bound) -> Quantity {
+    let scale = sittings::unit(bound.measure);
+    let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * scale));
+    Quantity::bounded(low, high, unit_name(bound.measure), Form::Difference)
+}
+
+/// The bounds of the cost of an arm in the unit of tables, without the unit: `-20 to +300`. None if the cost has an interval, or nothing
+/// bounds it.
+pub fn bounds_of_cost(arm: &ArmResult, measure: CostMeasure) -> Option<String> {
+    arm.bounds.cost(measure).map(|bound| bounded(bound).text())
 }
 
 /// The unit of a measure in tables.
@@ -225,7 +238,7 @@ pub(crate) fn unit_name(measure: CostMeasure) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, BoundOf};
+    use hoptax_result::BoundOf;
 
     use super::*;
     use crate::fixture;

@@ -29,9 +29,14 @@ pub(crate) fn of_comparisons<'c>(
     let subjects = || all.iter().flat_map(|one| one.subjects.iter().map(|subject| (subject, &one.reference)));
     let numbers = |measure: CostMeasure| -> Vec<Number<'c>> {
         let number = |(subject, reference): (&'c ComparedSubject, &'c SubjectName)| {
-            let is_stated = subject.measures.iter().any(|one| one.measure == measure);
-            let place = place(&subject.subject.arm, Some(&reference.arm), measure);
-            Number { place, known: if is_stated { Known::Stated } else { Known::Withheld } }
+            let known = if subject.measures.iter().any(|one| one.measure == measure) {
+                Known::Stated
+            } else if subject.bounds.iter().any(|one| one.measure == measure) {
+                Known::Bounded
+            } else {
+                Known::Withheld
+            };
+            Number { place: place(&subject.subject.arm, Some(&reference.arm), measure), known }
         };
         subjects().map(number).collect()
     };
@@ -238,6 +243,11 @@ mod tests {
         assert_eq!(words(&[warning(Some(&arm), vec![Measure::ResponseP50])]), doubted);
         assert_eq!(words(&[warning(Some("another"), vec![Measure::ResponseP50])]), words(&[]));
         assert_eq!(words(&[warning(None, Vec::new())]), words(&[]), "it is about the whole study");
+        let mut bounded = alone.clone();
+        let bound = Bound::new(BoundOf::Cost, CostMeasure::ResponseP99Us, Some(-20.0), Some(300.0));
+        bounded.subjects[0].bounds.extend(bound);
+        let words = of_comparisons(Verdict::Caution, &[], &[&bounded]);
+        assert_eq!(words, "CPU time, p50, maximum rate and memory are sound; p99 is only bounded");
         let void = of_comparisons(Verdict::Void, &[], &[&alone]);
         assert_eq!(void, "the study is void, so nothing can be decided");
     }

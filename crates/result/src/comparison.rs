@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, CostMeasure, Environment, Interval, LoadSpec, Report};
+use crate::{Body, Bound, CostMeasure, Environment, Interval, LoadSpec, Report};
 
 /// The comparison of the arms of one study with a reference among them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -162,6 +162,18 @@ pub struct ComparedSubject {
     pub answer_differences: Vec<String>,
     /// The measures that both have.
     pub measures: Vec<ComparedMeasure>,
+    /// Bounds of the differences in other measures. They are undecided, whatever the bounds: not every bound has the confidence of an
+    /// interval (one that a disturbance leaves may be a measured value), and nothing says how many rounds narrow it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bound>,
+}
+
+impl ComparedSubject {
+    /// The measures in which its difference from the reference is known, by an interval or by bounds.
+    pub fn known_measures(&self) -> impl Iterator<Item = CostMeasure> {
+        let bounds = self.bounds.iter().map(|bound| bound.measure);
+        self.measures.iter().map(|one| one.measure).chain(bounds)
+    }
 }
 
 /// Differences between two configurations, without values, which may be secret.

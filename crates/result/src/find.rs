@@ -179,6 +179,19 @@ pub struct FoundGoal {
     pub limited_by: Vec<String>,
 }
 
+impl FoundGoal {
+    /// The upper end of the rate of the server, requests per second. None if the server may carry more than the trials: they held up to the
+    /// highest rate, or the generator was their limit.
+    pub fn upper_end(&self) -> Option<f64> {
+        match self.state {
+            FindState::Found | FindState::Bounded | FindState::MinimumFailed | FindState::Unfinished => {
+                self.upper_rate
+            }
+            FindState::MaximumHeld | FindState::GeneratorLimited => None,
+        }
+    }
+}
+
 /// One trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

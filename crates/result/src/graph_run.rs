@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AddedTime, Body, CheckedTime, Environment, ErrorSummary, Histogram, Interval, Report, SizeSource,
-    WithheldTime,
 };
 
 /// Resources that the proxies of a graph used, measured on processes.
@@ -106,9 +105,6 @@ pub struct GraphRunCheck {
     pub are_times_extrapolated: bool,
     /// Reason why response times were not predicted; null if they were.
     pub no_latency: Option<String>,
-    /// Predicted times of all proxies that are withheld because their intervals are too wide to be useful.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<WithheldTime>,
     /// The largest errors that a prediction should have.
     pub targets: GraphRunTargets,
     /// Places where the prediction goes beyond the measurements, each with the assumption there.

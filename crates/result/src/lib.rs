@@ -122,9 +122,9 @@ pub use sittings::{
 };
 pub use size::{
     AddedTime, CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, KubernetesResources,
-    PredictedTime, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeCheckBody, SizeCheckResult,
-    SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSide, SizeSource, SizedCall, SizedConnections,
-    SizedFunction, SizedProxy, SizedService, UncheckedComposition, WithheldTime,
+    ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeCheckBody, SizeCheckResult, SizeLatency,
+    SizeMoney, SizePoint, SizeResult, SizeSide, SizeSource, SizedCall, SizedConnections, SizedFunction,
+    SizedProxy, SizedService, UncheckedComposition,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use stored::{

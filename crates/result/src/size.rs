@@ -205,44 +205,6 @@ pub struct SizeLatency {
     pub is_extrapolated: bool,
     /// One entry for each proxy, in the order of the file.
     pub proxies: Vec<ProxyLatency>,
-    /// Numbers that are withheld because their intervals are too wide to be useful.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<WithheldTime>,
-}
-
-/// A predicted time that is withheld because its interval is too wide to be useful.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WithheldTime {
-    /// The service that its proxy belongs to; null for all proxies together.
-    pub service: Option<String>,
-    /// Time that is withheld.
-    pub time: PredictedTime,
-    /// The half-width of its interval as a share of it.
-    pub half_width_share: f64,
-}
-
-/// A time that proxies add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PredictedTime {
-    /// The mean of the added time.
-    MeanUs,
-    /// Its 99th percentile.
-    P99Us,
-    /// The mean on the critical path.
-    CriticalPathUs,
-}
-
-impl PredictedTime {
-    /// Its name in a sentence.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::MeanUs => "mean",
-            Self::P99Us => "p99",
-            Self::CriticalPathUs => "mean on the slowest way",
-        }
-    }
 }
 
 /// Time that is added to response times.
@@ -266,8 +228,7 @@ pub struct ProxyLatency {
     /// Time that it adds to a request that it handles.
     pub added: AddedTime,
     /// Time that it adds on average to the critical path of a request to the entry, us: of calls at the same time, only the slowest counts.
-    /// Null if withheld.
-    pub critical_path_us: Option<Interval>,
+    pub critical_path_us: Interval,
     /// True if it is less busy or busier than those whose response times were measured.
     pub is_extrapolated: bool,
 }

@@ -406,6 +406,7 @@ mod tests {
                 differences: None,
                 answer_differences: Vec::new(),
                 measures: Vec::new(),
+                bounds: Vec::new(),
             };
             add_differences(&mut compared, &first, &subject, &|_| ());
             let keys = compared.keys.into_iter();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
-use hoptax_report::documents::{at_load, at_loads};
+use hoptax_report::documents::{at_load, at_loads, bounds_of_cost};
 use hoptax_report::numbers::{UNCERTAIN_SIGN, difference, percent_difference};
 use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult, grouped};
 use serde_json::{Map, Value, json};
@@ -105,7 +105,7 @@ fn found<'a>(catalogue: &'a Catalogue, id: &str) -> Result<&'a Function, Failure
     Ok(function)
 }
 
-/// CPU time, as a share of the CPU time of plain proxying.
+/// The price of a function: each number with its interval or its bounds, or the word that it is withheld.
 pub(crate) struct Price {
     /// CPU time, as a share of plain proxying.
     pub(crate) cpu_share: String,
@@ -118,14 +118,17 @@ pub(crate) struct Price {
 impl Price {
     /// The price of an arm of the list.
     pub(crate) fn from_arm(arm: &ArmResult) -> Self {
-        let written = |measure: CostMeasure, write: fn(&Interval) -> String| {
-            let Some(cost) = measure.interval(&arm.cost) else { return "withheld".to_owned() };
+        let written = |measure: CostMeasure, write: fn(&Interval) -> String, unit: &str| {
+            let Some(cost) = measure.interval(&arm.cost) else {
+                let bounds = bounds_of_cost(arm, measure).map(|bounds| bounds + unit);
+                return bounds.unwrap_or_else(|| "withheld".to_owned());
+            };
             write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
         };
         Self {
-            cpu_share: written(CostMeasure::CpuShare, percent_difference),
-            cpu_us: written(CostMeasure::CpuUs, difference),
-            p50_us: written(CostMeasure::ResponseP50Us, difference),
+            cpu_share: written(CostMeasure::CpuShare, percent_difference, " %"),
+            cpu_us: written(CostMeasure::CpuUs, difference, ""),
+            p50_us: written(CostMeasure::ResponseP50Us, difference, ""),
         }
     }
 }
@@ -225,6 +228,8 @@ fn as_json(function: &Function) -> Value {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use hoptax_result::{Bound, BoundOf};
+
     use super::*;
 
     /// The published list with a load of its own for `jwt`, at 1,500 requests/s.
@@ -250,6 +255,20 @@ pub(crate) mod tests {
         assert!(lua.contains(&format!("CPU time and response times {usual}), added")), "{lua}");
         assert!(jwt.contains(", at 1,500 requests/s") && !lua.contains("1,500 requests/s"), "{lua}{jwt}");
         assert_eq!(meaning_of_own_loads(prices::published().unwrap()), "");
+    }
+
+    #[test]
+    fn a_listed_price_without_an_interval_has_its_bounds() {
+        let mut list = prices::published().unwrap().clone();
+        let lua = list.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        lua.cost.cpu_us_per_request = None;
+        lua.cost.cpu_share = None;
+        lua.cost.response_us.p50 = None;
+        let bound = |measure, low, high| Bound::new(BoundOf::Cost, measure, low, high);
+        lua.bounds.0.extend(bound(CostMeasure::CpuShare, Some(-0.05), Some(0.3)));
+        lua.bounds.0.extend(bound(CostMeasure::CpuUs, None, Some(12.34)));
+        let text = price(&list, "lua");
+        assert!(text.contains("  lua: CPU -5 to +30 % (≤ +12.4 us), p50 withheld us"), "{text}");
     }
 
     #[test]

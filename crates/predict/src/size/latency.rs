@@ -10,7 +10,6 @@ use crate::size::proxy::Proxy;
 use crate::size::saved::{Saved, saved};
 use crate::size::simulation::{At, Simulated, all_at, intervals, walk};
 use crate::size::times::{AllTimes, LeftOut, TAIL, Table, mean};
-use crate::size::vague::withhold_vague;
 use crate::size::walk::requests_to_simulate;
 
 /// Numbers of all proxies together come first: mean and tail. Each proxy also has its part of the slowest path.
@@ -81,7 +80,7 @@ pub(crate) fn latency<'a>(
             service: proxy.service.name.clone(),
             busy_share: one.busy,
             added: added(from, have_tails.get(number).copied().unwrap_or_default())?,
-            critical_path_us: Some(*intervals.get(from + 2)?),
+            critical_path_us: *intervals.get(from + 2)?,
             is_extrapolated: one.is_extrapolated,
         })
     };
@@ -91,11 +90,9 @@ pub(crate) fn latency<'a>(
             added: added(0, have_tails.iter().all(|has_tail| *has_tail))?,
             is_extrapolated: at.iter().any(|one| one.is_extrapolated),
             proxies: of_proxies.collect::<Option<_>>()?,
-            withheld: Vec::new(),
         })
     };
-    let mut size = size().ok_or("the results have too few rounds")?;
-    withhold_vague(&mut size);
+    let size = size().ok_or("the results have too few rounds")?;
     Ok(Latency { size, extrapolations, saved })
 }
 

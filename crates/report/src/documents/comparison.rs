@@ -50,7 +50,7 @@ fn of_studies(result: &StudiesComparison, again: Option<Again<'_>>) -> Document 
     let mut document = document(result.verdict, &result.findings, &all, &result.studies, again, left_out);
     // Identical arms are the last in the table, and a note describes them.
     let others = all.iter().flat_map(|one| &one.subjects).filter(|subject| !subject.is_same);
-    let rows: usize = others.map(|subject| subject.measures.len()).sum();
+    let rows: usize = others.map(|subject| subject.known_measures().count()).sum();
     document.most_rows = (rows > 0).then_some(rows + 1);
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
@@ -93,9 +93,9 @@ fn beside_same(findings: &[Finding]) -> Option<String> {
 fn concerns(finding: &Finding, comparisons: &[ComparisonBody]) -> bool {
     let subjects = || comparisons.iter().flat_map(|one| &one.subjects);
     let Some(arm) = &finding.arm else {
-        let mut measures = subjects().flat_map(|one| &one.measures);
+        let mut measures = subjects().flat_map(ComparedSubject::known_measures);
         return finding.id == SAME_DIFFERS
-            && measures.any(|one| finding.measures.contains(&one.measure.measure()));
+            && measures.any(|measure| finding.measures.contains(&measure.measure()));
     };
     let references = comparisons.iter().map(|one| &one.reference);
     references.chain(subjects().map(|one| &one.subject)).any(|one| one.arm == *arm)
@@ -174,8 +174,12 @@ fn deciding_rounds<'a>(
     subjects: impl Iterator<Item = &'a ComparedSubject>,
     measured: u32,
 ) -> Option<(u32, String)> {
-    let measures = subjects.flat_map(|subject| subject.measures.iter().map(move |one| (subject, one)));
+    let subjects: Vec<&ComparedSubject> = subjects.collect();
+    let measures = subjects.iter().flat_map(|subject| subject.measures.iter().map(move |one| (subject, one)));
     let undecided: Vec<_> = measures.filter(|(_, one)| one.decision == Decision::Undecided).collect();
+    // Nothing says how many rounds make an interval of a bound.
+    let bounded: usize = subjects.iter().map(|subject| subject.bounds.len()).sum();
+    let all_undecided = undecided.len() + bounded;
     let needed = |one: &ComparedMeasure| {
         more_rounds::within_reach(one.rounds_until_decided).filter(|rounds| *rounds > measured)
     };
@@ -186,25 +190,48 @@ fn deciding_rounds<'a>(
         .map(|(subject, one)| format!("{} of `{}`", one.measure.words(), subject.subject.name))
         .collect();
     let which = match decided.len() {
-        all if all == undecided.len() => "what is undecided".to_owned(),
+        all if all == all_undecided => "what is undecided".to_owned(),
         1 | 2 => format!("{}, and no more of what is undecided", decided.join(" and ")),
-        more => format!("{more} of {} undecided measures", undecided.len()),
+        more => format!("{more} of {all_undecided} undecided measures"),
     };
     Some((rounds, format!("probably decides {which}")))
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Measure, Measured, Severity};
+    use hoptax_result::{Bound, BoundOf, Measure, Measured, Severity};
 
     use super::*;
     use crate::comparison::fixture;
     use crate::fixture::STYLE;
     use crate::render::terminal;
+    use crate::table::Cell;
 
     #[test]
     fn a_comparison_of_several_subjects() {
         insta::assert_snapshot!(terminal::screen(&comparison(&fixture::comparison()), STYLE));
+    }
+
+    #[test]
+    fn a_difference_that_only_bounds_hold_is_an_undecided_row_in_grey() {
+        let mut result = fixture::comparison();
+        let bound = |measure, low, high| Bound::new(BoundOf::Cost, measure, low, high);
+        result.subjects[0].bounds.extend(bound(CostMeasure::ResponseP99Us, Some(-20.0), Some(300.0)));
+        result.subjects[2].bounds.extend(bound(CostMeasure::CpuUs, Some(-2.0), Some(30.0)));
+        let document = comparison(&result);
+        let table = document.table.as_ref().unwrap();
+        let row = table.rows.iter().find(|row| row.cells[0].text() == "p99 of response time, us").unwrap();
+        let texts: Vec<String> = row.cells.iter().map(Cell::text).collect();
+        assert_eq!(texts[1..], ["-", "-20 to +300", "-", "undecided", ""]);
+        assert!(row.cells[2].is_faint());
+        let missing = document.notes.iter().find(|note| note.starts_with("not compared: ")).unwrap();
+        assert!(!missing.contains("p99 of response time,") && missing.contains("p90"), "{missing}");
+        let sentence = "`lua`: undecided whether it costs as much as `old`: only bounds of the difference are known, -2 to +30 us of";
+        let mut sentences = document.answer.iter().chain(&document.notes);
+        assert!(sentences.any(|one| one.starts_with(sentence)), "{document:?}");
+        let decided = decisions(&[result.body.clone()], &[]).unwrap();
+        let table = decided.table.unwrap();
+        assert!(table.texts(0).contains(&"-20 to +300 us undecided".to_owned()), "{table:?}");
     }
 
     #[test]
@@ -320,6 +347,9 @@ mod tests {
         );
         let three = next(&[Some(30), Some(31), Some(32), None]);
         assert_eq!(three.purpose, "probably decides 3 of 4 undecided measures");
+        result.subjects[0].bounds.extend(Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-2.0), None));
+        let beside_a_bound = comparison(&result).next.unwrap();
+        assert_eq!(beside_a_bound.purpose, "probably decides 3 of 5 undecided measures");
     }
 
     #[test]

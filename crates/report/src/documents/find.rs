@@ -265,13 +265,7 @@ fn held_above(goal: &FoundGoal, result: &FindResult) -> String {
 
 /// The highest rate of a goal: its interval, or the known end of it.
 pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
-    let upper = match goal.state {
-        FindState::Found | FindState::Bounded | FindState::MinimumFailed | FindState::Unfinished => {
-            goal.upper_rate
-        }
-        // The upper rate was limited by the generator, not by the server.
-        FindState::MaximumHeld | FindState::GeneratorLimited => None,
-    };
+    let upper = goal.upper_end();
     if goal.rate.is_none() && upper.is_none() {
         return None;
     }

@@ -263,7 +263,7 @@ mod tests {
             arm("cors", FindState::Bounded, Some(10_000.0), Some(12_000.0)),
         ];
         for arm in &mut arms[1..] {
-            arm.no_ratio = Some("the search found no rate of `direct`".to_owned());
+            arm.no_ratio = Some("only a bound of the rate of `direct` is known".to_owned());
         }
         insta::assert_snapshot!(terminal::screen(&find_arms(&result(arms)), STYLE));
     }

@@ -11,7 +11,7 @@ use hoptax_text::command_line::{path_word, path_words};
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::numbers::{counted, grouped, percent};
-use crate::quantity::{Form, Quantity};
+use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
@@ -147,11 +147,19 @@ fn compared(time: Option<&CheckedTime>, is_extrapolated: bool) -> [Cell; 2] {
     let Some(time) = time else { return [Cell::Empty, Cell::Empty] };
     let of_chance = if time.is_interaction { " *" } else { "" };
     let of_range = if is_extrapolated { " ~" } else { "" };
-    let error = Quantity::point(100.0 * time.error_share, "%", Form::Difference).text();
     [
-        Cell::Quantity(Quantity::level(&time.predicted_us, "us").predicted()),
-        Cell::Text(format!("{error}{of_chance}{of_range}")),
+        Cell::Quantity(Quantity::predicted_level(&time.predicted_us, "us")),
+        Cell::Text(format!("{}{of_chance}{of_range}", error(time).text())),
     ]
+}
+
+/// The error of a prediction, as a share of the measured value. If only bounds are predicted, the ends of the difference bound it.
+fn error(time: &CheckedTime) -> Quantity {
+    if Quantity::predicted_level(&time.predicted_us, "us").basis != Basis::Bounded {
+        return Quantity::point(100.0 * time.error_share, "%", Form::Difference);
+    }
+    let share = |us: f64| Some(-100.0 * us / time.measured_us.estimate);
+    Quantity::bounded(share(time.difference_us.high), share(time.difference_us.low), "%", Form::Difference)
 }
 
 /// The proxies in descending order of CPU time, each with its place in the file.
@@ -240,22 +248,20 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
         [("mean", &check.mean, targets.added_mean_share), ("p99", &check.p99, targets.added_p99_share)]
     {
         lines.extend(time.as_ref().map(|time| {
-            let error = time.error_share.abs();
-            let of_target = if check.are_times_extrapolated {
-                "~ extrapolated, so not judged".to_owned()
-            } else {
-                target(error, most)
+            let (error, share) = (error(time), time.error_share.abs());
+            let (error, of_target) = match error.basis {
+                Basis::Bounded => (error.with_unit(), "only bounded, so not judged".to_owned()),
+                _ if check.are_times_extrapolated => {
+                    (percent(share, 1), "~ extrapolated, so not judged".to_owned())
+                }
+                _ => (percent(share, 1), target(share, most)),
             };
-            format!("error of the time added to the {name}: {} ({of_target})", percent(error, 1))
+            format!("error of the time added to the {name}: {error} ({of_target})")
         }));
     }
     lines.extend(
         check.no_latency.as_ref().map(|reason| format!("time added to responses: not predicted: {reason}")),
     );
-    lines.extend(check.withheld.iter().map(|one| {
-        let (time, share) = (one.time.as_str(), 100.0 * one.half_width_share);
-        format!("the predicted {time} is withheld: its interval is ±{} % of it", grouped(share, 0))
-    }));
     let named = check.proxies.iter().map(|proxy| (format!("CPU time of `{}`", proxy.service), &proxy.cpu));
     let times = [("time added to the mean", &check.mean), ("time added to p99", &check.p99)];
     let named = named.chain(times.map(|(name, time)| (name.to_owned(), time)));
@@ -301,7 +307,7 @@ fn method(result: &GraphRunResult) -> Vec<String> {
 mod tests {
     use hoptax_result::{
         AddedTime, CheckedProxy, Environment, ErrorSummary, GraphRound, GraphRunBody, GraphRunTargets,
-        GraphSlice, Measured, PredictedTime, WithheldTime,
+        GraphSlice, Measured,
     };
 
     use super::*;
@@ -355,11 +361,6 @@ mod tests {
                 p99: None,
                 are_times_extrapolated: true,
                 no_latency: None,
-                withheld: vec![WithheldTime {
-                    service: None,
-                    time: PredictedTime::P99Us,
-                    half_width_share: 1.24,
-                }],
                 targets: GraphRunTargets {
                     cpu_mean_share: 0.05,
                     cpu_worst_share: 0.1,
@@ -387,6 +388,23 @@ mod tests {
     #[test]
     fn a_run_beside_its_prediction() {
         insta::assert_snapshot!(terminal::details(&graph_run(&run()), STYLE));
+    }
+
+    #[test]
+    fn a_prediction_with_a_wide_interval_and_its_error_are_stated_by_their_ends() {
+        let mut run = run();
+        let check = run.body.check.as_mut().unwrap();
+        check.are_times_extrapolated = false;
+        check.mean = Some(CheckedTime {
+            predicted_us: Interval::around(880.0, 540.0),
+            difference_us: Interval::around(20.0, 540.0),
+            is_interaction: false,
+            ..checked_time(900.0, 880.0)
+        });
+        let text = terminal::details(&graph_run(&run), STYLE);
+        assert!(text.contains("340 to 1,420") && text.contains("-63 to +58"), "{text}");
+        let line = "error of the time added to the mean: -63 to +58 % (only bounded, so not judged)";
+        assert!(text.contains(line), "{text}");
     }
 
     #[test]

@@ -4,8 +4,8 @@ mod charts;
 mod headlines;
 
 use hoptax_result::{
-    AddedTime, Interval, PredictedTime, ProxyLatency, SizeLatency, SizeMoney, SizePoint, SizeResult,
-    SizeSource, SizedFunction, SizedProxy, Verdict,
+    AddedTime, Interval, ProxyLatency, SizeMoney, SizePoint, SizeResult, SizeSource, SizedFunction,
+    SizedProxy, Verdict,
 };
 use hoptax_text::command_line::{option, path_word, path_words};
 
@@ -119,7 +119,7 @@ fn answer(result: &SizeResult) -> Vec<String> {
     let few = (!few.is_empty()).then(|| format!("{at}, {}", few.join(" and ")));
     let added = result.latency.as_ref().and_then(|latency| latency.added.mean_us);
     let added = added.map_or_else(String::new, |mean| {
-        format!(" and add {} to the mean response time", us(&mean).with_unit())
+        format!(" and add {} to the mean response time", Quantity::predicted_level(&mean, "us").with_unit())
     });
     let money = result.money.as_ref().and_then(|money| money.per_month);
     let money =
@@ -212,7 +212,7 @@ fn proxies(result: &SizeResult) -> Table {
         let latency = result.latency.as_ref()?;
         let of_proxy = latency.proxies.iter().find(|one| Some(one.service.as_str()) == service);
         let time = if service.is_none() { Some(&latency.added) } else { of_proxy.map(|one| &one.added) };
-        Some(predicted(latency, service, PredictedTime::MeanUs, time?.mean_us))
+        Some(added_time(time?.mean_us.as_ref()))
     };
     let row = |proxy: &&SizedProxy| {
         let memory = proxy.memory_bytes.map(|bytes| bytes.times(1.0 / MIB));
@@ -277,22 +277,16 @@ fn latency(result: &SizeResult) -> Section {
             vec![Block::Lines(vec![format!("not predicted: {}", no_latency(result))])],
         );
     };
-    let cells = |service: Option<&str>, added: &AddedTime, slowest: Option<Option<Interval>>| {
-        let time =
-            |which: PredictedTime, interval: Option<Interval>| predicted(latency, service, which, interval);
-        vec![
-            time(PredictedTime::MeanUs, added.mean_us),
-            time(PredictedTime::P99Us, added.p99_us),
-            slowest.map_or(Cell::Empty, |slowest| time(PredictedTime::CriticalPathUs, slowest)),
-        ]
+    let cells = |added: &AddedTime, slowest: Cell| {
+        vec![added_time(added.mean_us.as_ref()), added_time(added.p99_us.as_ref()), slowest]
     };
     let row = |proxy: &ProxyLatency| {
-        let mut all = cells(Some(&proxy.service), &proxy.added, Some(proxy.critical_path_us));
+        let mut all = cells(&proxy.added, added_time(Some(&proxy.critical_path_us)));
         let mark = if proxy.is_extrapolated { "beyond measurements" } else { "" };
         all.extend([Cell::words(grouped(100.0 * proxy.busy_share, 0)), Cell::words(mark)]);
         Row::new(&proxy.service, all)
     };
-    let mut all = cells(None, &latency.added, None);
+    let mut all = cells(&latency.added, Cell::Empty);
     let mark = if latency.is_extrapolated { "beyond measurements" } else { "" };
     all.extend([Cell::Empty, Cell::words(mark)]);
     let columns = [
@@ -305,30 +299,14 @@ fn latency(result: &SizeResult) -> Section {
     let rows = std::iter::once(Row::new("all proxies", all)).chain(latency.proxies.iter().map(row));
     let of_table = "time that proxies add to the response of a request to the entry, us";
     let table = Table::new(of_table, "proxy of", columns, rows);
-    let mut blocks = vec![Block::Table(table.without_empty_columns())];
-    let widest = latency.withheld.iter().map(|one| one.half_width_share).reduce(f64::max);
-    blocks.extend(widest.map(|widest| {
-        let widest = grouped(100.0 * widest, 0);
-        Block::Lines(vec![format!("withheld: intervals of more than half the number, up to ±{widest} %")])
-    }));
-    Section::new(title, blocks)
+    Section::new(title, vec![Block::Table(table.without_empty_columns())])
 }
 
-/// A predicted time, or the reason why there is none.
-fn predicted(
-    latency: &SizeLatency,
-    service: Option<&str>,
-    time: PredictedTime,
-    interval: Option<Interval>,
-) -> Cell {
-    let withheld = latency.withheld.iter().find(|one| one.time == time && one.service.as_deref() == service);
-    Cell::Quantity(match (interval, withheld) {
-        (Some(interval), _) => us(&interval),
-        (None, Some(withheld)) => {
-            let share = grouped(100.0 * withheld.half_width_share, 0);
-            Quantity::unknown(format!("its interval is ±{share} % of it"), "us")
-        }
-        (None, None) => Quantity::unknown("too few responses", "us"),
+/// A time that proxies add, with its interval or its bounds, or the reason why there is none.
+fn added_time(interval: Option<&Interval>) -> Cell {
+    Cell::Quantity(match interval {
+        Some(interval) => Quantity::predicted_level(interval, "us"),
+        None => Quantity::unknown("too few responses", "us"),
     })
 }
 

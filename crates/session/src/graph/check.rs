@@ -44,10 +44,6 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
         p99: added(run.added.and_then(|one| one.p99_us), latency.and_then(|latency| latency.added.p99_us)),
         are_times_extrapolated: latency.is_some_and(|latency| latency.is_extrapolated),
         no_latency: predicted.no_latency.clone(),
-        withheld: latency
-            .into_iter()
-            .flat_map(|latency| latency.withheld.iter().filter(|one| one.service.is_none()).cloned())
-            .collect(),
         targets: TARGETS,
         extrapolations: predicted.extrapolations.clone(),
         proxies,
@@ -76,10 +72,7 @@ fn summary(errors: &[f64]) -> Option<ErrorSummary> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{
-        AddedTime, KubernetesResources, PredictedTime, SizeBody, SizeBottleneck, SizeLatency, SizedProxy,
-        WithheldTime,
-    };
+    use hoptax_result::{AddedTime, KubernetesResources, SizeBody, SizeBottleneck, SizeLatency, SizedProxy};
 
     use super::*;
     use crate::graph::summary::tests::{result_of, round};
@@ -118,13 +111,6 @@ mod tests {
                 added: AddedTime { mean_us: Some(about(330.0)), p99_us: None },
                 is_extrapolated: false,
                 proxies: Vec::new(),
-                withheld: [None, Some("front".to_owned())]
-                    .map(|service| WithheldTime {
-                        service,
-                        time: PredictedTime::P99Us,
-                        half_width_share: 1.2,
-                    })
-                    .to_vec(),
             }),
             no_latency: None,
             money: None,
@@ -148,7 +134,7 @@ mod tests {
         assert!(!near(&found.proxies[1].cpu, -0.025));
         assert!(!near(&found.all, 4.0 / 220.0));
         assert!(near(&found.mean, 0.1));
-        assert_eq!((found.p99, found.withheld.len(), found.extrapolations.len()), (None, 1, 1));
+        assert_eq!((found.p99, found.extrapolations.len()), (None, 1));
         let errors = found.cpu_errors.unwrap();
         assert!(
             errors.count == 2

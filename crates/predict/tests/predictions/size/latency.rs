@@ -91,7 +91,7 @@ fn proxies_add_what_they_add_at_their_busy_share() {
     let tail = latency.added.p99_us.unwrap().estimate;
     assert!(tail < 0.98 * tails && tail > 1.2 * sum, "{tail} {tails} {sum}");
     assert!(latency.added.mean_us.unwrap().half_width() > 0.0);
-    let critical = gateway.critical_path_us.unwrap().estimate + cart.critical_path_us.unwrap().estimate;
+    let critical = gateway.critical_path_us.estimate + cart.critical_path_us.estimate;
     assert!((critical - latency.added.mean_us.unwrap().estimate).abs() < 1e-6 * critical);
     assert_eq!(result.no_latency, None);
 }
@@ -301,6 +301,18 @@ fn few_responses_have_a_mean_and_no_tail() {
     let latency = size(&graph(TWO), RATE, &[measured(ARMS, few)]).unwrap().body.latency.unwrap();
     assert_eq!(latency.added.p99_us, None);
     assert!(latency.added.mean_us.unwrap().estimate > 0.0);
+}
+
+#[test]
+fn a_predicted_time_keeps_an_interval_that_is_wider_than_half_of_it() {
+    let stalled = |arm: &ArmResult, load: &LoadSpec, round: u32| {
+        let factor = if arm.id == "baseline" && round == 0 { 9.0 } else { 1.0 };
+        stretched(arm, load, round).into_iter().map(|us| us * factor).collect()
+    };
+    let latency = size(&graph(TWO), RATE, &[measured(ARMS, stalled)]).unwrap().body.latency.unwrap();
+    let [_, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
+    let mean = cart.added.mean_us.unwrap();
+    assert!(mean.half_width() > 0.5 * mean.estimate, "{latency:?}");
 }
 
 #[test]

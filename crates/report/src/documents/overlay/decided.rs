@@ -6,7 +6,7 @@ use hoptax_stats::{decide_by_interval, sum_of_independent};
 use crate::chart::{DifferenceRow, Differences};
 use crate::document::Section;
 use crate::numbers::{decimals, grouped};
-use crate::quantity::Quantity;
+use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 
 /// Equivalence margin, as a share of the reference.
@@ -48,9 +48,27 @@ impl Decided {
     }
 
     /// The share with the decision: `+12.1 ±1.4 %, different`.
-    pub(super) fn in_words(&self) -> String {
+    fn in_words(&self) -> String {
         format!("{}, {}", self.percent().with_unit(), self.decision.as_str())
     }
+}
+
+/// What is known about the difference between a number of two runs.
+pub(super) enum Found {
+    /// Its interval.
+    Decided(Decided),
+    /// Its bounds, in the unit of the number, because only bounds of one of the numbers are known. It is undecided: not every bound has the
+    /// confidence of an interval.
+    Bounded(Quantity),
+}
+
+/// The bounds of the difference of `other` from `reference`, in their unit: from the low end of the one less the high end of the other to
+/// the high end less the low end. None if no end of the difference is known.
+pub(super) fn bounded(reference: &Quantity, other: &Quantity) -> Option<Quantity> {
+    let less = |one: Option<f64>, other: Option<f64>| Some(one? - other?);
+    let (low, high) = (less(other.low, reference.high), less(other.high, reference.low));
+    low.or(high)?;
+    Some(Quantity::bounded(low, high, reference.unit, Form::Difference))
 }
 
 /// A number of a run, compared with the same number of the reference.
@@ -66,15 +84,26 @@ pub(super) struct Compared {
     /// The unit.
     pub(super) unit: &'static str,
     /// The number of the reference.
-    pub(super) reference: Interval,
-    /// The difference, as a share of the number of the reference.
-    pub(super) found: Decided,
+    pub(super) reference: Quantity,
+    /// The difference, as a share of the number of the reference, or its bounds.
+    pub(super) found: Found,
 }
 
 impl Compared {
     /// The difference in the unit of the number.
     fn difference(&self) -> Quantity {
-        Quantity::difference(&self.found.difference, self.unit)
+        match &self.found {
+            Found::Decided(found) => Quantity::difference(&found.difference, self.unit),
+            Found::Bounded(bounds) => bounds.clone(),
+        }
+    }
+
+    /// The share with the decision, or the bounds: `+12.1 ±1.4 %, different`, `-20 to +300 us, undecided`.
+    pub(super) fn in_words(&self) -> String {
+        match &self.found {
+            Found::Decided(found) => found.in_words(),
+            Found::Bounded(bounds) => format!("{}, {}", bounds.with_unit(), Decision::Undecided.as_str()),
+        }
     }
 }
 
@@ -90,11 +119,15 @@ pub(super) fn table(
     let has_measures = unit.is_none();
     let heading = |of: &str| unit.map_or_else(|| of.to_owned(), |unit| format!("{of} {unit}"));
     let row = |one: &Compared| {
+        let (share, decision) = match &one.found {
+            Found::Decided(found) => (Cell::Quantity(found.percent()), found.decision),
+            Found::Bounded(_) => (Cell::Empty, Decision::Undecided),
+        };
         let numbers = [
-            Cell::level(Some(&one.reference), one.unit),
+            Cell::Quantity(one.reference.clone()),
             Cell::Quantity(one.difference()),
-            Cell::Quantity(one.found.percent()),
-            Cell::words(one.found.decision.as_str()),
+            share,
+            Cell::words(decision.as_str()),
         ];
         let measure = has_measures.then(|| Cell::words(&one.words));
         Row::new(format!("{}: {}", one.run, one.part), measure.into_iter().chain(numbers).collect())
@@ -110,7 +143,7 @@ pub(super) fn table(
     (!all.is_empty()).then(|| Section::of_table(table))
 }
 
-/// The chart of differences; none if there are none. `subject` names the subject that each belongs to.
+/// The chart of the differences that have intervals; none if there are none. `subject` names the subject that each belongs to.
 pub(super) fn chart(
     title: &str,
     axis: String,
@@ -118,21 +151,22 @@ pub(super) fn chart(
     subject: impl Fn(&Compared) -> String,
 ) -> Option<Section> {
     let row = |one: &Compared| {
-        let reference = grouped(one.reference.estimate, decimals(one.found.difference.half_width()));
-        DifferenceRow {
+        let Found::Decided(found) = &one.found else { return None };
+        let reference = grouped(one.reference.estimate?, decimals(found.difference.half_width()));
+        Some(DifferenceRow {
             subject: subject(one),
             measure: one.measure.clone(),
-            share: one.found.percent(),
+            share: found.percent(),
             text: format!("{}: {} from {reference}", one.words, one.difference().text()),
             limit: None,
-            outcome: one.found.decision.into(),
-        }
+            outcome: found.decision.into(),
+        })
     };
     let chart = Differences {
         title: title.to_owned(),
         axis,
         margin: Some(PERCENT * MARGIN_SHARE),
-        rows: all.iter().map(row).collect(),
+        rows: all.iter().filter_map(row).collect(),
     };
     Section::of_differences(title, chart)
 }
@@ -174,6 +208,18 @@ mod tests {
         // The margin is 1.
         assert_eq!(decision(around(50.1, 0.3)), Decision::Equivalent);
         assert_eq!(decision(around(50.1, 1.2)), Decision::Undecided);
+    }
+
+    #[test]
+    fn the_bounds_of_a_difference_hold_each_difference_of_two_numbers_within_theirs() {
+        let of = |low, high| Quantity::bounded(low, high, "us", Form::Level);
+        let text = |reference, other| bounded(&reference, &other).map(|found| found.with_unit());
+        let both = text(of(Some(100.0), Some(130.0)), of(Some(90.0), Some(160.0)));
+        assert_eq!(both.as_deref(), Some("-40 to +60 us"));
+        let beside_an_interval =
+            text(Quantity::level(&Interval::around(100.0, 10.0), "us"), of(Some(150.0), None));
+        assert_eq!(beside_an_interval.as_deref(), Some("≥ +40.0 us"));
+        assert_eq!(text(of(Some(1.0), None), of(Some(2.0), None)), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use hoptax_result::{Interval, LoadResult};
 
 use super::Named;
-use super::decided::{Compared, chart, decided, notes, table as differences};
+use super::decided::{Compared, Found, bounded, chart, decided, notes, table as differences};
 use crate::chart::{Chart, Line};
 use crate::document::{Block, Document, Section};
 use crate::documents::load::{by_percentile, quantity, response_curve};
@@ -92,17 +92,23 @@ fn table(runs: &[Named<'_, LoadResult>]) -> Table {
     Table::new(title, "run", columns, runs.iter().map(row))
 }
 
-/// A percentile of response time with its interval; none if only its bounds are known.
-fn interval(result: &LoadResult, percentile: f64) -> Option<Interval> {
-    let found = quantity(result, percentile, true).filter(|found| found.basis == Basis::Measured)?;
+/// The interval of a percentile; none if only its bounds are known.
+fn interval(found: &Quantity) -> Option<Interval> {
+    if found.basis != Basis::Measured {
+        return None;
+    }
     Some(Interval { estimate: found.estimate?, low: found.low?, high: found.high? })
 }
 
-/// The percentiles that have intervals in both loads.
+/// The percentiles that have intervals in both loads, and those of whose difference at least a bound is known.
 fn compared(reference: &LoadResult, run: &Named<'_, LoadResult>) -> Vec<Compared> {
     let one = |(percentile, name): (f64, &'static str)| {
-        let of_reference = interval(reference, percentile)?;
-        let found = decided(&of_reference, &interval(run.result, percentile)?, of_reference.estimate)?;
+        let of_reference = quantity(reference, percentile, true)?;
+        let own = quantity(run.result, percentile, true)?;
+        let found = match (interval(&of_reference), interval(&own)) {
+            (Some(reference), Some(own)) => Found::Decided(decided(&reference, &own, reference.estimate)?),
+            _ => Found::Bounded(bounded(&of_reference, &own)?),
+        };
         Some(Compared {
             run: run.name.clone(),
             part: name.to_owned(),
@@ -119,9 +125,9 @@ fn compared(reference: &LoadResult, run: &Named<'_, LoadResult>) -> Vec<Compared
 /// One run against the reference.
 fn sentence(reference: &str, run: &str, all: &[Compared]) -> String {
     let named = all.iter().filter(|one| IN_SENTENCE.contains(&one.part.as_str()));
-    let each: Vec<String> = named.map(|one| format!("{} {}", one.part, one.found.in_words())).collect();
+    let each: Vec<String> = named.map(|one| format!("{} {}", one.part, one.in_words())).collect();
     if each.is_empty() {
-        return format!("no p50 or p99 of response time has an interval in both {run} and {reference}");
+        return format!("no difference of p50 or p99 of response time is known between {run} and {reference}");
     }
     format!("{run} against {reference}: {}", each.join("; "))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, StudyResult};
 
 use super::Named;
-use super::decided::{Compared, MARGIN_SHARE, chart, decided, notes, table as differences};
+use super::decided::{Compared, Found, MARGIN_SHARE, chart, decided, notes, table as differences};
 use crate::chart::{Chart, Outcome, OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
 use crate::document::{Block, Document, Section};
 use crate::findings::named;
@@ -45,7 +45,7 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
         // The levels of other reference arms have their own table.
         let is_cpu = |level: &&Compared| level.run == run.name && level.words == CostMeasure::CpuUs.words();
         let level = levels.iter().find(is_cpu);
-        let level = level.map(|level| format!("CPU time of `{}` {}", level.part, level.found.in_words()));
+        let level = level.map(|level| format!("CPU time of `{}` {}", level.part, level.in_words()));
         let parts: Vec<String> = decisions(first, place).into_iter().chain(level).collect();
         document.answer.push(match parts.as_slice() {
             [] => format!("{} has no cost in {} in common with {}", run.name, first.heading, reference.name),
@@ -149,8 +149,8 @@ fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: Cos
             measure: measure.name().to_owned(),
             words: measure.words().to_owned(),
             unit: unit_name(measure),
-            reference: of_reference,
-            found,
+            reference: Quantity::level(&of_reference, unit_name(measure)),
+            found: Found::Decided(found),
         })
     };
     baselines(reference).into_iter().filter_map(one).collect()

@@ -1,4 +1,6 @@
-use hoptax_result::{Cost, HistoryBody, HistoryResult, Interval, LoadBounds, ResponseCost, sample};
+use hoptax_result::{
+    Cost, HistoryBody, HistoryResult, Interval, LoadBounds, ResponseCost, TimeBounds, sample,
+};
 use serde_json::json;
 
 use super::*;
@@ -90,6 +92,30 @@ fn loads_have_a_row_each_and_their_percentiles_are_decided_about() {
 }
 
 #[test]
+fn a_percentile_that_is_bounded_in_a_load_has_the_bounds_of_its_difference() {
+    let with_p50 = |low_us, high_us, factor| {
+        let mut load = load(factor);
+        load.latency.response.p50_us = None;
+        load.bounds.response.p50_us = Some(TimeBounds { low_us: Some(low_us), high_us: Some(high_us) });
+        load
+    };
+    let document = overlay(&[read(1, &load(1.0)), read(2, &with_p50(104.0, 118.0, 1.1))]);
+    assert_eq!(
+        document.answer[0],
+        "Run 2 against run 1: p50 +3.0 to +19.0 us, undecided; p99 +10.0 ±1.5 %, different"
+    );
+    let Some(Chart::Differences(differences)) = charts(&document).pop() else { panic!("{document:?}") };
+    assert_eq!(differences.rows.len(), 3, "the others have intervals");
+    let both = overlay(&[read(1, &with_p50(90.0, 110.0, 1.0)), read(2, &with_p50(104.0, 118.0, 1.1))]);
+    assert!(both.answer[0].starts_with("Run 2 against run 1: p50 -6 to +28 us, undecided; "), "{both:?}");
+    let details = terminal::details(&both, STYLE);
+    assert!(
+        details.lines().any(|line| line.starts_with("run 2: p50") && line.contains("-6 to +28")),
+        "{details}"
+    );
+}
+
+#[test]
 fn percentile_curves_of_loads_are_lines_of_one_chart_in_colours_of_their_own() {
     // The recorded load has histograms; the sample has none.
     let recorded = include_str!("../../../recorded/load.json");
@@ -116,7 +142,10 @@ fn a_void_load_has_no_time_to_compare_and_the_verdict_is_the_worst() {
     void.latency.response.p99_us = None;
     void.bounds = LoadBounds::default();
     let document = overlay(&[read(1, &void), read(2, &load(1.0))]);
-    assert_eq!(document.answer[0], "No p50 or p99 of response time has an interval in both run 2 and run 1");
+    assert_eq!(
+        document.answer[0],
+        "No difference of p50 or p99 of response time is known between run 2 and run 1"
+    );
     let judgement = document.verdict.as_ref().unwrap();
     assert_eq!(judgement.verdict, Verdict::Void);
     assert_eq!(judgement.usable, "run 1 is void, and its numbers are withheld; run 2 is sound");

@@ -1,8 +1,8 @@
 //! The headline numbers of a sized graph: cores, added response time, the rate of the first bottleneck, memory and money.
 
-use hoptax_result::{PredictedTime, SizeResult};
+use hoptax_result::SizeResult;
 
-use super::{amount, cores, no_latency, predicted, usable};
+use super::{added_time, amount, cores, no_latency, usable};
 use crate::headline::{Headline, unless_void};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
@@ -16,7 +16,7 @@ pub(super) fn headlines(result: &SizeResult) -> Vec<Headline> {
 fn of_numbers(result: &SizeResult) -> Vec<Headline> {
     let added = result.latency.as_ref().map_or_else(
         || Cell::Quantity(Quantity::unknown(no_latency(result), "us")),
-        |latency| predicted(latency, None, PredictedTime::MeanUs, latency.added.mean_us),
+        |latency| added_time(latency.added.mean_us.as_ref()),
     );
     let bottleneck = &result.bottleneck;
     let others = bottleneck.or.iter().map(|other| format!(" or `{other}`")).collect::<String>();

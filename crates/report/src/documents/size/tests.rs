@@ -1,6 +1,6 @@
 use hoptax_result::{
-    KubernetesResources, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeSide, SizedCall,
-    SizedConnections, SizedService, WithheldTime,
+    KubernetesResources, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeLatency, SizeSide,
+    SizedCall, SizedConnections, SizedService,
 };
 
 use super::*;
@@ -40,7 +40,7 @@ fn latency_of(service: &str, mean_us: f64, is_extrapolated: bool) -> ProxyLatenc
             mean_us: Some(about(mean_us, 0.02)),
             p99_us: (!is_extrapolated).then(|| about(2.6 * mean_us, 0.05)),
         },
-        critical_path_us: Some(about(0.5 * mean_us, 0.02)),
+        critical_path_us: about(0.5 * mean_us, 0.02),
         is_extrapolated,
     }
 }
@@ -86,16 +86,9 @@ pub(super) fn sized() -> SizeResult {
             or: vec!["cart".to_owned()],
         },
         latency: Some(SizeLatency {
-            added: AddedTime { mean_us: Some(about(412.5, 0.02)), p99_us: None },
+            added: AddedTime { mean_us: Some(about(412.5, 0.02)), p99_us: Some(about(1_000.0, 0.8)) },
             is_extrapolated: true,
             proxies: vec![latency_of("gateway", 250.0, false), latency_of("cart", 325.0, true)],
-            withheld: [(None, 1.87), (Some("cart"), 4.2)]
-                .map(|(service, half_width_share)| WithheldTime {
-                    service: service.map(str::to_owned),
-                    time: PredictedTime::P99Us,
-                    half_width_share,
-                })
-                .to_vec(),
         }),
         no_latency: None,
         money: Some(SizeMoney {
@@ -138,6 +131,16 @@ fn a_proxy_with_too_few_workers_is_the_answer() {
     let first = text.trim_start().lines().next().unwrap();
     assert_eq!(first, "At 12,000 requests/s, `gateway` needs 2 workers instead of 1 (busy 113 ±11 %).");
     assert!(text.contains("With these, the proxies") && text.contains("As configured, the first"), "{text}");
+}
+
+#[test]
+fn an_added_time_with_a_wide_interval_is_stated_by_its_ends() {
+    let mut sized = sized();
+    sized.latency.as_mut().unwrap().added.mean_us = Some(about(400.0, 0.75));
+    let document = size(&sized);
+    assert!(document.answer[0].ends_with(" and add 100 to 700 us to the mean response time"), "{document:?}");
+    let texts = crate::headline::tests::texts(&document);
+    assert!(texts[1].starts_with("added to the mean response time: 100 to 700 us"), "{texts:?}");
 }
 
 #[test]

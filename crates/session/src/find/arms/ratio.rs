@@ -22,7 +22,10 @@ pub(super) fn with_ratios(mut arms: Vec<FoundArm>, confidence: f64) -> Vec<Found
 fn ratio(first: &FoundArm, arm: &FoundArm, confidence: f64) -> Result<Interval, String> {
     for one in [first, arm] {
         if !matches!(one.found.state, FindState::Found | FindState::Bounded) {
-            return Err(format!("the search found no rate of `{}`", one.arm));
+            return Err(match one.found.rate.or(one.found.upper_end()) {
+                Some(_) => format!("only a bound of the rate of `{}` is known", one.arm),
+                None => format!("the search found no rate of `{}`", one.arm),
+            });
         }
     }
     let all = first.round_rates.iter().zip(&arm.round_rates);
@@ -97,5 +100,20 @@ mod tests {
         let arms = vec![arm("one", FindState::GeneratorLimited, &[]), arm("two", FindState::Found, &[])];
         let reason = with_ratios(arms, 0.95)[1].no_ratio.clone().unwrap();
         assert_eq!(reason, "the search found no rate of `one`");
+    }
+
+    #[test]
+    fn a_rate_of_which_a_bound_is_known_is_called_bounded_and_not_missing() {
+        let reason = |state: FindState, rate: Option<f64>, upper_rate: Option<f64>| {
+            let mut arms = vec![arm("one", state, &[]), arm("two", FindState::Found, &[])];
+            (arms[0].found.rate, arms[0].found.upper_rate) = (rate, upper_rate);
+            with_ratios(arms, 0.95)[1].no_ratio.clone().unwrap()
+        };
+        let bounded = "only a bound of the rate of `one` is known";
+        assert_eq!(reason(FindState::Unfinished, Some(9_041.0), None), bounded);
+        assert_eq!(reason(FindState::MinimumFailed, None, Some(2.0)), bounded);
+        // The upper rate is that of the generator.
+        let unknown = reason(FindState::GeneratorLimited, None, Some(2.0));
+        assert_eq!(unknown, "the search found no rate of `one`");
     }
 }
