@@ -309,7 +309,10 @@ fn a_store_without_runs_has_no_numbers_and_says_how_to_get_some() {
     runs.printed(&["runs", "rm", "1"]);
     let listed = runs.run(&["runs", "history"]).succeeded();
     assert_eq!(listed.stdout, "");
-    assert!(listed.stderr.contains("`hoptax study quick --store` measures a study and stores it"), "{listed:?}");
+    assert!(
+        listed.stderr.contains("`hoptax study quick --store` measures a study and stores it"),
+        "{listed:?}"
+    );
     let all = runs.printed(&["runs", "list"]);
     assert!(all.contains("No run was found in the store.") && all.contains("next: hoptax study"), "{all}");
 }
