@@ -7,7 +7,9 @@ mod trial_lines;
 
 use std::collections::BTreeMap;
 
-use hoptax_load::options::{ABOVE_CLOSED_LOOP, ARRIVALS_OF_SEARCH, LONGEST, LOWEST_RATE, LOWEST_SHARE, PRESET};
+use hoptax_load::options::{
+    ABOVE_CLOSED_LOOP, ARRIVALS_OF_SEARCH, LONGEST, LOWEST_RATE, LOWEST_SHARE, PRESET,
+};
 use hoptax_result::{
     FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, Mode, ModesOfLoad,
     ProcessAccount, Sweep, SweepPoint, Verdict,
