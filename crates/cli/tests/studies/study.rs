@@ -372,4 +372,10 @@ fn an_arm_with_a_load_of_its_own_is_measured_beside_its_baseline_under_that_load
         let names: Vec<&str> = under.iter().map(|load| load["load"].as_str().unwrap()).collect();
         assert_eq!(names, expected, "{id}");
     }
+    // Memory is compared between proxies with the same connections, whichever loads their arms take part in.
+    let rounds = result["rounds"].as_array().unwrap();
+    for (id, of_arm) in rounds.iter().flat_map(|round| round["arms"].as_object().unwrap()) {
+        assert_eq!(of_arm["opened"]["connections"], 4, "{id}");
+    }
+    assert!(!rounds.is_empty());
 }

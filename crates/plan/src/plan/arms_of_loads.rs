@@ -154,6 +154,13 @@ impl Arm {
     pub fn takes_part(&self, load: &Load) -> bool {
         load.is_for(self) && (self.kind != ArmKind::Direct || load.open.is_some())
     }
+
+    /// Returns true if the arm has connections under `load`, even if it takes no part in it: the memory of a proxy grows with its
+    /// connections, so an arm with fewer than the one that it is compared with would seem to save memory. Callers other than hoptax have
+    /// connections to the arms that take part alone.
+    pub fn has_connections(&self, load: &Load) -> bool {
+        self.takes_part(load) || (self.kind != ArmKind::Direct && load.caller.is_none())
+    }
 }
 
 impl Plan {
@@ -218,6 +225,11 @@ mod tests {
         assert_eq!(["baseline", "same", "rbac", "lua"].map(load), ["in-use", "in-use", "in-use", "slow"]);
         assert_eq!(plan.cpu_load().unwrap().name, "in-use");
         assert!(plan.outline().contains(", 4 of 7 arms\n"), "{}", plan.outline());
+        // Memory is compared between proxies with the same connections.
+        let has_all = |arm: &Arm| plan.loads.iter().all(|load| arm.has_connections(load));
+        assert!(plan.arms.iter().filter(|arm| arm.has_proxy()).all(has_all));
+        let direct = plan.arms.iter().find(|arm| arm.kind == ArmKind::Direct).unwrap();
+        assert_eq!([0, 1, 2].map(|load| direct.has_connections(&plan.loads[load])), [true, false, false]);
         // 16 blocks of each load, in which the baseline of four arms has two copies.
         assert_eq!(plan.slices_per_round(), 16 * (4 + 5 + 6 + 3));
     }

@@ -104,7 +104,7 @@ impl Plan {
         let (mut kept, mut most_in_turn) = (of_graph, 0);
         for Subject { arm, .. } in self.subjects() {
             kept += arm.chain.hops.len();
-            for load in self.loads.iter().filter(|load| arm.takes_part(load)) {
+            for load in self.loads.iter().filter(|load| arm.has_connections(load)) {
                 let files = arm.connections(load) + 1;
                 if self.keeps_connections(arm, load) {
                     kept += files;
@@ -119,7 +119,7 @@ impl Plan {
     /// The most connections that one proxy has open at once: those of the generator under all loads, and as many to its servers.
     pub fn most_of_a_proxy(&self) -> usize {
         let of_arm = |arm: &Arm| {
-            let loads = self.loads.iter().filter(|load| arm.takes_part(load));
+            let loads = self.loads.iter().filter(|load| arm.has_connections(load));
             let (kept, opened): (Vec<&Load>, Vec<&Load>) =
                 loads.partition(|load| self.keeps_connections(arm, load));
             let kept: usize = kept.into_iter().map(|load| arm.connections(load)).sum();

@@ -90,6 +90,9 @@ fn many_connections_are_open_one_arm_at_a_time() {
     // The connections to an arm under a load have an epoll instance, and each proxy has a handle. A proxy has the connections of one arm,
     // and as many to its servers.
     assert_eq!(of("{name: b, loop: closed, connections: 500}"), (2 + 2 * 101 + 2 * 501, 2 * 600));
+    // An arm has connections under a load in which it takes no part.
+    let of_baseline = "{name: b, loop: closed, connections: 50, only: [baseline]}";
+    assert_eq!(of(of_baseline), (2 + 2 * 101 + 2 * 51, 2 * 150));
     let many =
         "{name: b, loop: closed, connections: 501}, {name: c, loop: open, rate: 10, connections: 9000}";
     assert_eq!(of(many), (2 + 2 * 101 + 9_001, 2 * 9_100));

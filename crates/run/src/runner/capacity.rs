@@ -49,7 +49,9 @@ impl Meter<'_> {
                     continue;
                 }
                 // Only rates of open loops are shares of a capacity. Arms may take part in different open loops.
-                let is_of = |load: &NumberedLoad<'_>| load.open.is_some() && subject.is_connected(*load);
+                let is_of = |load: &NumberedLoad<'_>| {
+                    load.open.is_some() && arm.takes_part(load) && subject.is_connected(*load)
+                };
                 let Some(open) = plan.numbered_loads().find(is_of) else { continue };
                 let proxies = subject.thaw(&mut self.freezer)?;
                 self.open(subject, arm, open, stop)?;

@@ -87,7 +87,9 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Loads each subject briefly at full speed without recording, and then freezes it.
+    /// Loads each subject briefly at full speed without recording, and then freezes it. It has requests under every load, also under those
+    /// in which its arm takes no part: a connection that has carried a request takes more memory than an idle one, and the memory of arms
+    /// is compared.
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
         for running in &mut subjects.all {
             running.proofs = statistics::read_proofs(self.link, running)?;
@@ -101,10 +103,15 @@ impl<'a> Meter<'a> {
         let plan = self.plan;
         for Running { planned, subject, last, .. } in &mut subjects.all {
             let loads: Vec<NumberedLoad<'_>> =
-                plan.numbered_loads().filter(|load| planned.arm.takes_part(load)).collect();
+                plan.numbered_loads().filter(|load| planned.arm.has_connections(load)).collect();
             let length_ns = plan.warm_up.as_nanos() as u64 / loads.len().max(1) as u64;
             for load in loads {
+                if !planned.arm.takes_part(&load) {
+                    // Connections that are not kept are opened for each slice, and this arm has no slice under the load.
+                    subject.open(planned.arm, load)?;
+                }
                 self.send_unrecorded(subject, planned.arm, load, length_ns, stop)?;
+                self.close(subject, load)?;
             }
             thread::sleep(settle(planned.arm));
             *last = Some(Last { reading: self.read(subject)?, slice: None });

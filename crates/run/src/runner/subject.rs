@@ -28,7 +28,7 @@ pub(super) struct Subject {
     pub(super) proxies: Vec<Proxy>,
     /// Specifications of the proxies that events restart, by the index of the proxy.
     pub(super) specs: BTreeMap<usize, ProxySpec>,
-    /// The connections under each load; none where the arm takes no part.
+    /// The connections under each load, also under those in which its arm takes no part; none where it has none.
     pub(super) connections: Vec<Option<Connections>>,
     /// Target of callers other than hoptax.
     pub(super) target: Option<CallerTarget>,
@@ -67,7 +67,7 @@ impl Subject {
 
     /// Opens the connections under a load that are not kept. Returns true if it opened any.
     pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<bool, RunError> {
-        // An arm that takes no part in a load has no connections, and neither has an arm with callers other than hoptax.
+        // Callers other than hoptax open their own, and an arm without a proxy has none under a closed loop.
         let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
             return Ok(false);
         };

@@ -106,7 +106,8 @@ impl<'p> Connecting<'_, 'p> {
         })
     }
 
-    /// Opens the connections to an arm at `address` under each load, except those that are opened for each slice.
+    /// Opens the connections to an arm at `address` under each load, also under those in which it takes no part
+    /// ([`Arm::has_connections`]), except those that are opened for each slice.
     fn connect(
         &self,
         arm: &Arm,
@@ -124,7 +125,7 @@ impl<'p> Connecting<'_, 'p> {
                     url: target.url.clone(),
                     authority: lab.filter(|_| target.server_name.is_some()).map(Lab::authority),
                 });
-                if !arm.takes_part(load) || load.caller.is_some() {
+                if !arm.has_connections(load) || load.caller.is_some() {
                     return Ok(None);
                 }
                 let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);
@@ -142,7 +143,7 @@ impl<'p> Connecting<'_, 'p> {
 
 /// The connections to a copy of an arm.
 struct Connected {
-    /// The connections under each load; none where the arm takes no part.
+    /// The connections under each load; none where the arm has none.
     connections: Vec<Option<Connections>>,
     /// Target of callers other than hoptax.
     target: Option<CallerTarget>,
