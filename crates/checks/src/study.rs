@@ -3,6 +3,7 @@
 mod answers;
 mod arms;
 pub(crate) mod bounds;
+mod connections;
 mod counters;
 pub(crate) mod derived;
 mod external;
@@ -38,6 +39,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::UNEQUALLY_BUSY,
     arms::CAPACITY,
     utilisation::UNEQUAL,
+    connections::UNEQUAL,
     quiet::QUIET,
     samples::TOO_FEW,
     samples::VAGUE,

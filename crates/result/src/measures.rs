@@ -75,6 +75,8 @@ pub struct MeasureDefinition {
     pub own_table: Option<&'static str>,
     /// True if it is one of an arm's first proxy, not the sum over all of them.
     pub is_of_first_proxy: bool,
+    /// True if it depends on the number of connections, so that arms with different numbers cannot be compared.
+    pub depends_on_connections: bool,
     /// Its values in a round, one per proxy in the order of the arm; empty if there are none.
     pub values: fn(&ArmRound) -> Vec<f64>,
     /// Total of all proxies of the arm in a round; None if they have no value. The cost of an arm is the difference of this total. It is

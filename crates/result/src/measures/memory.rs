@@ -19,6 +19,7 @@ impl RoundMeasure {
         unit_name: "MiB",
         own_table: None,
         is_of_first_proxy: false,
+        depends_on_connections: true,
         values: |round| round.memory_bytes.iter().map(|bytes| *bytes as f64).collect(),
         total: |round| sum(round.memory_bytes.iter().map(|bytes| *bytes as f64)),
         resolution: |_| Some(PAGE_BYTES),

@@ -26,6 +26,7 @@ impl RoundMeasure {
         unit_name: "kB",
         own_table: None,
         is_of_first_proxy: true,
+        depends_on_connections: true,
         values: |round| opened(round).map(grown).into_iter().collect(),
         total: |round| opened(round).map(grown),
         resolution: |round| opened(round).map(|opened| LAYOUT_PAGES * PAGE_BYTES / opened.connections as f64),

@@ -20,6 +20,7 @@ impl RoundMeasure {
         unit_name: "B",
         own_table: Some("Bytes received per request"),
         is_of_first_proxy: false,
+        depends_on_connections: false,
         values: |round| round.traffic.iter().filter_map(ProxyTraffic::received_per_request).collect(),
         total: |round| bytes_per_request(round, |traffic| traffic.received_bytes),
         resolution: |_| Some(TRAFFIC_RESOLUTION_BYTES),

@@ -18,6 +18,7 @@ impl RoundMeasure {
         unit_name: "ms",
         own_table: Some("CPU time from the start until the proxies are live"),
         is_of_first_proxy: false,
+        depends_on_connections: false,
         values: |round| round.start_cpu_us.iter().map(|us| *us as f64).collect(),
         total: |round| sum(round.start_cpu_us.iter().map(|us| *us as f64)),
         resolution: |_| None,
