@@ -320,7 +320,8 @@ mod tests {
         }
         let found = |parts: &[Part]| costs(parts).len();
         let of = |count: usize| (0..count).map(|place| format!("function-{place}")).collect::<Vec<_>>();
-        assert!(of(18).iter().all(|id| costs(&parts).contains_key(&(id.clone(), None, CostMeasure::CpuUs))));
+        let key = |arm: String| CostKey { arm, load: None, measure: CostMeasure::CpuUs };
+        assert!(of(18).into_iter().all(|id| costs(&parts).contains_key(&key(id))));
         // Without its level under the load of the others, they cannot borrow, whatever its own load says.
         let all = found(&parts);
         for part in &mut parts {

@@ -346,8 +346,8 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert!(searched.contains(" --never-halt never 'http"), "{searched}");
     let few = Finding::new("too-few-samples", Severity::Warn, Measured::us(1.0, 0.0), String::new(), "");
     result.findings = vec![few];
-    let longer = load_of(&result, given).next.unwrap().command;
-    assert!(longer.contains(" --warmup 3s --never-halt never 'http"), "{longer}");
+    let again = load_of(&result, given).next.unwrap().command;
+    assert!(again.contains(" --warmup 3s --never-halt never 'http"), "{again}");
     for change in [
         (|result| result.book.answered = 0) as fn(&mut LoadResult),
         |result| result.latency.response.p99_us = None,
