@@ -163,9 +163,8 @@ fn in_words(standings: &[Standing]) -> Option<String> {
     let lacking = |standing: &Standing| standing.bounded + standing.withheld;
     let are_bounded = |standing: &Standing| standing.bounded == standing.arms();
     let are_withheld = |standing: &Standing| standing.withheld == standing.arms();
-    let are_mixed = |standing: &&Standing| {
-        lacking(standing) > 0 && !are_bounded(standing) && !are_withheld(standing)
-    };
+    let are_mixed =
+        |standing: &&Standing| lacking(standing) > 0 && !are_bounded(standing) && !are_withheld(standing);
     let of_some = standings.iter().filter(are_mixed).map(|standing| {
         let how = match (standing.bounded, standing.withheld) {
             (_, 0) => "only bounded",

@@ -315,9 +315,8 @@ mod tests {
 
     #[test]
     fn each_fault_limits_what_depends_on_it_and_nothing_else() {
-        let ids = |facts: Facts| -> Vec<String> {
-            limits_of(&facts).into_iter().map(|(id, ..)| id).collect()
-        };
+        let ids =
+            |facts: Facts| -> Vec<String> { limits_of(&facts).into_iter().map(|(id, ..)| id).collect() };
         let probed = |machine| Facts { machine, ..sound() };
         let processors = |processors| MachineProbe { processors, ..MachineProbe::default() };
         let used = UsedByOthers { processor: 1, share: 0.4 };

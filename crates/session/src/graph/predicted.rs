@@ -37,7 +37,8 @@ pub struct Predicted {
 pub fn predict(settings: &PredictionSettings<'_>, say: Say<'_>) -> Result<Predicted, Failure> {
     let PredictionSettings { graph, entry, rate, results, prices } = *settings;
     let file = read(graph, entry, say)?;
-    let graph = size::graph::read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
+    let graph =
+        size::graph::read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
     let refused = |error| Failure::bad_input(format!("{error}{}", library::advice(&error, &graph)));
     let mut result = size::size(&graph, rate, results).map_err(refused)?;
     result.money = size::money(&result, prices);

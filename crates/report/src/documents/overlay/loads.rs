@@ -127,7 +127,9 @@ fn sentence(reference: &str, run: &str, all: &[Compared]) -> String {
     let named = all.iter().filter(|one| IN_SENTENCE.contains(&one.part.as_str()));
     let each: Vec<String> = named.map(|one| format!("{} {}", one.part, one.in_words())).collect();
     if each.is_empty() {
-        return format!("no difference of p50 or p99 of response time is known between {run} and {reference}");
+        return format!(
+            "no difference of p50 or p99 of response time is known between {run} and {reference}"
+        );
     }
     format!("{run} against {reference}: {}", each.join("; "))
 }
