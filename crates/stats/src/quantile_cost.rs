@@ -5,6 +5,9 @@ use hoptax_result::{CountedTime, Interval};
 use crate::jackknife;
 use crate::mixture::Mixture;
 
+/// The least number of rounds whose interval of a cost is stated.
+const LEAST_ROUNDS: usize = 3;
+
 /// The response times of one round, of an arm and of the arm that it is compared with.
 ///
 /// Each side is a list of times with their counts, the times strictly ascending.
@@ -62,13 +65,13 @@ pub struct RoundTimes<'a> {
 /// their effective sample size at equal weights), when `p` or `confidence` is not strictly between 0 and 1, and when
 /// values are not in ascending order. Rounds that agree give an interval of zero width.
 pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<Interval> {
-    cost(rounds, p, confidence, |mixture| mixture.supports(p))
+    cost(rounds, p, confidence, |mixture| mixture.rounds() >= LEAST_ROUNDS && mixture.supports(p))
 }
 
 /// The half-width that the interval of [`quantile_cost`] would have, in nanoseconds, whether or not there are enough
 /// responses for the quantile: an order of magnitude, for a forecast of the rounds that it needs.
 ///
-/// **Degenerate cases.** As for [`quantile_cost`], except for too few responses.
+/// **Degenerate cases.** As for [`quantile_cost`], except for too few responses, and with two rounds there is one.
 pub fn quantile_cost_half_width(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<f64> {
     cost(rounds, p, confidence, |_| true).filter(|_| p > 0.0 && p < 1.0).map(|cost| cost.half_width())
 }
@@ -130,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_shift_of_all_responses_is_the_cost_at_every_quantile() {
-        let (arm, other) = ([even(1100), even(1140)], [even(1000), even(1040)]);
+        let (arm, other) = ([1100, 1140, 1190].map(even), [1000, 1040, 1090].map(even));
         let rounds: Vec<RoundTimes> =
             arm.iter().zip(&other).map(|(arm, other)| RoundTimes { arm, other }).collect();
         for p in [0.5, 0.9] {
@@ -156,6 +159,19 @@ mod tests {
         let [few, many] = [few, many].map(|round| round.map(|(ns, count)| CountedTime { ns, count }));
         let level = quantile_level(&[&few, &many], 0.5, 0.95).unwrap();
         assert!(near(level.estimate, 20.0), "{level:?}");
+    }
+
+    #[test]
+    fn two_rounds_have_a_forecast_and_no_interval_of_a_cost() {
+        let [arm, other] = [even(5), even(0)];
+        let rounds = |count| vec![RoundTimes { arm: &arm, other: &other }; count];
+        assert_eq!(quantile_cost(&rounds(2), 0.5, 0.95), None);
+        assert!(near(quantile_cost(&rounds(3), 0.5, 0.95).unwrap().estimate, 5.0));
+        assert!(quantile_cost_half_width(&rounds(2), 0.5, 0.95).is_some());
+        // A round without responses on one side is none.
+        let mut incomplete = rounds(2);
+        incomplete.push(RoundTimes { arm: &arm, other: &[] });
+        assert_eq!(quantile_cost(&incomplete, 0.5, 0.95), None);
     }
 
     #[test]
