@@ -54,10 +54,15 @@ fn compared(arm: &ArmResult) -> Vec<Measure> {
     all.filter(|measure| arm.cost.of_rounds.get(*measure).is_some()).map(Measure::OfRounds).collect()
 }
 
-/// The numbers of connections of two arms in the first round in which they differ.
+/// The numbers of connections of two arms in the first round in which they differ. An arm whose proxies were started and that opened none
+/// had none; those of a server that already ran are not counted.
 fn of_rounds(result: &StudyResult, arm: &str, other: &str) -> Option<(u64, u64)> {
     result.rounds.iter().find_map(|round| {
-        let opened = |id: &str| Some(round.arms.get(id)?.opened?.connections);
+        let opened = |id: &str| {
+            let of_arm = round.arms.get(id)?;
+            let none = (!of_arm.start_cpu_us.is_empty()).then_some(0);
+            of_arm.opened.map(|opened| opened.connections).or(none)
+        };
         let both = (opened(arm)?, opened(other)?);
         (both.0 != both.1).then_some(both)
     })
@@ -125,6 +130,25 @@ mod tests {
         let all = withheld(with_memory([144, 176, 176]));
         assert_eq!(all.len(), 2 * places().len(), "{all:?}");
         assert!(all.iter().any(|place| place.starts_with("+same ")), "{all:?}");
+    }
+
+    #[test]
+    fn an_arm_that_opened_no_connection_had_none_unless_it_is_a_server_that_already_ran() {
+        let without = |start_cpu_us: &'static [u64]| {
+            move |result: &mut StudyResult| {
+                with_memory([176; 3])(result);
+                for of_lua in result.rounds.iter_mut().filter_map(|round| round.arms.get_mut("lua")) {
+                    of_lua.opened = None;
+                    of_lua.start_cpu_us = start_cpu_us.to_vec();
+                }
+            }
+        };
+        let id = "unequal-connections";
+        let (severity, result) = fired(id, without(&[90_000]));
+        assert_eq!(severity, Some(Severity::Info));
+        let found = result.findings.iter().find(|found| found.id == id).unwrap();
+        assert_eq!(found.message, "its proxy had 0 connections of the generator, that of `baseline` 176");
+        assert_eq!(fired(id, without(&[])).0, None);
     }
 
     #[test]
