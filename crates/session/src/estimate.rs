@@ -61,12 +61,25 @@ pub struct Estimate {
     pub memory_bytes: u64,
 }
 
-/// Time to open and close the connections of a slice that opens its own, seconds.
+/// Time to open and close the connections of an arm under a load, seconds; none if they are kept.
+fn connections_s(plan: &Plan, arm: &Arm, load: &Load) -> f64 {
+    if plan.keeps_connections(arm, load) { 0.0 } else { arm.connections(load) as f64 * OPENED_CONNECTION_S }
+}
+
+/// Overhead of a slice, or of a measurement of the capacity, that opens its own connections, seconds; none if they are kept.
 fn opening_s(plan: &Plan, arm: &Arm, load: &Load) -> f64 {
-    if plan.keeps_connections(arm, load) {
-        return 0.0;
-    }
-    OPENED_SLICE_S + arm.connections(load) as f64 * OPENED_CONNECTION_S
+    if plan.keeps_connections(arm, load) { 0.0 } else { OPENED_SLICE_S + connections_s(plan, arm, load) }
+}
+
+/// Time to open and close, once in a round, the connections of arms under loads in which they take no part ([`Arm::has_connections`]),
+/// seconds.
+fn without_slices_s(plan: &Plan) -> f64 {
+    let of_load = |load: &Load| -> f64 {
+        let arms = plan.subjects().map(|subject| subject.arm);
+        let without_slices = arms.filter(|arm| arm.has_connections(load) && !arm.takes_part(load));
+        without_slices.map(|arm| connections_s(plan, arm, load)).sum()
+    };
+    plan.loads.iter().map(of_load).sum()
 }
 
 /// Time and memory that the items in the configurations of an arm add to a plain start: seconds and bytes.
@@ -90,11 +103,17 @@ fn profiles_s(plan: &Plan) -> f64 {
 
 /// Time to measure the capacity of each subject, once, seconds.
 fn capacities_s(plan: &Plan) -> f64 {
-    let with_proxy = || plan.subjects().filter(|subject| subject.arm.has_proxy()).count();
-    let sized = if plan.needs_capacities() { with_proxy() } else { 0 };
-    // Each turn has a closed loop and an open one.
-    let loops = 2.0 * f64::from(plan.capacity_turns);
-    sized as f64 * loops * (plan.capacity_loop.as_secs_f64() + SLICE_OVERHEAD_S)
+    if !plan.needs_capacities() {
+        return 0.0;
+    }
+    let turn_s = |arm: &Arm| {
+        // A closed loop and an open one, over the connections of the first open loop that the arm takes part in.
+        let loops_s = 2.0 * (plan.capacity_loop.as_secs_f64() + SLICE_OVERHEAD_S);
+        let open = plan.loads.iter().find(|load| load.open.is_some() && arm.takes_part(load));
+        loops_s + open.map_or(0.0, |load| opening_s(plan, arm, load))
+    };
+    let with_proxy = plan.subjects().map(|subject| subject.arm).filter(|arm| arm.has_proxy());
+    f64::from(plan.capacity_turns) * with_proxy.map(turn_s).sum::<f64>()
 }
 
 impl Estimate {
@@ -133,7 +152,7 @@ impl Estimate {
         };
         let networks = plan.arms.iter().filter(|arm| arm.network.is_some()).count();
         let starts_s = starts as f64 * PROXY_S + items_s + networks as f64 * NETWORK_S;
-        let round_s = slices_s + before_s + starts_s + profiles_s(plan);
+        let round_s = slices_s + without_slices_s(plan) + before_s + starts_s + profiles_s(plan);
         let origins = plan.origins().saturating_sub(1) as u64;
         Self {
             first_round_s: round_s + capacities_s(plan),
@@ -273,6 +292,23 @@ mod tests {
     }
 
     #[test]
+    fn connections_of_an_arm_take_their_time_under_a_load_without_slices_of_it() {
+        let of = |connections: u32, only: &str| {
+            let other = "{name: a, loop: open, rate: 100, blocks: 1, slice: 1s}";
+            let load = format!(
+                "{{name: b, loop: open, rate: 100, connections: {connections}, blocks: 1, slice: 1s, only: [{only}]}}"
+            );
+            let arms = "[baseline, same, lua, jwt]";
+            of_text(&format!("name: test\narms: {arms}\nloads:\n  - {other}\n  - {load}\n"))
+        };
+        // Both have the same connections, and one has a slice less.
+        let slice_s = |connections| of(connections, "lua, jwt").round_s - of(connections, "lua").round_s;
+        assert!((slice_s(16) - 1.0 - SLICE_OVERHEAD_S).abs() < 1e-9, "{}", slice_s(16));
+        let opened_s = 1.0 + SLICE_OVERHEAD_S + OPENED_SLICE_S;
+        assert!((slice_s(4_000) - opened_s).abs() < 1e-9, "{}", slice_s(4_000));
+    }
+
+    #[test]
     fn large_configurations_take_their_start_in_each_round_and_their_memory() {
         let [plain, clusters, listeners, routes] = [
             "lua",
@@ -309,6 +345,11 @@ mod tests {
         assert!((share.round_s - fixed.round_s).abs() < 1e-9, "{share:?}");
         let capacities_s = share.first_round_s - fixed.first_round_s;
         assert!((capacities_s - 12.0 * (0.075 + SLICE_OVERHEAD_S)).abs() < 1e-9, "{capacities_s}");
+        // Each turn opens the connections of an arm, if they are not kept.
+        let many = loaded("loop: open, utilisation: 30%, connections: 1000", "");
+        let opened_s = many.first_round_s - many.round_s - capacities_s;
+        let expected_s = 6.0 * (OPENED_SLICE_S + 1_000.0 * OPENED_CONNECTION_S);
+        assert!((opened_s - expected_s).abs() < 1e-9, "{opened_s}");
     }
 
     #[test]
