@@ -37,7 +37,7 @@ pub struct Kind {
 pub struct Head {
     /// The name of its kind.
     pub kind: &'static str,
-    /// The name of the kind.
+    /// The program that wrote it.
     pub program: Program,
     /// Its verdict.
     pub verdict: Verdict,
