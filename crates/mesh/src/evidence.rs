@@ -39,7 +39,7 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
         connections: asked.connections,
         requests_per_connection: None,
         expect: Vec::new(),
-        caller: "hoptax".to_owned(),
+        caller: LoadSpec::OWN_CALLER.to_owned(),
         arms: Vec::new(),
         blocks: 1,
         slice_s: source.slice_s,

@@ -26,7 +26,7 @@ use hoptax_result::{
     BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, DoctorBody, FindArmsBody, FindBody, GateBody,
     GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, RunsBody,
     ScaleBody, SittingsBody, SittingsResult, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
-    StudyResult, check_format,
+    check_format,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -66,14 +66,19 @@ pub use study::{
 /// Defines a kind from the body of its results and the function that makes their documents.
 macro_rules! kind {
     ($body:ty, $document:expr) => {
-        Kind::with_body::<$body>(|text| kind::document::<$body>(text, $document))
+        Kind::with_body::<$body>(|text, _| kind::document::<$body>(text, $document))
     };
 }
 
 /// All kinds of results.
 pub const KINDS: &[Kind] = &[
-    kind!(StudyBody, study),
-    kind!(SittingsBody, |result| study::stored_sittings(result, false)),
+    Kind::with_body::<StudyBody>(|text, is_built_in| {
+        kind::document::<StudyBody>(text, |result| named_study(result, is_built_in(&result.name)))
+    }),
+    Kind::with_body::<SittingsBody>(|text, is_built_in| {
+        let of = |result: &SittingsResult| study::stored_sittings(result, is_built_in(&result.study));
+        kind::document::<SittingsBody>(text, of)
+    }),
     kind!(BillBody, bill),
     kind!(ComparisonBody, comparison),
     kind!(StudiesComparisonBody, studies_comparison),
@@ -138,17 +143,7 @@ pub fn of_text(text: &str) -> Result<Document, String> {
 /// # Errors
 /// As of [`of_text`].
 pub fn of_text_naming(text: &str, is_built_in: impl Fn(&str) -> bool) -> Result<Document, String> {
-    let kind = kind_of_text(text)?;
-    let document = match kind.format {
-        StudyResult::FORMAT => {
-            kind::document::<StudyBody>(text, |result| named_study(result, is_built_in(&result.name)))
-        }
-        SittingsResult::FORMAT => kind::document::<SittingsBody>(text, |result| {
-            study::stored_sittings(result, is_built_in(&result.study))
-        }),
-        _ => (kind.document)(text),
-    };
-    document.map_err(|error| error.to_string())
+    (kind_of_text(text)?.document)(text, &is_built_in).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

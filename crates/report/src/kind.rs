@@ -8,6 +8,9 @@ use serde_json::Result;
 
 use crate::document::Document;
 
+/// Returns true for the name of a built-in study, which is enough to measure it again.
+pub type IsBuiltIn<'a> = &'a dyn Fn(&str) -> bool;
+
 /// A kind of result file, for programs that read a file without knowing its kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
@@ -22,11 +25,11 @@ pub struct Kind {
     /// # Errors
     /// When the text is not of this kind.
     pub read: fn(&str) -> Result<Head>,
-    /// Reads a file and makes its document.
+    /// Reads a file and makes its document. The next step of a study that is built in measures it again by its name.
     ///
     /// # Errors
     /// When the text is not of this kind.
-    pub document: fn(&str) -> Result<Document>,
+    pub document: fn(&str, IsBuiltIn<'_>) -> Result<Document>,
 }
 
 /// Fields that result files of all kinds have.
@@ -34,7 +37,7 @@ pub struct Kind {
 pub struct Head {
     /// The name of its kind.
     pub kind: &'static str,
-    /// The name of the kind.
+    /// The program that wrote it.
     pub program: Program,
     /// Its verdict.
     pub verdict: Verdict,
@@ -46,7 +49,7 @@ pub struct Head {
 
 impl Kind {
     /// The kind of results with the body `T`. `document` makes a document from a file.
-    pub(crate) const fn with_body<T: Body>(document: fn(&str) -> Result<Document>) -> Self {
+    pub(crate) const fn with_body<T: Body>(document: fn(&str, IsBuiltIn<'_>) -> Result<Document>) -> Self {
         Self {
             format: T::FORMAT,
             name: Report::<T>::KIND,

@@ -45,7 +45,7 @@ pub(crate) fn method(result: &StudyResult) -> String {
                 "{} ({how}, {} {}{}, {} {} of {} ms{arms})",
                 load.name,
                 load.connections,
-                if load.caller == "hoptax" { "connections" } else { "caller processes" },
+                if load.is_sent_by_hoptax() { "connections" } else { "caller processes" },
                 load.requests_per_connection.map_or_else(String::new, |requests| {
                     format!(" of {requests} request{}", if requests == 1 { "" } else { "s" })
                 }),

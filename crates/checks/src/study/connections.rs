@@ -6,9 +6,6 @@ use hoptax_result::{
 
 use crate::check::Check;
 
-/// The caller that keeps its connections open under every load, so that arms which take no part in a load have them too.
-const OWN_CALLER: &str = "hoptax";
-
 /// Two arms whose memory is compared must have had the same connections.
 pub(super) const UNEQUAL: Check<StudyResult> = Check {
     id: "unequal-connections",
@@ -68,9 +65,10 @@ fn of_rounds(result: &StudyResult, arm: &str, other: &str) -> Option<(u64, u64)>
     })
 }
 
-/// The number of connections of other callers to one of two arms alone, under the first load that only this arm takes part in.
+/// The number of connections of other callers to one of two arms alone, under the first load that only this arm takes part in. hoptax itself
+/// opens connections also to arms which take no part in a load.
 fn of_other_callers(result: &StudyResult, arm: &str, other: &str) -> Option<(u64, String)> {
-    let is_of_one = |load: &&LoadSpec| load.caller != OWN_CALLER && load.is_for(arm) != load.is_for(other);
+    let is_of_one = |load: &&LoadSpec| !load.is_sent_by_hoptax() && load.is_for(arm) != load.is_for(other);
     let of_one = result.plan.loads.iter().find(is_of_one)?;
     let (with, without) = if of_one.is_for(arm) { (arm, other) } else { (other, arm) };
     let name = &of_one.name;

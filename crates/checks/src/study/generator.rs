@@ -130,7 +130,7 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
     judge: |result, limits| {
         let limit = limits.value(&thresholds::CALLERS_BUSY);
         let is_other =
-            |name: &str| result.plan.loads.iter().any(|load| load.name == name && load.caller != "hoptax");
+            |name: &str| result.plan.loads.iter().any(|load| load.name == name && !load.is_sent_by_hoptax());
         findings_by_load(result, |used| {
             let share = used.processors_share;
             if !is_other(&used.load) || share <= limit {

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use hoptax_cluster::job::Pull;
 use hoptax_result::StudyResult;
 use hoptax_session::awake::NeverHalt;
@@ -251,9 +250,8 @@ pub(crate) struct AwakeArguments {
 impl AwakeArguments {
     /// The option with a space before it; empty if it is the usual one.
     pub(crate) fn again(&self) -> String {
-        let given = Some(self.never_halt).filter(|when| *when != NeverHalt::Auto);
-        let value = given.and_then(|when| when.to_possible_value());
-        option("--never-halt", value.as_ref().map(PossibleValue::get_name))
+        let given = Some(&self.never_halt).filter(|when| **when != NeverHalt::Auto);
+        values::chosen_option("--never-halt", given)
     }
 }
 

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hoptax_load::options::LONGEST;
 use hoptax_load::{HostPort, MAX_RATE, Protocol};
 use hoptax_result::grouped;
+use hoptax_text::command_line::option;
 
 /// A value that is chosen by its name.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
@@ -112,6 +114,12 @@ pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
 /// A duration as one word of a command line: `1m30s`.
 pub(crate) fn in_a_word(duration: Duration) -> String {
     humantime::format_duration(duration).to_string().replace(' ', "")
+}
+
+/// An option with the name of a value that was chosen, after a space; nothing without a value.
+pub(crate) fn chosen_option(name: &str, value: Option<&impl ValueEnum>) -> String {
+    let value = value.and_then(ValueEnum::to_possible_value);
+    option(name, value.as_ref().map(PossibleValue::get_name))
 }
 
 /// A rate that a generator can send.

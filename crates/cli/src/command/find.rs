@@ -4,8 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::builder::PossibleValue;
-use clap::{Arg, Args, ValueEnum};
+use clap::{Arg, Args};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::Arrivals;
@@ -198,11 +197,10 @@ fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> (St
         arguments;
     let objectives = objectives.iter().map(|one| option("--slo", Some(one)));
     let preset = Some(preset).filter(|preset| **preset != Preset::Quick);
-    let preset = preset.and_then(ValueEnum::to_possible_value);
     let arrivals = Some(arrivals.to_string()).filter(|arrivals| arrivals != ARRIVALS_OF_SEARCH);
     let once = [
         option("--arms", Some(ids.join(","))),
-        option("--preset", preset.as_ref().map(PossibleValue::get_name)),
+        values::chosen_option("--preset", preset),
         option("--min-rate", *min_rate),
         option("--max-rate", *max_rate),
         option("--arrivals", arrivals),
@@ -275,6 +273,7 @@ fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
     use hoptax_load::options::{PRESET, TIMEOUT};
 
     use super::*;

@@ -1,5 +1,6 @@
 //! The caller of a load: a word, or a command of the user.
 
+use hoptax_result::LoadSpec;
 use hoptax_subject::caller::{ALL, Caller};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::word::one_of_words;
 
 /// The word for hoptax's load generator.
-pub const HOPTAX: &str = "hoptax";
+pub const HOPTAX: &str = LoadSpec::OWN_CALLER;
 
 /// The caller of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

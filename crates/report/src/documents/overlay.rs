@@ -79,7 +79,7 @@ impl Overlaid {
             (Head::from_report(&result), options, OverlaidBody::Study(Box::new(result)))
         } else {
             let head = (kind.read)(text).map_err(|error| error.to_string())?;
-            let document = (kind.document)(text).map_err(|error| error.to_string())?;
+            let document = (kind.document)(text, &|_| false).map_err(|error| error.to_string())?;
             let mut options = vec![Property::new("subject", head.subject.clone())];
             let planned: Planned = serde_json::from_str(text).map_err(|error| error.to_string())?;
             options.extend(of_plan(&planned.plan));

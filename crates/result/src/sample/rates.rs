@@ -43,7 +43,7 @@ pub fn closed_loop(name: &str, connections: u32) -> LoadSpec {
         connections,
         requests_per_connection: None,
         expect: Vec::new(),
-        caller: "hoptax".to_owned(),
+        caller: LoadSpec::OWN_CALLER.to_owned(),
         arms: Vec::new(),
         blocks: 4,
         slice_s: 0.2,

@@ -215,6 +215,14 @@ pub struct LoadSpec {
 }
 
 impl LoadSpec {
+    /// The caller of the loads that hoptax itself sends.
+    pub const OWN_CALLER: &'static str = "hoptax";
+
+    /// Returns true if hoptax itself sends the load.
+    pub fn is_sent_by_hoptax(&self) -> bool {
+        self.caller == Self::OWN_CALLER
+    }
+
     /// Returns true if the load is for the arm with this id.
     pub fn is_for(&self, arm: &str) -> bool {
         self.arms.is_empty() || self.arms.iter().any(|one| one == arm)
