@@ -60,7 +60,8 @@ pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};
 pub(crate) use study::table_so_far;
 pub use study::{
-    TextTable, costs_so_far, mesh_of, named_study, sittings, so_far, study, study_in_folder, study_of,
+    GivenStudy, TextTable, costs_so_far, given_study, mesh_of, named_study, sittings, so_far, study,
+    study_in_folder, study_of,
 };
 
 /// Defines a kind from the body of its results and the function that makes their documents.
