@@ -13,7 +13,7 @@ use hoptax_session::{
     EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
     decisions, library, measure, outline, run_folder, store,
 };
-use hoptax_text::command_line::path_word;
+use hoptax_text::command_line::{path_word, word};
 
 use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
 use crate::arguments::values;
@@ -192,8 +192,13 @@ fn ended(measured: Measured, arguments: &StudyArguments) -> Result<Code, Failure
 /// for idle processors is neither.
 fn again(arguments: &StudyArguments) -> (String, String) {
     let MeasureArguments { envoy, checks, .. } = &arguments.measure;
+    let store = match &arguments.store {
+        Some(Some(file)) => format!(" {}", word(format!("--store={}", file.display()))),
+        Some(None) => " --store".to_owned(),
+        None => String::new(),
+    };
     let speeds = if arguments.with_speeds { " --with-speeds" } else { "" };
-    (envoy.again() + &checks.again(), arguments.seed.again() + speeds)
+    (envoy.again() + &checks.again() + &store, arguments.seed.again() + speeds)
 }
 
 /// The command that continues the study, without its run folder.
@@ -303,5 +308,12 @@ mod tests {
         assert_eq!(again(&given), (options.to_owned(), " --seed 7".to_owned()));
         assert_eq!(continuing(&given), format!("hoptax study{options} --never-halt never"));
         assert_eq!(continuing(&arguments(&["quick"])), "hoptax study");
+    }
+
+    #[test]
+    fn a_study_continues_with_its_store() {
+        let continuing = |store: &str| continuing(&arguments(&["quick", store]));
+        assert_eq!(continuing("--store"), "hoptax study --store");
+        assert_eq!(continuing("--store=my runs"), "hoptax study '--store=my runs'");
     }
 }
