@@ -54,7 +54,7 @@ pub use load::{load, load_of};
 pub use meshmark::{meshmark, meshmark_of};
 pub use overlay::{MOST_OVERLAID, Overlaid, overlay};
 pub use prices::prices;
-pub use runs::{latest_runs, newest_run, runs, runs_instead, stored_run};
+pub use runs::{latest_runs, matching_runs, newest_run, runs, runs_instead, stored_run};
 pub use scale::{scale, scale_of};
 pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};
