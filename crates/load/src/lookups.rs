@@ -43,11 +43,14 @@ impl FromStr for HostPort {
         let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
         let in_brackets = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let host = in_brackets.unwrap_or(host);
+        let is_of_no_host = |c: char| c.is_whitespace() || c.is_control() || "/@[]".contains(c);
         let is_host = !host.is_empty()
-            && !host.contains(['/', '@', '[', ']'])
+            && !host.contains(is_of_no_host)
             && (in_brackets.is_some() || !host.contains(':'));
+        // The parser of numbers accepts a sign and leading zeros.
+        let is_port = port.starts_with(|c: char| matches!(c, '1'..='9'));
         match port.parse::<u16>() {
-            Ok(port) if is_host && port > 0 => Ok(Self { host: host.to_ascii_lowercase(), port }),
+            Ok(port) if is_host && is_port => Ok(Self { host: host.to_ascii_lowercase(), port }),
             _ => Err(form()),
         }
     }
@@ -191,6 +194,12 @@ mod tests {
             "a@shop.test:80",
             "shop.test:0",
             "shop.test:65536",
+            "shop.test:+80",
+            "shop.test:080",
+            "a b:1",
+            " shop.test:80",
+            "shop\u{1b}.test:80",
+            "[2001:db8::1 ]:80",
             "2001:db8::1",
             "2001:db8::1:443",
             "[2001:db8::1]",

@@ -54,13 +54,14 @@ pub use load::{load, load_of};
 pub use meshmark::{meshmark, meshmark_of};
 pub use overlay::{MOST_OVERLAID, Overlaid, overlay};
 pub use prices::prices;
-pub use runs::{latest_runs, newest_run, runs, runs_instead, stored_run};
+pub use runs::{latest_runs, matching_runs, newest_run, runs, runs_instead, stored_run};
 pub use scale::{scale, scale_of};
 pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};
 pub(crate) use study::table_so_far;
 pub use study::{
-    TextTable, costs_so_far, mesh_of, named_study, sittings, so_far, study, study_in_folder, study_of,
+    GivenStudy, TextTable, costs_so_far, given_study, mesh_of, named_study, sittings, so_far, study,
+    study_in_folder, study_of,
 };
 
 /// Defines a kind from the body of its results and the function that makes their documents.

@@ -22,6 +22,8 @@ pub struct Again<'a> {
     pub command: &'a str,
     /// Its run folder.
     pub folder: &'a Path,
+    /// Words for what the user adds to the command, because it is not repeated: `the value of the header`; none if nothing is missing.
+    pub missing: Option<&'a str>,
 }
 
 impl Next {
@@ -32,7 +34,9 @@ impl Next {
     /// This many rounds in all: those of a known run folder are kept, and without one `command` measures anew.
     pub(crate) fn of_rounds(command: &str, again: Option<Again<'_>>, rounds: u32, purpose: &str) -> Self {
         let resumed = path_option("--resume", again.map(|again| again.folder));
-        Self::new(format!("{command}{resumed} --rounds {rounds}"), purpose)
+        let missing = again.and_then(|again| again.missing);
+        let with = missing.map_or_else(String::new, |missing| format!(", with {missing}"));
+        Self::new(format!("{command}{resumed} --rounds {rounds}"), format!("{purpose}{with}"))
     }
 
     /// Another sitting of a study with a known name and an unknown file.

@@ -12,6 +12,9 @@ use crate::run_files::MANIFEST;
 /// The command that measures studies of users, and those that come with the program.
 pub(crate) const STUDY: &str = "study";
 
+/// The command that measures the short form of a study. Its rounds are shorter than those of the study, so nothing continues it.
+pub(crate) const SHORT_FORM: &str = "study --smoke";
+
 /// A command that continues the studies that it began.
 struct Resuming {
     /// Its command line up to its options.
@@ -79,11 +82,14 @@ fn way_with(command: Option<&str>, folder: &str, options: &str) -> String {
     }
 }
 
-/// A failure of a measurement, with how to go on if it is an interrupt and a study has begun in the run folder. `command` measures the same,
-/// without its run folder: `hoptax compare jwt lua`.
+/// A failure of a measurement, with how to go on if it is an interrupt and a study that can continue has begun in the run folder. `command`
+/// measures the same, without its run folder: `hoptax compare jwt lua`.
 #[must_use]
 pub fn continued_by(failure: Failure, command: &str, folder: &Path) -> Failure {
     if !failure.is_interrupt() || !folder.join(MANIFEST).is_file() {
+        return failure;
+    }
+    if command_of(folder).as_deref() == Some(SHORT_FORM) {
         return failure;
     }
     failure.with(format!(": `{command} --resume {}` continues it", path_word(folder)))
@@ -108,6 +114,10 @@ mod tests {
             "`hoptax price CONFIG --resume 'a run'`, with the same configuration and options, continues it"
         );
         assert_eq!(found("gate"), "`hoptax gate` began it and does not continue it, so measure it again");
+        assert_eq!(
+            found(SHORT_FORM),
+            "`hoptax study --smoke` began it and does not continue it, so measure it again"
+        );
         assert_eq!(way(None, "'a run'"), "the command that began it continues it with --resume");
     }
 
@@ -141,5 +151,9 @@ mod tests {
         );
         assert!(interrupted().is_interrupt());
         assert_eq!(continued(Failure::void("no answer")).to_string(), "no answer");
+        let mut short_form = manifest();
+        short_form.command = Some(SHORT_FORM.to_owned());
+        drop(RunFolder::begin(&at, "name: a\n", &short_form).unwrap());
+        assert_eq!(interrupted().to_string(), "interrupted after 3 of 12 rounds", "nothing continues it");
     }
 }

@@ -28,7 +28,7 @@ use crate::run_folder::{self, CompleteRounds, Held, RunFolder};
 use crate::study::Study;
 use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
-use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
+use crate::{continuation, environment, flames, forecast, library, rates, requirements, sittings, thresholds};
 
 /// The study to measure, and the folder of its results.
 #[derive(Clone, Debug)]
@@ -196,7 +196,7 @@ fn measure_on_this_thread(
     say: Say<'_>,
 ) -> Result<Measured, Failure> {
     let note = |text: &str| say(Update::Note(text));
-    let (study, stored) = read(place)?;
+    let (study, stored) = read(place, options.smoke)?;
     let earlier = stored.as_ref();
     let set = thresholds::set(earlier, options.thresholds);
     let mut plan = checked_plan(&study, options, earlier, say)?;
@@ -291,8 +291,11 @@ fn measure_on_this_thread(
 }
 
 /// Reads the study of a place; for a run folder, also the conditions of its rounds.
-fn read(place: &Place<'_>) -> Result<(Study, Option<Manifest>), Failure> {
+fn read(place: &Place<'_>, is_smoke: bool) -> Result<(Study, Option<Manifest>), Failure> {
     match place {
+        Place::New { study, .. } if is_smoke => {
+            Ok((Study { command: Some(continuation::SHORT_FORM.to_owned()), ..(**study).clone() }, None))
+        }
         Place::New { study, .. } => Ok(((**study).clone(), None)),
         Place::Resumed(folder) => {
             let (study, manifest) = run_folder::study(folder)?;
@@ -454,6 +457,15 @@ mod tests {
             let failure = complete(&place, &Options::default(), &interrupt, &|_| ()).err().unwrap();
             assert!(failure.is_interrupt() && !at.exists(), "{failure}");
             assert_eq!(failure.to_string(), "interrupted");
+        }
+    }
+
+    #[test]
+    fn a_short_form_is_begun_by_a_command_of_its_own() {
+        for (is_smoke, command) in [(false, "study"), (true, "study --smoke")] {
+            let study = Box::new(Study::named("quick").unwrap());
+            let place = Place::New { study, folder: None, held: Held::Refused };
+            assert_eq!(read(&place, is_smoke).unwrap().0.command.as_deref(), Some(command));
         }
     }
 

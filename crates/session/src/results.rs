@@ -212,7 +212,12 @@ mod tests {
         let mut manifest = manifest();
         let at = folder.path().join(STUDY);
         // A gate against stored runs measures the file of the user, too.
-        for (command, expected) in [(Some("study"), Some(at)), (Some("gate"), None), (None, None)] {
+        for (command, expected) in [
+            (Some(continuation::STUDY), Some(at)),
+            (Some(continuation::SHORT_FORM), None),
+            (Some("gate"), None),
+            (None, None),
+        ] {
             manifest.command = command.map(str::to_owned);
             write(MANIFEST, serde_json::to_string(&manifest).unwrap());
             assert_eq!(resumable(folder.path()), expected);

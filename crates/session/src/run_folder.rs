@@ -477,6 +477,8 @@ mod tests {
             assert!(!text.contains("--force"), "{text}");
         }
         assert!(ended("gate").ends_with("; choose another folder with --out"), "{}", ended("gate"));
+        let of_short_form = refused(Some(continuation::SHORT_FORM), Held::RefusedWithoutForce);
+        assert!(of_short_form.ends_with(&format!("with --out, or use{force}")), "{of_short_form}");
         assert_eq!(check_free(at, Held::Replaced).map_err(|failure| failure.to_string()), Ok(()));
     }
 }

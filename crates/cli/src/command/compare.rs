@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     };
     let interrupt = interrupt::listen()?;
     let Compared { comparison, folder } = progress::shown(|say| compare(&settings, &interrupt, say))?;
-    let again = Again { command: &command, folder: &folder };
+    let again = Again { command: &command, folder: &folder, missing: None };
     match comparison {
         Comparison::Subjects(result) => {
             print(arguments, &result, || documents::comparison_of(&result, again), &folder)

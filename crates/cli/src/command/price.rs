@@ -232,7 +232,7 @@ fn price(
     let bill = progress::shown(|say| configuration.measure(&tries, &studies, interrupt, say))?;
     print::document_or_json(json.file(), &bill, || {
         let command = again(arguments);
-        let again = Again { command: &command, folder };
+        let again = Again { command: &command, folder, missing: missing(arguments) };
         documents::bill_of(&bill, again).with_page(page(folder)).shown_by(folder.display())
     })?;
     Ok(Code::from(bill.verdict))
@@ -261,6 +261,15 @@ fn again(arguments: &PriceArguments) -> String {
     format!("hoptax price{words}{}", arguments.run.measure.again())
 }
 
+/// What the user adds to the command of [`again`], in words; none if it has all.
+fn missing(arguments: &PriceArguments) -> Option<&'static str> {
+    match arguments.headers.all().len() {
+        0 => None,
+        1 => Some("the value of the header"),
+        _ => Some("the values of the headers"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -274,9 +283,13 @@ mod tests {
         price: PriceArguments,
     }
 
-    fn again_of(words: &[&str]) -> String {
+    fn arguments(words: &[&str]) -> PriceArguments {
         let words = std::iter::once("price").chain(words.iter().copied());
-        again(&Line::try_parse_from(words).unwrap().price)
+        Line::try_parse_from(words).unwrap().price
+    }
+
+    fn again_of(words: &[&str]) -> String {
+        again(&arguments(words))
     }
 
     #[test]
@@ -313,5 +326,10 @@ mod tests {
     fn a_credential_in_a_header_is_not_repeated() {
         let command = again_of(&["envoy.yaml", "--header", "authorization: Bearer secret"]);
         assert_eq!(command, "hoptax price envoy.yaml --header 'authorization: VALUE'");
+        let missing_of = |words: &[&str]| missing(&arguments(words));
+        assert_eq!(missing_of(&["envoy.yaml"]), None);
+        assert_eq!(missing_of(&["envoy.yaml", "-H", "X-A: it's"]), Some("the value of the header"));
+        let two = ["envoy.yaml", "-H", "a: b", "-H", "c: d"];
+        assert_eq!(missing_of(&two), Some("the values of the headers"));
     }
 }

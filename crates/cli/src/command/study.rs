@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use hoptax_judge::precision::Precision;
-use hoptax_report::documents;
+use hoptax_report::documents::{self, GivenStudy};
 use hoptax_result::StudyResult;
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
@@ -13,7 +13,7 @@ use hoptax_session::{
     EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
     decisions, library, measure, outline, run_folder, store,
 };
-use hoptax_text::command_line::path_word;
+use hoptax_text::command_line::{path_word, word};
 
 use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
 use crate::arguments::values;
@@ -157,9 +157,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let measured = progress::shown(|say| measure(&place, &options, &interrupt, say))?;
     let is_complete = matches!(measured.ending, Ending::Complete) && measured.problems.is_empty();
     if arguments.smoke && is_complete && !print::has_details() {
-        show_smoke(&source(arguments), &measured.folder)?;
+        show_smoke(arguments, &measured.folder)?;
     } else if measured.result.plan.rounds_completed > 0 {
-        show(&measured.result, &source(arguments), &measured.folder)?;
+        show(&measured.result, arguments, &measured.folder)?;
     }
     let combined = match measured.ending {
         Ending::Complete if arguments.again && is_complete => sittings::combine_with_stored(
@@ -170,21 +170,40 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         )?,
         _ => None,
     };
-    let code = ended(measured, arguments.smoke)?;
+    let code = ended(measured, arguments)?;
     show_combined(combined)?;
     Ok(code)
 }
 
 /// Reports how a study ended, with the command that continues an interrupted one.
-fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
+fn ended(measured: Measured, arguments: &StudyArguments) -> Result<Code, Failure> {
     if matches!(measured.ending, Ending::Complete) && !measured.problems.is_empty() {
         // The problems have been printed.
         return Ok(Code::Environment);
     }
     let folder = measured.folder.clone();
-    let result = measured.complete().map_err(|failure| continued_by(failure, "hoptax study", &folder))?;
+    let result =
+        measured.complete().map_err(|failure| continued_by(failure, &continuing(arguments), &folder))?;
     let code = Code::from(result.verdict);
-    Ok(if is_smoke && code == Code::Void { Code::Success } else { code })
+    Ok(if arguments.smoke && code == Code::Void { Code::Success } else { code })
+}
+
+/// Options of a study that one which continues may have, too, and those that only a new study has, each with a space before it. The option
+/// for idle processors is neither.
+fn again(arguments: &StudyArguments) -> (String, String) {
+    let MeasureArguments { envoy, checks, .. } = &arguments.measure;
+    let store = match &arguments.store {
+        Some(Some(file)) => format!(" {}", word(format!("--store={}", file.display()))),
+        Some(None) => " --store".to_owned(),
+        None => String::new(),
+    };
+    let speeds = if arguments.with_speeds { " --with-speeds" } else { "" };
+    (envoy.again() + &checks.again() + &store, arguments.seed.again() + speeds)
+}
+
+/// The command that continues the study, without its run folder.
+fn continuing(arguments: &StudyArguments) -> String {
+    format!("hoptax study{}{}", again(arguments).0, arguments.measure.awake.again())
 }
 
 /// The study that a command line names; for a study that is continued, the study file in its folder.
@@ -196,19 +215,30 @@ fn source(arguments: &StudyArguments) -> String {
 }
 
 /// Prints a result, and the decisions about arms that its file compares by name.
-fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure> {
+fn show(result: &StudyResult, arguments: &StudyArguments, folder: &Path) -> Result<(), Failure> {
     decisions(result).as_ref().map_or(Ok(()), print::document)?;
-    let document = documents::study_of(result, source, &folder.display().to_string());
-    print::document(&document.in_folder(folder, "report.html"))
+    let (source, at) = (source(arguments), folder.display().to_string());
+    let ((options, of_new), never_halt) = (again(arguments), arguments.measure.awake.again());
+    let given = GivenStudy {
+        source: &source,
+        // The rounds of a short form are shorter than those of its study.
+        folder: (!arguments.smoke).then_some(at.as_str()),
+        options: &options,
+        never_halt: &never_halt,
+        of_new: &of_new,
+    };
+    print::document(&documents::given_study(result, given).in_folder(folder, "report.html"))
 }
 
 /// Prints what the short form of a study showed. Its verdict and its numbers would read as those of the study.
-fn show_smoke(source: &str, folder: &Path) -> Result<(), Failure> {
-    let page = folder.join("report.html");
+fn show_smoke(arguments: &StudyArguments, folder: &Path) -> Result<(), Failure> {
+    let (options, of_new) = again(arguments);
     print::result(&format!(
-        "Every part of the study started. The numbers of this short form mean nothing.\n\nnext: hoptax study {}   measures it\npage: {}",
-        path_word(source.as_ref()),
-        page.display()
+        "Every part of the study started. The numbers of this short form mean nothing.\n\n\
+         next: hoptax study {study}{of_new}{options}{never_halt}   measures it\npage: {page}",
+        study = path_word(source(arguments).as_ref()),
+        never_halt = arguments.measure.awake.again(),
+        page = folder.join("report.html").display()
     ))
 }
 
@@ -252,4 +282,38 @@ fn is_wanted(problem: &str) -> bool {
     let _ = write!(io::stderr(), "hoptax: {problem}; start anyway? [y/N] ");
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        study: StudyArguments,
+    }
+
+    fn arguments(words: &[&str]) -> StudyArguments {
+        Line::try_parse_from([&["study"][..], words].concat()).unwrap().study
+    }
+
+    #[test]
+    fn a_study_is_measured_again_with_its_options_and_continues_with_those_but_the_seed() {
+        let given = ["--envoy", "./en voy", "--threshold", "steal=0.02", "--never-halt", "never"];
+        let given = arguments(&[&given[..], &["--seed", "7", "--rounds", "4", "--", "-ca.yaml"]].concat());
+        let options = " --envoy './en voy' --threshold steal=0.02";
+        assert_eq!(again(&given), (options.to_owned(), " --seed 7".to_owned()));
+        assert_eq!(continuing(&given), format!("hoptax study{options} --never-halt never"));
+        assert_eq!(continuing(&arguments(&["quick"])), "hoptax study");
+    }
+
+    #[test]
+    fn a_study_continues_with_its_store() {
+        let continuing = |store: &str| continuing(&arguments(&["quick", store]));
+        assert_eq!(continuing("--store"), "hoptax study --store");
+        assert_eq!(continuing("--store=my runs"), "hoptax study '--store=my runs'");
+    }
 }

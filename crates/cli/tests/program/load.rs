@@ -268,6 +268,8 @@ fn the_origin_names_a_file_of_calls_that_it_cannot_read_or_that_lists_none() {
     started().fails(2, "calls.json` cannot be read: ");
     fs::write(&file, r#"{"stages": []}"#).unwrap();
     started().fails(2, "calls.json` does not list calls as JSON: unknown field `stages`");
+    let endless = run(["lab", "origin", "--calls", "/dev/zero"]);
+    endless.fails(2, "the file of calls `/dev/zero` cannot be read: it has more than 16 MiB");
 }
 
 #[test]

@@ -335,17 +335,19 @@ mod tests {
     fn the_next_step_keeps_the_measured_rounds_of_a_known_folder() {
         let mut result = fixture::bill();
         result.verdict = Verdict::Caution;
-        let more = |result: &BillResult| {
-            let again =
-                Again { command: "hoptax price envoy.yaml --rate 3000", folder: "my runs/1".as_ref() };
-            bill_of(result, again).next.unwrap().command
+        let next = |result: &BillResult, missing: Option<&str>| {
+            let command = "hoptax price envoy.yaml --rate 3000";
+            bill_of(result, Again { command, folder: "my runs/1".as_ref(), missing }).next.unwrap()
         };
+        let more = |result: &BillResult| next(result, None).command;
         let continued = |rounds: u32| {
             format!("hoptax price envoy.yaml --rate 3000 --resume 'my runs/1' --rounds {rounds}")
         };
         let needed = result.rounds + 7;
         result.sum.as_mut().unwrap().rounds_until_decided = Some(needed);
         assert_eq!(more(&result), continued(needed));
+        let purpose = next(&result, Some("the value of the header")).purpose;
+        assert_eq!(purpose, "decides whether the parts add up, with the value of the header");
         // No round is missing, so the same number would measure nothing.
         result.sum.as_mut().unwrap().rounds_until_decided = Some(result.rounds);
         assert_eq!(more(&result), continued(4 * result.rounds));

@@ -358,7 +358,7 @@ mod tests {
         let next = |result: &ComparisonResult| comparison(result).next.unwrap().command;
         assert!(next(&result).ends_with(" lua --rounds 140"), "{}", next(&result));
         let command = "hoptax compare old.yaml lua --margin 1%";
-        let continued = Again { command, folder: "my runs/1".as_ref() };
+        let continued = Again { command, folder: "my runs/1".as_ref(), missing: None };
         assert_eq!(
             comparison_of(&result, continued).next.unwrap().command,
             "hoptax compare old.yaml lua --margin 1% --resume 'my runs/1' --rounds 140",

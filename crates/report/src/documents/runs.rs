@@ -13,6 +13,16 @@ pub fn runs(result: &RunsResult) -> Document {
     list(result, result.runs.len() as u64)
 }
 
+/// The document of the runs that match a filter. If there are none, the store may have others.
+pub fn matching_runs(result: &RunsResult) -> Document {
+    let mut document = runs(result);
+    if result.runs.is_empty() {
+        document.answer = vec!["No run in the store matches the filter".to_owned()];
+        document.next = Some(Next::new("hoptax runs list", "lists all runs"));
+    }
+    document
+}
+
 /// The document of the latest runs, for a page on which a load can be started. A note counts the other runs and says where they are. The page
 /// has a link to the newest run, so no command is the next step.
 pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
@@ -177,6 +187,16 @@ mod tests {
         let text = list((0..500).map(|run| StoredRun { run, name: "n".repeat(200), ..study() }).collect());
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.contains("and 477 more: --details"), "{text}");
+    }
+
+    #[test]
+    fn a_filter_without_a_match_is_not_an_empty_store() {
+        let matching = |runs: Vec<StoredRun>| matching_runs(&RunsResult::new((), RunsBody { runs }));
+        assert_eq!(
+            terminal::screen(&matching(Vec::new()), STYLE),
+            "\nNo run in the store matches the filter.\n\nnext: hoptax runs list   lists all runs\n"
+        );
+        assert_eq!(terminal::screen(&matching(vec![study()]), STYLE), list(vec![study()]));
     }
 
     #[test]

@@ -32,6 +32,7 @@ use crate::{
 use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
+pub use next::GivenStudy;
 
 /// The document of a study with an unknown file and run folder. No next step measures it again.
 pub fn study(result: &StudyResult) -> Document {
@@ -45,7 +46,12 @@ pub fn named_study(result: &StudyResult, is_built_in: bool) -> Document {
 
 /// The document of the study `source`, a name or a path, in its run folder.
 pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
-    document(result, Some(Asked::Study { source, folder }))
+    given_study(result, GivenStudy { source, folder: Some(folder), ..GivenStudy::default() })
+}
+
+/// As [`study_of`], with the options that its command line had.
+pub fn given_study(result: &StudyResult, given: GivenStudy<'_>) -> Document {
+    document(result, Some(Asked::Study(given)))
 }
 
 /// The document of a mesh measured with these command-line options.
@@ -101,12 +107,8 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
     let rows = rows(result);
     let cost = |row: &Row<'_>| {
         let share = row.arm.cost.cpu_share.as_ref().map(percent_difference);
-        let us = row
-            .arm
-            .cost
-            .cpu_us_per_request
-            .as_ref()
-            .map(|us| format!("{} us", crate::numbers::difference(us)));
+        let us = row.arm.cost.cpu_us_per_request.as_ref();
+        let us = us.map(|us| format!("{} us", crate::numbers::difference(us)));
         share.or(us).map(|cost| format!("{} {cost}", row.marked()))
     };
     let costs: Vec<String> = rows

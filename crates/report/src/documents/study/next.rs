@@ -10,11 +10,26 @@ use crate::probe::{self, Shortened};
 /// Below this number of rounds, the first advice is to measure more.
 const FEW_ROUNDS: u32 = 5;
 
+/// A study as a command line named it. Options are words of a command line with a space before each; those of a stored result are unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GivenStudy<'a> {
+    /// Its name, or the path of its file.
+    pub source: &'a str,
+    /// The run folder in which it can continue; none if it can only be measured anew.
+    pub folder: Option<&'a str>,
+    /// Options that a study which continues may have, too: ` --envoy 1.39.3`.
+    pub options: &'a str,
+    /// The option for idle processors, ` --never-halt never`, which a study that continues may have, too.
+    pub never_halt: &'a str,
+    /// Options that only a new study has: ` --seed 7`.
+    pub of_new: &'a str,
+}
+
 /// How a result was requested.
 #[derive(Clone, Copy)]
 pub(super) enum Asked<'a> {
-    /// As a study, with its name or path and its run folder.
-    Study { source: &'a str, folder: &'a str },
+    /// As a study.
+    Study(GivenStudy<'a>),
     /// As a built-in study, by its name. The run folder is not known.
     BuiltIn,
     /// As the measurement of a mesh, with these command-line options.
@@ -36,30 +51,35 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Option<Nex
             "measures with more rounds, which narrow the intervals",
         ));
     }
-    let (study, folder) = match asked? {
-        Asked::Study { source, folder } => (path_word(source.as_ref()), Some(path_word(folder.as_ref()))),
-        Asked::BuiltIn | Asked::Mesh { .. } => (path_word(result.name.as_ref()), None),
+    let given = match asked? {
+        Asked::Study(given) => given,
+        Asked::BuiltIn | Asked::Mesh { .. } => GivenStudy { source: &result.name, ..GivenStudy::default() },
     };
-    Some(of_study(result, &study, folder.as_deref()))
+    Some(of_study(result, &given))
 }
 
-/// The next step after a study that `study` names on a command line, in the run folder `folder`; both are quoted.
-fn of_study(result: &StudyResult, study: &str, folder: Option<&str>) -> Next {
+/// The next step after a study.
+fn of_study(result: &StudyResult, given: &GivenStudy<'_>) -> Next {
+    let GivenStudy { source, folder, options, never_halt, of_new } = *given;
     let plan = &result.plan;
+    let study = path_word(source.as_ref());
+    let anew = format!("hoptax study {study}{of_new}{options}{never_halt}");
+    let resumed =
+        folder.map(|at| format!("hoptax study --resume {}{options}{never_halt}", path_word(at.as_ref())));
     if result.sittings.len() > 1 {
         return Next::sitting(&result.name, "measures another sitting, some hours later, and combines all");
     }
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && (plan.is_open_ended() || missing > 0) {
-        let Some(folder) = folder else {
-            return Next::new(format!("hoptax study {study}"), "measures it to its end");
+        let Some(resumed) = resumed else {
+            return Next::new(anew, "measures it to its end");
         };
         let purpose = if plan.is_open_ended() {
             "continues the study".to_owned()
         } else {
             format!("measures the missing {}", counted(missing.into(), "round"))
         };
-        return Next::new(format!("hoptax study --resume {folder}"), purpose);
+        return Next::new(resumed, purpose);
     }
     let is_void = result.verdict == Verdict::Void;
     let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
@@ -71,30 +91,28 @@ fn of_study(result: &StudyResult, study: &str, folder: Option<&str>) -> Next {
             halting_us = grouped(halting_us, 0),
             never_halted_us = grouped(never_halted_us, 0)
         );
+        // Instead of the option for idle processors that was given.
+        let study = format!("hoptax study {study}{of_new}{options}");
         return match by {
-            Some(NeverHaltedBy::Spinner) => Next::new(format!("sudo hoptax study {study}"), purpose),
-            _ => Next::new(format!("hoptax study {study} --never-halt always"), purpose),
+            Some(NeverHaltedBy::Spinner) => Next::new(format!("sudo {study}"), purpose),
+            _ => Next::new(format!("{study} --never-halt always"), purpose),
         };
     }
-    let with_rounds = |rounds: u32| match folder {
-        Some(folder) => Next::new(
-            format!("hoptax study --resume {folder} --rounds {rounds}"),
-            "adds rounds, which narrow the intervals",
-        ),
-        None => Next::new(
-            format!("hoptax study {study} --rounds {rounds}"),
-            "measures more rounds, which narrow the intervals",
-        ),
+    let with_rounds = |rounds: u32| match &resumed {
+        Some(resumed) => {
+            Next::new(format!("{resumed} --rounds {rounds}"), "adds rounds, which narrow the intervals")
+        }
+        None => {
+            Next::new(format!("{anew} --rounds {rounds}"), "measures more rounds, which narrow the intervals")
+        }
     };
     if plan.rounds_completed < FEW_ROUNDS {
         return with_rounds(2 * FEW_ROUNDS);
     }
     match result.verdict {
-        Verdict::Void => Next::new(format!("hoptax study {study}"), "measures again, after the remedy"),
+        Verdict::Void => Next::new(anew, "measures again, after the remedy"),
         Verdict::Caution => with_rounds(2 * plan.rounds_completed),
-        Verdict::Sound => {
-            Next::new(format!("hoptax study {study} --again"), "measures another sitting and combines both")
-        }
+        Verdict::Sound => Next::new(format!("{anew} --again"), "measures another sitting and combines both"),
     }
 }
 
@@ -106,7 +124,11 @@ mod tests {
     use crate::fixture;
 
     fn of(result: &StudyResult, source: &str) -> Next {
-        next(result, Some(Asked::Study { source, folder: "runs/1" })).unwrap()
+        of_given(result, GivenStudy { source, folder: Some("runs/1"), ..GivenStudy::default() })
+    }
+
+    fn of_given(result: &StudyResult, given: GivenStudy<'_>) -> Next {
+        next(result, Some(Asked::Study(given))).unwrap()
     }
 
     #[test]
@@ -115,11 +137,36 @@ mod tests {
         assert_eq!(of(&result, "my edge.yaml").command, "hoptax study 'my edge.yaml'");
         assert_eq!(of(&result, "-edge.yaml").command, "hoptax study ./-edge.yaml");
         result.plan.rounds_completed = 2;
-        let asked =
-            |folder: &str| next(&result, Some(Asked::Study { source: "quick", folder })).unwrap().command;
+        let asked = |folder: &str| {
+            of_given(&result, GivenStudy { source: "quick", folder: Some(folder), ..GivenStudy::default() })
+                .command
+        };
         assert_eq!(asked("my runs/1"), "hoptax study --resume 'my runs/1' --rounds 10");
         assert_eq!(asked("-lead"), "hoptax study --resume ./-lead --rounds 10");
         assert_eq!(asked("it's $(reboot)"), r"hoptax study --resume 'it'\''s $(reboot)' --rounds 10");
+    }
+
+    #[test]
+    fn a_command_has_the_options_that_were_given_and_one_that_continues_has_no_seed() {
+        let given = GivenStudy {
+            source: "edge.yaml",
+            folder: Some("runs/1"),
+            options: " --envoy ./envoy --store=a",
+            never_halt: " --never-halt never",
+            of_new: " --seed 7",
+        };
+        let mut void = fixture::void();
+        let anew = "hoptax study edge.yaml --seed 7 --envoy ./envoy --store=a";
+        assert_eq!(of_given(&void, given).command, format!("{anew} --never-halt never"));
+        void.machine = Some(fixture::machine(42.0, 5.0));
+        assert_eq!(of_given(&void, given).command, format!("{anew} --never-halt always"), "one of the two");
+        void.machine = None;
+        void.plan.rounds_completed = 2;
+        let resumed = "hoptax study --resume runs/1 --envoy ./envoy --store=a --never-halt never --rounds 10";
+        assert_eq!(of_given(&void, given).command, resumed);
+        // A short form cannot continue.
+        let short_form = GivenStudy { folder: None, ..given };
+        assert_eq!(of_given(&void, short_form).command, format!("{anew} --never-halt never --rounds 10"));
     }
 
     #[test]
