@@ -28,7 +28,9 @@ use crate::run_folder::{self, CompleteRounds, Held, RunFolder};
 use crate::study::Study;
 use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
-use crate::{continuation, environment, flames, forecast, library, rates, requirements, sittings, thresholds};
+use crate::{
+    continuation, environment, flames, forecast, library, rates, requirements, sittings, thresholds,
+};
 
 /// The study to measure, and the folder of its results.
 #[derive(Clone, Debug)]
