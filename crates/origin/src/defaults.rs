@@ -1,11 +1,11 @@
 //! The default parameters of responses, which may be replaced while the origin serves.
 
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::behaviour::{BadParameter, Behaviour};
+use crate::bounded::text_of;
 use crate::table::Tables;
 
 /// The default parameters of an origin. Requests that arrive after a replacement get the new ones.
@@ -40,9 +40,9 @@ impl Defaults {
     /// The default parameters in a file.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or has more than 16 MiB.
     pub fn read(file: &Path) -> Result<String, String> {
-        let text = fs::read_to_string(file)
+        let text = text_of(file)
             .map_err(|error| format!("cannot read the default response `{}`: {error}", file.display()))?;
         Ok(text.trim().to_owned())
     }

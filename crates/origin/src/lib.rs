@@ -6,6 +6,7 @@
 //! not block other connections.
 
 mod behaviour;
+mod bounded;
 mod call;
 mod calling;
 mod connection;
@@ -35,6 +36,7 @@ pub use hoptax_wire::tls::ServerConfig;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 pub use behaviour::{BadParameter, Behaviour};
+pub use bounded::text_of;
 pub use calling::{Call, CallingOptions, CallingOrigin, Calls};
 pub use defaults::Defaults;
 use http3::Http3;

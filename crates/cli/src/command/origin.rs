@@ -1,8 +1,6 @@
 //! `hoptax lab origin`: runs the test server.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum, ValueHint};
 use hoptax_origin::{
     CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport,
-    OriginTls, Secrets,
+    OriginTls, Secrets, text_of,
 };
 use hoptax_result::counted;
 use hoptax_session::Interrupt;
@@ -22,9 +20,6 @@ use crate::arguments::shared::{SeedArguments, WorkersArguments};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print};
-
-/// Maximum size of a file of calls.
-const MOST_BYTES_OF_CALLS: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -183,7 +178,7 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
     let refused = |what: &str, error: &dyn Display| {
         Failure::bad_input(format!("the file of calls `{}` {what}: {error}", file.display()))
     };
-    let text = text_of_calls(file).map_err(|error| refused("cannot be read", &error))?;
+    let text = text_of(file).map_err(|error| refused("cannot be read", &error))?;
     let calls: Calls =
         serde_json::from_str(&text).map_err(|error| refused("does not list calls as JSON", &error))?;
     let options = CallingOptions {
@@ -196,16 +191,6 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
     print::result(&format!("{LISTENING}{}", origin.local_address()))?;
     note(origin.run(interrupt.flag())?);
     Ok(Code::Success)
-}
-
-/// The text of a file of calls, which may be a pipe. One that never ends, such as `/dev/zero`, is refused.
-fn text_of_calls(file: &Path) -> io::Result<String> {
-    let mut text = Vec::new();
-    File::open(file)?.take(MOST_BYTES_OF_CALLS + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MOST_BYTES_OF_CALLS {
-        return Err(io::Error::other(format!("it has more than {} MiB", MOST_BYTES_OF_CALLS >> 20)));
-    }
-    String::from_utf8(text).map_err(io::Error::other)
 }
 
 /// Prints the counts of requests and connections of the origin.

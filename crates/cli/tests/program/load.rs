@@ -273,6 +273,12 @@ fn the_origin_names_a_file_of_calls_that_it_cannot_read_or_that_lists_none() {
 }
 
 #[test]
+fn the_origin_refuses_a_default_response_that_never_ends() {
+    let endless = run(["lab", "origin", "--listen", "127.0.0.1:0", "--default-file", "/dev/zero"]);
+    endless.fails(2, "cannot read the default response `/dev/zero`: it has more than 16 MiB");
+}
+
+#[test]
 fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let (mut first, url) = origin(&[]);
     let address = url.strip_prefix("http://").unwrap();
