@@ -54,7 +54,7 @@ pub struct ComparisonSettings<'a> {
     pub folder: Option<&'a Path>,
     /// True to continue the comparison in the folder.
     pub is_resumed: bool,
-    /// The command that measures the same, without its length and its run folder.
+    /// The command that continues it after an interrupt, without its run folder.
     pub again: &'a str,
     /// Options of the study, except its length.
     pub options: Options<'a>,

@@ -320,6 +320,15 @@ impl JsonArguments {
     pub(crate) fn file(&self) -> Option<&Path> {
         self.json.as_deref()
     }
+
+    /// The option with a space before it; empty if it was not given.
+    pub(crate) fn again(&self) -> String {
+        match self.file() {
+            // As a path, it would be a file of that name.
+            Some(file) if file == Path::new("-") => " --json -".to_owned(),
+            file => path_option("--json", file),
+        }
+    }
 }
 
 /// The store of a command.

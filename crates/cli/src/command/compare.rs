@@ -68,7 +68,7 @@ pub(crate) struct CompareArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     let CompareArguments { run, .. } = arguments;
-    let command = again(arguments);
+    let (command, continuing) = (again(arguments), continuing(arguments));
     let settings = ComparisonSettings {
         subjects: &arguments.subjects,
         margin_share: arguments.margin,
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
         rounds: run.rounds,
         folder: arguments.resume.as_deref().or(run.out.folder()),
         is_resumed: arguments.resume.is_some(),
-        again: &command,
+        again: &continuing,
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;
@@ -98,6 +98,11 @@ fn again(arguments: &CompareArguments) -> String {
     let margin = format!("{}%", (1e8 * arguments.margin).round() / 1e6);
     let margin = if margin == USUAL_MARGIN { String::new() } else { format!(" --margin {margin}") };
     format!("hoptax compare {}{margin}{}", path_words(&arguments.subjects), arguments.run.measure.again())
+}
+
+/// The command that continues the comparison after an interrupt, without its run folder: the file of the result is not written yet.
+fn continuing(arguments: &CompareArguments) -> String {
+    again(arguments) + &arguments.run.json.again()
 }
 
 fn print<T: Body>(
@@ -135,5 +140,13 @@ mod tests {
         let given = "compare jwt lua --never-halt always --threshold steal=0.02 --threshold steal-fail=1";
         assert_eq!(again_of(given), format!("hoptax {given}"));
         assert_eq!(again_of("compare jwt lua --never-halt auto"), "hoptax compare jwt lua");
+    }
+
+    #[test]
+    fn an_interrupted_comparison_continues_with_the_file_of_its_result() {
+        let of = |line: &str| continuing(&Line::try_parse_from(line.split(' ')).unwrap().compare);
+        assert_eq!(of("compare jwt lua --json a.json"), "hoptax compare jwt lua --json a.json");
+        assert_eq!(of("compare jwt lua --json -"), "hoptax compare jwt lua --json -");
+        assert_eq!(of("compare jwt lua"), "hoptax compare jwt lua");
     }
 }

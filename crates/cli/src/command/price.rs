@@ -195,7 +195,7 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
         // An error after an interrupt is a consequence of it.
         Err(failure) if interrupt.is_requested() || failure.is_interrupt() => {
             let interrupted = if failure.is_interrupt() { failure } else { Failure::interrupted() };
-            Err(continued_by(interrupted, &again(arguments), &folder))
+            Err(continued_by(interrupted, &continuing(arguments), &folder))
         }
         priced => priced,
     }
@@ -261,6 +261,11 @@ fn again(arguments: &PriceArguments) -> String {
     format!("hoptax price{words}{}", arguments.run.measure.again())
 }
 
+/// The command that continues the bill after an interrupt, without its run folder: the file of the bill is not written yet.
+fn continuing(arguments: &PriceArguments) -> String {
+    again(arguments) + &arguments.run.json.again()
+}
+
 /// What the user adds to the command of [`again`], in words; none if it has all.
 fn missing(arguments: &PriceArguments) -> Option<&'static str> {
     match arguments.headers.all().len() {
@@ -320,6 +325,14 @@ mod tests {
         let length = [&given[..], &["--rounds", "4", "--out", "runs/1"]].concat();
         assert_eq!(again_of(&length), format!("hoptax price {}", given.map(word).join(" ")));
         assert_eq!(again_of(&["--pod", "shop/cart-1", "--rounds", "4"]), "hoptax price --pod shop/cart-1");
+    }
+
+    #[test]
+    fn an_interrupted_bill_continues_with_the_file_of_its_result() {
+        let continued = |words: &[&str]| continuing(&arguments(words));
+        let json = continued(&["envoy.yaml", "--rate", "9", "--json", "my bill.json"]);
+        assert_eq!(json, "hoptax price envoy.yaml --rate 9 --json 'my bill.json'");
+        assert_eq!(continued(&["envoy.yaml", "--json", "-"]), "hoptax price envoy.yaml --json -");
     }
 
     #[test]
