@@ -315,7 +315,8 @@ fn room_for_crowds(courses: &[Course]) -> Option<String> {
     let needed = u64::from(most) * 2 + courses.len() as u64;
     let limit = allow_files(needed).err()?;
     Some(format!(
-        "{needed} open files are needed, and the limit is {limit}: raise it with `ulimit -Hn {needed}`"
+        "{needed} open files are needed, and the limit is {limit}: raise it as root with `ulimit -Hn {}`",
+        needed + 1024
     ))
 }
 
