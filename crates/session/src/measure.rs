@@ -373,8 +373,8 @@ pub(crate) fn plan(
         let message = "--until sets a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
         return Err(Failure::bad_input(message));
     }
-    if options.smoke {
-        plan.smoke();
+    if let Some(reduced) = options.smoke.then(|| plan.smoke()).flatten() {
+        say(Update::Note(&reduced));
     }
     Ok(plan)
 }

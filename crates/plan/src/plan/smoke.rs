@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hoptax_result::grouped;
+
 use super::timeline::BETWEEN_RESTARTS;
 use super::{Change, Plan, TimedEvent, Timeline};
 
@@ -27,8 +29,12 @@ const INTERVALS: u32 = 10;
 const WARM_UP: Duration = Duration::from_millis(100);
 
 impl Plan {
-    /// Shortens rounds, blocks and slices so that the whole study takes seconds, leaves loads few connections, and marks its name.
-    pub fn smoke(&mut self) {
+    /// Shortens rounds, blocks and slices so that the whole study takes seconds, leaves loads few connections, and marks its name. Returns a
+    /// note that names the loads that lost connections: what needs many of them is not tried.
+    pub fn smoke(&mut self) -> Option<String> {
+        let reduced = self.loads.iter().filter(|load| load.connections > CONNECTIONS);
+        let reduced: Vec<String> =
+            reduced.map(|load| format!("{} of `{}`", grouped(load.connections as f64, 0), load.name)).collect();
         self.name.push_str("-smoke");
         self.rounds = ROUNDS;
         self.rounds_are_open = false;
@@ -48,6 +54,12 @@ impl Plan {
             load.slice = slice;
             load.connections = load.connections.min(CONNECTIONS);
         }
+        (!reduced.is_empty()).then(|| {
+            format!(
+                "the short form has {CONNECTIONS} connections under a load with more: instead of {}",
+                reduced.join(", ")
+            )
+        })
     }
 }
 
@@ -99,6 +111,18 @@ mod tests {
         );
         assert!(!plan.rounds_are_open && plan.patience.is_zero() && plan.empty_repeats > 0);
         assert!(plan.warm_up < super::super::WARM_UP);
+    }
+
+    #[test]
+    fn loads_that_lose_connections_are_named() {
+        let note = |connections: u32| {
+            let load = format!("loads: [{{name: many, loop: closed, connections: {connections}}}]\n");
+            let text = format!("name: test\narms: [baseline, lua]\n{load}");
+            Plan::read("test.yaml", &text, Catalogue::load().unwrap()).unwrap().smoke()
+        };
+        let expected = "the short form has 64 connections under a load with more: instead of 10,000 of `many`";
+        assert_eq!(note(10_000).as_deref(), Some(expected));
+        assert_eq!(note(64), None);
     }
 
     #[test]
