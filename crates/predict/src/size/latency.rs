@@ -1,6 +1,8 @@
 //! The time that the proxies of a graph add to the response time of a request, from a simulation of its calls.
 
-use hoptax_result::{AddedTime, ProxyLatency, SizeLatency};
+use hoptax_checks::thresholds::Limits;
+use hoptax_checks::vague::vague_level;
+use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
 use hoptax_stats::Weighted;
 
 use crate::size::busy::Placed;
@@ -76,24 +78,39 @@ pub(crate) fn latency<'a>(
     };
     let of_proxy = |(number, (proxy, one)): (usize, (&Proxy<'_>, &At))| {
         let from = OF_ALL + number * OF_EACH;
+        let added = added(from, have_tails.get(number).copied().unwrap_or_default())?;
+        let critical_path_us = *intervals.get(from + 2)?;
         Some(ProxyLatency {
             service: proxy.service.name.clone(),
             busy_share: one.busy,
-            added: added(from, have_tails.get(number).copied().unwrap_or_default())?,
-            critical_path_us: *intervals.get(from + 2)?,
+            added,
+            critical_path_us,
+            bounded: bounded(&added, Some(critical_path_us)),
             is_extrapolated: one.is_extrapolated,
         })
     };
     let of_proxies = proxies.iter().zip(&at).enumerate().map(of_proxy);
     let size = || {
+        let added = added(0, have_tails.iter().all(|has_tail| *has_tail))?;
         Some(SizeLatency {
-            added: added(0, have_tails.iter().all(|has_tail| *has_tail))?,
+            added,
+            bounded: bounded(&added, None),
             is_extrapolated: at.iter().any(|one| one.is_extrapolated),
             proxies: of_proxies.collect::<Option<_>>()?,
         })
     };
     let size = size().ok_or("the results have too few rounds")?;
     Ok(Latency { size, extrapolations, saved })
+}
+
+/// The names of the times whose intervals are so wide that only their ends say something, by the rule for levels of a study
+/// ([`vague_level`]).
+fn bounded(added: &AddedTime, critical_path_us: Option<Interval>) -> Vec<String> {
+    let times =
+        [("mean_us", added.mean_us), ("p99_us", added.p99_us), ("critical_path_us", critical_path_us)];
+    let is_vague = |time: Interval| vague_level(&time, &Limits::default()).is_some();
+    let vague = times.into_iter().filter(|(_, time)| time.is_some_and(is_vague));
+    vague.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The numbers of all proxies and of each, us.
@@ -163,6 +180,14 @@ mod tests {
         // One value of twenty comes from the high distribution, so its upper fifth is the tail of all.
         let mixed = tail_of_mixture([Weighted::new(19.0, &values), Weighted::new(1.0, &high)].into_iter());
         assert!((mixed - 1_800.0).abs() <= 1.0, "{mixed}");
+    }
+
+    #[test]
+    fn a_time_whose_interval_is_wider_than_half_of_it_is_named_as_a_bound() {
+        let about = |half_width| Some(Interval::around(100.0, half_width));
+        let added = AddedTime { mean_us: about(49.0), p99_us: about(51.0) };
+        assert_eq!(bounded(&added, Some(Interval::around(-3.0, 1.0))), ["p99_us", "critical_path_us"]);
+        assert!(bounded(&AddedTime { p99_us: None, ..added }, about(49.0)).is_empty());
     }
 
     const ROUNDS: usize = 12;

@@ -109,6 +109,7 @@ mod tests {
             bottleneck: SizeBottleneck { service: "front".to_owned(), rate: about(9_000.0), or: Vec::new() },
             latency: Some(SizeLatency {
                 added: AddedTime { mean_us: Some(about(330.0)), p99_us: None },
+                bounded: Vec::new(),
                 is_extrapolated: false,
                 proxies: Vec::new(),
             }),
