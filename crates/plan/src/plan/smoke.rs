@@ -5,7 +5,7 @@ use std::time::Duration;
 use hoptax_result::grouped;
 
 use super::timeline::BETWEEN_RESTARTS;
-use super::{Change, Plan, TimedEvent, Timeline};
+use super::{Change, Load, Plan, TimedEvent, Timeline};
 
 /// Number of rounds: a second one brings up the same parts again, and intervals of two are of no use.
 const ROUNDS: u32 = 1;
@@ -32,9 +32,9 @@ impl Plan {
     /// Shortens rounds, blocks and slices so that the whole study takes seconds, leaves loads few connections, and marks its name. Returns a
     /// note that names the loads that lost connections: what needs many of them is not tried.
     pub fn smoke(&mut self) -> Option<String> {
+        let stated = |load: &Load| format!("{} of `{}`", grouped(load.connections as f64, 0), load.name);
         let reduced = self.loads.iter().filter(|load| load.connections > CONNECTIONS);
-        let reduced: Vec<String> =
-            reduced.map(|load| format!("{} of `{}`", grouped(load.connections as f64, 0), load.name)).collect();
+        let reduced: Vec<String> = reduced.map(stated).collect();
         self.name.push_str("-smoke");
         self.rounds = ROUNDS;
         self.rounds_are_open = false;
@@ -120,7 +120,8 @@ mod tests {
             let text = format!("name: test\narms: [baseline, lua]\n{load}");
             Plan::read("test.yaml", &text, Catalogue::load().unwrap()).unwrap().smoke()
         };
-        let expected = "the short form has 64 connections under a load with more: instead of 10,000 of `many`";
+        let expected =
+            "the short form has 64 connections under a load with more: instead of 10,000 of `many`";
         assert_eq!(note(10_000).as_deref(), Some(expected));
         assert_eq!(note(64), None);
     }
