@@ -179,7 +179,8 @@ impl<'a> Runs<'a> {
         Ok(Exported { run, files, redacted: redacted.map(|document| document.path).collect() })
     }
 
-    /// Imports all that can be imported, and calls `on_imported` with a line about each run. Creates the store if there is none.
+    /// Imports all that can be imported, and calls `on_imported` with a line about each run. A store that does not exist is
+    /// created when there is a run for it.
     ///
     /// # Errors
     /// When anything cannot be imported, and errors of `on_imported`.
@@ -188,7 +189,7 @@ impl<'a> Runs<'a> {
         paths: &[PathBuf],
         on_imported: &mut dyn FnMut(&str) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let outcomes = store::with_existing_or_new(&self.path, |store| import_all(store, paths), self.say)?;
+        let outcomes = store::salvaging(&self.path, || import_all(&self.path, paths), self.say)?;
         let mut problems = Vec::new();
         for PathImported { path, outcome } in outcomes {
             match outcome {

@@ -113,14 +113,25 @@ pub fn with_existing_or_new<T>(
     mut work: impl FnMut(&mut Store) -> Result<T, StoreError>,
     say: Say<'_>,
 ) -> Result<T, Failure> {
-    let mut attempt = || work(&mut Store::open(path)?);
-    match attempt() {
+    salvaging(path, || work(&mut Store::open(path)?), say)
+}
+
+/// Runs `work`, which opens the store in this file if it needs one. Salvages a damaged store, and then repeats the work.
+///
+/// # Errors
+/// When the work fails.
+pub(crate) fn salvaging<T>(
+    path: &Path,
+    mut work: impl FnMut() -> Result<T, StoreError>,
+    say: Say<'_>,
+) -> Result<T, Failure> {
+    match work() {
         Err(error @ StoreError::Damaged { .. }) => {
             say(Update::Problem(&error.to_string()));
             if let Some(salvaged) = salvage(path, SystemTime::now())? {
                 say(Update::Note(&text(&salvaged)));
             }
-            Ok(attempt()?)
+            Ok(work()?)
         }
         outcome => Ok(outcome?),
     }

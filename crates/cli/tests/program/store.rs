@@ -176,6 +176,14 @@ fn what_cannot_be_imported_is_named_and_the_rest_is_imported() {
 }
 
 #[test]
+fn an_import_of_nothing_creates_no_store() {
+    let runs = Runs::new();
+    fs::create_dir(runs.path("runs")).unwrap();
+    runs.run(&["runs", "import", &runs.text("runs")]).fails(2, "there is no run folder in it");
+    assert!(!runs.store().exists());
+}
+
+#[test]
 fn secrets_of_a_study_file_never_reach_the_store() {
     let runs = Runs::new();
     runs.study("runs/a", &sample::study("quick", &day(1), 5.0));

@@ -36,13 +36,47 @@ impl Imported {
     }
 }
 
+/// A run as it was read, before it is put into a store.
+pub(super) struct ReadRun {
+    /// Where it comes from.
+    source: String,
+    described: Described,
+    contents: Contents,
+}
+
+/// Reads a run folder, either with its result or with the complete rounds of a killed study.
+///
+/// # Errors
+/// When the folder is not a run folder or cannot be read.
+pub(super) fn read_folder(folder: &Path) -> Result<ReadRun, StoreError> {
+    let contents = folder::read(folder)?;
+    Ok(ReadRun { source: absolute(folder), described: described(folder, &contents)?, contents })
+}
+
+/// Reads a result file without the other files of its folder.
+///
+/// # Errors
+/// When it is not a readable result.
+pub(super) fn read_file(file: &Path) -> Result<ReadRun, StoreError> {
+    let parent = file.parent().unwrap_or(Path::new(""));
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let mut contents = folder::read_some(parent, &[&name])?;
+    let not_a_run = |why: String| StoreError::NotARun { path: file.to_owned(), why };
+    let Some(document) = contents.documents.first_mut() else {
+        return Err(not_a_run("it is not JSON, or it holds a private key".to_owned()));
+    };
+    RESULT.clone_into(&mut document.path);
+    let described = describe::result(&document.text).map_err(not_a_run)?;
+    Ok(ReadRun { source: absolute(file), described, contents })
+}
+
 impl Store {
     /// Imports a run folder, either with its result or with the complete rounds of a killed study.
     ///
     /// # Errors
     /// When the folder is not a run folder or cannot be read, or the store cannot be written.
     pub(crate) fn import_folder(&mut self, folder: &Path) -> Result<Imported, StoreError> {
-        self.put_folder(folder, &absolute(folder))
+        self.import(read_folder(folder)?)
     }
 
     /// Like [`Self::import_folder`], for a temporary folder. `source` describes where the run comes from.
@@ -50,26 +84,7 @@ impl Store {
     /// # Errors
     /// When the folder is not a run folder or cannot be read, or the store cannot be written.
     pub fn put_folder(&mut self, folder: &Path, source: &str) -> Result<Imported, StoreError> {
-        let contents = folder::read(folder)?;
-        let described = described(folder, &contents)?;
-        self.import(source, &described, contents)
-    }
-
-    /// Imports a result file without the other files of its folder.
-    ///
-    /// # Errors
-    /// When it is not a readable result, or the store cannot be written.
-    pub(crate) fn import_file(&mut self, file: &Path) -> Result<Imported, StoreError> {
-        let parent = file.parent().unwrap_or(Path::new(""));
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let mut contents = folder::read_some(parent, &[&name])?;
-        let not_a_run = |why: String| StoreError::NotARun { path: file.to_owned(), why };
-        let Some(document) = contents.documents.first_mut() else {
-            return Err(not_a_run("it is not JSON, or it holds a private key".to_owned()));
-        };
-        RESULT.clone_into(&mut document.path);
-        let described = describe::result(&document.text).map_err(not_a_run)?;
-        self.import(&absolute(file), &described, contents)
+        self.import(ReadRun { source: source.to_owned(), ..read_folder(folder)? })
     }
 
     /// Imports the text of a result, and returns the number of the run; `source` describes where the result comes from.
@@ -96,20 +111,20 @@ impl Store {
         let manifest = contents.text(MANIFEST).unwrap_or_default();
         let described = describe::unfinished(manifest, end)
             .map_err(|why| StoreError::NotARun { path: folder.to_owned(), why })?;
-        Ok(self.import(&absolute(folder), &described, contents)?.run)
+        Ok(self.import(ReadRun { source: absolute(folder), described, contents })?.run)
     }
 
-    fn import(
-        &mut self,
-        source: &str,
-        described: &Described,
-        contents: Contents,
-    ) -> Result<Imported, StoreError> {
+    /// Imports a run that was read.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub(super) fn import(&mut self, run: ReadRun) -> Result<Imported, StoreError> {
+        let ReadRun { source, described, contents } = run;
         let Contents { mut documents, mut left_out } = contents;
         // Results that have fewer rounds than the folder, or are unreadable.
         left_out.extend(documents.extract_if(.., |one| described.is_outdated(&one.path)).map(|one| one.path));
-        let is_new = self.find(described)?.is_none();
-        let run = self.put(described, source, &documents)?;
+        let is_new = self.find(&described)?.is_none();
+        let run = self.put(&described, &source, &documents)?;
         let redacted = documents.into_iter().filter(|one| one.is_redacted).map(|one| one.path).collect();
         Ok(Imported { run, is_new, left_out, redacted })
     }
