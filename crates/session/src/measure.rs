@@ -13,12 +13,12 @@ use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::EnvoyChoice;
 
 use crate::awake::NeverHalt;
-use crate::estimate::{Estimate, check_memory};
+use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::judged::judged_result;
 use crate::length::{ClockedCourse, RequestedLength, length, length_of_more, length_text};
-use crate::machine::{adapt, allow_files_of_plan, examine, is_wanted, speeds};
+use crate::machine::{adapt, examine, is_wanted, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
 use crate::placement::placement;
@@ -203,19 +203,12 @@ fn measure_on_this_thread(
     let set = thresholds::set(earlier, options.thresholds);
     let mut plan = checked_plan(&study, options, earlier, say)?;
     let limits = thresholds::limits(&set)?;
-    requirements::check(&plan, &study.folder)?;
+    requirements::check_machine(&plan, &study.folder, options.accepts_memory, say)?;
     let envoy = envoy_choice(options, earlier);
     let envoys = Envoys::find(envoy, plan.envoys(), interrupt.flag(), &mut { note })?;
     let envoy = envoys.usual();
     let directory = directory(place, &plan.name)?;
     let estimate = Estimate::from_plan(&plan);
-    match options.accepts_memory {
-        Some(accepts) => {
-            check_memory(&estimate, accepts, "reduce the number of arms, or give `--yes` to start anyway")?;
-        }
-        None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
-    }
-    allow_files_of_plan(&plan, say)?;
     let directory = run_folder::make_folder(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
     let placement = placement()?;

@@ -13,11 +13,37 @@ use hoptax_host::network::Needed;
 use hoptax_plan::plan::{Plan, SAMPLING};
 use hoptax_subject::program::in_search_path;
 
+use crate::estimate::{Estimate, check_memory};
 use crate::failure::Failure;
+use crate::machine::allow_files_of_plan;
+use crate::update::Say;
 
 /// The reason why CPU time cannot be measured, and the remedy.
 pub(crate) const COUNTS_NO_CPU_TIME: &str = "this kernel does not count the CPU time of threads: turn it on with \
                                              `sysctl kernel.task_delayacct=1`, or use a kernel with CONFIG_SCHEDSTATS";
+
+/// Checks that a plan can begin on this machine: nothing is missing ([`check`]), memory suffices, and enough files may be open, for which the
+/// limit of this process is raised. `accepts_memory` is asked about a lack of memory; without it, such a plan is refused. `folder` is that of
+/// the study file.
+///
+/// # Errors
+/// The first of these that does not hold, with advice.
+pub fn check_machine(
+    plan: &Plan,
+    folder: &Path,
+    accepts_memory: Option<&(dyn Fn(&str) -> bool + Sync)>,
+    say: Say<'_>,
+) -> Result<(), Failure> {
+    check(plan, folder)?;
+    let estimate = Estimate::from_plan(plan);
+    match accepts_memory {
+        Some(accepts) => {
+            check_memory(&estimate, accepts, "reduce the number of arms, or give `--yes` to start anyway")?;
+        }
+        None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
+    }
+    allow_files_of_plan(plan, say)
+}
 
 /// Checks that nothing is missing that a plan requires. `folder` is that of the study file.
 ///

@@ -181,7 +181,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     let arms = ArmsOfStudy::new(study, ids, overrides, &print::say)?;
     if arguments.dry_run {
         print::result(&arms.outline(options)?)?;
-        return Ok(Code::Success);
+        return arms.check(options, &print::say).map(|()| Code::Success);
     }
     let interrupt = interrupt::listen()?;
     let Found { result, failure } = progress::shown(|say| arms.search(options, &interrupt, say))?;

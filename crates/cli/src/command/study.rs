@@ -11,7 +11,7 @@ use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
     EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
-    decisions, library, measure, outline, run_folder, store,
+    decisions, library, measure, outline, requirements, run_folder, store,
 };
 use hoptax_text::command_line::{path_word, word};
 
@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         return Ok(Code::Success);
     }
     let store = store_of(arguments)?;
-    let accepts = |problem: &str| arguments.yes || is_wanted(problem);
+    let accepts = |problem: &str| arguments.yes || (!arguments.dry_run && is_wanted(problem));
     let options = Options {
         length: RequestedLength {
             rounds: arguments.rounds,
@@ -261,7 +261,7 @@ fn store_of(arguments: &StudyArguments) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// Prints a plan and its expected duration and memory.
+/// Prints a plan and its expected duration and memory, and then what this machine lacks for it.
 fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Failure> {
     let (study, manifest) = match &arguments.resume {
         Some(folder) => run_folder::study(folder).map(|(study, manifest)| (study, Some(manifest)))?,
@@ -269,8 +269,9 @@ fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Fa
     };
     let plan = checked_plan(&study, options, manifest.as_ref(), &print::say)?;
     arguments.out.folder().map_or(Ok(()), |folder| run_folder::check_new(folder, arguments.force))?;
+    let can_begin = requirements::check_machine(&plan, &study.folder, options.accepts_memory, &print::say);
     print::list(&outline(plan, options.never_halt, &print::say)?)?;
-    Ok(Code::Success)
+    can_begin.map(|()| Code::Success)
 }
 
 /// Asks the user; without a terminal, the answer is no.

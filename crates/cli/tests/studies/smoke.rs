@@ -196,3 +196,11 @@ fn a_study_without_its_programs_names_the_packages_before_it_begins() {
         assert!(!ran.stderr.contains("this machine:") && !out.exists(), "{study}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn a_dry_run_prints_the_plan_and_names_what_the_machine_lacks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let planned = ran(hoptax().args(["study", "firewall-rules", "--dry-run"]).env("PATH", folder.path()));
+    planned.fails(3, "`ipset` of the package ipset");
+    assert!(planned.stdout.contains("no-rules-again"), "{planned:?}");
+}

@@ -83,6 +83,19 @@ impl ArmsOfStudy {
         Ok(outline(&self.plan, options, self.budget(options)))
     }
 
+    /// Checks that a search can begin with these options on this machine.
+    ///
+    /// # Errors
+    /// When it cannot, with advice.
+    pub fn check(&self, options: &Options<'_>, say: Say<'_>) -> Result<(), Failure> {
+        let Self { plan, folder } = self;
+        common::check_range(options)?;
+        check_accounts(plan, options)?;
+        requirements::check(plan, folder)?;
+        estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
+        machine::allow_files_of_plan(plan, say)
+    }
+
     fn budget(&self, options: &Options<'_>) -> Duration {
         options.budget.unwrap_or(options.settings().budget * self.plan.arms.len() as u32)
     }
@@ -99,11 +112,7 @@ impl ArmsOfStudy {
     ) -> Result<Found<FindArmsResult>, Failure> {
         let Self { plan, folder: of_study } = self;
         let time = Time::begin(self.budget(options));
-        common::check_range(options)?;
-        check_accounts(plan, options)?;
-        requirements::check(plan, of_study)?;
-        estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
-        machine::allow_files_of_plan(plan, say)?;
+        self.check(options, say)?;
         let envoys = envoys(plan, options.envoy, interrupt, say)?;
         let placement = placement()?;
         let awake = awake::on(&placement, options.never_halt, say)?;
