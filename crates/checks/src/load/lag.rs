@@ -65,8 +65,11 @@ fn longest(all: &[Lengthened]) -> Option<&Lengthened> {
 fn in_words(most: &Lengthened, names: &[&str]) -> String {
     let Lengthened { name, us, .. } = most;
     let bounds = if names.len() == 1 { "is only a bound" } else { "are only bounds" };
-    let part =
-        format!("the generator may have sent and read up to {us} us late at {name}", us = grouped(*us, 0));
+    // A difference of response times is no send lag: two numbers of lateness beside each other read as one.
+    let part = format!(
+        "late sends and late reads may have lengthened the {name} of response time by up to {us} us",
+        us = grouped(*us, 0)
+    );
     format!("{part}, so {} {bounds}", names.join(", "))
 }
 
@@ -185,9 +188,9 @@ mod tests {
         // Service time counts until the generator read the response.
         assert_eq!(result.service(TimeOf::Percentile(99.0)).ends(), (None, Some(194.0)));
         let message = &result.findings[0].message;
-        let expected =
-            "the generator may have sent and read up to 170 us late at p99.9, so p99, p99.9 are only bounds";
-        assert!(message.ends_with(expected), "{message}");
+        let expected = "send lag p99 was 3,000 us; late sends and late reads may have lengthened the p99.9 of response time by up to \
+                        170 us, so p99, p99.9 are only bounds";
+        assert_eq!(message, expected);
         assert_eq!((result.findings[0].bounds, result.findings[0].withholds), (true, false));
     }
 
