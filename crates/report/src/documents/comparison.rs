@@ -150,7 +150,9 @@ fn next(
     }
     let all = || results.iter().flat_map(|result| &result.subjects);
     let measured = results.iter().map(|result| result.rounds).max().unwrap_or_default();
-    if let Some((rounds, purpose)) = deciding_rounds(all(), measured) {
+    // Nobody asks about an identical arm: that its interval is still wide leaves no question open.
+    let asked = all().filter(|subject| !subject.is_same);
+    if let Some((rounds, purpose)) = deciding_rounds(asked, measured) {
         return Next::of_rounds(&command, again, rounds, &purpose);
     }
     let is_different = |subject: &&ComparedSubject| {
@@ -350,6 +352,20 @@ mod tests {
         result.subjects[0].bounds.extend(Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-2.0), None));
         let beside_a_bound = comparison(&result).next.unwrap();
         assert_eq!(beside_a_bound.purpose, "probably decides 3 of 5 undecided measures");
+    }
+
+    #[test]
+    fn an_identical_arm_alone_is_no_reason_for_more_rounds() {
+        let mut result = fixture::comparison();
+        for subject in &mut result.subjects {
+            for measure in &mut subject.measures {
+                measure.rounds_until_decided = subject.is_same.then_some(40);
+                if subject.is_same {
+                    measure.decision = Decision::Undecided;
+                }
+            }
+        }
+        assert_eq!(comparison(&result).next.unwrap().command, "hoptax price conf/new.yaml");
     }
 
     #[test]
