@@ -83,6 +83,13 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
+/// ` to` with the reference arm of `arm`, if that is not the main one, which an answer names as plain proxying; else nothing.
+pub(crate) fn to_other(result: &StudyResult, arm: &ArmResult) -> String {
+    let main = baselines(result).first().map(|main| main.id.as_str());
+    let other = arm.compared_with.as_deref().filter(|other| Some(*other) != main);
+    other.map_or_else(String::new, |other| format!(" to `{other}`"))
+}
+
 /// Returns the load from which the costs of an arm are taken, if it differs from the load of the study's costs.
 pub(crate) fn own_load<'a>(result: &'a StudyResult, arm: &ArmResult) -> Option<&'a LoadSpec> {
     let plan = &result.plan;

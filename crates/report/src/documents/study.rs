@@ -21,7 +21,7 @@ use crate::load_rate::{at_load, at_loads};
 use crate::next::Next;
 use crate::numbers::{counted, level, percent_difference};
 use crate::quantity::{Basis, Quantity};
-use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
+use crate::rows::{OF_SLICES, Row, baselines, own_load, rows, to_other};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
 use crate::{
@@ -279,7 +279,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
                 row.marked()
             )
         } else {
-            format!("`{}` adds most CPU time: {cost}", row.marked())
+            format!("`{}` adds most CPU time{}: {cost}", row.marked(), to_other(result, row.arm))
         }
     });
     let (measured, clear) = stated_and_clear(rows);
