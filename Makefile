@@ -48,7 +48,7 @@ release: ui/node_modules ## Build the files of a release in target/release-files
 	tools/release
 
 .PHONY: release-check
-release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program and a study there, remove it
+release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program and studies there, remove it
 	@tools/packages release
 	tools/release-check
 
