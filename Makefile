@@ -62,7 +62,7 @@ book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its
 	tools/book-links target/book
 
 .PHONY: book-commands
-book-commands: build ## Run the commands of README.md and docs/ as their readers do, or those of PAGES; needs namespaces and Python 3.11
+book-commands: build ## Run the commands of README.md and docs/ as their readers do, or those of PAGES; needs namespaces and Python 3.11 with pip
 	@tools/packages book
 	tools/book-commands $(PAGES)
 
