@@ -48,7 +48,7 @@ release: ui/node_modules ## Build the files of a release in target/release-files
 	tools/release
 
 .PHONY: release-check
-release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program and a study there, remove it
+release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program and studies there, remove it
 	@tools/packages release
 	tools/release-check
 
@@ -62,7 +62,7 @@ book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its
 	tools/book-links target/book
 
 .PHONY: book-commands
-book-commands: build ## Run the commands of README.md and docs/ as their readers do, or those of PAGES; needs namespaces and Python 3.11
+book-commands: build ## Run the commands of README.md and docs/ as their readers do, or those of PAGES; needs namespaces and Python 3.11 with pip
 	@tools/packages book
 	tools/book-commands $(PAGES)
 

@@ -14,6 +14,8 @@ import time
 
 import pages as book
 
+# Python packages that commands of pages use, and their programs.
+PACKAGES = book.ROOT / ".tools" / "book"
 # Far longer than any command of a page.
 LIMIT_S = 600
 # Time limit for a server to listen, and to end after a signal.
@@ -72,7 +74,8 @@ class Run:
         is_kept = lambda name: not (name.startswith("XDG_") or name.lower().endswith("_proxy") or name == "HOPTAX_STORE")
         self.environment = {
             **{name: value for name, value in os.environ.items() if is_kept(name)},
-            "HOME": str(home), "XDG_CACHE_HOME": cache, "PATH": f"{programs}:{os.environ['PATH']}", "ROOT": str(book.ROOT),
+            "HOME": str(home), "XDG_CACHE_HOME": cache, "PATH": f"{programs}:{PACKAGES / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(PACKAGES), "ROOT": str(book.ROOT),
         }
         self.servers, self.beside = [], []
 

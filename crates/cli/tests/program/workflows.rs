@@ -37,7 +37,7 @@ fn called(command: &str) -> (Vec<&str>, Vec<&str>) {
 }
 
 #[test]
-fn workflows_call_targets_and_tools_that_there_are_and_do_all_four_things() {
+fn workflows_call_targets_and_tools_that_there_are_and_test_gate_and_publish() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     for file in ["github.yml", "gitlab.yml"] {
         let text = fs::read_to_string(root().join("packaging/ci").join(file)).unwrap();
@@ -54,9 +54,12 @@ fn workflows_call_targets_and_tools_that_there_are_and_do_all_four_things() {
         for target in &targets {
             assert!(makefile.contains(&format!("\n{target}:")), "{file}: no target {target}");
         }
-        for target in ["test", "book", "release", "release-check"] {
+        let weekly = ["test-cluster", "book-commands", "release-twice"];
+        let each_time = ["test", "book", "release", "release-check"];
+        for target in weekly.into_iter().chain(each_time) {
             assert!(targets.contains(target), "{file} does not call `make {target}`");
         }
+        assert!(text.contains("schedule"), "{file} has no weekly jobs");
         assert!(text.contains("cpu>+10%"), "{file} has no gate");
     }
 }
