@@ -101,7 +101,7 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let why = if run_folder::is_in_use(folder) {
         "has no result yet: its study still runs".to_owned()
     } else if folder::is_run(folder) {
-        let way = continuation::way(continuation::command_of(folder).as_deref(), &path_word(folder));
+        let way = continuation::way(continuation::command_of(folder).as_deref(), &path_word(folder), None);
         format!("has no result: its study did not end; {way}")
     } else {
         match folder::runs_in(folder)?.as_slice() {
