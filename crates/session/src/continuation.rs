@@ -8,9 +8,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::run_files::MANIFEST;
-
-/// The command that measures studies of users, and those that come with the program.
-pub(crate) const STUDY: &str = "study";
+use crate::study;
 
 /// The command that measures the short form of a study. Its rounds are shorter than those of the study, so nothing continues it.
 pub(crate) const SHORT_FORM: &str = "study --smoke";
@@ -26,7 +24,7 @@ struct Resuming {
 /// A command as one that resumes; none if it always begins anew.
 fn resuming(command: &str) -> Option<Resuming> {
     let (line, again) = match command {
-        STUDY => ("hoptax study", None),
+        study::COMMAND => ("hoptax study", None),
         "compare" => ("hoptax compare SUBJECT...", Some("the same subjects and options")),
         "price" => ("hoptax price CONFIG", Some("the same configuration and options")),
         _ => return None,
