@@ -211,7 +211,7 @@ fn measure_on_this_thread(
         }
         None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
     }
-    allow_files_of_plan(&plan, say)?;
+    allow_files_of_plan(&plan, "lower `connections` of its loads", say)?;
     let directory = run_folder::make_folder(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
     let placement = placement()?;

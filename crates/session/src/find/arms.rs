@@ -103,7 +103,7 @@ impl ArmsOfStudy {
         check_accounts(plan, options)?;
         requirements::check(plan, of_study)?;
         estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
-        machine::allow_files_of_plan(plan, say)?;
+        machine::allow_files_of_plan(plan, "lower `connections` of its loads", say)?;
         let envoys = envoys(plan, options.envoy, interrupt, say)?;
         let placement = placement()?;
         let awake = awake::on(&placement, options.never_halt, say)?;

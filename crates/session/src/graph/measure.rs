@@ -53,7 +53,7 @@ pub fn measure(
     let placement = for_workers(plan.run.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
     let trials = spec.plan(&plan.run);
-    machine::allow_files_of_plan(&trials, say)?;
+    machine::allow_files_of_plan(&trials, "run a graph of fewer proxies", say)?;
     let envoys = Envoys::only(Envoy::find(settings.envoy, interrupt.flag(), &mut |text| note(text))?);
     let awake = awake::on(&placement, settings.never_halt, say)?;
     let environment = environment::of_study(envoys.usual(), &placement, awake.is_some());
