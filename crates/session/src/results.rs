@@ -37,7 +37,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 /// # Errors
 /// The reason why the text is not a result.
 pub fn document(text: &str) -> Result<Document, String> {
-    documents::of_text_naming(text, library::is_built_in)
+    documents::of_text(text, library::is_built_in)
 }
 
 /// As [`document`]; `what` names the result in errors.
