@@ -18,7 +18,7 @@ use crate::plan::{Arm, HOST_NETWORK, Plan};
 /// The name of the load.
 pub const LOAD: &str = "in-use";
 /// The name of the study.
-pub const STUDY: &str = "mesh";
+pub const NAME: &str = "mesh";
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 /// Ticks per second in Linux's CPU accounting.
@@ -45,7 +45,7 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
         slice_s: source.slice_s,
     };
     let body = StudyBody {
-        name: STUDY.to_owned(),
+        name: NAME.to_owned(),
         summary: "What do the network of pods and a mesh cost per request in this cluster?".to_owned(),
         loosened: Vec::new(),
         plan: StudyPlan {

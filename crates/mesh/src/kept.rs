@@ -50,7 +50,7 @@ pub fn measure(
     use hoptax_session::{Update, run_folder, write_outputs};
 
     let MeshSettings { plan, context, limits, folder, force } = *settings;
-    let folder = run_folder::for_pods(folder, crate::evidence::STUDY, force)?;
+    let folder = run_folder::for_pods(folder, crate::evidence::NAME, force)?;
     let measured = crate::run::measure(plan, context, limits, interrupt, say);
     let result = measured.inspect_err(|_| {
         // The folder is still empty, unless it existed before.

@@ -131,19 +131,12 @@ pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
     Ok(kind)
 }
 
-/// The document of a result file of any kind. That of a study has no next step that measures it again, since its file is not known.
+/// The document of a result file of any kind. The next step of a study with a name that `is_built_in` knows measures it again by that name;
+/// other studies have none, since their files are not known.
 ///
 /// # Errors
 /// The reason why the text is not a result.
-pub fn of_text(text: &str) -> Result<Document, String> {
-    of_text_naming(text, |_| false)
-}
-
-/// As [`of_text`]. The next step of a study with a name that `is_built_in` knows measures it again by that name.
-///
-/// # Errors
-/// As of [`of_text`].
-pub fn of_text_naming(text: &str, is_built_in: impl Fn(&str) -> bool) -> Result<Document, String> {
+pub fn of_text(text: &str, is_built_in: impl Fn(&str) -> bool) -> Result<Document, String> {
     (kind_of_text(text)?.document)(text, &is_built_in).map_err(|error| error.to_string())
 }
 
@@ -162,7 +155,7 @@ mod tests {
     #[test]
     fn a_file_of_sittings_has_a_table_by_sitting() {
         let text = serde_json::to_string(&fixture::three()).unwrap();
-        let screen = terminal::screen(&of_text(&text).unwrap(), STYLE);
+        let screen = terminal::screen(&of_text(&text, |_| false).unwrap(), STYLE);
         assert!(screen.contains("3 sittings of quick") && screen.contains("+91 ±10"), "{screen}");
         assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     }
@@ -174,7 +167,7 @@ mod tests {
         let mut tables = 0;
         for entry in fs::read_dir(recorded).unwrap() {
             let path = entry.unwrap().path();
-            let mut document = of_text(&fs::read_to_string(&path).unwrap()).unwrap();
+            let mut document = of_text(&fs::read_to_string(&path).unwrap(), |_| false).unwrap();
             if let Some(table) = &mut document.table {
                 tables += 1;
                 table.rows = vec![table.rows.clone(); 100].concat();
@@ -208,7 +201,7 @@ mod tests {
             let text = format!("{{\"format\": \"{}\"}}", kind.format);
             assert_eq!(kind_of_text(&text).unwrap().format, kind.format);
             assert!((kind.read)(&text).unwrap_err().to_string().contains("missing field"), "{text}");
-            assert!(of_text(&text).unwrap_err().contains("missing field"), "{text}");
+            assert!(of_text(&text, |_| false).unwrap_err().contains("missing field"), "{text}");
         }
     }
 

@@ -113,10 +113,7 @@ impl StudyBody {
         other: &ArmResult,
         measure: CostMeasure,
     ) -> Option<Interval> {
-        match self.load_beside(arm, other, measure) {
-            Some(own) => other.level_under(own, measure),
-            None => other.level(measure),
-        }
+        other.level_under(self.load_beside(arm, other, measure), measure)
     }
 
     /// The cost of `other` in a measure under the load that the cost of an arm is taken from, for a difference of the two.

@@ -160,7 +160,7 @@ fn measure(
     };
     let place = if settings.is_resumed {
         check_same(&study.file, folder)?;
-        Place::ResumedAs { study: Box::new(study), folder }
+        Place::ResumedAs(folder, study.positions)
     } else {
         Place::New { study: Box::new(study), folder: Some(folder), held: Held::Refused }
     };
@@ -335,10 +335,10 @@ mod tests {
         let begun = study(&["conf/none.yaml", "lua"]).unwrap();
         drop(RunFolder::begin(folder.path(), &begun.text, &manifest()).unwrap());
         let new = folder.path().join("new");
-        let study = Box::new(begun);
+        let positions = begun.positions.clone();
         for place in [
-            Place::New { study: study.clone(), folder: Some(&new), held: Held::Refused },
-            Place::ResumedAs { study, folder: folder.path() },
+            Place::New { study: Box::new(begun), folder: Some(&new), held: Held::Refused },
+            Place::ResumedAs(folder.path(), positions),
         ] {
             let refused = complete(&place, &Options::default(), &Interrupt::default(), &|_| ()).err();
             let problems = refused.unwrap().to_string();

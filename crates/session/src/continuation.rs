@@ -8,9 +8,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::run_files::MANIFEST;
-
-/// The command that measures studies of users, and those that come with the program.
-pub(crate) const STUDY: &str = "study";
+use crate::study;
 
 /// The command that measures the short form of a study. Its rounds are shorter than those of the study, so nothing continues it.
 pub(crate) const SHORT_FORM: &str = "study --smoke";
@@ -26,7 +24,7 @@ struct Resuming {
 /// A command as one that resumes; none if it always begins anew.
 fn resuming(command: &str) -> Option<Resuming> {
     let (line, again) = match command {
-        STUDY => ("hoptax study", None),
+        study::COMMAND => ("hoptax study", None),
         "compare" => ("hoptax compare SUBJECT...", Some("the same subjects and options")),
         "price" => ("hoptax price CONFIG", Some("the same configuration and options")),
         _ => return None,
@@ -55,31 +53,21 @@ pub(crate) fn more_rounds(folder: &Path) -> Option<String> {
     Some(format!("{line} --resume {} --rounds NUMBER   adds rounds to it{needs}", path_word(folder)))
 }
 
-/// How a study that `command` began is continued, as a clause for messages. `folder` is a word of a command line.
-pub(crate) fn way(command: Option<&str>, folder: &str) -> String {
-    way_with(command, folder, "")
-}
-
-/// As [`way`], until the study has the precision that was asked for, and for some more time if a command derives the precision itself.
-pub(crate) fn way_to_precision(command: Option<&str>, folder: &str, precision: &str) -> String {
-    if command == Some(STUDY) {
-        way_with(command, folder, &format!(" --until '{precision}'"))
-    } else {
-        way_with(command, folder, " --until-decided DURATION")
-    }
-}
-
-fn way_with(command: Option<&str>, folder: &str, options: &str) -> String {
+/// How a study that `command` began is continued, as a clause for messages: with `precision`, until it has the precision that was asked
+/// for, and for some more time if the command derives the precision itself. `folder` is a word of a command line.
+pub(crate) fn way(command: Option<&str>, folder: &str, precision: Option<&str>) -> String {
     let Some(command) = command else {
         return "the command that began it continues it with --resume".to_owned();
     };
-    match resuming(command) {
-        Some(Resuming { line, again: None }) => format!("`{line} --resume {folder}{options}` continues it"),
-        Some(Resuming { line, again: Some(again) }) => {
-            format!("`{line} --resume {folder}{options}`, with {again}, continues it")
-        }
-        None => format!("`hoptax {command}` began it and does not continue it, so measure it again"),
-    }
+    let Some(Resuming { line, again }) = resuming(command) else {
+        return format!("`hoptax {command}` began it and does not continue it, so measure it again");
+    };
+    let until = precision.map_or_else(String::new, |precision| match again {
+        None => format!(" --until '{precision}'"),
+        Some(_) => " --until-decided DURATION".to_owned(),
+    });
+    let needs = again.map_or_else(String::new, |again| format!(", with {again},"));
+    format!("`{line} --resume {folder}{until}`{needs} continues it")
 }
 
 /// A failure of a measurement, with how to go on if it is an interrupt and a study that can continue has begun in the run folder. `command`
@@ -103,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_study_is_continued_by_the_command_that_began_it() {
-        let found = |command: &str| way(Some(command), "'a run'");
+        let found = |command: &str| way(Some(command), "'a run'", None);
         assert_eq!(found("study"), "`hoptax study --resume 'a run'` continues it");
         assert_eq!(
             found("compare"),
@@ -118,12 +106,12 @@ mod tests {
             found(SHORT_FORM),
             "`hoptax study --smoke` began it and does not continue it, so measure it again"
         );
-        assert_eq!(way(None, "'a run'"), "the command that began it continues it with --resume");
+        assert_eq!(way(None, "'a run'", None), "the command that began it continues it with --resume");
     }
 
     #[test]
     fn a_precision_is_reached_with_the_options_of_the_command_that_asked_for_it() {
-        let found = |command: &str| way_to_precision(Some(command), "a", "1%");
+        let found = |command: &str| way(Some(command), "a", Some("1%"));
         assert_eq!(found("study"), "`hoptax study --resume a --until '1%'` continues it");
         assert!(found("compare").contains(" --resume a --until-decided DURATION`, with the same subjects"));
         assert!(found("gate").ends_with("does not continue it, so measure it again"));

@@ -14,7 +14,6 @@ mod trials;
 mod virtual_server;
 
 pub use hoptax_checks::objective::Objective;
-pub use hoptax_load::options::LOWEST_RATE;
 
 pub use arm_ids::ArmIds;
 pub use arms::{ArmsOfStudy, TrafficOverrides};

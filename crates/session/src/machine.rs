@@ -49,22 +49,18 @@ pub fn limit_processes(limits: ChildLimits) {
     child::limit_children(limits);
 }
 
-/// Raises the limit on open files for a study or a graph. If it cannot be raised as far as the proxies may need, a note says so: a proxy
-/// without free files fails requests, and the check of errors then withholds numbers.
+/// Raises the limit on open files for a study or a graph; `instead` is what its user can do to need fewer. If it cannot be raised as far as
+/// the proxies may need, a note says so: a proxy without free files fails requests, and the check of errors then withholds numbers.
 ///
 /// # Errors
 /// When it cannot be raised to the number that the generator itself needs.
-pub(crate) fn allow_files_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failure> {
+pub(crate) fn allow_files_of_plan(plan: &Plan, instead: &str, say: Say<'_>) -> Result<(), Failure> {
     let files = plan.most_open_files();
     limits::allow_files(files as u64).map_err(|limit| {
-        let (what, or) = if plan.graph.is_some() {
-            ("graph", "")
-        } else {
-            ("study", ", or lower `connections` of its loads")
-        };
         Failure::environment(format!(
-            "the {what} needs {} open files, nearly all of them connections and handles of proxies, and the limit is {limit}; raise it as \
-             root with `ulimit -Hn {}` in this shell{or}",
+            "`{}` needs {} open files, nearly all of them connections and handles of proxies, and the limit is {limit}; raise it as root \
+             with `ulimit -Hn {}` in this shell, or {instead}",
+            plan.name,
             grouped(files as f64, 0),
             files + 1024
         ))

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{io, panic, thread};
 
 use hoptax_judge::length::Length;
+use hoptax_plan::file::Positions;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Loosened, StudyResult, counted};
 use hoptax_run::configurations;
@@ -46,13 +47,8 @@ pub enum Place<'a> {
     },
     /// The study in a run folder, continued after its last complete round.
     Resumed(&'a Path),
-    /// The same, for a command that has made the study again from its arguments. Problems name the arms as that study does.
-    ResumedAs {
-        /// The study, as the command has made it.
-        study: Box<Study>,
-        /// The run folder.
-        folder: &'a Path,
-    },
+    /// The same, for a command that has made the study again from its arguments: problems name the arms by these positions in it.
+    ResumedAs(&'a Path, Positions),
 }
 
 /// An earlier sitting. The study keeps its rates where the study file states none.
@@ -296,9 +292,9 @@ fn read(place: &Place<'_>, is_smoke: bool) -> Result<(Study, Option<Manifest>), 
             let (study, manifest) = run_folder::study(folder)?;
             Ok((study, Some(manifest)))
         }
-        Place::ResumedAs { study, folder } => {
+        Place::ResumedAs(folder, positions) => {
             let (kept, manifest) = run_folder::study(folder)?;
-            Ok((Study { positions: study.positions.clone(), ..kept }, Some(manifest)))
+            Ok((Study { positions: positions.clone(), ..kept }, Some(manifest)))
         }
     }
 }
@@ -306,7 +302,7 @@ fn read(place: &Place<'_>, is_smoke: bool) -> Result<(Study, Option<Manifest>), 
 /// The run folder of a place. A new study must not overwrite anything there.
 fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
     match place {
-        Place::Resumed(folder) | Place::ResumedAs { folder, .. } => Ok((*folder).to_owned()),
+        Place::Resumed(folder) | Place::ResumedAs(folder, _) => Ok((*folder).to_owned()),
         Place::New { folder, held, .. } => {
             let folder = run_folder::path_of(*folder, study);
             run_folder::check_free(&folder, *held)?;

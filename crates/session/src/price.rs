@@ -39,9 +39,7 @@ use hoptax_text::secrets::without_signatures;
 use self::budget::{Next, Pace};
 use self::laboratory::adapt;
 use self::second_study::First;
-use self::study_file::{
-    FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, configuration_of, study_file,
-};
+use self::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, NAME, Source, StudyOfBill, configuration_of, study_file};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
@@ -163,7 +161,7 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// When it cannot be created, or its name is not UTF-8.
     pub fn create_run_folder(folder: Option<&Path>) -> Result<PathBuf, Failure> {
-        run_folder::make_folder(&run_folder::path_of(folder, STUDY))
+        run_folder::make_folder(&run_folder::path_of(folder, NAME))
     }
 
     /// Checks that a run folder holds a bill of this configuration, before its arms are tried there.
@@ -304,7 +302,7 @@ impl Studies<'_> {
         let place = if is_continued {
             Place::Resumed(folder)
         } else {
-            let study = Study::made(file, STUDY, folder.to_owned())?;
+            let study = Study::made(file, NAME, folder.to_owned())?;
             let held = if stored.is_some() { Held::Replaced } else { Held::Refused };
             Place::New { study: Box::new(study), folder: Some(folder), held }
         };

@@ -42,7 +42,7 @@ pub fn check_machine(
         }
         None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
     }
-    allow_files_of_plan(plan, say)
+    allow_files_of_plan(plan, "lower `connections` of its loads", say)
 }
 
 /// Checks that nothing is missing that a plan requires. `folder` is that of the study file.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::run_files::{RESULT, RESULTS, STUDY};
 use crate::store::folder;
-use crate::{continuation, environment, library, run_folder};
+use crate::{continuation, environment, library, run_folder, study};
 
 /// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
 pub fn is_path(word: &str) -> bool {
@@ -37,7 +37,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 /// # Errors
 /// The reason why the text is not a result.
 pub fn document(text: &str) -> Result<Document, String> {
-    documents::of_text_naming(text, library::is_built_in)
+    documents::of_text(text, library::is_built_in)
 }
 
 /// As [`document`]; `what` names the result in errors.
@@ -81,7 +81,7 @@ fn page(path: &Path) -> Option<PathBuf> {
 fn resumable(folder: &Path) -> Option<PathBuf> {
     let is_of_study = folder.is_dir() && shown(folder).is_ok_and(|result| result.ends_with(RESULT));
     let was_begun_as_study = || {
-        run_folder::read(folder).is_ok_and(|(_, read)| read.command.as_deref() == Some(continuation::STUDY))
+        run_folder::read(folder).is_ok_and(|(_, read)| read.command.as_deref() == Some(study::COMMAND))
     };
     let study = Some(folder.join(STUDY)).filter(|_| is_of_study && was_begun_as_study());
     let result = study.as_ref().and_then(|_| read_run(folder).ok())?;
@@ -101,7 +101,7 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let why = if run_folder::is_in_use(folder) {
         "has no result yet: its study still runs".to_owned()
     } else if folder::is_run(folder) {
-        let way = continuation::way(continuation::command_of(folder).as_deref(), &path_word(folder));
+        let way = continuation::way(continuation::command_of(folder).as_deref(), &path_word(folder), None);
         format!("has no result: its study did not end; {way}")
     } else {
         match folder::runs_in(folder)?.as_slice() {
@@ -213,7 +213,7 @@ mod tests {
         let at = folder.path().join(STUDY);
         // A gate against stored runs measures the file of the user, too.
         for (command, expected) in [
-            (Some(continuation::STUDY), Some(at)),
+            (Some(study::COMMAND), Some(at)),
             (Some(continuation::SHORT_FORM), None),
             (Some("gate"), None),
             (None, None),

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use hoptax_plan::file::{self, Positions, StudyFile};
 
 use crate::failure::Failure;
-use crate::{continuation, library};
+use crate::library;
+
+/// The command that measures studies of users, and those that come with the program.
+pub(crate) const COMMAND: &str = "study";
 
 /// A study file that was read or made.
 #[derive(Clone, Debug)]
@@ -100,7 +103,7 @@ impl Study {
 
     fn read(name: &str, text: String, folder: PathBuf) -> Result<Self, Failure> {
         let (file, positions) = file::read(name, &text).map_err(Failure::bad_input)?;
-        Ok(Self { file, folder, command: Some(continuation::STUDY.to_owned()), text, positions })
+        Ok(Self { file, folder, command: Some(COMMAND.to_owned()), text, positions })
     }
 }
 

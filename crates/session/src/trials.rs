@@ -141,7 +141,7 @@ pub(crate) fn note_precision(directory: &Path, command: Option<&str>, result: &S
     let found = precision::of_nearly_all(&precision::half_widths(result, &Precision::default()));
     let found =
         found.map_or_else(String::new, |found| format!(" (nearly all costs are within {})", percent(found)));
-    let way = continuation::way_to_precision(command, &path_word(directory), &target.replace(" %", "%"));
+    let way = continuation::way(command, &path_word(directory), Some(&target.replace(" %", "%")));
     say(Update::Note(&format!("the requested precision of {target} is not reached{found}: {way}")));
 }
 

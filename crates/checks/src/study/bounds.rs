@@ -1,8 +1,7 @@
 //! Remainder of a number that a finding withholds: a bound that holds it, where the evidence allows one.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Finding, Interval, Place, ResponseCost,
-    StudyResult,
+    ArmKind, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Finding, Interval, Place, StudyResult,
 };
 use hoptax_stats::null_reach;
 
@@ -51,13 +50,10 @@ impl Before {
         let mut numbers = Vec::new();
         for (index, arm) in result.arms.iter().enumerate() {
             let loads = std::iter::once(None).chain((0..arm.loads.len()).map(Some));
-            let measures = CostMeasure::all();
             let slots = loads.flat_map(|load| {
-                let of = [BoundOf::Level, BoundOf::Cost];
-                let slot = move |of, measure| Slot { arm: index, load, of, measure };
-                of.map(|of| measures.iter().map(move |measure| slot(of, *measure)).collect::<Vec<_>>())
+                BoundOf::numbers().map(move |(of, measure)| Slot { arm: index, load, of, measure })
             });
-            numbers.extend(slots.flatten().map(|slot| (slot, slot.number(result))));
+            numbers.extend(slots.map(|slot| (slot, slot.stated(result))));
         }
         let of_arm = |arm: &ArmResult| {
             (arm.bounds.clone(), arm.loads.iter().map(|load| load.bounds.clone()).collect())
@@ -69,7 +65,7 @@ impl Before {
     pub(crate) fn set_bounds(&self, result: &mut StudyResult, findings: &[Finding]) {
         let mut found: Vec<(Slot, Bound)> = Vec::new();
         for (slot, before) in &self.numbers {
-            if slot.number(result).is_none() {
+            if slot.stated(result).is_none() {
                 found.extend(self.bound(result, slot, *before, findings).map(|bound| (*slot, bound)));
             }
         }
@@ -202,10 +198,7 @@ impl Before {
     /// Returns the distance by which a number may be off, as identical arms show it.
     fn null_reach(&self, result: &StudyResult, slot: &Slot) -> Option<f64> {
         let usual = |slot: &Slot| result.plan.usual_load_name(&slot.arm(result).id, slot.measure);
-        let load = |slot: &Slot| match slot.load {
-            Some(index) => Some(slot.arm(result).loads[index].load.as_str()),
-            None => usual(slot),
-        };
+        let load = |slot: &Slot| slot.load_name(result).or_else(|| usual(slot));
         // A number of an arm itself has those of A/A arms themselves, unless it is taken from another load than theirs.
         let is_alike = |one: &Slot| {
             load(one) == load(slot)
@@ -242,38 +235,21 @@ impl Slot {
         &result.arms[self.arm]
     }
 
+    /// The name of its load; none for the usual load of its measure.
+    fn load_name<'r>(&self, result: &'r StudyResult) -> Option<&'r str> {
+        self.load.map(|index| self.arm(result).loads[index].load.as_str())
+    }
+
     /// The number, if stated.
-    fn number(&self, result: &StudyResult) -> Option<Interval> {
-        let arm = self.arm(result);
-        let quantile = |times: &ResponseCost| match self.measure {
-            CostMeasure::ResponseP50Us => times.p50,
-            CostMeasure::ResponseP90Us => times.p90,
-            CostMeasure::ResponseP99Us => times.p99,
-            CostMeasure::ResponseQuietP99Us => times.quiet_p99,
-            _ => None,
-        };
-        match (self.of, self.load) {
-            (BoundOf::Cost, None) => self.measure.interval(&arm.cost),
-            (BoundOf::Cost, Some(index)) => self.measure.interval(&arm.loads[index].cost),
-            (BoundOf::Level, None) => match self.measure {
-                CostMeasure::CpuUs => arm.cpu_us_per_request,
-                CostMeasure::MaxRate => arm.max_rate,
-                _ => quantile(&arm.response_us),
-            },
-            (BoundOf::Level, Some(index)) => match self.measure {
-                CostMeasure::CpuUs => arm.loads[index].cpu_us_per_request,
-                _ => quantile(&arm.loads[index].response_us),
-            },
-        }
+    fn stated(&self, result: &StudyResult) -> Option<Interval> {
+        self.arm(result).stated(self.of, self.load_name(result), self.measure)
     }
 
     /// The address of the number.
     fn place<'r>(&self, result: &'r StudyResult) -> Option<Place<'r>> {
         let arm = self.arm(result);
-        let load = match self.load {
-            None => result.plan.usual_load_name(&arm.id, self.measure),
-            Some(index) => Some(arm.loads[index].load.as_str()),
-        };
+        let usual = || result.plan.usual_load_name(&arm.id, self.measure);
+        let load = self.load_name(result).or_else(usual);
         let compared_with = arm.compared_with.as_deref().filter(|_| self.of == BoundOf::Cost);
         let is_there = self.of == BoundOf::Level || compared_with.is_some();
         is_there.then_some(Place { arm: &arm.id, compared_with, load, measure: self.measure.measure() })
@@ -284,10 +260,8 @@ impl Slot {
         let arm = self.arm(result);
         let id = arm.compared_with.as_ref()?;
         let (other, other_arm) = result.arms.iter().enumerate().find(|(_, other)| other.id == *id)?;
-        let name = match self.load {
-            None => result.load_beside(arm, other_arm, self.measure),
-            Some(index) => Some(arm.loads[index].load.as_str()),
-        };
+        let beside = || result.load_beside(arm, other_arm, self.measure);
+        let name = self.load_name(result).or_else(beside);
         let load = match name {
             None => None,
             Some(name) => Some(other_arm.loads.iter().position(|load| load.load == name)?),

@@ -61,7 +61,7 @@ fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Op
     let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
     let level = match load {
         None => result.level_of_reference(arm, other, measure)?.estimate,
-        Some(load) => other.level_under(load, measure)?.estimate,
+        Some(_) => other.level_under(*load, measure)?.estimate,
     };
     let max = level * limits.value(&thresholds::SAME_COST_FAIL_SHARE);
     let is_rare = chance < limits.value(&thresholds::SAME_RARE);

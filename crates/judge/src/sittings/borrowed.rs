@@ -175,11 +175,7 @@ impl Group<'_> {
     fn level(&self, id: &str) -> Option<Level> {
         let arms = self.parts.iter().map(|part| part.result.arm(id));
         let arms: Vec<&ArmResult> = arms.collect::<Option<_>>()?;
-        let level = |arm: &&ArmResult| match self.load_of(id) {
-            None => arm.level(self.measure),
-            Some(load) => arm.level_under(load, self.measure),
-        };
-        let levels = arms.iter().map(|arm| Some(level(arm)?.estimate));
+        let levels = arms.iter().map(|arm| Some(arm.level_under(self.load_of(id), self.measure)?.estimate));
         let levels: Vec<f64> = levels.collect::<Option<_>>()?;
         let copies = arms.first()?.copies.max(1);
         Some(Level {

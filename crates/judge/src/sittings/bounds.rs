@@ -28,12 +28,8 @@ pub(super) fn combine(combined: &mut StudyResult, sittings: &[StudyResult]) {
 
 /// The bounds of the numbers that an arm lacks, under a load or without one those of the arm itself.
 fn of_missing(arm: &ArmResult, sittings: &[Option<&ArmResult>], load: Option<&str>) -> Bounds {
-    let measures = CostMeasure::all();
-    let slots = [BoundOf::Level, BoundOf::Cost].into_iter().flat_map(|of| {
-        let slot = move |measure: &CostMeasure| Slot { of, measure: *measure, load };
-        measures.iter().map(slot)
-    });
-    let missing = slots.filter(|slot| slot.number(arm).is_none());
+    let slots = BoundOf::numbers().map(|(of, measure)| Slot { of, measure, load });
+    let missing = slots.filter(|slot| slot.stated(arm).is_none());
     Bounds(missing.filter_map(|slot| slot.hull(sittings)).collect())
 }
 
@@ -47,12 +43,8 @@ struct Slot<'a> {
 
 impl Slot<'_> {
     /// The number, if it is stated.
-    fn number(&self, arm: &ArmResult) -> Option<Interval> {
-        match (self.of, self.load) {
-            (BoundOf::Level, None) => arm.level(self.measure),
-            (BoundOf::Level, Some(load)) => arm.level_under(load, self.measure),
-            (BoundOf::Cost, load) => self.measure.interval(arm.cost_under(load)?),
-        }
+    fn stated(&self, arm: &ArmResult) -> Option<Interval> {
+        arm.stated(self.of, self.load, self.measure)
     }
 
     /// Its bound, if it has one.
@@ -66,7 +58,7 @@ impl Slot<'_> {
 
     /// The lower and the upper end of what an arm states of the number.
     fn ends(&self, arm: &ArmResult) -> (Option<f64>, Option<f64>) {
-        match (self.number(arm), self.bound(arm)) {
+        match (self.stated(arm), self.bound(arm)) {
             (Some(stated), _) => (Some(stated.low), Some(stated.high)),
             (None, Some(bound)) => (bound.low, bound.high),
             (None, None) => (None, None),

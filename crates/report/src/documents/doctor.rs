@@ -163,6 +163,6 @@ mod tests {
         assert!(screen.contains("void: CPU costs cannot be measured"), "{screen}");
         let text = serde_json::to_string(&diagnosed).unwrap();
         assert_eq!(serde_json::from_str::<DoctorResult>(&text).unwrap(), diagnosed);
-        assert_eq!(terminal::screen(&of_text(&text).unwrap(), STYLE), screen);
+        assert_eq!(terminal::screen(&of_text(&text, |_| false).unwrap(), STYLE), screen);
     }
 }

@@ -85,10 +85,10 @@ fn document(recorded: &Recorded) -> Document {
             .in_folder("runs/edge".as_ref(), "report.html"),
         "study-with-profile" => documents::study_of(&read(text), "token.yaml", "runs/token")
             .in_folder("runs/token".as_ref(), "report.html"),
-        "sittings" => documents::of_text_naming(text, |_| true).unwrap().shown_by("runs/edge-sittings.json"),
+        "sittings" => documents::of_text(text, |_| true).unwrap().shown_by("runs/edge-sittings.json"),
         "bill" | "comparison" | "studies-comparison" | "gate" => {
             let folder = format!("runs/{}", kind.name);
-            documents::of_text(text).unwrap().in_folder(folder.as_ref(), "report.html")
+            documents::of_text(text, |_| false).unwrap().in_folder(folder.as_ref(), "report.html")
         }
         "find-arms" => {
             let search = "hoptax find --slo 'p99<5ms' --arms baseline,jwt edge.yaml";
@@ -100,7 +100,7 @@ fn document(recorded: &Recorded) -> Document {
         "size-check" => documents::size_check_of(&read(text), "runs/parts"),
         "graph-run" => documents::graph_run_of(&read(text), "shop.yaml", &from),
         "meshmark" => documents::meshmark_of(&read(text), "runs/parts"),
-        _ => documents::of_text(text).unwrap(),
+        _ => documents::of_text(text, |_| false).unwrap(),
     }
 }
 
@@ -227,7 +227,7 @@ fn every_first_screen_begins_with_its_answer_fits_and_ends_with_a_next_step() {
 #[test]
 fn the_page_of_every_kind_has_a_next_command() {
     for Recorded { name, text, .. } in recorded() {
-        let document = json::text(&documents::of_text_naming(&text, |_| true).unwrap()).unwrap();
+        let document = json::text(&documents::of_text(&text, |_| true).unwrap()).unwrap();
         let document: Value = serde_json::from_str(&document).unwrap();
         let command = document["next"]["command"].as_str().unwrap_or_default();
         assert!(command.starts_with("hoptax "), "{name}: {command:?}");

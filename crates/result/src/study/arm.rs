@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Bounds, Cost, CostMeasure, GeneratorUse, PlannedNetwork, PlannedSubject, ResponseCost};
+use super::{
+    Answer, BoundOf, Bounds, Cost, CostMeasure, GeneratorUse, PlannedNetwork, PlannedSubject, ResponseCost,
+};
 use crate::{Book, Capacity, Disturbance, Interval, Parts, Reasons, RoundNumbers};
 
 /// The results of one arm.
@@ -135,8 +137,9 @@ impl ArmResult {
         }
     }
 
-    /// Its level in the measures of slices under a load. None as [`Self::level`], and if it was not measured under the load.
-    pub fn level_under(&self, load: &str, measure: CostMeasure) -> Option<Interval> {
+    /// Its level in the measures of slices under a load, or without one [`Self::level`]. None also if it was not measured under the load.
+    pub fn level_under(&self, load: Option<&str>, measure: CostMeasure) -> Option<Interval> {
+        let Some(load) = load else { return self.level(measure) };
         let under = self.under(load)?;
         match measure {
             CostMeasure::CpuUs | CostMeasure::CpuShare => under.cpu_us_per_request,
@@ -146,6 +149,14 @@ impl ArmResult {
             CostMeasure::ResponseQuietP99Us => under.response_us.quiet_p99,
             CostMeasure::MaxRate => under.rate,
             CostMeasure::OfRounds(_) => None,
+        }
+    }
+
+    /// The number that a bound may be about, if it is stated: its level or its cost, under a load or without one of the arm itself.
+    pub fn stated(&self, of: BoundOf, load: Option<&str>, measure: CostMeasure) -> Option<Interval> {
+        match of {
+            BoundOf::Level => self.level_under(load, measure),
+            BoundOf::Cost => measure.interval(self.cost_under(load)?),
         }
     }
 

@@ -35,6 +35,14 @@ pub enum BoundOf {
     Cost,
 }
 
+impl BoundOf {
+    /// The numbers that a bound may be about: levels in the measures of slices, and costs in all measures.
+    pub fn numbers() -> impl Iterator<Item = (Self, CostMeasure)> {
+        let levels = CostMeasure::OF_SLICES.map(|measure| (Self::Level, measure));
+        levels.into_iter().chain(CostMeasure::all().into_iter().map(|measure| (Self::Cost, measure)))
+    }
+}
+
 /// The bounds of an arm: over all, or under one load. A number that is stated with an interval has none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use hoptax_load::options::LOWEST_RATE;
 use hoptax_load::{MAX_RATE, StaticAddress};
 use hoptax_result::grouped;
-use hoptax_session::find::{LOWEST_RATE, Objective, Preset};
+use hoptax_session::find::{Objective, Preset};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -51,7 +51,7 @@ fn with_evil_texts(result: &str) -> (String, usize) {
             }
         });
         // A word of hoptax, such as a verdict, can be no other text.
-        if documents::of_text(&candidate.to_string()).is_ok() {
+        if documents::of_text(&candidate.to_string(), |_| false).is_ok() {
             result = candidate;
             changed += 1;
         }
@@ -91,7 +91,8 @@ fn no_text_of_any_kind_of_result_is_markup_on_a_page_a_formula_in_a_table_or_a_c
         assert_eq!(table.status, 200, "{name}");
         // A quotation mark within a text is doubled, so these begin a cell.
         assert!(!table.body.contains("\n\"=") && !table.body.contains(",\"="), "{name}: {}", table.body);
-        let (document, style) = (documents::of_text(&text).unwrap(), Style { width: 100, colour: false });
+        let document = documents::of_text(&text, |_| false).unwrap();
+        let style = Style { width: 100, colour: false };
         for screen in [terminal::screen(&document, style), terminal::details(&document, style)] {
             let commands = |c: char| c == '\u{202e}' || (c.is_control() && !matches!(c, '\n' | '\t'));
             assert!(!screen.contains(commands), "{name}: {}", screen.escape_debug());

@@ -93,7 +93,7 @@ impl ArmsOfStudy {
         check_accounts(plan, options)?;
         requirements::check(plan, folder)?;
         estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
-        machine::allow_files_of_plan(plan, say)
+        machine::allow_files_of_plan(plan, "lower `connections` of its loads", say)
     }
 
     fn budget(&self, options: &Options<'_>) -> Duration {

@@ -9,12 +9,40 @@ use hoptax_predict::size::import::{Imported, isotope};
 
 use crate::{Failure, Say, Update, library};
 
-/// Returns the text of a graph file at `path`, or the graph file made from an isotope topology or a folder of manifests. Notes state the
-/// assumptions of the conversion. `entry` is the service or workload at which outside requests arrive.
+/// A graph file.
+#[derive(Debug)]
+pub(super) struct GraphText {
+    /// Its path or its name.
+    pub(super) name: String,
+    /// Its content.
+    pub(super) text: String,
+}
+
+/// The file of a graph: `graph` is a path or the name of a graph that comes with the program. `entry` is the service or workload at which
+/// outside requests arrive.
 ///
 /// # Errors
-/// When a file cannot be read, or has none of these forms.
-pub fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<String, Failure> {
+/// When there is no file with this path and no graph with this name, or the file cannot be read.
+pub(super) fn named(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText, Failure> {
+    let path = Path::new(graph);
+    let is_path = graph.contains('/') || path.extension().is_some() || path.exists();
+    if is_path {
+        return Ok(GraphText { name: graph.to_owned(), text: graph_text(path, entry, say)? });
+    }
+    let found = |text: &str| GraphText { name: format!("{graph}.yaml"), text: text.to_owned() };
+    library::graph(graph).map(found).ok_or_else(|| {
+        let names = library::graph_names();
+        let hint = hoptax_text::nearest::hint(graph, names.iter().map(String::as_str));
+        Failure::bad_input(format!(
+            "unknown graph `{graph}`{hint}\ngraphs that come with the program are `{}`; give the path of your own graph file",
+            names.join("`, `")
+        ))
+    })
+}
+
+/// Returns the text of a graph file at `path`, or the graph file made from an isotope topology or a folder of manifests. Notes state the
+/// assumptions of the conversion.
+fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<String, Failure> {
     let imported = if path.is_dir() {
         kubernetes(path, entry)?
     } else {
@@ -100,4 +128,31 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+    use crate::graph::plan;
+
+    #[test]
+    fn every_graph_of_the_program_can_be_run_with_four_proxies_at_most() {
+        let catalogue = Catalogue::load().unwrap();
+        assert_eq!(library::graph_names().len(), 5);
+        for name in library::graph_names() {
+            let graph = named(&name, None, &|_| ()).unwrap();
+            let plan =
+                plan::read(&graph.name, &graph.text, catalogue).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(plan.run.name, name, "a graph's name is that of its file");
+            assert!((1..=4).contains(&plan.run.workers()), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_lists_the_graphs() {
+        let error = named("chian", None, &|_| ()).err().unwrap().to_string();
+        assert!(error.contains("did you mean `chain`?") && error.contains("`sidecar`"), "{error}");
+    }
 }

@@ -1,6 +1,5 @@
 //! Measures a graph for a user: finds the programs and results that it needs, runs it, and compares it with its prediction.
 
-use std::path::Path;
 use std::time::Instant;
 
 use hoptax_checks::thresholds::Limits;
@@ -12,7 +11,7 @@ use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 
 use crate::awake::{self, NeverHalt};
-use crate::graph::file;
+use crate::graph::file::{self, GraphText};
 use crate::graph::plan::{self, RunPlan};
 use crate::graph::run::{Rounds, RunSpec, WARMUP};
 use crate::graph::{check, summary};
@@ -48,13 +47,13 @@ pub fn measure(
 ) -> Result<GraphRunResult, Failure> {
     let note = |text: &str| say(Update::Note(text));
     let spec = &settings.spec;
-    let GraphText { name, text } = read(settings.graph, None, say)?;
+    let GraphText { name, text } = file::named(settings.graph, None, say)?;
     let plan = plan::read(&name, &text, library::catalogue()?).map_err(Failure::bad_input)?;
     // Predict first, so that missing results are reported before minutes of measuring.
     let placement = for_workers(plan.run.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
     let trials = spec.plan(&plan.run);
-    machine::allow_files_of_plan(&trials, say)?;
+    machine::allow_files_of_plan(&trials, "run a graph of fewer proxies", say)?;
     let envoys = Envoys::only(Envoy::find(settings.envoy, interrupt.flag(), &mut |text| note(text))?);
     let awake = awake::on(&placement, settings.never_halt, say)?;
     let environment = environment::of_study(envoys.usual(), &placement, awake.is_some());
@@ -117,68 +116,4 @@ fn predict(
     hoptax_predict::size::size_on(&plan.graph, rate, results, processors)
         .map(Some)
         .map_err(Failure::bad_input)
-}
-
-/// A graph file.
-#[derive(Debug)]
-pub(super) struct GraphText {
-    /// Its path or its name.
-    pub(super) name: String,
-    /// Its content.
-    pub(super) text: String,
-}
-
-/// The file of a graph: `graph` is a path or the name of a graph that comes with the program. `entry` is as for [`file::graph_text`].
-///
-/// # Errors
-/// When there is no file with this path and no graph with this name, or the file cannot be read.
-pub(super) fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText, Failure> {
-    let path = Path::new(graph);
-    let is_path = graph.contains('/') || path.extension().is_some() || path.exists();
-    if is_path {
-        return Ok(GraphText { name: graph.to_owned(), text: file::graph_text(path, entry, say)? });
-    }
-    let found = |text: &str| GraphText { name: format!("{graph}.yaml"), text: text.to_owned() };
-    library::graph(graph).map(found).ok_or_else(|| {
-        let names = library::graph_names();
-        let hint = hoptax_text::nearest::hint(graph, names.iter().map(String::as_str));
-        Failure::bad_input(format!(
-            "unknown graph `{graph}`{hint}\ngraphs that come with the program are `{}`; give the path of your own graph file",
-            names.join("`, `")
-        ))
-    })
-}
-
-/// Checks if a graph can be run as processes without changes.
-///
-/// # Errors
-/// When the catalogue of functions cannot be read.
-pub(super) fn is_runnable(graph: &GraphText) -> Result<bool, Failure> {
-    Ok(plan::read(&graph.name, &graph.text, library::catalogue()?).is_ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use hoptax_functions::Catalogue;
-
-    use super::*;
-
-    #[test]
-    fn every_graph_of_the_program_can_be_run_with_four_proxies_at_most() {
-        let catalogue = Catalogue::load().unwrap();
-        assert_eq!(library::graph_names().len(), 5);
-        for name in library::graph_names() {
-            let graph = read(&name, None, &|_| ()).unwrap();
-            let plan =
-                plan::read(&graph.name, &graph.text, catalogue).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(plan.run.name, name, "a graph's name is that of its file");
-            assert!((1..=4).contains(&plan.run.workers()), "{name}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_name_is_an_error_that_lists_the_graphs() {
-        let error = read("chian", None, &|_| ()).err().unwrap().to_string();
-        assert!(error.contains("did you mean `chain`?") && error.contains("`sidecar`"), "{error}");
-    }
 }

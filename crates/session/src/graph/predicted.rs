@@ -3,7 +3,7 @@
 use hoptax_predict::size::{self, Prices};
 use hoptax_result::{SizeResult, StudyResult};
 
-use crate::graph::measure::{is_runnable, read};
+use crate::graph::{file, plan};
 use crate::{Failure, Say, library};
 
 /// The prediction that a user asks for.
@@ -36,13 +36,13 @@ pub struct Predicted {
 /// When the graph cannot be read, or the results do not suffice, with what to measure.
 pub fn predict(settings: &PredictionSettings<'_>, say: Say<'_>) -> Result<Predicted, Failure> {
     let PredictionSettings { graph, entry, rate, results, prices } = *settings;
-    let file = read(graph, entry, say)?;
-    let graph =
-        size::graph::read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
+    let file = file::named(graph, entry, say)?;
+    let catalogue = library::catalogue()?;
+    let graph = size::graph::read(&file.name, &file.text, catalogue).map_err(Failure::bad_input)?;
     let refused = |error| Failure::bad_input(format!("{error}{}", library::advice(&error, &graph)));
     let mut result = size::size(&graph, rate, results).map_err(refused)?;
     result.money = size::money(&result, prices);
-    let is_runnable = entry.is_none() && is_runnable(&file)?;
+    let is_runnable = entry.is_none() && plan::read(&file.name, &file.text, catalogue).is_ok();
     Ok(Predicted { result, is_runnable })
 }
 

@@ -14,7 +14,7 @@ use hoptax_result::BillResult;
 use crate::price::arm::Arm;
 
 /// Name of the study, and of the command that creates it.
-pub(crate) const STUDY: &str = "price";
+pub(crate) const NAME: &str = "price";
 /// Limits of the number of slices of each arm per round. A budget gets as many as leave time for enough rounds; without a budget, the
 /// maximum.
 pub(crate) const FEWEST_BLOCKS: u32 = 4;
@@ -68,7 +68,7 @@ pub(crate) fn study_file(
     arms.extend(
         std::iter::once(&same).chain(others).map(|other| arm(source, other, Some(BillResult::WHOLE))),
     );
-    StudyFile { summary, ..StudyFile::new(STUDY, arms, vec![in_use(source, rate)]) }
+    StudyFile { summary, ..StudyFile::new(NAME, arms, vec![in_use(source, rate)]) }
 }
 
 /// The configuration that a study of a bill is about; none for other studies.
@@ -166,7 +166,7 @@ mod tests {
         let whole = Arm::whole(&request);
         let others = [part, changed];
         let file = study_file(source, StudyOfBill::First, &whole, &others, None);
-        let text = Study::made(file, STUDY, PathBuf::new()).unwrap().text;
+        let text = Study::made(file, NAME, PathBuf::new()).unwrap().text;
         insta::assert_snapshot!(text);
         let at_rate = study_file(source, StudyOfBill::First, &whole, &others, Some(500.0));
         assert_eq!((at_rate.loads[0].rate, at_rate.loads[0].blocks), (Some(500.0), Some(MOST_BLOCKS)));

@@ -12,7 +12,7 @@ use hoptax_text::secrets::without_signatures;
 
 use super::arm::Arm;
 use super::change::Change;
-use super::study_file::{MOST_BLOCKS, SLICE, STUDY, Source, StudyOfBill, study_file};
+use super::study_file::{MOST_BLOCKS, NAME, SLICE, Source, StudyOfBill, study_file};
 use super::{Configuration, PriceSettings, is_same_measurement};
 use crate::manifest::tests::manifest;
 use crate::run_folder::RunFolder;
@@ -39,7 +39,7 @@ fn study_of(request: &DerivedRequest, others: &[Arm], rate: Option<f64>) -> Stud
         blocks: MOST_BLOCKS,
     };
     let file = study_file(source, StudyOfBill::First, &Arm::whole(request), others, rate);
-    Study::made(file, STUDY, "/".into()).unwrap()
+    Study::made(file, NAME, "/".into()).unwrap()
 }
 
 fn planned(file: &StudyFile, positions: &Positions) -> Plan {

@@ -146,7 +146,7 @@ impl Store {
     pub(crate) fn way_to_continue(&self, run: i64, folder: &str) -> Result<String, StoreError> {
         let manifest = self.document(run, MANIFEST)?;
         let command = manifest.and_then(|text| continuation::command_in(&text));
-        Ok(continuation::way(command.as_deref(), folder))
+        Ok(continuation::way(command.as_deref(), folder, None))
     }
 
     /// The size of [`Self::measured`], bytes; none if there is none. The result itself is not read.

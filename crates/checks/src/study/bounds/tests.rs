@@ -145,6 +145,8 @@ fn a_proxy_that_idles_takes_at_least_the_measured_rate() {
     // The cost in rate is 500 ± 50 requests per second less.
     let result = judged(idle(&[2]));
     assert_eq!(level(&result, 2, CostMeasure::MaxRate), Some((Some(19_700.0), None)));
+    let under = &result.arms[2].loads[0];
+    assert!(under.rate.is_some() && under.bounds.level(CostMeasure::MaxRate).is_none(), "its rate is stated");
     assert_eq!(cost(&result, 2, CostMeasure::MaxRate), Some((Some(-550.0), None)));
     assert_eq!(cost(&judged(idle(&[0])), 2, CostMeasure::MaxRate), Some((None, Some(-450.0))));
     assert_eq!(cost(&judged(idle(&[0, 1, 2])), 2, CostMeasure::MaxRate), None);

@@ -127,7 +127,7 @@ fn the_next_command_on_the_page_of_every_recorded_result_is_valid() {
     let paths: Vec<PathBuf> = fs::read_dir(recorded).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(paths.len() > 20, "{}", paths.len());
     for path in paths {
-        let document = documents::of_text_naming(&fs::read_to_string(&path).unwrap(), |_| true).unwrap();
+        let document = documents::of_text(&fs::read_to_string(&path).unwrap(), |_| true).unwrap();
         let document: Value = serde_json::from_str(&json::text(&document).unwrap()).unwrap();
         let command = document["next"]["command"].as_str().unwrap();
         assert_eq!(refusal(command), None, "{}", path.display());
