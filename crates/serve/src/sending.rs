@@ -12,10 +12,10 @@ use crate::working::{JobHandle, JobReporter};
 ///
 /// # Errors
 /// When it cannot be sent or kept, and when it is interrupted before its first request.
-pub(crate) fn sent(
+pub(crate) fn sent<'a>(
     handle: &JobHandle,
-    sending: Sending<'_>,
-    fail_on: &[Condition],
+    sending: Sending<'a>,
+    fail_on: &'a [Condition],
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let sending = Sending { beside: handle.beside(), fail_on, ..sending };

@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use hoptax_load::{MAX_RATE, Pace, Protocol, StaticAddress, without_user};
 use hoptax_result::{count, grouped};
-use hoptax_session::load::{
-    Condition, Connections, GivenUrl, Load, Requests, Schedule, Sending, Servers,
-};
+use hoptax_session::load::{Condition, Connections, GivenUrl, Load, Requests, Schedule, Sending, Servers};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
