@@ -11,12 +11,16 @@ const FILLED: Fields = { ...load.first, target: " http://127.0.0.1:8080/ " };
 describe("a load", () => {
   test("has what the fields say", () => {
     expect(load.read(FILLED)).toEqual({
-      body: { target: "http://127.0.0.1:8080/", rate: 1000, connections: 16, duration: "10s", warmup: "1s", protocol: "auto" },
+      body: { target: "http://127.0.0.1:8080/", rate: 1000, connections: 16, duration: "10s", warmup: "1s", protocol: "auto", fail_on: [] },
     });
   });
 
   test("without a rate is a closed loop, and an empty field is that of the server", () => {
     expect(load.read({ ...FILLED, rate: "", connections: " ", duration: "" })).toMatchObject({ body: { rate: null, connections: null, duration: null } });
+  });
+
+  test("fails if one of its conditions holds, each by itself", () => {
+    expect(load.read({ ...FILLED, fail_on: " p99>5ms, errors>0.1% ," })).toMatchObject({ body: { fail_on: ["p99>5ms", "errors>0.1%"] } });
   });
 
   test.each([

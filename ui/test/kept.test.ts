@@ -18,9 +18,9 @@ describe("what is filled in", () => {
   });
 
   test("is read from the address of a run, as the server writes it", () => {
-    const address = "start=load&target=http%3A%2F%2F127.0.0.1%3A8080%2F&connections=8&protocol=http1&rate=+&duration=1m+30s&warmup=0s";
-    expect(fieldsOf(load, parsed(address))).toEqual({ target: "http://127.0.0.1:8080/", rate: "", connections: "8", duration: "1m 30s", warmup: "0s", protocol: "http1" });
-    expect(load.read(fieldsOf(load, parsed(address)))).toMatchObject({ body: { rate: null, duration: "1m 30s" } });
+    const address = "start=load&target=http%3A%2F%2F127.0.0.1%3A8080%2F&connections=8&protocol=http1&rate=+&duration=1m+30s&warmup=0s&fail_on=p99%3E5ms%2C+errors%3E0.1%25";
+    expect(fieldsOf(load, parsed(address))).toEqual({ target: "http://127.0.0.1:8080/", rate: "", connections: "8", duration: "1m 30s", warmup: "0s", protocol: "http1", fail_on: "p99>5ms, errors>0.1%" });
+    expect(load.read(fieldsOf(load, parsed(address)))).toMatchObject({ body: { rate: null, duration: "1m 30s", fail_on: ["p99>5ms", "errors>0.1%"] } });
   });
 
   test("of another kind is left out when a kind is chosen", () => {

@@ -38,7 +38,9 @@ fn of_load(result: &LoadResult) -> Option<Fields> {
         ("duration", time(plan.duration_s)?),
         ("warmup", time(plan.warmup_s)?),
     ];
-    Some(of_plan(plan).into_iter().chain(own).collect())
+    let conditions: Vec<&str> = result.fail_on.iter().map(|one| one.condition.as_str()).collect();
+    let fail_on = (!conditions.is_empty()).then(|| ("fail_on", conditions.join(", ")));
+    Some(of_plan(plan).into_iter().chain(own).chain(fail_on).collect())
 }
 
 fn of_find(result: &FindResult) -> Option<Fields> {
@@ -100,6 +102,14 @@ mod tests {
         );
         load["rate"]["target"] = Value::Null;
         assert_eq!(fields(&load)["rate"], " ", "a closed loop is no load at the rate of a new form");
+    }
+
+    #[test]
+    fn a_load_keeps_the_conditions_that_it_was_judged_by() {
+        let mut load = json!(sample::load());
+        let of = |condition: &str| json!({"condition": condition, "outcome": "passed", "unit": "us"});
+        load["fail_on"] = json!([of("p99>5ms"), of("errors>0.1%")]);
+        assert_eq!(fields(&load)["fail_on"], "p99>5ms, errors>0.1%");
     }
 
     #[test]

@@ -2,22 +2,23 @@
 
 use hoptax_load::trial::LiveLine;
 use hoptax_result::EndedBy;
-use hoptax_session::load::{Sending, send};
+use hoptax_session::load::{Condition, Sending, send};
 use hoptax_session::{Failure, Interrupt, Update};
 
 use crate::job::{Outcome, Progress};
 use crate::working::{JobHandle, JobReporter};
 
-/// Sends a load.
+/// Sends a load, and judges its result by the conditions that must not hold.
 ///
 /// # Errors
 /// When it cannot be sent or kept, and when it is interrupted before its first request.
-pub(crate) fn sent(
+pub(crate) fn sent<'a>(
     handle: &JobHandle,
-    sending: Sending<'_>,
+    sending: Sending<'a>,
+    fail_on: &'a [Condition],
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
-    let sending = Sending { beside: handle.beside(), ..sending };
+    let sending = Sending { beside: handle.beside(), fail_on, ..sending };
     let reporter = JobReporter::new(handle, &[]);
     let say = |update: Update<'_>| reporter.report(update);
     let mut show = |line: &LiveLine| handle.change(|job| job.progressed(Progress::from(line)));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hoptax_load::{MAX_RATE, Pace, Protocol, StaticAddress, without_user};
 use hoptax_result::{count, grouped};
-use hoptax_session::load::{Connections, GivenUrl, Load, Requests, Schedule, Sending, Servers};
+use hoptax_session::load::{Condition, Connections, GivenUrl, Load, Requests, Schedule, Sending, Servers};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -23,6 +23,8 @@ pub(crate) const MAX_CONNECTIONS: u32 = 10_000;
 const LONGEST: Duration = Duration::from_hours(1);
 /// Maximum length of a target, in characters. It is part of every event of a job.
 const MAX_TARGET: usize = 2_048;
+/// Maximum number of conditions of a load, and of objectives of a search.
+const MAX_CONDITIONS: usize = 10;
 /// The schemes that a load may use. The other schemes of `hoptax load` reach servers that do not speak HTTP.
 const SCHEMES: [&str; 4] = ["http", "https", "grpc", "grpcs"];
 
@@ -44,6 +46,10 @@ pub(crate) struct WantedLoad {
     /// Protocol; `auto` if absent.
     #[schemars(with = "Option<ProtocolName>")]
     pub(crate) protocol: Option<String>,
+    /// Conditions that must not hold, such as `p99>5ms` or `errors>0.1%`; at most ten.
+    #[serde(default)]
+    #[schemars(length(max = MAX_CONDITIONS))]
+    pub(crate) fail_on: Vec<String>,
 }
 
 /// `auto`, or a protocol for the URL's scheme.
@@ -78,6 +84,7 @@ pub(crate) struct BoundedLoad {
     connections: u32,
     protocol: Option<Protocol>,
     schedule: Schedule,
+    fail_on: Vec<Condition>,
 }
 
 impl WantedLoad {
@@ -134,12 +141,16 @@ impl WantedLoad {
                 None
             }),
         };
+        let fail_on = conditions(&self.fail_on).unwrap_or_else(|why| {
+            problem("fail_on", why);
+            Vec::new()
+        });
         if !problems.is_empty() {
             return Err(problems.join("\n"));
         }
         let pace = self.rate.map(Pace::Constant);
         let schedule = Schedule { pace, duration, warmup, ..Schedule::default() };
-        Ok(BoundedLoad { target: GivenUrl::from(self.target), connections, protocol, schedule })
+        Ok(BoundedLoad { target: GivenUrl::from(self.target), connections, protocol, schedule, fail_on })
     }
 }
 
@@ -154,10 +165,11 @@ impl BoundedLoad {
         without_user(&self.target)
     }
 
-    /// The load, restricted to these addresses.
-    pub(crate) fn sending(self, addresses: Vec<StaticAddress>) -> Sending<'static> {
+    /// The load, restricted to these addresses, and the conditions that must not hold, which it does not have yet.
+    pub(crate) fn sending(mut self, addresses: Vec<StaticAddress>) -> (Sending<'static>, Vec<Condition>) {
+        let fail_on = std::mem::take(&mut self.fail_on);
         let (load, schedule) = self.load(addresses);
-        Sending { load, schedule, ..Sending::default() }
+        (Sending { load, schedule, ..Sending::default() }, fail_on)
     }
 
     /// Its requests, connections and schedule, with its servers restricted to these addresses.
@@ -167,6 +179,24 @@ impl BoundedLoad {
         let connections = Connections { number: self.connections, ..Connections::default() };
         (Load { requests, servers, connections, ..Load::default() }, self.schedule)
     }
+}
+
+/// The conditions that must not hold, as `hoptax load --fail-on` reads them.
+///
+/// # Errors
+/// When there are too many, and for the first that is none or that is about processes.
+fn conditions(texts: &[String]) -> Result<Vec<Condition>, String> {
+    if texts.len() > MAX_CONDITIONS {
+        return Err(format!("name at most {MAX_CONDITIONS} conditions"));
+    }
+    let read = texts.iter().map(|text| match text.parse::<Condition>() {
+        Ok(condition) if condition.needs_account() => {
+            Err(format!("`{text}` is about processes, which a server does not account for"))
+        }
+        Ok(condition) => Ok(condition),
+        Err(why) => Err(format!("`{text}`: {why}")),
+    });
+    read.collect()
 }
 
 /// Words of the API, joined for a sentence.
@@ -186,7 +216,7 @@ mod tests {
     }
 
     fn sending(wanted: Value) -> Result<Sending<'static>, String> {
-        Ok(bounded(wanted, MAX_CONNECTIONS)?.sending(Vec::new()))
+        Ok(bounded(wanted, MAX_CONNECTIONS)?.sending(Vec::new()).0)
     }
 
     #[test]
@@ -233,6 +263,30 @@ mod tests {
             assert!(why.contains(name), "{name}: {why}");
         }
         assert!(sending(json!({"rate": 1.0})).is_err());
+    }
+
+    #[test]
+    fn conditions_are_those_of_the_command_and_not_about_processes() {
+        let of = |conditions: Value| -> Result<Vec<String>, String> {
+            let load = bounded(json!({"target": "http://127.0.0.1/", "fail_on": conditions}), 100)?;
+            let (_, fail_on) = load.sending(Vec::new());
+            Ok(fail_on.iter().map(Condition::to_string).collect())
+        };
+        assert_eq!(of(json!(["p99>5ms", "errors>0.1%"])).unwrap(), ["p99>5ms", "errors>0.1%"]);
+        assert_eq!(of(json!(vec!["p99>5ms"; 10])).unwrap().len(), 10);
+        assert!(bounded(json!({"target": "http://127.0.0.1/"}), 100).unwrap().fail_on.is_empty());
+        let why_not = |conditions: Value| -> String { of(conditions).unwrap_err() };
+        let parsed = "p99>5".parse::<Condition>().unwrap_err();
+        assert_eq!(why_not(json!(["errors>1", "p99>5"])), format!("`fail_on`: `p99>5`: {parsed}"));
+        for (conditions, words) in [
+            (json!(["cpu_us>50"]), "`cpu_us>50` is about processes"),
+            (json!(["memory>1GiB"]), "`memory>1GiB` is about processes"),
+            (json!(vec!["p99>5ms"; 11]), "at most 10"),
+            (json!([""]), "write it as `p99>5ms`"),
+        ] {
+            let why = why_not(conditions);
+            assert!(why.starts_with("`fail_on`: ") && why.contains(words), "{words}: {why}");
+        }
     }
 
     #[test]

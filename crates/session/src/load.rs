@@ -26,6 +26,8 @@ use hoptax_load::{
 use crate::failure::Failure;
 use crate::tls::ClientTls;
 
+pub use hoptax_checks::fail_on::Condition;
+
 pub use headers::GivenHeaders;
 pub use intervals::Lines;
 pub use schedule::{ArrivalsOf, Schedule};

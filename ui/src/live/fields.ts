@@ -43,6 +43,14 @@ export class Reader {
     return this.text(name);
   }
 
+  /** The texts in a field, which have commas between them. */
+  list(name: string): string[] {
+    return this.text(name)
+      .split(/[,;]/)
+      .map((one) => one.trim())
+      .filter((one) => one !== "");
+  }
+
   /** The number in a field; null if it is empty. In JSON, what is no number would be null, which is a field that is absent. */
   number(name: string): number | null {
     return this.read(name, DECIMAL, "write a number, such as 1000, or nothing");

@@ -59,6 +59,12 @@ export interface WantedLoad {
    * Protocol; `auto` if absent.
    */
   protocol?: ProtocolName | null;
+  /**
+   * Conditions that must not hold, such as `p99>5ms` or `errors>0.1%`; at most ten.
+   *
+   * @maxItems 10
+   */
+  fail_on?: string[];
 }
 /**
  * A search for the highest rate at which a server holds objectives.

@@ -90,7 +90,7 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
                 change.and_then(percent).into(),
                 change.map(|change| since(series, change)).into(),
                 Cell::words(series.points.len().to_string()),
-                change.and_then(|change| release(series, change)).into(),
+                change.and_then(|change| release(series, change.point)).into(),
                 change.map(|change| grouped(change.chance, 3)).into(),
                 Cell::words(&series.machine),
             ],
@@ -199,10 +199,10 @@ fn since(series: &HistorySeries, change: &HistoryChange) -> String {
     format!("{began}run {}", change.run)
 }
 
-/// The proxy versions before and after a change; none if they are the same.
-fn release(series: &HistorySeries, change: &HistoryChange) -> Option<String> {
-    let at = series.points.get(change.point)?;
-    let earlier = series.points.get(change.point.checked_sub(1)?)?;
+/// The proxy versions of the run before this one and of this one; none if they are the same.
+fn release(series: &HistorySeries, point: usize) -> Option<String> {
+    let at = series.points.get(point)?;
+    let earlier = series.points.get(point.checked_sub(1)?)?;
     match (&earlier.proxy_version, &at.proxy_version) {
         (Some(then), Some(now)) if then != now => Some(format!("{then} -> {now}")),
         _ => None,
@@ -216,7 +216,7 @@ fn line(series: &HistorySeries, change: &HistoryChange) -> String {
     let size = percent(change).map_or_else(String::new, |percent| {
         format!(" by {}", percent.with_unit().trim_start_matches(['+', '-']))
     });
-    let proxy = release(series, change).map_or_else(String::new, |release| format!(", proxy {release}"));
+    let proxy = release(series, *point).map_or_else(String::new, |release| format!(", proxy {release}"));
     let ends = || series.changes.iter().map(|change| change.point);
     let from = ends().filter(|end| end < point).max().unwrap_or(0);
     let to = ends().filter(|end| end > point).min().unwrap_or(series.points.len());

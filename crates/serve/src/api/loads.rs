@@ -35,8 +35,8 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Accepted
     let turn = start::turn(&app, Kind::Load).await?;
     let (addresses, turn) = start::admitted(&app, turn, load.target()).await?;
     let name = load.shown_target();
-    let sending = load.sending(addresses);
+    let (sending, fail_on) = load.sending(addresses);
     start::begin(&app, turn, Kind::Load, name, move |handle, interrupt| {
-        sending::sent(handle, sending, interrupt)
+        sending::sent(handle, sending, &fail_on, interrupt)
     })
 }

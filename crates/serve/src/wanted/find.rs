@@ -9,12 +9,9 @@ use hoptax_session::find::{Objective, Preset};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{BoundedLoad, MAX_TARGET, ProtocolName, WantedLoad};
+use super::{BoundedLoad, MAX_CONDITIONS, MAX_TARGET, ProtocolName, WantedLoad};
 use crate::budget::budget;
 use crate::finding::Search;
-
-/// Maximum number of objectives of a search.
-const MAX_OBJECTIVES: usize = 10;
 
 /// A search for the highest rate at which a server holds objectives.
 #[derive(Deserialize, JsonSchema)]
@@ -24,7 +21,7 @@ pub(crate) struct WantedFind {
     #[schemars(length(max = MAX_TARGET))]
     target: String,
     /// Conditions that must hold together, such as `p99<5ms` or `errors<0.1%`; one to ten.
-    #[schemars(length(min = 1, max = MAX_OBJECTIVES))]
+    #[schemars(length(min = 1, max = MAX_CONDITIONS))]
     objectives: Vec<String>,
     /// How narrow the interval of the rate should be; `quick` if absent.
     preset: Option<PresetName>,
@@ -68,7 +65,15 @@ impl WantedFind {
     /// All invalid values.
     pub(crate) fn bounded(self, most_connections: u32) -> Result<BoundedFind, String> {
         let Self { target, connections, protocol, min_rate, max_rate, .. } = self;
-        let load = WantedLoad { target, rate: None, connections, duration: None, warmup: None, protocol };
+        let load = WantedLoad {
+            target,
+            rate: None,
+            connections,
+            duration: None,
+            warmup: None,
+            protocol,
+            fail_on: Vec::new(),
+        };
         let load = load.bounded(most_connections);
         let objectives = objectives(&self.objectives);
         let rates = rates(min_rate, max_rate);
@@ -104,9 +109,9 @@ impl BoundedFind {
 }
 
 fn objectives(texts: &[String]) -> Result<Vec<Objective>, String> {
-    if texts.is_empty() || texts.len() > MAX_OBJECTIVES {
+    if texts.is_empty() || texts.len() > MAX_CONDITIONS {
         return Err(format!(
-            "`objectives`: name one that must hold, such as `p99<5ms`, and at most {MAX_OBJECTIVES}"
+            "`objectives`: name one that must hold, such as `p99<5ms`, and at most {MAX_CONDITIONS}"
         ));
     }
     let read = texts.iter().map(|text| match text.parse::<Objective>() {

@@ -10,16 +10,13 @@ type PresetName = NonNullable<WantedFind["preset"]>;
 /** All presets of the API, the default first. */
 const PRESETS: Record<PresetName, true> = { quick: true, careful: true };
 
-/** The search that the fields state. Objectives have commas between them. */
+/** The search that the fields state. */
 function read(fields: Fields): Read<WantedFind> {
   const reader = new Reader(fields);
-  const objectives = reader.required("objectives", "write what must hold, such as p99<5ms");
+  reader.required("objectives", "write what must hold, such as p99<5ms");
   return reader.result({
     target: reader.required("target", NO_TARGET),
-    objectives: objectives
-      .split(/[,;]/)
-      .map((one) => one.trim())
-      .filter((one) => one !== ""),
+    objectives: reader.list("objectives"),
     preset: reader.optional("preset") as PresetName | null,
     min_rate: reader.number("min_rate"),
     max_rate: reader.number("max_rate"),

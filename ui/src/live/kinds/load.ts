@@ -36,6 +36,7 @@ function read(fields: Fields): Read<WantedLoad> {
     duration: reader.optional("duration"),
     warmup: reader.optional("warmup"),
     protocol: protocol(reader),
+    fail_on: reader.list("fail_on"),
   });
 }
 
@@ -50,8 +51,9 @@ export const LOAD: Form = {
     { name: "duration", label: "Duration", hint: "such as 30s, at most 1h", form: "text" },
     { name: "warmup", label: "Warm-up", hint: "not recorded; 0s for none", form: "text" },
     PROTOCOL,
+    { name: "fail_on", label: "Fails if", hint: "any holds: p99>5ms, errors>0.1%", form: "text" },
   ],
   // The defaults of the API, and a rate, without which times say little.
-  first: { target: "", rate: "1000", connections: "16", duration: "10s", warmup: "1s", protocol: "auto" },
+  first: { target: "", rate: "1000", connections: "16", duration: "10s", warmup: "1s", protocol: "auto", fail_on: "" },
   read,
 };

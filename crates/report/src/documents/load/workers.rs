@@ -3,12 +3,14 @@
 use hoptax_result::{GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf};
 
 use super::cells::cell;
+use crate::chart::{Chart, IntervalRow, Intervals, Scale, Tone};
 use crate::document::{Block, Section};
 use crate::numbers::{count, counted, grouped, us};
+use crate::quantity::{Form, Quantity};
 use crate::table::Table;
 
-/// A row for each worker, and a line for each group of workers or connections whose response times differ from the others, or the sentence
-/// that no connection differs. None with one worker, one connection and no such group.
+/// A row for each worker, a chart of their response times, and a line for each group of workers or connections whose response times differ
+/// from the others, or the sentence that no connection differs. None with one worker, one connection and no such group.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let workers = &result.generator.workers;
     let rows: Vec<_> = workers.iter().enumerate().map(row).collect();
@@ -17,7 +19,8 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let title = "response times and processor time of each worker";
     let all = (rows.len() > 1).then(|| Block::Table(Table::of_words(title, header, rows)));
     let lines = (!lines.is_empty()).then_some(Block::Lines(lines));
-    let blocks: Vec<Block> = all.into_iter().chain(lines).collect();
+    let chart = times(result).map(|times| Block::chart(Chart::Intervals(times)));
+    let blocks: Vec<Block> = all.into_iter().chain(chart).chain(lines).collect();
     (!blocks.is_empty()).then(|| Section {
         title: "Workers and connections".to_owned(),
         folded: true,
@@ -37,6 +40,43 @@ fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
         grouped(worker.run_delay_us, 0),
     ];
     (number.to_string(), cells)
+}
+
+/// The response times of several workers, and of each group of outliers beside the others; none without any. A result has no times of each
+/// connection.
+fn times(result: &LoadResult) -> Option<Intervals> {
+    let workers = &result.generator.workers;
+    let several = if workers.len() > 1 { workers.as_slice() } else { &[] };
+    let several = several.iter().enumerate().flat_map(of_worker);
+    let rows = several.chain(result.apart.iter().flat_map(of_group)).collect();
+    let title = "response times of workers and of those that differ";
+    Some(Intervals { scale: Scale::Logarithmic, ..Intervals::new(title, "response time, us", rows)? })
+}
+
+/// The times that are known of a worker.
+fn of_worker((number, worker): (usize, &GeneratorWorker)) -> Vec<IntervalRow> {
+    let response = &worker.response;
+    let requests = counted(response.count, "request");
+    let row = |(kind, percentile, tone): (&'static str, f64, Tone)| {
+        let known = response.known(&LatencyBounds::default(), TimeOf::Percentile(percentile));
+        Some(time(format!("worker {number}"), kind, tone, known.value()?).with_note(requests.as_str()))
+    };
+    [("p50", 50.0, Tone::Own), ("p99", 99.0, Tone::Third)].into_iter().filter_map(row).collect()
+}
+
+/// The medians of a group of outliers and of the others.
+fn of_group(group: &Outliers) -> [IntervalRow; 2] {
+    let (number, total) = (group.numbers.len(), u64::from(group.total));
+    let others = total.saturating_sub(number as u64);
+    let row = |name: String, p50_us: f64| time(name, "p50", Tone::Own, p50_us);
+    [
+        row(format!("{number} of {}", counted(total, &group.of)), group.p50_us),
+        row(format!("the other {}", counted(others, &group.of)), group.others_p50_us),
+    ]
+}
+
+fn time(name: String, kind: &'static str, tone: Tone, time_us: f64) -> IntervalRow {
+    IntervalRow { name, kind, tone, number: Quantity::point(time_us, "us", Form::Level), note: None }
 }
 
 /// The sentence that no connection differs. It has no numbers, because a result does not list the even connections, which may be thousands.
@@ -73,6 +113,12 @@ mod tests {
     use crate::fixture;
     use crate::table::Cell;
 
+    /// The names and the kinds of the rows of a chart.
+    fn rows_of(chart: &Chart) -> Vec<String> {
+        let Chart::Intervals(times) = chart else { panic!("a chart of numbers: {chart:?}") };
+        times.rows.iter().map(|row| format!("{} {}", row.name, row.kind)).collect()
+    }
+
     #[test]
     fn several_workers_have_a_row_each_and_one_alone_has_none() {
         let mut result = fixture::load();
@@ -83,10 +129,13 @@ mod tests {
         let mut other = result.generator.workers[0];
         (other.cpu_seconds, other.response.p99_us) = (0.5, None);
         result.generator.workers.push(other);
-        let [Block::Table(table)] = &section(&result).unwrap().blocks[..] else { panic!("one table") };
+        let blocks = section(&result).unwrap().blocks;
+        let [Block::Table(table), Block::Chart(chart)] = &blocks[..] else { panic!("a table and a chart") };
         assert_eq!(table.rows.len(), 2);
         let cells: Vec<String> = table.rows[1].cells.iter().map(Cell::text).collect();
         assert_eq!(cells[2..4], ["withheld", "0.50"]);
+        // A time that is withheld is only in the table.
+        assert_eq!(rows_of(chart), ["worker 0 p50", "worker 0 p99", "worker 1 p50"]);
     }
 
     #[test]
@@ -110,7 +159,9 @@ mod tests {
             p50_us: 410.0,
             others_p50_us: 98.5,
         }];
-        let [Block::Lines(lines)] = &section(&result).unwrap().blocks[..] else { panic!("lines alone") };
+        let blocks = section(&result).unwrap().blocks;
+        let [Block::Chart(chart), Block::Lines(lines)] = &blocks[..] else { panic!("a chart and lines") };
+        assert_eq!(rows_of(chart), ["2 of 64 connections p50", "the other 62 connections p50"]);
         assert_eq!(
             lines[..],
             ["2 of 64 connections (number 3, 7): p50 of 410.0 us, and 98.5 us of the others"]
