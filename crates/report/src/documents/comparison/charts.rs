@@ -68,7 +68,7 @@ fn bounded_row(subject: &str, bound: &Bound, level: Option<f64>) -> DifferenceRo
         subject: subject.to_owned(),
         measure: bound.measure.name().to_owned(),
         share: Quantity::bounded_share(bound.low, bound.high, level),
-        text: format!("{}: {}", bound.measure.words(), bounded(bound).text()),
+        text: bounded(bound).with_unit(),
         limit: None,
         outcome: Outcome::Undecided,
     }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(level_known.share.text(), "≤ +50.0");
         assert_eq!((level_known.share.low, level_known.outcome), (None, Outcome::Undecided));
         assert_eq!((level_unknown.share.low, level_unknown.share.high), (None, None));
-        assert_eq!(level_unknown.text, "p99 of response time, us: ≤ +613");
+        assert_eq!(level_unknown.text, "≤ +613 us");
     }
 
     #[test]

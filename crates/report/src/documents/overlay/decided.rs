@@ -152,15 +152,16 @@ pub(super) fn chart(
     subject: impl Fn(&Compared) -> String,
 ) -> Option<Section> {
     let row = |one: &Compared| {
-        let text = format!("{}: {}", one.words, one.difference().text());
         let level = one.reference.estimate;
         let (share, text, decision) = match &one.found {
             Found::Decided(found) => {
                 let reference = grouped(level?, decimals(found.difference.half_width()));
-                (found.percent(), format!("{text} from {reference}"), found.decision)
+                let text = format!("{}: {} from {reference}", one.words, one.difference().text());
+                (found.percent(), text, found.decision)
             }
             Found::Bounded(bounds) => {
-                (Quantity::bounded_share(bounds.low, bounds.high, level), text, Decision::Undecided)
+                let share = Quantity::bounded_share(bounds.low, bounds.high, level);
+                (share, bounds.with_unit(), Decision::Undecided)
             }
         };
         Some(DifferenceRow {
