@@ -205,6 +205,7 @@ pub(crate) fn checked_time(measured: f64, predicted: f64) -> CheckedTime {
         difference_us,
         error_share: -difference / measured,
         is_interaction: !difference_us.contains(0.0),
+        is_wide: false,
     }
 }
 

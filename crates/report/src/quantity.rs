@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
-use hoptax_result::Interval;
+use hoptax_result::{CheckedTime, Interval};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
@@ -161,6 +161,39 @@ impl Quantity {
         }
     }
 
+    /// A measured amount: by its ends alone, as a bound, if its interval `is_wide`.
+    pub(crate) fn measured_level(interval: &Interval, is_wide: bool, unit: &'static str) -> Self {
+        if is_wide {
+            Self::bounded(Some(interval.low), Some(interval.high), unit, Form::Level)
+        } else {
+            Self::level(interval, unit)
+        }
+    }
+
+    /// Bounds of a difference, as shares of a level, %; unknown without a level above 0.
+    pub(crate) fn bounded_share(low: Option<f64>, high: Option<f64>, level: Option<f64>) -> Self {
+        match level {
+            Some(level) if level > 0.0 => {
+                let share = |end: f64| 100.0 * end / level;
+                Self::bounded(low.map(share), high.map(share), "%", Form::Difference)
+            }
+            _ => Self::unknown("the level of the reference is not known", "%"),
+        }
+    }
+
+    /// The error of a prediction by its ends alone, %, if an interval is too wide for a share of the estimate. The ends are those of the
+    /// quotient of all predicted and measured times within their intervals. So the widths add up, which is right however the two depend on
+    /// each other. An end is missing if the measured time may be arbitrarily near to 0.
+    pub(crate) fn error_by_ends(time: &CheckedTime) -> Self {
+        let (measured, predicted) = (&time.measured_us, &time.predicted_us);
+        let share = |predicted: f64, measured: f64| {
+            (measured > 0.0).then(|| 100.0 * (predicted / measured - 1.0))
+        };
+        let low = share(predicted.low, if predicted.low < 0.0 { measured.low } else { measured.high });
+        let high = share(predicted.high, if predicted.high < 0.0 { measured.high } else { measured.low });
+        Self::bounded(low, high, "%", Form::Difference)
+    }
+
     /// An unknown number, with the reason.
     pub(crate) fn unknown(why: impl Into<String>, unit: &'static str) -> Self {
         Self::empty(unit, Form::Level, Basis::Unknown(why.into()))
@@ -276,6 +309,7 @@ fn digits(value: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::checked_time;
 
     fn interval(estimate: f64, low: f64, high: f64) -> Interval {
         Interval { estimate, low, high }
@@ -331,6 +365,38 @@ mod tests {
         let (narrow, wide) = (of(100.0, 49.0), of(100.0, 187.0));
         assert_eq!((narrow.text().as_str(), narrow.basis), ("100 ±49", Basis::Predicted));
         assert_eq!((wide.text().as_str(), wide.basis), ("-87 to 287", Basis::Bounded));
+    }
+
+    #[test]
+    fn a_measured_level_with_a_wide_interval_is_a_bound() {
+        let of = |is_wide| Quantity::measured_level(&Interval::around(100.0, 80.0), is_wide, "us");
+        assert_eq!([of(false).text(), of(true).text()], ["100 ±80", "20 to 180"]);
+        assert_eq!(of(true).basis, Basis::Bounded);
+    }
+
+    #[test]
+    fn bounds_are_shares_of_a_level_if_it_is_known() {
+        let of = |low, level| Quantity::bounded_share(low, Some(30.0), level).text();
+        assert_eq!(of(Some(-10.0), Some(50.0)), "-20 to +60");
+        assert_eq!(of(None, Some(50.0)), "≤ +60.0");
+        assert_eq!([of(None, None), of(None, Some(0.0))], ["-", "-"]);
+    }
+
+    #[test]
+    fn the_error_beside_a_wide_interval_holds_every_quotient_of_times_within_the_intervals() {
+        let error = |measured: Interval, predicted: Interval| {
+            Quantity::error_by_ends(&CheckedTime {
+                measured_us: measured,
+                predicted_us: predicted,
+                ..checked_time(100.0, 100.0)
+            })
+        };
+        let around = Interval::around;
+        // 90 / 180 and 110 / 20.
+        assert_eq!(error(around(100.0, 80.0), around(100.0, 10.0)).text(), "-50 to +450");
+        // Below zero, the smaller measured time is farther: -20 / 50.
+        assert_eq!(error(around(100.0, 50.0), around(40.0, 60.0)).text(), "-140 to +100");
+        assert_eq!(error(around(100.0, 150.0), around(200.0, 50.0)).text(), "≥ -40.0");
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub struct GraphRunBody {
     pub direct: GraphRunResponse,
     /// Response time that all proxies together add at the entry; null if withheld.
     pub added: Option<AddedTime>,
+    /// Those of the numbers of the whole graph whose intervals are too wide for their estimates to be used. Their ends are bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wide: Vec<GraphRunNumber>,
     /// The prediction from results of studies beside these numbers; null without results.
     pub check: Option<GraphRunCheck>,
     /// The rounds that these numbers are computed from. Each starts all processes again.
@@ -55,6 +58,33 @@ impl Body for GraphRunBody {
     }
 }
 
+impl GraphRunBody {
+    /// True if the interval of a number is too wide for its estimate to be used, so that its ends are bounds.
+    pub fn is_wide(&self, number: GraphRunNumber) -> bool {
+        self.wide.contains(&number)
+    }
+}
+
+/// A number of a whole graph that was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GraphRunNumber {
+    /// CPU time of all proxies for each request to the entry.
+    AllCpu,
+    /// Time that all proxies add to the mean.
+    AddedMean,
+    /// Time that all proxies add to the 99th percentile.
+    AddedP99,
+    /// Mean response time with all proxies.
+    ProxiedMean,
+    /// Its 99th percentile.
+    ProxiedP99,
+    /// Mean response time without any proxy.
+    DirectMean,
+    /// Its 99th percentile.
+    DirectP99,
+}
+
 /// A proxy of a graph that was run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +99,9 @@ pub struct GraphRunProxy {
     pub requests_per_second: f64,
     /// CPU time per request, us: the mean over the requests that it handles; null if withheld.
     pub cpu_us_per_request: Option<Interval>,
+    /// True if the interval of that CPU time is too wide for its estimate to be used. Its ends are bounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cpu_wide: bool,
     /// Share of the time of its workers that it used, 0 to 1; null if withheld.
     pub busy_share: Option<Interval>,
     /// Resident memory at the end of a round, bytes; null if withheld.
@@ -95,7 +128,7 @@ pub struct GraphRunCheck {
     pub proxies: Vec<CheckedProxy>,
     /// CPU time of all proxies for each request to the entry; null if withheld.
     pub all: Option<CheckedTime>,
-    /// Errors of the proxies' CPU times; null if there is none.
+    /// Errors of the proxies' CPU times, but those that are extrapolated or whose measured interval is too wide; null if there is none.
     pub cpu_errors: Option<ErrorSummary>,
     /// Response time that all proxies add on average; null if withheld or not predicted.
     pub mean: Option<CheckedTime>,

@@ -80,8 +80,8 @@ pub use gate::{
     AnswerDifference, GateBody, GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference,
 };
 pub use graph_run::{
-    CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunBody, GraphRunCheck, GraphRunProxy,
-    GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
+    CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunBody, GraphRunCheck, GraphRunNumber,
+    GraphRunProxy, GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
 };
 pub use histogram::Histogram;
 pub use interval::Interval;

@@ -332,9 +332,9 @@ pub struct SizeCheckBody {
     /// Compositions whose response time cannot be predicted from the study.
     #[serde(default)]
     pub response_times_left_out: Vec<UncheckedComposition>,
-    /// Errors of the means of response time; null if there is none.
+    /// Errors of the means of response time, but those whose intervals are too wide; null if there is none.
     pub mean_response_errors: Option<ErrorSummary>,
-    /// Errors of the 99th percentiles of response time; null if there is none.
+    /// Errors of the 99th percentiles of response time, but those whose intervals are too wide; null if there is none.
     pub p99_response_errors: Option<ErrorSummary>,
 }
 
@@ -379,7 +379,7 @@ pub struct CheckedResponse {
     pub functions: u32,
     /// The mean.
     pub mean: CheckedTime,
-    /// The 99th percentile; null with too few responses, and if the interval of its prediction is too wide to be useful.
+    /// The 99th percentile; null with too few responses.
     pub p99: Option<CheckedTime>,
     /// True if its proxies are less busy or busier than those that its parts were measured on, or if they share processors and the time
     /// that this adds is not known.
@@ -400,6 +400,10 @@ pub struct CheckedTime {
     pub error_share: f64,
     /// True if the interval of the difference excludes 0.
     pub is_interaction: bool,
+    /// True if the interval of the measured time is too wide to judge the prediction by, or in a check of compositions that of the
+    /// predicted time. The error is then in no summary.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wide: bool,
 }
 
 /// A composition under a load: predicted from single functions and plain proxies, and measured.

@@ -1,10 +1,11 @@
 // The differences of a comparison or a gate: a forest plot of all measures, coloured by what was decided about each.
 
 import { forest, type ForestRow, type Outcome } from "../chart/forest";
+import { endsOf } from "../chart/intervals";
 import { plain } from "../chart/scale";
 import type { LegendEntry } from "../chart/scene";
 import { Figure } from "../figure";
-import type { Differences } from "../types/document";
+import type { DifferenceRow, Differences } from "../types/document";
 import type { View } from "../view";
 import { Choice } from "./costs";
 
@@ -23,31 +24,33 @@ const COLOURS: Record<Outcome, string> = {
   undecided: "var(--other)",
 };
 
+/** A share whose ends are not known is open to both sides. */
+const OPEN = { estimate: 0, low: -Infinity, high: Infinity, isBounded: true };
+
 /** The rows of the plot. */
 export function differenceRows(data: Differences, measure: string): ForestRow[] {
   const shown = data.rows.filter((row) => measure === "" || row.measure === measure);
   const isOfSeveral = new Set(data.rows.map((row) => row.subject)).size > 1;
-  return shown.flatMap((row, place) => {
-    const { estimate, low, high, text } = row.share;
-    if (typeof low !== "number" || typeof high !== "number") {
-      return [];
-    }
-    return [
-      {
-        id: String(place),
-        label: isOfSeveral && measure !== "" ? row.subject : row.measure,
-        value: `${text} %`,
-        estimate: estimate ?? (low + high) / 2,
-        low,
-        high,
-        isBounded: false,
-        note: `${row.outcome}; ${row.text}`,
-        family: row.subject,
-        tone: row.outcome,
-        limit: row.limit ?? undefined,
-      },
-    ];
+  return shown.map((row, place) => {
+    const known = endsOf(row.share);
+    const ends = known ?? OPEN;
+    return {
+      id: String(place),
+      label: isOfSeveral && measure !== "" ? row.subject : row.measure,
+      value: known ? `${row.share.text} %` : row.text,
+      ...ends,
+      note: [row.outcome, ends.isBounded ? "only bounds are known" : "", row.text].filter((words) => words !== "").join("; "),
+      family: row.subject,
+      tone: row.outcome,
+      limit: row.limit ?? undefined,
+    };
   });
+}
+
+/** The same as rows of text. */
+export function differenceTable(data: Differences): string[][] {
+  const share = (row: DifferenceRow) => (endsOf(row.share) ? `${row.share.text} %` : "-");
+  return [["subject", "measure", "difference", "in its unit", "decision"], ...data.rows.map((row) => [row.subject, row.measure, share(row), row.text, row.outcome])];
 }
 
 /** The decisions about rows. */
@@ -82,15 +85,13 @@ export function DifferencesBlock({ data, view, change }: DifferencesProps) {
       <Figure
         title={data.title}
         scene={(width) => (rows.length > 0 ? { ...forest(rows, options, width), legend } : undefined)}
-        rows={() => [
-          ["subject", "measure", "difference", "in its unit", "decision"],
-          ...data.rows.map((row) => [row.subject, row.measure, `${row.share.text} %`, row.text, row.outcome]),
-        ]}
-        note={
+        rows={() => differenceTable(data)}
+        note={[
           margin === null
             ? "Line: the interval. Dashed: the limit. Failed: the whole interval is beyond it. Passed: all of it is within."
-            : `Line: the interval. Shaded: the margin of ±${plain(margin)} %, within which a difference does not matter. Equivalent: within it. Different: the interval excludes zero.`
-        }
+            : `Line: the interval. Shaded: the margin of ±${plain(margin)} %, within which a difference does not matter. Equivalent: within it. Different: the interval excludes zero.`,
+          ...(rows.some((row) => row.isBounded) ? ["Dashed and without a point: only bounds are known. Arrow: it goes on."] : []),
+        ].join(" ")}
       />
     </>
   );

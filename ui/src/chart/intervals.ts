@@ -1,6 +1,6 @@
 // Numbers with their intervals, a row for each: a forest plot in the colours of their kinds.
 
-import type { Intervals } from "../types/document";
+import type { IntervalRow, Intervals } from "../types/document";
 import { forest, type ForestRow, type RowTone } from "./forest";
 import type { LegendEntry, Scene } from "./scene";
 
@@ -9,28 +9,40 @@ function kinds(data: Intervals): Map<string, RowTone> {
   return new Map(data.rows.map((row) => [row.kind, row.tone]));
 }
 
+/** Where a number is on the axis. */
+export interface Ends {
+  estimate: number;
+  low: number;
+  high: number;
+  isBounded: boolean;
+}
+
+/** The place of a number of which something is known. A bound without a second end is open there; a number without an interval is a point. */
+export function endsOf({ estimate, low, high, basis }: Pick<IntervalRow["number"], "estimate" | "low" | "high" | "basis">): Ends | undefined {
+  const [first, last] = [low ?? estimate ?? high, high ?? estimate ?? low];
+  if (typeof first !== "number" || typeof last !== "number") {
+    return undefined;
+  }
+  const isBounded = basis === "bounded" || typeof estimate !== "number";
+  return { estimate: estimate ?? (first + last) / 2, low: low ?? (isBounded ? -Infinity : first), high: high ?? (isBounded ? Infinity : last), isBounded };
+}
+
 /** The rows of which something is known. */
 export function intervalRows(data: Intervals): ForestRow[] {
   const hasKinds = kinds(data).size > 1;
   return data.rows.flatMap((row, place) => {
-    const { estimate, low, high, text, unit, basis, form } = row.number;
-    const [first, last] = [low ?? estimate ?? high, high ?? estimate ?? low];
-    if (typeof first !== "number" || typeof last !== "number") {
+    const { text, unit, form } = row.number;
+    const ends = endsOf(row.number);
+    if (ends === undefined) {
       return [];
     }
-    const isBounded = basis === "bounded" || typeof estimate !== "number";
-    // A bound without a second end is open there; a number without an interval is a point.
-    const [from, to] = [low ?? (isBounded ? -Infinity : first), high ?? (isBounded ? Infinity : last)];
-    const isNearZero = form === "difference" && from <= 0 && to >= 0;
+    const isNearZero = form === "difference" && ends.low <= 0 && ends.high >= 0;
     return [
       {
         id: String(place),
         label: hasKinds ? `${row.name}, ${row.kind}` : row.name,
         value: text,
-        estimate: estimate ?? (first + last) / 2,
-        low: from,
-        high: to,
-        isBounded,
+        ...ends,
         note: [unit, row.note ?? ""].filter((words) => words !== "").join("; "),
         family: row.kind,
         tone: isNearZero ? undefined : row.tone,

@@ -61,7 +61,7 @@ pub(crate) fn chain_times(
 /// The prediction and the measurement under one load, at `rate` requests per second.
 ///
 /// # Errors
-/// The number that is missing, or whose interval is too wide.
+/// The number that is missing.
 pub(crate) fn checked_response(
     times: &mut AllTimes<'_, '_>,
     arm: &ArmResult,
@@ -103,34 +103,10 @@ pub(crate) fn checked_response(
             difference_us: *difference,
             error_share: -difference.estimate / measured.estimate,
             is_interaction: !difference.contains(0.0),
+            is_wide: is_wide(measured, predicted),
         })
     };
-    let limits = Limits::default();
-    let is_measured_vague =
-        |at: usize| intervals.get(at).is_some_and(|measured| vague_level(measured, &limits).is_some());
-    // The width is judged relative to the measured time. Relative to the prediction, an error that makes it too low would withhold it, and
-    // an error that makes it too high would not.
-    let is_vague = |from: usize| match intervals.get(from..from + 2) {
-        Some([measured, predicted]) => {
-            let around = measured.estimate - predicted.estimate;
-            let moved = Interval {
-                estimate: measured.estimate,
-                low: predicted.low + around,
-                high: predicted.high + around,
-            };
-            vague_level(&moved, &limits).is_some()
-        }
-        _ => false,
-    };
-    if is_measured_vague(0) {
-        return Err("the interval of the measured mean is wider than half of it".to_owned());
-    }
-    if is_vague(0) {
-        return Err("the interval of the predicted mean is wider than half of the measured one".to_owned());
-    }
-    let has_tail = !is_measured_vague(3)
-        && !is_vague(3)
-        && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
+    let has_tail = [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
     Ok(CheckedResponse {
         arm: arm.id.clone(),
         load: load.to_owned(),
@@ -142,7 +118,21 @@ pub(crate) fn checked_response(
     })
 }
 
-/// The errors of times that are not extrapolated; none without such times.
+/// True if the interval of the measured or of the predicted time is too wide to judge the prediction by. Both widths are judged relative to
+/// the measured time: relative to the prediction, an error that makes it too low would make it wide, and one that makes it too high would
+/// not.
+fn is_wide(measured: &Interval, predicted: &Interval) -> bool {
+    let around = measured.estimate - predicted.estimate;
+    let moved = Interval {
+        estimate: measured.estimate,
+        low: predicted.low + around,
+        high: predicted.high + around,
+    };
+    let limits = Limits::default();
+    [measured, &moved].into_iter().any(|time| vague_level(time, &limits).is_some())
+}
+
+/// The errors of times that are neither extrapolated nor wide; none without such times.
 pub(crate) fn errors(
     checked: &[CheckedResponse],
     time: impl Fn(&CheckedResponse) -> Option<CheckedTime>,
@@ -150,7 +140,9 @@ pub(crate) fn errors(
     let errors: Vec<f64> = checked
         .iter()
         .filter(|one| !one.is_extrapolated)
-        .filter_map(|one| Some(time(one)?.error_share.abs()))
+        .filter_map(time)
+        .filter(|time| !time.is_wide)
+        .map(|time| time.error_share.abs())
         .collect();
     let worst = errors.iter().copied().reduce(f64::max)?;
     Some(ErrorSummary { count: errors.len() as u32, mean_share: mean(&errors), worst_share: worst })

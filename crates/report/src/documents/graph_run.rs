@@ -3,8 +3,8 @@
 mod charts;
 
 use hoptax_result::{
-    CheckedTime, Finding, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval, Severity,
-    Verdict,
+    CheckedProxy, CheckedTime, Finding, GraphRunCheck, GraphRunNumber, GraphRunProxy, GraphRunResult,
+    Interval, Severity, Verdict,
 };
 use hoptax_text::command_line::{path_word, path_words};
 
@@ -33,8 +33,7 @@ pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Doc
         format!("{} at {} requests/s, measured", result.graph, grouped(result.rate, 0)),
         answer(result),
     );
-    let usable = usable::of_whole("CPU times and added times", result.verdict, &result.findings);
-    document.verdict = Some(Judgement { verdict: result.verdict, usable });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     document.table = Some(proxies(result));
     document.next = Some(next(result, file, from));
     document.plots = charts::charts(result);
@@ -48,6 +47,15 @@ pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Doc
     document.sections.extend(Section::of_lines("Method", method(result)));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// The use that the verdict permits, and how many numbers are only bounded.
+fn usable(result: &GraphRunResult) -> String {
+    let usable = usable::of_whole("CPU times and added times", result.verdict, &result.findings);
+    match result.wide.len() + result.proxies.iter().filter(|proxy| proxy.is_cpu_wide).count() {
+        0 => usable,
+        wide => format!("{usable}; only bounded: {}", counted(wide as u64, "number")),
+    }
 }
 
 /// The same run if it is void, with more rounds if they are few, or otherwise at twice the rate.
@@ -78,13 +86,18 @@ fn failed(result: &GraphRunResult) -> Option<&Finding> {
 fn answer(result: &GraphRunResult) -> Vec<String> {
     let mut answer = Vec::new();
     let rate = format!("{} requests/s", grouped(result.rate, 0));
-    let us = |interval: &Interval| Quantity::level(interval, "us").with_unit();
+    let us = |interval: &Interval, number| {
+        Quantity::measured_level(interval, result.is_wide(number), "us").with_unit()
+    };
     let cpu = result
         .all_cpu_us
         .as_ref()
-        .map(|cpu| format!("take {} of CPU time for each request to the entry", us(cpu)));
+        .map(|cpu| us(cpu, GraphRunNumber::AllCpu))
+        .map(|cpu| format!("take {cpu} of CPU time for each request to the entry"));
     let mean = result.added.as_ref().and_then(|added| added.mean_us);
-    let added = mean.as_ref().map(|mean| format!("add {} to the mean response time", us(mean)));
+    let added = mean
+        .as_ref()
+        .map(|mean| format!("add {} to the mean response time", us(mean, GraphRunNumber::AddedMean)));
     let parts: Vec<String> = [cpu, added].into_iter().flatten().collect();
     if !parts.is_empty() {
         answer.push(format!("At {rate}, the proxies of {} {}", result.graph, parts.join(" and ")));
@@ -102,10 +115,17 @@ fn answer(result: &GraphRunResult) -> Vec<String> {
 /// The error of predicted CPU times beside its targets.
 fn cpu_error(check: &GraphRunCheck) -> String {
     let targets = check.targets;
+    let is_left_out =
+        |proxy: &&CheckedProxy| !proxy.is_extrapolated && proxy.cpu.is_some_and(|cpu| cpu.is_wide);
+    let left_out = match check.proxies.iter().filter(is_left_out).count() {
+        0 => String::new(),
+        wide => format!("; only bounded: {wide}"),
+    };
     match check.cpu_errors {
-        None => "The prediction of CPU times cannot be compared with any proxy".to_owned(),
+        None => format!("The prediction of CPU times cannot be compared with any proxy{left_out}"),
         Some(errors) => format!(
-            "Predicted CPU times are off by {} on average ({}) and {} at worst ({}; proxies compared: {})",
+            "Predicted CPU times are off by {} on average ({}) and {} at worst ({}; proxies compared: \
+             {}{left_out})",
             percent(errors.mean_share, 1),
             target(errors.mean_share, targets.cpu_mean_share),
             percent(errors.worst_share, 1),
@@ -122,22 +142,23 @@ fn target(error: f64, target: f64) -> String {
 
 /// The explanations of the marks on errors.
 fn legend(check: &GraphRunCheck) -> Option<String> {
-    let mut times = check.proxies.iter().map(|proxy| &proxy.cpu).chain([&check.all]).flatten();
-    let is_found = times.any(|time| time.is_interaction);
+    let times = || check.proxies.iter().map(|proxy| &proxy.cpu).chain([&check.all]).flatten();
+    let is_found = times().any(|time| time.is_interaction);
     // A mark is beside an error, and a withheld time has none.
     let is_extrapolated = check.proxies.iter().any(|proxy| proxy.is_extrapolated && proxy.cpu.is_some());
     let marks = [
         (is_found, "* more than chance explains"),
         (is_extrapolated, "~ outside of the measured range, so not in the average error"),
+        (times().any(|time| time.is_wide), "wide: of a measured time with a wide interval, so in no average"),
     ];
     let marks: Vec<&str> = marks.into_iter().filter_map(|(is, mark)| is.then_some(mark)).collect();
     (!marks.is_empty()).then(|| marks.join("; "))
 }
 
-/// A measured time, or the word that it is withheld.
-fn given(interval: Option<&Interval>) -> Cell {
+/// A measured time, by its ends alone if its interval `is_wide`, or the word that it is withheld.
+fn given(interval: Option<&Interval>, is_wide: bool) -> Cell {
     Cell::Quantity(match interval {
-        Some(interval) => Quantity::level(interval, "us"),
+        Some(interval) => Quantity::measured_level(interval, is_wide, "us"),
         None => Quantity::unknown("withheld", "us"),
     })
 }
@@ -147,14 +168,19 @@ fn compared(time: Option<&CheckedTime>, is_extrapolated: bool) -> [Cell; 2] {
     let Some(time) = time else { return [Cell::Empty, Cell::Empty] };
     let of_chance = if time.is_interaction { " *" } else { "" };
     let of_range = if is_extrapolated { " ~" } else { "" };
+    let of_width = if time.is_wide { " wide" } else { "" };
     [
         Cell::Quantity(Quantity::predicted_level(&time.predicted_us, "us")),
-        Cell::Text(format!("{}{of_chance}{of_range}", error(time).text())),
+        Cell::Text(format!("{}{of_width}{of_chance}{of_range}", error(time).text())),
     ]
 }
 
-/// The error of a prediction, as a share of the measured value. If only bounds are predicted, the ends of the difference bound it.
+/// The error of a prediction, as a share of the measured value. If only bounds are predicted, the ends of the difference bound it; if the
+/// measured interval is wide, the ends of both.
 fn error(time: &CheckedTime) -> Quantity {
+    if time.is_wide {
+        return Quantity::error_by_ends(time);
+    }
     if Quantity::predicted_level(&time.predicted_us, "us").basis != Basis::Bounded {
         return Quantity::point(100.0 * time.error_share, "%", Form::Difference);
     }
@@ -182,7 +208,7 @@ fn proxies(result: &GraphRunResult) -> Table {
             .as_ref()
             .is_some_and(|check| check.proxies.iter().any(|proxy| proxy.is_extrapolated));
         let time = result.check.as_ref().and_then(|check| check.all.as_ref());
-        let mut cells = vec![given(result.all_cpu_us.as_ref())];
+        let mut cells = vec![given(result.all_cpu_us.as_ref(), result.is_wide(GraphRunNumber::AllCpu))];
         cells.extend(compared(time, is_extrapolated));
         cells.extend([Cell::Empty, Cell::Empty, Cell::Empty]);
         rows.push(Row::new("all proxies", cells));
@@ -193,7 +219,7 @@ fn proxies(result: &GraphRunResult) -> Table {
         let busy = proxy.busy_share.map(|share| grouped(100.0 * share.estimate, 0));
         // It is 0 if no slice counts, so that nothing was measured.
         let rate = Some(proxy.requests_per_second).filter(|rate| *rate > 0.0);
-        let mut cells = vec![given(proxy.cpu_us_per_request.as_ref())];
+        let mut cells = vec![given(proxy.cpu_us_per_request.as_ref(), proxy.is_cpu_wide)];
         cells.extend(compared(
             check.and_then(|check| check.cpu.as_ref()),
             check.is_some_and(|check| check.is_extrapolated),
@@ -218,16 +244,18 @@ fn proxies(result: &GraphRunResult) -> Table {
 }
 
 fn responses(result: &GraphRunResult) -> Table {
-    let cells = |times: &GraphRunResponse| vec![given(times.mean_us.as_ref()), given(times.p99_us.as_ref())];
-    let added = result.added.as_ref();
-    let of_all = vec![
-        given(added.and_then(|added| added.mean_us.as_ref())),
-        given(added.and_then(|added| added.p99_us.as_ref())),
-    ];
+    use GraphRunNumber::{AddedMean, AddedP99, DirectMean, DirectP99, ProxiedMean, ProxiedP99};
+    let (with, without, added) = (result.proxied, result.direct, result.added);
+    let row = |name: &str, times: [(Option<Interval>, GraphRunNumber); 2]| {
+        let cells = times.map(|(time, number)| given(time.as_ref(), result.is_wide(number)));
+        Row::new(name, cells.into())
+    };
+    let (added_mean_us, added_p99_us) =
+        (added.and_then(|added| added.mean_us), added.and_then(|added| added.p99_us));
     let mut rows = vec![
-        Row::new("with proxies", cells(&result.proxied)),
-        Row::new("without", cells(&result.direct)),
-        Row::new("added by all proxies", of_all),
+        row("with proxies", [(with.mean_us, ProxiedMean), (with.p99_us, ProxiedP99)]),
+        row("without", [(without.mean_us, DirectMean), (without.p99_us, DirectP99)]),
+        row("added by all proxies", [(added_mean_us, AddedMean), (added_p99_us, AddedP99)]),
     ];
     if let Some(check) = &result.check {
         let [mean, p99] =
@@ -304,161 +332,4 @@ fn method(result: &GraphRunResult) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use hoptax_result::{
-        AddedTime, CheckedProxy, Environment, ErrorSummary, GraphRound, GraphRunBody, GraphRunTargets,
-        GraphSlice, Measured,
-    };
-
-    use super::*;
-    use crate::fixture::{STYLE, about, checked_time};
-    use crate::render::terminal;
-
-    pub(super) fn run() -> GraphRunResult {
-        let proxy = |service: &str, cpu_us: f64| GraphRunProxy {
-            service: service.to_owned(),
-            workers: 1,
-            per_request: 1.0,
-            requests_per_second: 398.7,
-            cpu_us_per_request: Some(about(cpu_us, 0.02)),
-            busy_share: Some(about(cpu_us * 4e-4, 0.02)),
-            memory_bytes: Some(about(61.0 * MIB, 0.01)),
-        };
-        let environment = Environment { proxy_cpus: vec![1], ..Environment::default() };
-        let body = GraphRunBody {
-            graph: "chain".to_owned(),
-            rate: 400.0,
-            connections: 32,
-            slice_s: 2.0,
-            warmup_s: 0.5,
-            seed: 1,
-            confidence: 0.95,
-            proxies: vec![proxy("front", 190.0), proxy("back", 170.0)],
-            all_cpu_us: Some(about(360.0, 0.02)),
-            proxied: GraphRunResponse { mean_us: Some(about(1_800.0, 0.01)), p99_us: None },
-            direct: GraphRunResponse {
-                mean_us: Some(about(900.0, 0.01)),
-                p99_us: Some(about(1_500.0, 0.04)),
-            },
-            added: Some(AddedTime { mean_us: Some(about(900.0, 0.02)), p99_us: None }),
-            check: Some(GraphRunCheck {
-                sources: Vec::new(),
-                proxies: vec![
-                    CheckedProxy {
-                        service: "front".to_owned(),
-                        cpu: Some(checked_time(190.0, 165.0)),
-                        is_extrapolated: false,
-                    },
-                    CheckedProxy {
-                        service: "back".to_owned(),
-                        cpu: Some(checked_time(170.0, 165.0)),
-                        is_extrapolated: true,
-                    },
-                ],
-                all: Some(checked_time(360.0, 330.0)),
-                cpu_errors: Some(ErrorSummary { count: 1, mean_share: 0.131, worst_share: 0.131 }),
-                mean: Some(checked_time(900.0, 880.0)),
-                p99: None,
-                are_times_extrapolated: true,
-                no_latency: None,
-                targets: GraphRunTargets {
-                    cpu_mean_share: 0.05,
-                    cpu_worst_share: 0.1,
-                    added_mean_share: 0.15,
-                    added_p99_share: 0.3,
-                },
-                extrapolations: vec![
-                    "`back` is busy for 7 % of the time, less than the 19 % measured".to_owned(),
-                ],
-            }),
-            rounds: vec![GraphRound { slices: vec![GraphSlice::default(); 8], ..GraphRound::default() }; 3],
-        };
-        GraphRunResult::new(environment, body).judged(
-            Verdict::Caution,
-            vec![Finding::new(
-                "rounds",
-                Severity::Warn,
-                Measured::count(3.0, 5.0, "rounds"),
-                "3 rounds are too few".to_owned(),
-                "raise --rounds",
-            )],
-        )
-    }
-
-    #[test]
-    fn a_run_beside_its_prediction() {
-        insta::assert_snapshot!(terminal::details(&graph_run(&run()), STYLE));
-    }
-
-    #[test]
-    fn a_prediction_with_a_wide_interval_and_its_error_are_stated_by_their_ends() {
-        let mut run = run();
-        let check = run.body.check.as_mut().unwrap();
-        check.are_times_extrapolated = false;
-        check.mean = Some(CheckedTime {
-            predicted_us: Interval::around(880.0, 540.0),
-            difference_us: Interval::around(20.0, 540.0),
-            is_interaction: false,
-            ..checked_time(900.0, 880.0)
-        });
-        let text = terminal::details(&graph_run(&run), STYLE);
-        assert!(text.contains("340 to 1,420") && text.contains("-63 to +58"), "{text}");
-        let line = "error of the time added to the mean: -63 to +58 % (only bounded, so not judged)";
-        assert!(text.contains(line), "{text}");
-    }
-
-    #[test]
-    fn the_legend_has_only_marks_that_the_table_has() {
-        let mut check = run().body.check.unwrap();
-        assert!(legend(&check).unwrap().contains("~ outside of the measured range"));
-        check.proxies.iter_mut().for_each(|proxy| proxy.cpu = None);
-        check.all = None;
-        assert_eq!(legend(&check), None);
-    }
-
-    #[test]
-    fn a_run_without_a_prediction_has_no_errors() {
-        let mut run = run();
-        run.check = None;
-        let text = terminal::details(&graph_run(&run), STYLE);
-        assert!(!text.contains("predicted") && !text.contains("allowed"), "{text}");
-    }
-
-    #[test]
-    fn a_void_run_has_no_numbers_and_says_why() {
-        let mut void = GraphRunResult { verdict: Verdict::Void, ..run() };
-        (void.check, void.added, void.all_cpu_us) = (None, None, None);
-        for proxy in &mut void.proxies {
-            (proxy.cpu_us_per_request, proxy.busy_share, proxy.memory_bytes) = (None, None, None);
-        }
-        void.findings[0].severity = Severity::Fail;
-        let next = graph_run(&void).next.unwrap();
-        assert_eq!(next.purpose, "measures again, after the remedy: raise --rounds");
-        let text = terminal::screen(&graph_run(&void), STYLE);
-        assert!(text.contains("is void: 3 rounds are too few. Raise --rounds"), "{text}");
-        assert!(!text.contains("190") && text.contains("front  "), "{text}");
-        assert!(text.contains("399"), "the proxies counted their requests: {text}");
-        for proxy in &mut void.proxies {
-            proxy.requests_per_second = 0.0;
-        }
-        let text = terminal::screen(&graph_run(&void), STYLE);
-        assert!(!text.contains("399") && !text.contains(" 0.0"), "{text}");
-    }
-
-    #[test]
-    fn the_next_step_is_more_rounds_or_a_higher_rate() {
-        let mut run = run();
-        let next = |run: &GraphRunResult| {
-            graph_run_of(run, "chain", &["runs/parts".to_owned()]).next.unwrap().command
-        };
-        let command = "hoptax lab graph run chain --rate";
-        assert_eq!(next(&run), format!("{command} 400 --rounds 6 --from runs/parts"));
-        run.verdict = Verdict::Void;
-        assert_eq!(next(&run), format!("{command} 400 --from runs/parts"));
-        run.verdict = Verdict::Sound;
-        let again = run.rounds.clone();
-        run.rounds.extend(again);
-        assert_eq!(next(&run), format!("{command} 800 --from runs/parts"));
-        assert_eq!(graph_run_of(&run, "chain", &[]).next.unwrap().command, format!("{command} 800"));
-    }
-}
+mod tests;

@@ -13,6 +13,11 @@ use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 
+/// Mark of a difference that is more than chance explains.
+const INTERACTION: &str = "more than chance";
+/// Mark of a prediction beyond the measurements that it is learned from.
+const EXTRAPOLATED: &str = "beyond measurements";
+
 /// The document of a check of the study in `source`, its folder or file.
 pub fn size_check_of(result: &SizeCheckResult, source: &str) -> Document {
     let command = format!("hoptax predict size --check {} --details", path_word(source.as_ref()));
@@ -87,10 +92,14 @@ fn error(share: f64) -> Quantity {
     Quantity::point(100.0 * share, "%", Form::Difference)
 }
 
-/// Marks of a comparison.
-fn marks(is_interaction: bool, is_extrapolated: bool) -> Cell {
-    let marks = [(is_interaction, "more than chance"), (is_extrapolated, "beyond measurements")];
-    let marks: Vec<&str> = marks.into_iter().filter_map(|(is, mark)| is.then_some(mark)).collect();
+/// The error of a response time: by its ends if an interval is too wide for a share of the estimate.
+fn error_of_time(time: &CheckedTime) -> Quantity {
+    if time.is_wide { Quantity::error_by_ends(time) } else { error(time.error_share) }
+}
+
+/// The marks of a comparison that apply.
+fn marks(marks: &[(bool, &str)]) -> Cell {
+    let marks: Vec<&str> = marks.iter().filter_map(|(is, mark)| is.then_some(*mark)).collect();
     Cell::words(marks.join(", "))
 }
 
@@ -110,7 +119,7 @@ fn compositions(result: &SizeCheckResult) -> Table {
                 Cell::level(Some(&one.measured_us), "us"),
                 Cell::Quantity(Quantity::level(&one.predicted_us, "us").predicted()),
                 Cell::Quantity(Quantity::difference(&one.difference_us, "us")),
-                marks(one.is_interaction, one.is_extrapolated),
+                marks(&[(one.is_interaction, INTERACTION), (one.is_extrapolated, EXTRAPOLATED)]),
                 Cell::words(&one.load),
                 Cell::words(one.hops.to_string()),
                 Cell::words(one.functions.to_string()),
@@ -152,13 +161,19 @@ fn response_times(result: &SizeCheckResult) -> Section {
             vec![
                 Cell::level(time.map(|time| &time.measured_us), "us"),
                 time.map(|time| Quantity::level(&time.predicted_us, "us").predicted()).into(),
-                time.map(|time| error(time.error_share)).into(),
+                time.map(error_of_time).into(),
             ]
         };
         let is_interaction = one.mean.is_interaction || one.p99.is_some_and(|p99| p99.is_interaction);
+        let notes = marks(&[
+            (is_interaction, INTERACTION),
+            (one.is_extrapolated, EXTRAPOLATED),
+            (one.mean.is_wide, "wide mean"),
+            (one.p99.is_some_and(|p99| p99.is_wide), "wide p99"),
+        ]);
         let mut all = cells(Some(&one.mean));
         all.extend(cells(one.p99.as_ref()));
-        all.extend([marks(is_interaction, one.is_extrapolated), Cell::words(&one.load)]);
+        all.extend([notes, Cell::words(&one.load)]);
         Row::new(&one.arm, all)
     };
     let columns = [
@@ -173,21 +188,34 @@ fn response_times(result: &SizeCheckResult) -> Section {
     ];
     let title = "response times of compositions, us";
     let table = Table::new(title, "composition", columns, result.response_times.iter().map(row));
-    let errors = [("mean", result.mean_response_errors), ("p99", result.p99_response_errors)];
+    let wide = |time: fn(&CheckedResponse) -> Option<CheckedTime>| {
+        let counting = result.response_times.iter().filter(|one| !one.is_extrapolated);
+        counting.filter_map(time).filter(|time| time.is_wide).count()
+    };
+    let errors = [
+        ("mean", result.mean_response_errors, wide(|one| Some(one.mean))),
+        ("p99", result.p99_response_errors, wide(|one| one.p99)),
+    ];
     let lines: Vec<String> =
-        errors.into_iter().filter_map(|(time, errors)| Some(error_line(time, errors?))).collect();
+        errors.into_iter().filter_map(|(time, errors, wide)| error_line(time, errors, wide)).collect();
     let mut blocks = vec![Block::Table(table.without_empty_columns())];
     blocks.extend((!lines.is_empty()).then_some(Block::Lines(lines)));
     Section::new("Response times", blocks)
 }
 
-fn error_line(time: &str, errors: ErrorSummary) -> String {
-    format!(
-        "error of the {time}: {} on average of {}, {} at worst, without those beyond measurements",
+/// The errors of a time, and the number of those that are left out because they are `wide`; none if there are neither.
+fn error_line(time: &str, errors: Option<ErrorSummary>, wide: usize) -> Option<String> {
+    let Some(errors) = errors else {
+        let none = "no average without those beyond measurements";
+        return (wide > 0).then(|| format!("error of the {time}: {none} and {wide} wide"));
+    };
+    let left_out = if wide > 0 { format!(" and {wide} wide") } else { String::new() };
+    Some(format!(
+        "error of the {time}: {} on average of {}, {} at worst, without those beyond measurements{left_out}",
         percent(errors.mean_share, 1),
         errors.count,
         percent(errors.worst_share, 1)
-    )
+    ))
 }
 
 fn method(result: &SizeCheckResult) -> Vec<String> {
@@ -198,6 +226,13 @@ fn method(result: &SizeCheckResult) -> Vec<String> {
         "response times include the origin, and are predicted at the busy share of the processors that the proxies share".to_owned(),
         format!("intervals are those of {}", percent(result.confidence, 0)),
     ];
+    let times = || result.response_times.iter().flat_map(|one| [Some(one.mean), one.p99]).flatten();
+    if times().any(|time| time.is_wide) {
+        lines.push(
+            "wide: an interval is wider than half of the measured time, so the error is stated by its ends, and is in no average"
+                .to_owned(),
+        );
+    }
     if !result.chains.is_empty() {
         lines.push(format!(
             "the cost of proxies to each other on the same processors is that of `{}`, which {} not predicted",
@@ -279,6 +314,31 @@ mod tests {
     #[test]
     fn a_check_states_errors_and_what_it_left_out() {
         insta::assert_snapshot!(terminal::details(&size_check(&result()), STYLE));
+    }
+
+    #[test]
+    fn a_wide_time_is_shown_with_its_bounds_and_counted_beside_the_averages() {
+        let mut result = result();
+        let measured_us = Interval::around(400.0, 300.0);
+        let time = CheckedTime { measured_us, is_wide: true, ..checked_time(400.0, 420.0) };
+        let mut wide = response("wide-hops", Some(time));
+        wide.mean = time;
+        result.response_times.push(wide);
+        let section = response_times(&result);
+        let [Block::Table(table), Block::Lines(lines)] = section.blocks.as_slice() else {
+            panic!("{section:?}")
+        };
+        let row = table.rows.iter().find(|row| row.name == "wide-hops").unwrap();
+        let texts: Vec<String> = row.cells.iter().map(Cell::text).collect();
+        // 407.4 / 700 and 432.6 / 100.
+        assert_eq!(texts[..3], ["400 ±300", "420 ±13", "-42 to +333"]);
+        assert!(texts.contains(&"more than chance, wide mean, wide p99".to_owned()), "{texts:?}");
+        assert!(lines.iter().all(|line| line.ends_with("beyond measurements and 1 wide")), "{lines:?}");
+        assert!(method(&result).iter().any(|line| line.starts_with("wide: ")));
+        (result.mean_response_errors, result.p99_response_errors) = (None, None);
+        let section = response_times(&result);
+        let Some(Block::Lines(lines)) = section.blocks.last() else { panic!("{section:?}") };
+        assert_eq!(lines[0], "error of the mean: no average without those beyond measurements and 1 wide");
     }
 
     #[test]

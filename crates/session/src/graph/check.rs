@@ -1,8 +1,8 @@
 //! Compares the prediction for a graph with the measurements of its processes.
 
 use hoptax_result::{
-    CheckedProxy, CheckedTime, ErrorSummary, GraphRunCheck, GraphRunResult, GraphRunTargets, Interval,
-    SizeResult,
+    CheckedProxy, CheckedTime, ErrorSummary, GraphRunCheck, GraphRunNumber, GraphRunResult, GraphRunTargets,
+    Interval, SizeResult,
 };
 use hoptax_stats::sum_of_independent;
 
@@ -15,7 +15,7 @@ pub(crate) const TARGETS: GraphRunTargets = GraphRunTargets {
 };
 
 /// The prediction beside the numbers of a run. The prediction comes from other processes than the run, so the intervals of differences are
-/// those of independent numbers ([`sum_of_independent`]).
+/// those of independent numbers ([`sum_of_independent`]). A measured number with a wide interval is compared as well, and is in no summary.
 pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunCheck {
     let proxies: Vec<CheckedProxy> = run
         .proxies
@@ -27,22 +27,28 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
                 cpu: proxy
                     .cpu_us_per_request
                     .zip(of_it)
-                    .and_then(|(measured, of_it)| checked(measured, of_it.cpu_us_per_request)),
+                    .and_then(|(measured, of_it)| checked(measured, of_it.cpu_us_per_request))
+                    .map(|time| CheckedTime { is_wide: proxy.is_cpu_wide, ..time }),
                 is_extrapolated: of_it.is_some_and(|of_it| of_it.is_extrapolated),
             }
         })
         .collect();
-    let counting = proxies.iter().filter(|proxy| !proxy.is_extrapolated);
-    let errors: Vec<f64> = counting.filter_map(|proxy| Some(proxy.cpu.as_ref()?.error_share.abs())).collect();
-    let latency = predicted.latency.as_ref();
-    let added = |measured: Option<Interval>, predicted: Option<Interval>| checked(measured?, predicted?);
+    let counting = proxies.iter().filter(|proxy| !proxy.is_extrapolated).filter_map(|proxy| proxy.cpu);
+    let errors: Vec<f64> = counting.filter(|time| !time.is_wide).map(|time| time.error_share.abs()).collect();
+    let added = predicted.latency.as_ref().map(|latency| latency.added);
+    let of_graph = |number, measured: Option<Interval>, predicted: Option<Interval>| {
+        let time = checked(measured?, predicted?)?;
+        Some(CheckedTime { is_wide: run.is_wide(number), ..time })
+    };
+    let all_us = Some(predicted.cores.times(1e6 / predicted.rate));
+    let (mean_us, p99_us) = (added.and_then(|one| one.mean_us), added.and_then(|one| one.p99_us));
     GraphRunCheck {
         sources: predicted.sources.clone(),
-        all: run.all_cpu_us.and_then(|all| checked(all, predicted.cores.times(1e6 / predicted.rate))),
+        all: of_graph(GraphRunNumber::AllCpu, run.all_cpu_us, all_us),
         cpu_errors: summary(&errors),
-        mean: added(run.added.and_then(|one| one.mean_us), latency.and_then(|latency| latency.added.mean_us)),
-        p99: added(run.added.and_then(|one| one.p99_us), latency.and_then(|latency| latency.added.p99_us)),
-        are_times_extrapolated: latency.is_some_and(|latency| latency.is_extrapolated),
+        mean: of_graph(GraphRunNumber::AddedMean, run.added.and_then(|one| one.mean_us), mean_us),
+        p99: of_graph(GraphRunNumber::AddedP99, run.added.and_then(|one| one.p99_us), p99_us),
+        are_times_extrapolated: predicted.latency.as_ref().is_some_and(|latency| latency.is_extrapolated),
         no_latency: predicted.no_latency.clone(),
         targets: TARGETS,
         extrapolations: predicted.extrapolations.clone(),
@@ -59,6 +65,7 @@ fn checked(measured: Interval, predicted: Interval) -> Option<CheckedTime> {
         difference_us,
         error_share: -difference_us.estimate / measured.estimate,
         is_interaction: !difference_us.contains(0.0),
+        is_wide: false,
     })
 }
 
@@ -154,6 +161,23 @@ mod tests {
         assert_eq!(found.cpu_errors.unwrap().count, 1);
         size.proxies[0].is_extrapolated = true;
         assert_eq!(check(&run, &size).cpu_errors, None);
+    }
+
+    #[test]
+    fn a_wide_number_is_compared_and_is_in_no_error() {
+        let mut run = result_of([0.0, 0.5, -0.5].map(round).to_vec());
+        run.proxies[0].cpu_us_per_request = Some(Interval::around(100.0, 80.0));
+        run.proxies[0].is_cpu_wide = true;
+        run.wide = vec![GraphRunNumber::AllCpu, GraphRunNumber::AddedMean];
+        let found = check(&run, &predicted(107.0, 58.5));
+        let [front, back] = [0, 1].map(|number: usize| found.proxies[number].cpu.unwrap());
+        assert!(front.is_wide && !back.is_wide);
+        assert_eq!(front.measured_us, Interval::around(100.0, 80.0));
+        assert!(found.all.unwrap().is_wide && found.mean.unwrap().is_wide);
+        let errors = found.cpu_errors.unwrap();
+        assert!(errors.count == 1 && (errors.worst_share - 0.025).abs() < 2e-3, "{errors:?}");
+        run.proxies[1].is_cpu_wide = true;
+        assert_eq!(check(&run, &predicted(107.0, 58.5)).cpu_errors, None);
     }
 
     #[test]

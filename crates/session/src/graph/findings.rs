@@ -1,12 +1,12 @@
-//! Checks the rounds of a run: sets findings and the verdict, and withholds numbers.
+//! Checks the rounds of a run: sets findings and the verdict, withholds the numbers of a void run, and marks those that are only bounds.
 
 use std::collections::BTreeMap;
 
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_checks::vague::{Width, vague_level};
 use hoptax_result::{
-    Finding, GraphRunResponse, GraphRunResult, GraphSlice, Interval, Measured, Severity, Verdict, grouped,
-    percent,
+    Finding, GraphRunNumber, GraphRunResponse, GraphRunResult, GraphSlice, Interval, Measured, Severity,
+    Verdict, grouped, percent,
 };
 
 use crate::graph::run::IDLE;
@@ -23,9 +23,11 @@ pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
     findings.extend(processors(result, limits));
     findings.extend(counts(result));
     findings.extend(unproven(result));
-    findings.extend(vague(result, limits));
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_void = findings.iter().any(|finding| finding.severity == Severity::Fail);
+    if !is_void {
+        findings.extend(wide(result, limits));
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     result.verdict = Verdict::from_findings(&findings, is_void);
     result.findings = findings;
     if is_void {
@@ -173,53 +175,60 @@ fn unproven(result: &GraphRunResult) -> Option<Finding> {
 /// A width, from the interval of a cost and the level that the cost adds to.
 type WidthOf = fn(&Interval, f64) -> Width;
 
-/// Withholds numbers whose intervals are too wide to be useful, by the rules for levels and costs of studies.
-fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
-    let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
+/// The half-width of a number as a share, if it is too wide by the rules for levels and costs of studies. A cost has the level that it adds
+/// to, with its width.
+fn wide_share(
+    number: Option<Interval>,
+    adds_to: Option<(Interval, WidthOf)>,
+    limits: &Limits,
+) -> Option<f64> {
+    let number = number?;
+    let Some((level, width)) = adds_to else { return vague_level(&number, limits) };
+    let share = width(&number, level.estimate).share;
+    (share > limits.value(&thresholds::INTERVAL_FAIL_SHARE)).then_some(share)
+}
+
+/// Marks the numbers whose intervals are too wide for their estimates to be used. The intervals are kept: they hold the true values.
+fn wide(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     let mut found: Vec<(f64, String)> = Vec::new();
-    let mut judge = |what: String, number: &mut Option<Interval>, direct: Option<(Interval, WidthOf)>| {
-        let share = number.and_then(|number| match direct {
-            None => vague_level(&number, limits),
-            Some((direct, width)) => {
-                Some(width(&number, direct.estimate).share).filter(|share| *share > limit)
-            }
-        });
-        if let Some(share) = share {
-            *number = None;
-            found.push((share, what));
-        }
-    };
-    let result = &mut result.body;
     for proxy in &mut result.proxies {
-        judge(
-            format!("the CPU time of the proxy of `{}`", proxy.service),
-            &mut proxy.cpu_us_per_request,
-            None,
-        );
+        let share = wide_share(proxy.cpu_us_per_request, None, limits);
+        proxy.is_cpu_wide = share.is_some();
+        found.extend(share.map(|share| (share, format!("the CPU time of the proxy of `{}`", proxy.service))));
     }
-    judge("the CPU time of all proxies".to_owned(), &mut result.all_cpu_us, None);
-    if let Some(added) = &mut result.added {
-        let mean_us = result.direct.mean_us.map(|direct| (direct, Width::new as WidthOf));
-        let p99_us = result.direct.p99_us.map(|direct| (direct, Width::of_tail as WidthOf));
-        judge("the mean that is added".to_owned(), &mut added.mean_us, mean_us);
-        judge("the p99 that is added".to_owned(), &mut added.p99_us, p99_us);
-    }
-    for (times, what) in [(&mut result.proxied, "with proxies"), (&mut result.direct, "without proxies")] {
-        judge(format!("the mean {what}"), &mut times.mean_us, None);
-        judge(format!("the p99 {what}"), &mut times.p99_us, None);
+    let (proxied, direct) = (result.proxied, result.direct);
+    let (added_mean_us, added_p99_us) =
+        result.added.map_or((None, None), |added| (added.mean_us, added.p99_us));
+    let of_mean = direct.mean_us.map(|direct| (direct, Width::new as WidthOf));
+    let of_p99 = direct.p99_us.map(|direct| (direct, Width::of_tail as WidthOf));
+    let of_graph = [
+        (GraphRunNumber::AllCpu, "the CPU time of all proxies", result.all_cpu_us, None),
+        (GraphRunNumber::AddedMean, "the mean that is added", added_mean_us, of_mean),
+        (GraphRunNumber::AddedP99, "the p99 that is added", added_p99_us, of_p99),
+        (GraphRunNumber::ProxiedMean, "the mean with proxies", proxied.mean_us, None),
+        (GraphRunNumber::ProxiedP99, "the p99 with proxies", proxied.p99_us, None),
+        (GraphRunNumber::DirectMean, "the mean without proxies", direct.mean_us, None),
+        (GraphRunNumber::DirectP99, "the p99 without proxies", direct.p99_us, None),
+    ];
+    for (number, what, interval, adds_to) in of_graph {
+        let Some(share) = wide_share(interval, adds_to, limits) else { continue };
+        result.wide.push(number);
+        found.push((share, what.to_owned()));
     }
     let worst = found.iter().map(|(share, _)| *share).reduce(f64::max)?;
     let names: Vec<&str> = found.iter().map(|(_, what)| what.as_str()).collect();
-    let message =
-        format!("withheld, because their intervals are too wide to be useful: {}", names.join(", "));
-    let measured = Measured::percent(worst, limit);
+    let message = format!(
+        "stated by their ends, because their intervals are too wide for an estimate: {}",
+        names.join(", ")
+    );
+    let measured = Measured::percent(worst, limits.value(&thresholds::INTERVAL_FAIL_SHARE));
     let advice = "raise `--rounds`, or stop other work on the machine";
-    Some(Finding { withholds: true, ..Finding::new("vague", Severity::Info, measured, message, advice) })
+    Some(Finding::new("wide", Severity::Info, measured, message, advice))
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::GraphRound;
+    use hoptax_result::{AddedTime, GraphRound};
 
     use super::*;
     use crate::graph::summary::tests::{result_of, round};
@@ -328,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_wide_intervals_are_withheld() {
+    fn numbers_with_wide_intervals_keep_them_and_are_marked() {
         // The CPU time of one proxy varies by much more than the rest.
         let (findings, result) = judged(|rounds| {
             for (number, round) in rounds.iter_mut().enumerate() {
@@ -340,12 +349,48 @@ mod tests {
                 }
             }
         });
-        assert_eq!(findings, [("vague".to_owned(), Severity::Info)], "{:?}", result.findings);
+        assert_eq!(findings, [("wide".to_owned(), Severity::Info)], "{:?}", result.findings);
         let message = &result.findings[0].message;
         assert!(message.contains("CPU time of the proxy of `front`, the CPU time of all"), "{message}");
-        assert_eq!((result.proxies[0].cpu_us_per_request, result.all_cpu_us), (None, None));
-        assert!(result.proxies[1].cpu_us_per_request.is_some() && result.added.is_some());
+        let [front, back] = [&result.proxies[0], &result.proxies[1]];
+        let (of_front, all) = (front.cpu_us_per_request.unwrap(), result.all_cpu_us.unwrap());
+        // The truth is 100 us, and 220 us in all.
+        assert!(of_front.contains(100.0) && of_front.half_width() > 50.0, "{of_front:?}");
+        assert!(all.contains(220.0), "{all:?}");
+        assert!(front.is_cpu_wide && !back.is_cpu_wide && back.cpu_us_per_request.is_some());
+        assert_eq!(result.wide, [GraphRunNumber::AllCpu]);
+        assert!(result.added.is_some() && !result.findings[0].withholds);
         assert_eq!(result.verdict, Verdict::Sound);
+    }
+
+    #[test]
+    fn an_added_time_is_wide_beside_the_response_time_without_proxies() {
+        let mut result = result_of([0.0, 1.0, -1.0, 0.5, -0.5].map(round).to_vec());
+        let mut with_added = |half_width_us: f64| {
+            let added = AddedTime { mean_us: Some(Interval::around(10.0, half_width_us)), p99_us: None };
+            (result.added, result.wide) = (Some(added), Vec::new());
+            judge(&mut result, &Limits::default());
+            (result.wide.clone(), result.added.unwrap().mean_us.unwrap().half_width())
+        };
+        // Requests take 200 us without proxies, so half of that is the limit, however small the added time is.
+        assert_eq!(with_added(90.0), (Vec::new(), 90.0));
+        assert_eq!(with_added(110.0), (vec![GraphRunNumber::AddedMean], 110.0));
+    }
+
+    #[test]
+    fn a_void_run_has_no_wide_numbers() {
+        let (_, result) = judged(|rounds| {
+            for (number, round) in rounds.iter_mut().enumerate() {
+                round.unproven.push("`jwt` at the proxy of `front`: it did not change".to_owned());
+                let factor = if number % 2 == 0 { 0.2 } else { 1.8 };
+                for us in round.slices.iter_mut().filter_map(|slice| slice.cpu_us.first_mut()).flatten() {
+                    *us *= factor;
+                }
+            }
+        });
+        assert_eq!(result.verdict, Verdict::Void);
+        assert!(result.findings.iter().all(|finding| finding.id != "wide"), "{:?}", result.findings);
+        assert!(result.wide.is_empty() && result.proxies.iter().all(|proxy| !proxy.is_cpu_wide));
     }
 
     #[test]

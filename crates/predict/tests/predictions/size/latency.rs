@@ -353,15 +353,25 @@ fn response_times_that_do_not_add_up_are_found_with_the_size_of_the_error() {
 }
 
 #[test]
-fn a_measured_time_that_says_nothing_is_compared_with_nothing() {
+fn a_time_with_a_wide_interval_is_compared_and_is_in_no_summary() {
     let stalled = |arm: &ArmResult, load: &LoadSpec, round: u32| {
         let factor = if arm.id == "both" && load.name == "in-use-30" && round == 0 { 9.0 } else { 1.0 };
         stretched(arm, load, round).into_iter().map(|us| us * factor).collect()
     };
     let result = check(&measured(ARMS, stalled)).unwrap();
-    let [left_out] = result.response_times_left_out.as_slice() else { panic!("{result:?}") };
-    assert_eq!((left_out.arm.as_str(), left_out.load.as_deref()), ("both", Some("in-use-30")));
-    assert_eq!(left_out.reason, "the interval of the measured mean is wider than half of it");
+    assert_eq!(result.response_times_left_out, []);
+    let both = |load: &str| {
+        let mut all = result.response_times.iter().filter(|one| one.arm == "both");
+        all.find(|one| one.load == load).unwrap()
+    };
+    let (wide, narrow) = (both("in-use-30"), both("in-use-60"));
+    assert!(wide.mean.is_wide && !narrow.mean.is_wide, "{result:?}");
+    assert!(wide.mean.measured_us.half_width() > 0.5 * wide.mean.measured_us.estimate, "{wide:?}");
+    // What `both` takes without the stall is in the interval, and the prediction is as good as in other loads.
+    assert!(wide.mean.measured_us.contains(wide.mean.predicted_us.estimate), "{wide:?}");
+    let errors = result.mean_response_errors.unwrap();
+    assert!(errors.count == 1 && errors.worst_share < 0.02, "{errors:?}");
+    assert!(wide.p99.is_some_and(|p99| p99.is_wide), "{wide:?}");
 }
 
 #[test]

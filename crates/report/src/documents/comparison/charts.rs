@@ -1,16 +1,17 @@
 //! The chart of a comparison: the difference of each measure with its interval, beside the margin and coloured by the decision.
 
-use hoptax_result::{ComparedMeasure, ComparedSubject, ComparisonBody};
+use hoptax_result::{Bound, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure};
 
-use crate::chart::{DifferenceRow, Differences};
+use crate::chart::{DifferenceRow, Differences, Outcome};
 use crate::document::Section;
 use crate::numbers::{decimals, difference, grouped};
 use crate::quantity::Quantity;
+use crate::rows::bounded;
 use crate::sittings::{scaled, unit};
 
 const PERCENT: f64 = 100.0;
 
-/// The differences of all subjects, A/A arms last; none without a measure.
+/// The differences of all subjects, A/A arms last, and the bounds of those that have no interval; none without a measure.
 pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
     let first = results.first()?;
     let mut subjects: Vec<(&ComparisonBody, &ComparedSubject)> = Vec::new();
@@ -23,7 +24,9 @@ pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
             [_] => subject.subject.name.clone(),
             _ => format!("{} against {}", subject.subject.name, result.reference.name),
         };
-        subject.measures.iter().map(|one| row(&name, one)).collect::<Vec<DifferenceRow>>()
+        let measures = subject.measures.iter().map(|one| row(&name, one));
+        let bounds = subject.bounds.iter().map(|one| bounded_row(&name, one, level(result, one.measure)));
+        measures.chain(bounds).collect::<Vec<DifferenceRow>>()
     };
     let rows: Vec<DifferenceRow> = subjects.iter().flat_map(of_subject).collect();
     let reference = match results {
@@ -53,14 +56,33 @@ fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
     }
 }
 
+/// The level of the reference, if a difference from it in this measure has an interval.
+fn level(result: &ComparisonBody, measure: CostMeasure) -> Option<f64> {
+    let mut all = result.subjects.iter().flat_map(|subject| &subject.measures);
+    all.find(|one| one.measure == measure).map(|one| one.reference)
+}
+
+/// A difference that only bounds hold. Its share has no ends if the `level` of the reference is not known.
+fn bounded_row(subject: &str, bound: &Bound, level: Option<f64>) -> DifferenceRow {
+    DifferenceRow {
+        subject: subject.to_owned(),
+        measure: bound.measure.name().to_owned(),
+        share: Quantity::bounded_share(bound.low, bound.high, level),
+        text: bounded(bound).with_unit(),
+        limit: None,
+        outcome: Outcome::Undecided,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use hoptax_result::ComparisonResult;
+    use hoptax_result::{BoundOf, ComparisonResult};
 
     use super::*;
     use crate::chart::Chart;
     use crate::comparison::fixture;
     use crate::document::Block;
+    use crate::quantity::Basis;
 
     fn differences(results: &[&ComparisonBody]) -> Option<Differences> {
         let section = charts(results)?;
@@ -82,6 +104,25 @@ mod tests {
         let (row, measure) = (&all.rows[0], &first.measures[0]);
         assert_eq!(row.outcome, measure.decision.into());
         assert_eq!(row.share.estimate, Some(PERCENT * measure.difference_share.estimate));
+    }
+
+    #[test]
+    fn a_difference_that_only_bounds_hold_has_a_row_with_its_ends() {
+        let mut one = fixture::comparison().body;
+        let measure = one.subjects[0].measures[0].measure;
+        let reference = one.subjects[0].measures[0].reference;
+        one.subjects[1].measures.retain(|other| other.measure != measure);
+        one.subjects[1].bounds.extend(Bound::new(BoundOf::Cost, measure, None, Some(0.5 * reference)));
+        let unmeasured = Bound::new(BoundOf::Cost, CostMeasure::ResponseP99Us, None, Some(613.0));
+        one.subjects[0].bounds.extend(unmeasured);
+        let rows = differences(&[&one]).unwrap().rows;
+        let bounds: Vec<&DifferenceRow> =
+            rows.iter().filter(|row| row.share.basis != Basis::Measured).collect();
+        let [level_unknown, level_known] = bounds.as_slice() else { panic!("{bounds:?}") };
+        assert_eq!(level_known.share.text(), "≤ +50.0");
+        assert_eq!((level_known.share.low, level_known.outcome), (None, Outcome::Undecided));
+        assert_eq!((level_unknown.share.low, level_unknown.share.high), (None, None));
+        assert_eq!(level_unknown.text, "≤ +613 us");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The charts of a graph run: the CPU time and response times of its proxies, measured and predicted.
 
-use hoptax_result::{CheckedTime, GraphRunResult, Interval};
+use hoptax_result::{CheckedTime, GraphRunNumber, GraphRunResult, Interval};
 
 use super::dearest_first;
 use crate::chart::{Chart, IntervalRow, Intervals, Tone};
@@ -20,9 +20,15 @@ pub(super) fn charts(result: &GraphRunResult) -> Vec<Section> {
 }
 
 /// A measured number, and below it the prediction; withheld numbers are left out.
-fn rows(name: &str, measured: Option<&Interval>, predicted: Option<&CheckedTime>) -> Vec<IntervalRow> {
-    let us = |interval: &Interval| Quantity::level(interval, "us");
+fn rows(
+    name: &str,
+    measured: Option<&Interval>,
+    is_wide: bool,
+    predicted: Option<&CheckedTime>,
+) -> Vec<IntervalRow> {
+    let us = |measured: &Interval| Quantity::measured_level(measured, is_wide, "us");
     let measured = measured.map(|measured| IntervalRow::measured(name, us(measured)));
+    let us = |predicted: &Interval| Quantity::level(predicted, "us");
     let predicted = predicted.map(|time| IntervalRow::predicted(name, us(&time.predicted_us)));
     measured.into_iter().chain(predicted).collect()
 }
@@ -31,32 +37,39 @@ fn cpu(result: &GraphRunResult) -> Vec<IntervalRow> {
     let check = result.check.as_ref();
     let mut all = match result.proxies.len() {
         0 | 1 => Vec::new(),
-        _ => rows("all proxies", result.all_cpu_us.as_ref(), check.and_then(|check| check.all.as_ref())),
+        _ => rows(
+            "all proxies",
+            result.all_cpu_us.as_ref(),
+            result.is_wide(GraphRunNumber::AllCpu),
+            check.and_then(|check| check.all.as_ref()),
+        ),
     };
     for (number, proxy) in dearest_first(result) {
         let predicted = check.and_then(|check| check.proxies.get(number)?.cpu.as_ref());
-        all.extend(rows(&proxy.service, proxy.cpu_us_per_request.as_ref(), predicted));
+        let measured = proxy.cpu_us_per_request.as_ref();
+        all.extend(rows(&proxy.service, measured, proxy.is_cpu_wide, predicted));
     }
     all
 }
 
 /// Response times with proxies and without.
 fn at_entry(result: &GraphRunResult) -> Vec<IntervalRow> {
-    let of = |name: &str, kind: &'static str, tone: Tone, time: Option<&Interval>| {
+    let of = |name: &str, (kind, tone): (&'static str, Tone), time: Option<Interval>, number| {
         Some(IntervalRow {
             name: name.to_owned(),
             kind,
             tone,
-            number: Quantity::level(time?, "us"),
+            number: Quantity::measured_level(&time?, result.is_wide(number), "us"),
             note: None,
         })
     };
-    let (with, without) = (&result.proxied, &result.direct);
+    let (with, without) = (("with proxies", Tone::Own), ("without proxies", Tone::Other));
+    let (proxied, direct) = (result.proxied, result.direct);
     let all = [
-        of("mean", "with proxies", Tone::Own, with.mean_us.as_ref()),
-        of("mean", "without proxies", Tone::Other, without.mean_us.as_ref()),
-        of("p99", "with proxies", Tone::Own, with.p99_us.as_ref()),
-        of("p99", "without proxies", Tone::Other, without.p99_us.as_ref()),
+        of("mean", with, proxied.mean_us, GraphRunNumber::ProxiedMean),
+        of("mean", without, direct.mean_us, GraphRunNumber::DirectMean),
+        of("p99", with, proxied.p99_us, GraphRunNumber::ProxiedP99),
+        of("p99", without, direct.p99_us, GraphRunNumber::DirectP99),
     ];
     all.into_iter().flatten().collect()
 }
@@ -66,11 +79,13 @@ fn added(result: &GraphRunResult) -> Vec<IntervalRow> {
     let mean = rows(
         "mean",
         added.and_then(|added| added.mean_us.as_ref()),
+        result.is_wide(GraphRunNumber::AddedMean),
         check.and_then(|check| check.mean.as_ref()),
     );
     let p99 = rows(
         "p99",
         added.and_then(|added| added.p99_us.as_ref()),
+        result.is_wide(GraphRunNumber::AddedP99),
         check.and_then(|check| check.p99.as_ref()),
     );
     mean.into_iter().chain(p99).collect()
@@ -80,6 +95,7 @@ fn added(result: &GraphRunResult) -> Vec<IntervalRow> {
 mod tests {
     use super::super::tests::run;
     use super::*;
+    use crate::quantity::Basis;
 
     #[test]
     fn each_proxy_is_drawn_as_measured_and_as_predicted_the_dearest_first() {
@@ -90,6 +106,20 @@ mod tests {
         assert_eq!(added(&run).len(), 2, "the p99 is withheld");
         assert_eq!(at_entry(&run).len(), 3);
         assert_eq!(charts(&run).len(), 2);
+    }
+
+    #[test]
+    fn wide_intervals_are_drawn_as_bounds() {
+        let mut run = run();
+        run.proxies[1].is_cpu_wide = true;
+        run.wide = vec![GraphRunNumber::AllCpu, GraphRunNumber::AddedMean, GraphRunNumber::DirectP99];
+        let bounded = |rows: Vec<IntervalRow>| -> Vec<String> {
+            let bounded = rows.into_iter().filter(|row| row.number.basis == Basis::Bounded);
+            bounded.map(|row| format!("{} {}", row.name, row.kind)).collect()
+        };
+        assert_eq!(bounded(cpu(&run)), ["all proxies measured", "back measured"]);
+        assert_eq!(bounded(added(&run)), ["mean measured"]);
+        assert_eq!(bounded(at_entry(&run)), ["p99 without proxies"]);
     }
 
     #[test]

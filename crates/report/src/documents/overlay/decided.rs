@@ -143,7 +143,8 @@ pub(super) fn table(
     (!all.is_empty()).then(|| Section::of_table(table))
 }
 
-/// The chart of the differences that have intervals; none if there are none. `subject` names the subject that each belongs to.
+/// The chart of the differences, also of those that only bounds hold; none if there are none. `subject` names the subject that each belongs
+/// to.
 pub(super) fn chart(
     title: &str,
     axis: String,
@@ -151,15 +152,25 @@ pub(super) fn chart(
     subject: impl Fn(&Compared) -> String,
 ) -> Option<Section> {
     let row = |one: &Compared| {
-        let Found::Decided(found) = &one.found else { return None };
-        let reference = grouped(one.reference.estimate?, decimals(found.difference.half_width()));
+        let level = one.reference.estimate;
+        let (share, text, decision) = match &one.found {
+            Found::Decided(found) => {
+                let reference = grouped(level?, decimals(found.difference.half_width()));
+                let text = format!("{}: {} from {reference}", one.words, one.difference().text());
+                (found.percent(), text, found.decision)
+            }
+            Found::Bounded(bounds) => {
+                let share = Quantity::bounded_share(bounds.low, bounds.high, level);
+                (share, bounds.with_unit(), Decision::Undecided)
+            }
+        };
         Some(DifferenceRow {
             subject: subject(one),
             measure: one.measure.clone(),
-            share: found.percent(),
-            text: format!("{}: {} from {reference}", one.words, one.difference().text()),
+            share,
+            text,
             limit: None,
-            outcome: found.decision.into(),
+            outcome: decision.into(),
         })
     };
     let chart = Differences {
