@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::agent_pods::{begun, line_with};
 use super::agent_pods_cluster::{IMAGE, asked, prepared};
 use super::pod::{envoy, kubectl, programs};
-use crate::support::{TOLERANT, checked, hoptax, ran, wait_at_pace};
+use crate::support::{TOLERANT, checked, hoptax, ran, run, wait_at_pace};
 
 /// A mesh whose sidecar is an Envoy of the machine, in the pod of the origin.
 const TEMPLATE: &str = r#"
@@ -243,6 +243,26 @@ fn slices_last_half_a_minute_where_control_groups_can_be_read_and_readers_go_wit
     assert!(result["arms"][2]["cost"]["cpu_us_per_request"]["estimate"].as_f64() > Some(5.0), "{result:#}");
     wait_until_clean();
     assert_eq!(asked(&["get", "daemonsets", "--all-namespaces", "--output", "name"]), "");
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn stored_measurements_are_compared() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("--store={}", folder.path().join("store.sqlite").display());
+    for number in ["1", "2"] {
+        let of_run = folder.path().join(number);
+        fs::create_dir(&of_run).unwrap();
+        let more = ["--cpu-time", "cgroup", "--slice", "10s", &store];
+        let ran = ran(&mut sidecar("100", &of_run, &more)).succeeded();
+        assert!(ran.stderr.contains(&format!("stored as run {number} in ")), "{}", ran.stderr);
+    }
+    let compared = run(["runs", "compare", "1", "2", &store]).succeeded();
+    assert!(compared.stdout.contains("Run 2 against run 1: "), "{}", compared.stdout);
+    let has_arm = compared.stdout.lines().any(|line| line.starts_with("sidecar "));
+    assert!(has_arm, "{}", compared.stdout);
+    wait_until_clean();
 }
 
 #[test]
