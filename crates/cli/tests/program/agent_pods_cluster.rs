@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::agent_pods::{begun, line_with};
+use super::agents::stated_s;
 use super::pod::{kubectl, programs};
 use crate::support::{Guarded, TOLERANT, checked, hoptax, origin, program, ran, root, run, wait_at_pace};
 
@@ -142,7 +143,7 @@ fn a_pod_that_is_deleted_is_said_and_the_counts_of_the_others_are_exact() {
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     assert_eq!((&result["book"]["planned"], &result["book"]["answered"]), (&6_000.into(), &6_000.into()));
     let reason = result["agents"]["all"][1]["reason"].as_str().unwrap();
-    assert!(reason.contains("; its pod is "), "{reason}");
+    assert!(reason.contains("; its pod is ") && stated_s(reason) <= 10.0, "{reason}");
     wait_until_clean(namespace);
 }
 
