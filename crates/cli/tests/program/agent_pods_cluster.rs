@@ -6,7 +6,7 @@ use std::fs;
 use std::hash::BuildHasher;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -64,6 +64,12 @@ pub(super) fn asked(arguments: &[&str]) -> String {
     let output = command.args(["--context", "admin"]).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Tests that leave Jobs behind run one after the other, and so does the one that removes all that is left in the cluster.
+pub(super) fn leaving() -> MutexGuard<'static, ()> {
+    static LEAVING: Mutex<()> = Mutex::new(());
+    LEAVING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Jobs, pods and Secrets of a namespace that are there.
@@ -338,6 +344,7 @@ fn random(below: u64) -> u64 {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn ten_controllers_that_are_killed_at_random_moments_leave_nothing_after_the_deadline() {
+    let _leaving = leaving();
     prepared();
     let namespace = "kills";
     kubectl(&["create", "namespace", namespace], "");
@@ -372,6 +379,7 @@ fn ten_controllers_that_are_killed_at_random_moments_leave_nothing_after_the_dea
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn a_controller_that_is_killed_leaves_agents_that_end_and_a_job_that_is_removed() {
+    let _leaving = leaving();
     prepared();
     let (_origin, url) = reachable();
     for (namespace, removes) in [("killed", false), ("removed", true)] {
