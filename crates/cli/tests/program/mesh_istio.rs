@@ -85,6 +85,11 @@ fn both_sidecars_of_istio_cost_cpu_time_and_a_way_around_them_is_found() {
         assert!(image.starts_with("hoptax.invalid/proxyv2:"), "{image}");
     }
     assert_eq!(istio["book"]["sent"], istio["book"]["answered"], "{istio:#}");
+    let installed = &result["environment"]["cluster"]["control_planes"][0];
+    assert!(
+        installed.as_str().is_some_and(|image| image.starts_with("hoptax.invalid/pilot:")),
+        "{installed}"
+    );
     let findings = result["findings"].as_array().unwrap().iter();
     let bypassed: Vec<&Value> =
         findings.filter(|one| one["id"] == "mesh-bypassed").map(|one| &one["arm"]).collect();
