@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::agent_pods::{begun, line_with};
 use super::agents::stated_s;
+use super::bounds::ends;
 use super::pod::{kubectl, programs};
 use crate::support::{Guarded, TOLERANT, checked, hoptax, origin, program, ran, root, run, wait_at_pace};
 
@@ -84,7 +85,12 @@ fn wait_until_clean(namespace: &str) {
 
 /// An origin that pods reach, and its URL.
 fn reachable() -> (Guarded, String) {
-    let (origin, url) = origin(&["--listen", "0.0.0.0:0"]);
+    reachable_with(&[])
+}
+
+/// The same with these flags.
+fn reachable_with(flags: &[&str]) -> (Guarded, String) {
+    let (origin, url) = origin(&[&["--listen", "0.0.0.0:0"], flags].concat());
     let (_, port) = url.trim_end_matches('/').rsplit_once(':').unwrap();
     (origin, format!("http://{MACHINE}:{port}/"))
 }
@@ -122,6 +128,31 @@ fn three_agents_in_pods_send_exactly_the_requests_of_one_generator_and_leave_not
     assert_eq!(answered, [200, 200, 200]);
     assert!(all[2]["name"].as_str().unwrap().ends_with("-2"), "{result:#}");
     assert!(all.iter().all(|agent| agent["node"] == "node"), "{result:#}");
+    wait_until_clean(NAMESPACE);
+}
+
+/// The response time of a server, us: its service, and the time that the network of pods and a busy machine may add to the median.
+const TRUTH_US: [f64; 2] = [50_000.0, 55_000.0];
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn three_agents_in_pods_and_one_generator_state_the_response_time_of_a_known_server() {
+    let (_origin, url) = reachable_with(&["--default", "service=50ms"]);
+    // The server is idle for a quarter of the time, so that no request waits for another one.
+    let flags = ["-q", "15", "-n", "150", "-c", "6", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let mut alone = hoptax();
+    alone.arg("load").args(flags).args(TOLERANT);
+    for mut command in [alone, load_of(NAMESPACE, IMAGE, &flags)] {
+        ran(command.arg("--json").arg(&file).arg(&url)).succeeded();
+        let result = checked("load", &fs::read_to_string(&file).unwrap());
+        let book = &result["book"];
+        assert_eq!((&book["planned"], &book["answered"]), (&150.into(), &150.into()), "{book}");
+        let (low_us, high_us) = ends(&result, "p50_us");
+        let [low_us, high_us] = [low_us, high_us].map(|us| us.unwrap_or_else(|| panic!("{result:#}")));
+        assert!(low_us <= TRUTH_US[1] && high_us >= TRUTH_US[0], "{low_us} to {high_us} us");
+    }
     wait_until_clean(NAMESPACE);
 }
 
