@@ -186,6 +186,57 @@ fn a_pod_that_is_deleted_is_said_and_the_counts_of_the_others_are_exact() {
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
+fn an_agent_out_of_memory_is_named_with_the_cause_and_the_counts_of_the_others_are_exact() {
+    let (_origin, url) = reachable();
+    let large = format!("{url}?size=60000000");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    // Bodies are kept to be checked. Of three URLs in turn, the second agent always sends the second one, over four connections.
+    let flags = ["-q", "300", "-n", "9000", "-c", "12", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+    let mut command = load_of(NAMESPACE, IMAGE, &flags);
+    command.args(["--expect", "contains=a", "--json"]).arg(&file).args([&url, &large, &url]);
+    let (mut load, mut lines) = begun(command);
+    let line = line_with(&mut lines, "its 128 MiB of memory (OOMKilled)");
+    assert!(line.contains("agent pod") && line.contains("--agent-memory"), "{line}");
+    lines.for_each(drop);
+    assert_eq!(load.0.wait().unwrap().code(), Some(3));
+    let result = checked("load", &fs::read_to_string(&file).unwrap());
+    assert_eq!((&result["book"]["planned"], &result["book"]["answered"]), (&6_000.into(), &6_000.into()));
+    let lost = &result["agents"]["all"][1];
+    let reason = lost["reason"].as_str().unwrap();
+    assert!(lost["outcome"] == "died" && reason.contains("(OOMKilled)"), "{lost}");
+    assert!(stated_s(reason) <= 10.0, "{reason}");
+    wait_until_clean(NAMESPACE);
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn agents_that_their_limit_of_processors_stops_are_found_and_their_counts_are_exact() {
+    let (_origin, url) = reachable();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    // A closed loop uses all that its agents have: a twentieth of a processor each.
+    let flags = ["-n", "6000", "-c", "6", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+    let mut command = load_with("0.05", NAMESPACE, IMAGE, &flags);
+    // The last value of a threshold counts.
+    command.args(["--threshold", "throttled=0", "--json"]).arg(&file).arg(&url);
+    ran(&mut command).succeeded();
+    let result = checked("load", &fs::read_to_string(&file).unwrap());
+    assert_eq!(result["book"]["answered"], 6_000, "{result:#}");
+    let all = result["agents"]["all"].as_array().unwrap();
+    assert!(all.iter().all(|agent| agent["throttled"].as_u64() > Some(0)), "{all:#?}");
+    let findings = result["findings"].as_array().unwrap();
+    let is_limit = |one: &&Value| {
+        let message = one["message"].as_str().unwrap();
+        one["id"] == "throttled" && message.contains("a CPU limit (cgroup) throttled the generator")
+    };
+    assert_eq!(findings.iter().filter(is_limit).count(), 3, "{findings:#?}");
+    assert!(result["latency"]["response"]["p50_us"].is_null(), "{result:#}");
+    wait_until_clean(NAMESPACE);
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
 fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
     let url = "http://10.244.0.1:1/";
     for (namespace, image, cpus, expected, next) in [
