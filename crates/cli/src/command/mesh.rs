@@ -223,7 +223,8 @@ mod tests {
         for given in [
             "--image a/b:1 --mesh istio --functions --template my.yaml --pull never --rate 500 --connections 4 \
              --slice 1m30s --cpu-time kubelet --kube-context prod --node one --caller-node two",
-            "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --store=my.db --threshold steal=0.02",
+            "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --store=my.db \
+             --threshold steal=0.02",
             "--image hoptax:1 --rate 50 --connections 4 --store",
             "--image example/hoptax:1 --rate 50 --connections 4",
         ] {
