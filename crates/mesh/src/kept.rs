@@ -21,6 +21,8 @@ pub struct MeshSettings<'a> {
     pub folder: Option<&'a Path>,
     /// True to replace the study that the run folder holds.
     pub force: bool,
+    /// The store that gets the result, also of a measurement that ends early; none to store nothing.
+    pub store: Option<&'a Path>,
 }
 
 /// A measurement, which may have ended early.
@@ -37,8 +39,9 @@ pub struct MeasuredMesh {
 /// Measures a plan in a cluster, and writes the result into its run folder.
 ///
 /// # Errors
-/// When the run folder cannot be created or holds another result, the cluster refuses a request, pods do not start, a mesh injects no
-/// proxy, an arm does not answer, or when it is interrupted before the end of its first round. Nothing remains in the cluster then.
+/// When the run folder cannot be created or holds another result, the store cannot be opened, the cluster refuses a request, pods do not
+/// start, a mesh injects no proxy, an arm does not answer, or when it is interrupted before the end of its first round. Nothing remains in
+/// the cluster then.
 #[cfg(feature = "client")]
 pub fn measure(
     settings: &MeshSettings<'_>,
@@ -47,10 +50,19 @@ pub fn measure(
 ) -> Result<MeasuredMesh, Failure> {
     use std::fs;
 
-    use hoptax_session::{Update, run_folder, write_outputs};
+    use hoptax_session::{Update, run_folder, store, write_outputs};
 
+<<<<<<< HEAD
     let MeshSettings { plan, context, limits, folder, force } = *settings;
     let folder = run_folder::for_pods(folder, crate::evidence::NAME, force)?;
+=======
+    let MeshSettings { plan, context, limits, folder, force, store: path } = *settings;
+    if let Some(path) = path {
+        // An unusable store is reported before minutes of measuring.
+        store::with_existing_or_new(path, |_| Ok(()), say)?;
+    }
+    let folder = run_folder::for_pods(folder, crate::evidence::STUDY, force)?;
+>>>>>>> mesh40
     let measured = crate::run::measure(plan, context, limits, interrupt, say);
     let result = measured.inspect_err(|_| {
         // The folder is still empty, unless it existed before.
@@ -59,6 +71,9 @@ pub fn measure(
     let problems = write_outputs(&folder, &result);
     for problem in &problems {
         say(Update::Problem(problem));
+    }
+    if let Some(path) = path {
+        store::put_measured(path, &folder, say);
     }
     let is_complete = result.plan.ended_early.is_none() && problems.is_empty();
     Ok(MeasuredMesh { result, folder, is_complete })

@@ -1,5 +1,6 @@
 //! Measures a plan in a cluster: creates namespaces, starts pods in each round, sends the load, reads CPU times, and deletes everything.
 
+mod installed;
 mod kubelets;
 mod lab;
 mod patience;
@@ -28,6 +29,7 @@ use crate::source::{
 };
 use crate::template::Shared;
 use crate::used::{Poll, Span, have_times_of_scrapes, longest_gap_s};
+use installed::{control_planes, networks};
 use kubelets::Kubelets;
 use lab::{Lab, node, version};
 use patience::{PATIENCE, Trouble};
@@ -364,6 +366,7 @@ fn describe(
     for name in place.nodes() {
         nodes.push(node(context.cluster, name).map_err(of_cluster)?);
     }
+    let names: Vec<String> = place.nodes().map(str::to_owned).collect();
     let images = pods.images(plan);
     if let Some(first) = nodes.first() {
         environment.kernel.clone_from(&first.kernel);
@@ -374,6 +377,8 @@ fn describe(
     environment.proxy_version = images.first().cloned();
     if let Some(cluster) = &mut environment.cluster {
         (cluster.nodes, cluster.proxies) = (nodes, images);
+        cluster.networks = networks(context.cluster, &names);
+        cluster.control_planes = control_planes(context.cluster);
     }
     Ok(())
 }

@@ -74,10 +74,17 @@ fn of_cluster(cluster: &ClusterEnvironment) -> Vec<String> {
             [node.system.clone(), format!("Linux {}", node.kernel), node.kind.clone().unwrap_or_default()];
         format!("node `{}`: kubelet {}, {}, {}", node.name, node.kubelet, node.runtime, listed(&parts))
     };
-    let images = cluster.proxies.iter().map(|image| format!("proxy {image}"));
+    let named = |what: &str, images: &[String]| {
+        images.iter().map(|image| format!("{what} {image}")).collect::<Vec<_>>()
+    };
+    let images = [
+        named("network of pods by", &cluster.networks),
+        named("control plane", &cluster.control_planes),
+        named("proxy", &cluster.proxies),
+    ];
     let version = format!("Kubernetes {}", cluster.kubernetes);
     let source = cluster.cpu_time.map(|source| format!("CPU times from {}", source.as_str()));
-    let all = [version].into_iter().chain(cluster.nodes.iter().map(node)).chain(images);
+    let all = [version].into_iter().chain(cluster.nodes.iter().map(node)).chain(images.concat());
     all.chain(source).collect()
 }
 
@@ -136,6 +143,24 @@ mod tests {
         };
         assert!(lines(Some(CpuTimeSource::Cgroup)).ends_with("\nCPU times from control groups"));
         assert!(!lines(None).contains("CPU times"));
+    }
+
+    #[test]
+    fn a_cluster_says_what_makes_its_network_and_which_meshes_it_has() {
+        let cluster = ClusterEnvironment {
+            kubernetes: "v1.32.1".to_owned(),
+            proxies: vec!["istio/proxyv2:1.31.0".to_owned()],
+            networks: vec!["cilium/cilium:v1.17".to_owned()],
+            control_planes: vec!["istio/pilot:1.31.0".to_owned()],
+            ..ClusterEnvironment::default()
+        };
+        let expected = [
+            "Kubernetes v1.32.1",
+            "network of pods by cilium/cilium:v1.17",
+            "control plane istio/pilot:1.31.0",
+            "proxy istio/proxyv2:1.31.0",
+        ];
+        assert_eq!(of_cluster(&cluster), expected);
     }
 
     #[test]

@@ -13,6 +13,12 @@ pub struct ClusterEnvironment {
     pub nodes: Vec<ClusterNode>,
     /// The images of the containers of proxies, each once.
     pub proxies: Vec<String>,
+    /// The images of what makes the network of pods on the nodes (CNI), each once, as far as it is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<String>,
+    /// The images of the control planes of installed meshes, each once, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub control_planes: Vec<String>,
     /// Where the CPU times of containers are from; null in results of earlier versions, which are from the kubelets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_time: Option<CpuTimeSource>,

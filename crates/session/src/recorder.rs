@@ -43,12 +43,8 @@ impl<'a> Recorder<'a> {
 
     /// Stores the result.
     pub(crate) fn finish(self) {
-        let Some(path) = &self.store else { return };
-        match store::with_existing_or_new(path, |store| store.import_folder(&self.folder), self.say) {
-            Ok(imported) => {
-                (self.say)(Update::Note(&format!("stored as run {} in {}", imported.run, path.display())));
-            }
-            Err(error) => self.report(&error),
+        if let Some(path) = &self.store {
+            store::put_measured(path, &self.folder, self.say);
         }
     }
 

@@ -27,6 +27,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use hoptax_text::command_line::path_word;
+
 use crate::failure::Failure;
 use crate::update::{Say, Update};
 
@@ -134,6 +136,18 @@ pub(crate) fn salvaging<T>(
             Ok(work()?)
         }
         outcome => Ok(outcome?),
+    }
+}
+
+/// Puts a run folder that has its result into a store, and says the number of the run. An error of the store is said, with the command that
+/// stores the folder later: the folder has everything.
+pub fn put_measured(path: &Path, folder: &Path, say: Say<'_>) {
+    match with_existing_or_new(path, |store| store.import_folder(folder), say) {
+        Ok(imported) => say(Update::Note(&format!("stored as run {} in {}", imported.run, path.display()))),
+        Err(error) => say(Update::Problem(&format!(
+            "{error}\n`hoptax runs import {}` stores the run later",
+            path_word(folder)
+        ))),
     }
 }
 

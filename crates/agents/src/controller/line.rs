@@ -1,6 +1,6 @@
 //! The controller's side of the line to one agent: decisions without I/O.
 
-use hoptax_result::{AgentOutcome, LoadResult, Program};
+use hoptax_result::{AgentOutcome, LoadResult, Program, grouped};
 
 use crate::clock::{Exchange, Offset};
 use crate::message::{FromAgent, FromController, Second, ShownToken, VERSION};
@@ -151,6 +151,13 @@ impl Line {
             Input::Order(order) => self.on_order(order),
             Input::Tick => self.tick(now_ns),
             Input::Lost(reason) => {
+                self.allow_for_stall(now_ns);
+                // Before its greeting, it has said nothing that the time could be counted from.
+                let reason = if matches!(self.state, State::Greeting) {
+                    reason
+                } else {
+                    format!("{reason}, {} s after its last message", self.unheard_s(now_ns))
+                };
                 let mut outputs = self.end(AgentOutcome::Died, reason);
                 // The agent receives nothing more.
                 outputs.retain(|output| matches!(output, Output::Notify(_)));
@@ -278,18 +285,29 @@ impl Line {
         is_ready || matches!(self.state, State::Preparing | State::Sending)
     }
 
-    fn tick(&mut self, now_ns: u64) -> Vec<Output> {
+    /// Leaves out the time in which the controller itself was stalled.
+    fn allow_for_stall(&mut self, now_ns: u64) {
         let since_ns = now_ns.saturating_sub(self.ticked_ns);
         self.ticked_ns = now_ns;
         if since_ns > STALL_NS {
             self.heard_ns = self.heard_ns.saturating_add(since_ns);
             self.until_ns = self.until_ns.map(|until_ns| until_ns.saturating_add(since_ns));
         }
+    }
+
+    /// The seconds since the last message of the agent, as text. There are 6 at most: a tick ends a line that has been silent for
+    /// [`SILENCE_NS`], and the next tick comes within [`STALL_NS`].
+    fn unheard_s(&self, now_ns: u64) -> String {
+        grouped(now_ns.saturating_sub(self.heard_ns) as f64 / 1e9, 1)
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Vec<Output> {
+        self.allow_for_stall(now_ns);
         let has_ended = matches!(self.state, State::Ended);
         if !has_ended && now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
             let reason = format!(
                 "it sent nothing for {} s: its machine, its process or the network has stalled",
-                SILENCE_NS / 1_000_000_000
+                self.unheard_s(now_ns)
             );
             return self.end(AgentOutcome::Silent, reason);
         }

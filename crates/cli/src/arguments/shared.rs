@@ -11,8 +11,8 @@ use hoptax_session::load::GivenHeaders;
 use hoptax_session::results::read_run;
 use hoptax_session::thresholds;
 use hoptax_session::token::Token;
-use hoptax_session::{EnvoyChoice, Failure, Options};
-use hoptax_text::command_line::{option, path_option};
+use hoptax_session::{EnvoyChoice, Failure, Options, store};
+use hoptax_text::command_line::{option, path_option, word};
 
 use super::values;
 use crate::print;
@@ -109,6 +109,39 @@ impl OutArguments {
     /// The folder; none if it was not given.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+}
+
+/// The store that gets a study.
+#[derive(Debug, Args)]
+pub(crate) struct StoredArguments {
+    /// Put the study into the store
+    ///
+    /// Without FILE, the store is that of `hoptax runs`. If the variable `HOPTAX_STORE` names a store, every study is put there.
+    #[allow(clippy::option_option, reason = "the value of the option is optional, too")]
+    #[arg(id = "store", long = "store", value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
+    given: Option<Option<PathBuf>>,
+}
+
+impl StoredArguments {
+    /// The store that the option names, else that of the environment; none without either.
+    ///
+    /// # Errors
+    /// When the option names no file, and there is no home directory.
+    pub(crate) fn path(&self) -> Result<Option<PathBuf>, Failure> {
+        match &self.given {
+            Some(given) => store::path(given.as_deref()).map(Some),
+            None => Ok(store::of_environment()),
+        }
+    }
+
+    /// The option with a space before it; empty if it was not given.
+    pub(crate) fn again(&self) -> String {
+        match &self.given {
+            Some(Some(file)) => format!(" {}", word(format!("--store={}", file.display()))),
+            Some(None) => " --store".to_owned(),
+            None => String::new(),
+        }
     }
 }
 

@@ -16,7 +16,8 @@ use hoptax_session::thresholds;
 use hoptax_text::command_line::{option, path_option, word};
 
 use crate::arguments::shared::{
-    ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, ThresholdArguments,
+    ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, StoredArguments,
+    ThresholdArguments,
 };
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
@@ -110,6 +111,8 @@ pub(crate) struct MeshArguments {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    stored: StoredArguments,
+    #[command(flatten)]
     checks: ThresholdArguments,
     #[command(flatten)]
     json: JsonArguments,
@@ -124,12 +127,14 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
+    let store = arguments.stored.path()?;
     let settings = MeshSettings {
         plan: &plan,
         context: arguments.cluster.kube_context.as_deref(),
         limits: &limits,
         folder: arguments.out.folder(),
         force: arguments.force,
+        store: store.as_deref(),
     };
     let interrupt = interrupt::listen()?;
     let MeasuredMesh { result, folder, is_complete } = measure(&settings, &interrupt, &print::say)?;
@@ -195,6 +200,7 @@ fn again(arguments: &MeshArguments) -> String {
         option("--node", arguments.node.as_ref()),
         option("--caller-node", arguments.caller_node.as_ref()),
         arguments.seed.again(),
+        arguments.stored.again(),
         arguments.checks.again(),
     ];
     let words: String = meshes.chain(functions).chain(own).chain(once).collect();
@@ -217,7 +223,9 @@ mod tests {
         for given in [
             "--image a/b:1 --mesh istio --functions --template my.yaml --pull never --rate 500 --connections 4 \
              --slice 1m30s --cpu-time kubelet --kube-context prod --node one --caller-node two",
-            "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --threshold steal=0.02",
+            "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --store=my.db \
+             --threshold steal=0.02",
+            "--image hoptax:1 --rate 50 --connections 4 --store",
             "--image example/hoptax:1 --rate 50 --connections 4",
         ] {
             assert_eq!(again_of(given), given);

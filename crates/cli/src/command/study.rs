@@ -11,11 +11,13 @@ use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
     EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
-    decisions, library, measure, outline, requirements, run_folder, store,
+    decisions, library, measure, outline, requirements, run_folder,
 };
-use hoptax_text::command_line::{path_word, word};
+use hoptax_text::command_line::path_word;
 
-use crate::arguments::shared::{BudgetArguments, MeasureArguments, OutArguments, SeedArguments};
+use crate::arguments::shared::{
+    BudgetArguments, MeasureArguments, OutArguments, SeedArguments, StoredArguments,
+};
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -92,12 +94,8 @@ pub(crate) struct StudyArguments {
     /// Continue an interrupted, killed or finished study after the last complete round in its run folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "seed"])]
     resume: Option<PathBuf>,
-    /// Put the study into the store, each round when it is complete
-    ///
-    /// Without FILE, the store is that of `hoptax runs`. If the variable `HOPTAX_STORE` names a store, every study is put there.
-    #[allow(clippy::option_option, reason = "the value of the option is optional, too")]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
-    store: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    stored: StoredArguments,
     /// Run every part of the study for seconds, to see that everything starts; the numbers mean nothing
     ///
     /// One round with a short slice of each arm under each load. The result is named `NAME-smoke`, and its verdict does not
@@ -126,7 +124,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         show_combined(sittings::combine_given(folders, out, arguments.force, &print::say)?)?;
         return Ok(Code::Success);
     }
-    let store = store_of(arguments)?;
+    // The short form of a study means nothing later.
+    let store = if arguments.smoke { None } else { arguments.stored.path()? };
     let accepts = |problem: &str| arguments.yes || (!arguments.dry_run && is_wanted(problem));
     let options = Options {
         length: RequestedLength {
@@ -192,13 +191,8 @@ fn ended(measured: Measured, arguments: &StudyArguments) -> Result<Code, Failure
 /// for idle processors is neither.
 fn again(arguments: &StudyArguments) -> (String, String) {
     let MeasureArguments { envoy, checks, .. } = &arguments.measure;
-    let store = match &arguments.store {
-        Some(Some(file)) => format!(" {}", word(format!("--store={}", file.display()))),
-        Some(None) => " --store".to_owned(),
-        None => String::new(),
-    };
     let speeds = if arguments.with_speeds { " --with-speeds" } else { "" };
-    (envoy.again() + &checks.again() + &store, arguments.seed.again() + speeds)
+    (envoy.again() + &checks.again() + &arguments.stored.again(), arguments.seed.again() + speeds)
 }
 
 /// The command that continues the study, without its run folder.
@@ -250,15 +244,6 @@ fn show_combined(combined: Option<Combined>) -> Result<(), Failure> {
         print::note(caveat);
     }
     Ok(())
-}
-
-/// The store that the arguments or the environment name. The short form of a study is stored only if that is asked for.
-fn store_of(arguments: &StudyArguments) -> Result<Option<PathBuf>, Failure> {
-    match &arguments.store {
-        Some(given) => store::path(given.as_deref()).map(Some),
-        None if arguments.smoke => Ok(None),
-        None => Ok(store::of_environment()),
-    }
 }
 
 /// Prints a plan and its expected duration and memory, and then what this machine lacks for it.

@@ -81,6 +81,13 @@ fn three_agents_send_exactly_the_requests_of_one_generator() {
     assert_eq!((ran.code, &again["book"]["answered"]), (Some(0), &600.into()), "{}", ran.stderr);
 }
 
+/// The seconds from the last message of a lost agent until it was given up, as a line about it states.
+pub(super) fn stated_s(line: &str) -> f64 {
+    let ends = [" s after its last message", " s: its machine"];
+    let stated = ends.into_iter().find_map(|end| line.split_once(end)).unwrap_or_else(|| panic!("{line}")).0;
+    stated.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
 #[test]
 fn an_agent_that_is_killed_is_named_and_the_counts_of_the_others_are_exact() {
     let (_origin, url) = origin(&[]);
@@ -101,7 +108,7 @@ fn an_agent_that_is_killed_is_named_and_the_counts_of_the_others_are_exact() {
     killed.0.kill().unwrap();
     killed.0.wait().unwrap();
     let line = next(&name).unwrap();
-    assert!(line.contains(" died: "), "{line}");
+    assert!(line.contains(" died: ") && stated_s(&line) <= 10.0, "{line}");
     assert_eq!(load.0.wait().unwrap().code(), Some(3));
     let screen = std::io::read_to_string(load.0.stdout.take().unwrap()).unwrap();
     assert!(screen.contains("1,200 of 1,200 planned requests of 2 of 3 agents were answered"), "{screen}");

@@ -23,7 +23,7 @@ fn prefer(process: u32) -> bool {
 }
 
 /// The ends between which a result says that a quantile lies: bounds, or the interval of one that it states.
-fn ends(result: &Value, quantile: &str) -> (Option<f64>, Option<f64>) {
+pub(super) fn ends(result: &Value, quantile: &str) -> (Option<f64>, Option<f64>) {
     let interval = &result["response_intervals"][quantile];
     if result["latency"]["response"][quantile].is_null() || interval.is_null() {
         let bounds = &result["bounds"]["response"][quantile];

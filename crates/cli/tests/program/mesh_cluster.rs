@@ -20,9 +20,9 @@ use hoptax_mesh::template::Template;
 use serde_json::Value;
 
 use super::agent_pods::{begun, line_with};
-use super::agent_pods_cluster::{IMAGE, asked, prepared};
+use super::agent_pods_cluster::{IMAGE, asked, leaving, prepared};
 use super::pod::{envoy, kubectl, programs};
-use crate::support::{TOLERANT, checked, hoptax, ran, wait_at_pace};
+use crate::support::{TOLERANT, checked, hoptax, ran, run, wait_at_pace};
 
 /// A mesh whose sidecar is an Envoy of the machine, in the pod of the origin.
 const TEMPLATE: &str = r#"
@@ -247,6 +247,26 @@ fn slices_last_half_a_minute_where_control_groups_can_be_read_and_readers_go_wit
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
+fn stored_measurements_are_compared() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("--store={}", folder.path().join("store.sqlite").display());
+    for number in ["1", "2"] {
+        let of_run = folder.path().join(number);
+        fs::create_dir(&of_run).unwrap();
+        let more = ["--cpu-time", "cgroup", "--slice", "10s", &store];
+        let ran = ran(&mut sidecar("100", &of_run, &more)).succeeded();
+        assert!(ran.stderr.contains(&format!("stored as run {number} in ")), "{}", ran.stderr);
+    }
+    let compared = run(["runs", "compare", "1", "2", &store]).succeeded();
+    assert!(compared.stdout.contains("Run 2 against run 1: "), "{}", compared.stdout);
+    let has_arm = compared.stdout.lines().any(|line| line.starts_with("sidecar "));
+    assert!(has_arm, "{}", compared.stdout);
+    wait_until_clean();
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
 fn what_does_not_come_is_said_with_the_next_step_and_nothing_is_left() {
     let _alone = alone();
     for (image, more, code, expected) in [
@@ -290,6 +310,30 @@ fn an_interrupt_removes_all_that_was_made() {
     process.signal("INT");
     lines.for_each(drop);
     assert_eq!(process.0.wait().unwrap().code(), Some(130));
+    wait_until_clean();
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn a_cleanup_removes_what_a_killed_measurement_left_once_nobody_can_be_using_it() {
+    let _alone = alone();
+    let _leaving = leaving();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = mesh(IMAGE, &["--kube-context", "admin"]);
+    command.arg("--out").arg(folder.path().join("out"));
+    let (mut process, mut lines) = begun(command);
+    line_with(&mut lines, "reads CPU times from control groups");
+    process.0.kill().unwrap();
+    process.0.wait().unwrap();
+    let cleaned = || run(["runs", "cleanup", "--kube-context", "admin"]).succeeded();
+    let first = cleaned();
+    assert_eq!(first.stderr.matches("was kept: it is new, or agents run in it").count(), 2, "{first:?}");
+    // Pods may be those of a round for four minutes.
+    let mut removed = first.stdout;
+    wait_at_pace(Duration::from_secs(10), "the removal of both namespaces", || {
+        removed += &cleaned().stdout;
+        removed.matches("removed namespace hoptax-mesh-").count() == 2
+    });
     wait_until_clean();
 }
 

@@ -6,12 +6,12 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::agent_pods_cluster::{IMAGE, prepared};
 use super::mesh_cluster::{alone, mesh, wait_until_clean};
 use super::pod::{envoy, kubectl};
-use crate::support::{checked, ran, root, run, wait_at_pace};
+use crate::support::{checked, hoptax, ran, root, run, wait_at_pace};
 
 /// The part of a pod that has a sidecar.
 const PROXY: &str = "proxies: [istio-proxy]";
@@ -85,6 +85,11 @@ fn both_sidecars_of_istio_cost_cpu_time_and_a_way_around_them_is_found() {
         assert!(image.starts_with("hoptax.invalid/proxyv2:"), "{image}");
     }
     assert_eq!(istio["book"]["sent"], istio["book"]["answered"], "{istio:#}");
+    let installed = &result["environment"]["cluster"]["control_planes"][0];
+    assert!(
+        installed.as_str().is_some_and(|image| image.starts_with("hoptax.invalid/pilot:")),
+        "{installed}"
+    );
     let findings = result["findings"].as_array().unwrap().iter();
     let bypassed: Vec<&Value> =
         findings.filter(|one| one["id"] == "mesh-bypassed").map(|one| &one["arm"]).collect();
@@ -135,7 +140,8 @@ spec: {selector: {app: cart}, ports: [{name: http, port: 8080}]}
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
-fn the_dump_of_a_sidecar_of_istio_is_read() {
+fn the_dump_of_a_sidecar_of_istio_is_read_and_its_bill_is_measured() {
+    let _alone = alone();
     istio();
     kubectl(&["apply", "--filename", "-"], POD);
     // A negative time is a week.
@@ -148,5 +154,19 @@ fn the_dump_of_a_sidecar_of_istio_is_read() {
     let (_, inbound) = ran.stdout.split_once("Listener virtualInbound").unwrap();
     let (inbound, _) = inbound.split_once("\n\n").unwrap();
     assert!(inbound.contains("to cluster inbound|8080||"), "{inbound}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bill.json");
+    let mut command = hoptax();
+    command.args(["price", "--pod", "meshed/cart-0", "--listener", "virtualInbound"]);
+    command.args(["--rate", "200", "--rounds", "2", "--json"]).arg(&file);
+    let priced = self::ran(command.arg("--out").arg(folder.path().join("out")));
+    // Two rounds beside a cluster may support no number.
+    assert!(matches!(priced.code, Some(0 | 4)), "{priced:?}");
+    let bill = checked("bill", &fs::read_to_string(&file).unwrap());
+    assert_eq!((&bill["listener"], &bill["rounds"]), (&"virtualInbound".into(), &2.into()), "{bill:#}");
+    assert_eq!(bill["request"]["statuses"], json!([200]), "{bill:#}");
+    let parts = bill["parts"].as_array().unwrap();
+    assert!(parts.iter().any(|part| part["kind"] == "downstream TLS"), "{bill:#}");
+    assert!(parts.iter().any(|part| !part["arm"].is_null()), "{bill:#}");
     kubectl(&["delete", "namespace", "meshed", "--wait=false"], "");
 }

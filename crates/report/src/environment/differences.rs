@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{Environment, Loosened, Program};
+use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, Loosened, Program};
 use serde_json::Value;
 
 use super::{commit, memory, numbers};
@@ -66,6 +66,9 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
         return all;
     };
     let stated = |value: Option<&String>| value.cloned().unwrap_or_else(|| "none".to_owned());
+    let of_cluster = |value: &dyn Fn(&ClusterEnvironment) -> String| {
+        environment.cluster.as_ref().map(value).unwrap_or_default()
+    };
     let of_machine = [
         (PROXY, stated(environment.proxy_version.as_ref())),
         (
@@ -85,18 +88,12 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
         ("frequency governor", stated(environment.frequency_governor.as_ref())),
         ("proxy pinned to CPU", numbers(&environment.proxy_cpus)),
         ("generator and origin pinned to CPU", numbers(&environment.generator_cpus)),
-        (
-            "Kubernetes",
-            environment.cluster.as_ref().map(|cluster| cluster.kubernetes.clone()).unwrap_or_default(),
-        ),
+        ("Kubernetes", of_cluster(&|cluster| cluster.kubernetes.clone())),
+        ("network of pods by", of_cluster(&|cluster| cluster.networks.join(", "))),
+        ("control plane", of_cluster(&|cluster| cluster.control_planes.join(", "))),
         (
             "CPU times from",
-            environment
-                .cluster
-                .as_ref()
-                .and_then(|cluster| cluster.cpu_time)
-                .map(|source| source.as_str().to_owned())
-                .unwrap_or_default(),
+            of_cluster(&|cluster| cluster.cpu_time.map(CpuTimeSource::as_str).unwrap_or_default().to_owned()),
         ),
     ];
     // Drop properties that are missing or empty.
@@ -248,7 +245,6 @@ fn excerpt(value: &str, skipped: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ClusterEnvironment, CpuTimeSource};
     use serde_json::json;
 
     type Change = fn(&mut Environment);
@@ -320,6 +316,24 @@ mod tests {
         let (groups, kubelets) = (of(CpuTimeSource::Cgroup), of(CpuTimeSource::Kubelet));
         assert_eq!(names(&differences(&[groups.clone(), kubelets])), ["CPU times from"]);
         assert!(differences(&[groups.clone(), groups]).is_empty());
+    }
+
+    #[test]
+    fn two_versions_of_a_mesh_or_of_the_network_of_pods_are_a_difference() {
+        let of = |network: &str, control_plane: &str| {
+            let cluster = ClusterEnvironment {
+                networks: vec![network.to_owned()],
+                control_planes: vec![control_plane.to_owned()],
+                ..ClusterEnvironment::default()
+            };
+            of_envelope(&program(), Some(&Environment { cluster: Some(cluster), ..machine() }))
+        };
+        for (other, expected) in [
+            (of("cilium:v1.17", "pilot:1.31.0"), "control plane"),
+            (of("cilium:v1.18", "pilot:1.30.0"), "network of pods by"),
+        ] {
+            assert_eq!(names(&differences(&[of("cilium:v1.17", "pilot:1.30.0"), other])), [expected]);
+        }
     }
 
     #[test]

@@ -137,6 +137,32 @@ fn an_agent_that_dies_is_silent_late_or_fails_is_told_once_with_its_outcome() {
     assert!(matches!(outputs.last(), Some(Output::Close)), "{outputs:?}");
 }
 
+/// The reason of the end of a line.
+fn reason(outputs: &[Output]) -> &str {
+    let [AgentEvent::Ended(_, reason)] = events(outputs)[..] else { panic!("{outputs:?}") };
+    reason
+}
+
+#[test]
+fn the_end_of_an_agent_states_the_time_since_its_last_message_without_that_of_a_stalled_controller() {
+    let lost = || Input::Lost("its connection ended".to_owned());
+    // The second was read a minute after the last tick.
+    for at_ns in [3 * SECOND_NS + 400, 63 * SECOND_NS] {
+        let mut line = sending();
+        assert_eq!(ticks(&mut line, 400, 3 * SECOND_NS + 400), None);
+        let outputs = line.on(lost(), at_ns);
+        assert_eq!(reason(&outputs), "its connection ended, 3.0 s after its last message");
+    }
+    let mut line = sending();
+    line.until_ns = None;
+    let late_ns = (400..).step_by(STALL_NS as usize).find(|at_ns| *at_ns > 400 + SILENCE_NS).unwrap();
+    let ends = (400..=late_ns).step_by(STALL_NS as usize).map(|at_ns| line.on(Input::Tick, at_ns));
+    let outputs = ends.last().unwrap();
+    assert!(reason(&outputs).starts_with("it sent nothing for 6.0 s: "), "{outputs:?}");
+    // It has not said anything yet.
+    assert_eq!(reason(&begun().on(lost(), SECOND_NS)), "its connection ended");
+}
+
 #[test]
 fn whoever_answers_no_question_about_its_clock_is_late_however_much_it_says() {
     let mut line = begun();
