@@ -1,11 +1,14 @@
 //! The course of a trial, from which checks decide if one number describes all of it: time windows, batches, the
 //! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
+mod in_flight;
+
 use hdrhistogram::Histogram;
-use hoptax_result::BytesOverTime;
+use hoptax_result::{BytesOverTime, InFlightOverTime};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use self::in_flight::InFlight;
 use crate::batches::BATCHES;
 use crate::counts::Counts;
 use crate::distribution::Distribution;
@@ -50,20 +53,6 @@ impl Window {
             sent_bytes: 0,
         }
     }
-}
-
-/// Requests in flight of one worker during the record, including those of the warm-up that are still in flight: observed at
-/// random moments, and in total.
-#[derive(Clone, Copy, Debug, Default)]
-struct InFlight {
-    /// Sum of the observed numbers, and number of observations.
-    sum: u64,
-    samples: u64,
-    /// Total time that requests were in flight, nanoseconds.
-    total_ns: u64,
-    /// Length of the worker's record, nanoseconds. Set when courses are merged, because workers that have sent all their
-    /// requests end individually.
-    length_ns: Option<u64>,
 }
 
 /// A request that has its response. The order is that of the intended starts.
@@ -119,7 +108,7 @@ impl Course {
             gap_error: Distribution::default(),
             last_lag_ns: None,
             responses: Vec::with_capacity(MAX_KEPT),
-            in_flight: vec![InFlight::default()],
+            in_flight: vec![InFlight::new(WINDOWS)],
             next_sample_ns: from_ns,
             sample_due_ns: from_ns,
             random: SmallRng::seed_from_u64(seed),
@@ -199,13 +188,13 @@ impl Course {
 
     /// Mean number of requests in flight. The number of observations is that of the worker with the fewest. None if a worker has none.
     pub(crate) fn in_flight(&self) -> Option<hoptax_result::InFlight> {
-        let looks =
-            self.in_flight.iter().map(|worker| worker.samples).min().filter(|samples| *samples > 0)?;
-        let seen = self.in_flight.iter().map(|worker| worker.sum as f64 / worker.samples as f64).sum();
-        let computed = self.in_flight.iter().map(|worker| {
-            worker.total_ns as f64 / worker.length_ns.unwrap_or_else(|| self.recorded_ns()).max(1) as f64
-        });
-        Some(hoptax_result::InFlight { seen, looks, computed: computed.sum() })
+        in_flight::mean(&self.in_flight, self.recorded_ns())
+    }
+
+    /// Mean number of requests in flight in each complete window. None if no window was observed by every worker.
+    pub(crate) fn in_flight_over_time(&self) -> Option<InFlightOverTime> {
+        let means = in_flight::means(&self.in_flight, self.complete_windows().len());
+        InFlightOverTime::new(self.record.part_s(), means)
     }
 
     /// Response times by batch. All batches have the same number of complete windows. There are at most [`BATCHES`] of them, because
@@ -233,11 +222,11 @@ impl Course {
             return;
         }
         // Samples at random times are unbiased (Poisson arrivals see time averages, Wolff 1982). Samples in step with the
-        // load would not be.
+        // load would not be. Each is in the window of its own time, which may be long ago: a wait is in all windows that it fills.
         while self.next_sample_ns <= now_ns {
+            let number = self.present.number(self.next_sample_ns, self.record);
             if let Some(worker) = self.in_flight.first_mut() {
-                worker.sum += in_flight as u64;
-                worker.samples += 1;
+                worker.look(number, in_flight);
             }
             let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * SAMPLE_INTERVAL_NS;
             self.next_sample_ns += gap_ns as u64 + 1;
@@ -401,12 +390,16 @@ mod tests {
     #[test]
     fn samples_estimate_the_mean_number_in_flight() {
         let mut course = Course::new(0, 1_000_000_000, 0, 1);
-        // Three in flight for the first quarter, then one.
+        // Three in flight for the first quarter, up to a call that ends it, then one.
         for step in 0..10_000_u64 {
-            course.sample(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
+            course.sample(step * 100_000, if step <= 2_500 { 3 } else { 1 }, 4);
         }
         let mean = course.in_flight().unwrap().seen;
         assert!((mean - 1.5).abs() < 0.1, "{mean}");
+        let over_time = course.in_flight_over_time().unwrap();
+        assert!((over_time.part_s - 0.01).abs() < 1e-12, "{}", over_time.part_s);
+        let expected = [vec![Some(3.0); 25], vec![Some(1.0); 75]].concat();
+        assert_eq!(over_time.means, expected, "a sample is in the window of its time");
         assert!(course.windows.iter().all(|window| window.connections == Some(4)));
     }
 

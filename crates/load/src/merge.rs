@@ -137,6 +137,7 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         messages,
         by_request,
         modes: times.modes(),
+        in_flight_over_time: batches::in_flight_over_time(parts),
         tls,
         drained: sums::counts(parts, |result| &result.drained),
         stream_limit: parts.iter().filter_map(|part| part.result.stream_limit).min(),

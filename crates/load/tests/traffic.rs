@@ -224,6 +224,12 @@ fn the_time_to_the_first_byte_ends_with_the_final_response() {
 fn sampled_and_computed_requests_in_flight_agree() {
     let mut spec = spec(slow(Duration::from_millis(10)));
     (spec.connections, spec.duration) = (4, Duration::from_secs(1));
-    let in_flight = run(&spec).in_flight.unwrap();
+    let result = run(&spec);
+    let in_flight = result.in_flight.unwrap();
     assert!((in_flight.seen - 4.0).abs() < 0.2 && (in_flight.computed - 4.0).abs() < 0.2, "{in_flight:?}");
+    let over_time = result.in_flight_over_time.as_ref().unwrap();
+    assert_eq!(over_time.means.len(), result.windows.len());
+    let known: Vec<f64> = over_time.means.iter().copied().flatten().collect();
+    let mean = known.iter().sum::<f64>() / known.len() as f64;
+    assert!((mean - 4.0).abs() < 0.2, "{over_time:?}");
 }

@@ -93,12 +93,12 @@ pub use listeners_check::{
 };
 pub use load::{
     Agent, AgentOutcome, Agents, BodyBytes, BytesOverTime, CountRange, DataPlan, Drift, EndedBy, FailOn,
-    FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes,
-    KernelStamps, Known, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadHistograms,
-    LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun,
-    Mode, NamedRequests, NetworkPlan, Outliers, Pacing, Percentile, PlanShare, ProcessAccount,
-    QuantileIntervals, Range, RequestHistograms, RequestPhase, RunLeftOut, Stage, TimeBounds, TimeOf,
-    TlsResult, Waiting, Window, Within,
+    FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight, InFlightOverTime,
+    IntervalTimes, KernelStamps, Known, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds,
+    LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds,
+    Merged, MergedRun, Mode, NamedRequests, NetworkPlan, Outliers, Pacing, Percentile, PlanShare,
+    ProcessAccount, QuantileIntervals, Range, RequestHistograms, RequestPhase, RunLeftOut, Stage, TimeBounds,
+    TimeOf, TlsResult, Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};

@@ -27,8 +27,8 @@ pub use agents::{Agent, AgentOutcome, Agents};
 pub use body::{BodyBytes, BytesOverTime};
 pub use by_request::{NamedRequests, RequestHistograms};
 pub use evidence::{
-    CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
-    Outliers, Pacing, TlsResult, Window,
+    CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, InFlightOverTime,
+    KernelStamps, Loosened, Outliers, Pacing, TlsResult, Window,
 };
 pub use histograms::{LoadHistograms, RequestPhase};
 pub use interval::{IntervalTimes, LoadInterval};
@@ -191,6 +191,10 @@ pub struct LoadBody {
     pub serial_correlation: Option<f64>,
     /// Requests in flight, observed and computed; null in a merged result.
     pub in_flight: Option<InFlight>,
+    /// Requests in flight over the recorded time, in parts as long as those of `windows`. Absent for a trial with stages, for a merged
+    /// result whose runs began at different times, and in results of other tools and of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_over_time: Option<InFlightOverTime>,
     /// Workers and connections whose response times differ from those of the others.
     pub apart: Vec<Outliers>,
     /// Kernel timestamps, if requested.

@@ -42,6 +42,7 @@ proptest! {
         }
         let sampled = current.first().course.as_ref().unwrap();
         prop_assert_eq!(sampled.in_flight(), course.in_flight());
+        prop_assert_eq!(sampled.in_flight_over_time(), course.in_flight_over_time());
         prop_assert_eq!(&sampled.windows, &course.windows);
     }
 }

@@ -1,9 +1,10 @@
-//! Adds the batches of all runs: those for the intervals of quantiles, and those of the phases of requests and of bytes.
+//! Adds the batches of all runs: those for the intervals of quantiles, and those of the phases of requests, of bytes and of requests in
+//! flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
-use hoptax_result::{BytesOverTime, Histogram as Encoded, RequestPhase};
+use hoptax_result::{BytesOverTime, Histogram as Encoded, InFlightOverTime, RequestPhase};
 
 use super::sums::{Part, add_to};
 use crate::counts;
@@ -64,11 +65,7 @@ pub(super) fn phases(parts: &[Part<'_>]) -> Result<BTreeMap<RequestPhase, Vec<Op
 pub(super) fn bytes_over_time(parts: &[Part<'_>]) -> Option<BytesOverTime> {
     let all = parts.iter().map(|part| part.result.bytes_over_time.as_ref());
     let all = all.collect::<Option<Vec<&BytesOverTime>>>()?;
-    let part_s = all.first()?.part_s;
-    let is_one_length = all.iter().all(|one| (one.part_s - part_s).abs() < 1e-9);
-    if !is_one_length || !are_near(parts.iter().map(|part| part.from_s), part_s) {
-        return None;
-    }
+    let part_s = common_length_s(parts, all.iter().map(|one| one.part_s))?;
     let number = all.iter().map(|one| one.received.len().max(one.sent.len())).min()?;
     let sum = |of: fn(&BytesOverTime) -> &[u64]| -> Vec<u64> {
         let mut sums = vec![0_u64; number];
@@ -80,6 +77,25 @@ pub(super) fn bytes_over_time(parts: &[Part<'_>]) -> Option<BytesOverTime> {
         sums
     };
     BytesOverTime::new(part_s, sum(|one| one.received.as_slice()), sum(|one| one.sent.as_slice()))
+}
+
+/// The means of requests in flight of all runs, added part by part under the same condition: at a moment, the load has as many in flight as
+/// all runs have together.
+pub(super) fn in_flight_over_time(parts: &[Part<'_>]) -> Option<InFlightOverTime> {
+    let all = parts.iter().map(|part| part.result.in_flight_over_time.as_ref());
+    let all = all.collect::<Option<Vec<&InFlightOverTime>>>()?;
+    let part_s = common_length_s(parts, all.iter().map(|one| one.part_s))?;
+    let number = all.iter().map(|one| one.means.len()).min()?;
+    let mean = |one: &InFlightOverTime, number: usize| one.means.get(number).copied().flatten();
+    let sum = |number: usize| all.iter().map(|one| mean(one, number)).sum::<Option<f64>>();
+    InFlightOverTime::new(part_s, (0..number).map(sum).collect())
+}
+
+/// The length of the parts of all runs, seconds. None unless it is the same, and the runs began within it.
+fn common_length_s(parts: &[Part<'_>], mut lengths_s: impl Iterator<Item = f64>) -> Option<f64> {
+    let first_s = lengths_s.next()?;
+    let is_common = lengths_s.all(|length_s| (length_s - first_s).abs() < 1e-9);
+    (is_common && are_near(parts.iter().map(|part| part.from_s), first_s)).then_some(first_s)
 }
 
 fn batch(batches: &[Option<Encoded>], number: usize) -> Option<&Encoded> {

@@ -1,4 +1,4 @@
-use hoptax_result::{Book, BytesOverTime, Latency, LoadRate, Loop, Percentile, sample};
+use hoptax_result::{Book, BytesOverTime, InFlightOverTime, Latency, LoadRate, Loop, Percentile, sample};
 use proptest::prelude::*;
 
 use super::*;
@@ -180,6 +180,22 @@ fn bytes_are_added_part_by_part_if_all_runs_have_them_and_began_together() {
     assert!(later(0.05).is_some() && later(0.15).is_none());
     runs[1].result.bytes_over_time.as_mut().unwrap().part_s = 0.2;
     assert_eq!(merged(&runs).bytes_over_time, None, "their parts are not as long");
+}
+
+#[test]
+fn means_of_requests_in_flight_are_added_part_by_part_where_all_runs_have_them() {
+    let means = |means: &[Option<f64>]| InFlightOverTime::new(0.1, means.to_vec());
+    let mut runs = two();
+    assert_eq!(merged(&runs).in_flight_over_time, None);
+    runs[0].result.in_flight_over_time = means(&[Some(1.5), Some(2.0), Some(4.0), Some(1.0)]);
+    assert_eq!(merged(&runs).in_flight_over_time, None, "one run has none");
+    runs[1].result.in_flight_over_time = means(&[Some(0.5), None, Some(3.0)]);
+    assert_eq!(merged(&runs).in_flight_over_time, means(&[Some(2.0), None, Some(7.0)]));
+    let mut later = runs.clone();
+    later[1].result.recorded_from_unix_s = later[0].result.recorded_from_unix_s.map(|from_s| from_s + 0.15);
+    assert_eq!(merged(&later).in_flight_over_time, None, "they began in different parts");
+    runs[1].result.in_flight_over_time.as_mut().unwrap().part_s = 0.2;
+    assert_eq!(merged(&runs).in_flight_over_time, None, "their parts are not as long");
 }
 
 #[test]

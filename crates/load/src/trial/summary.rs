@@ -91,6 +91,7 @@ pub(super) fn result(
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
         serial_correlation: course.as_ref().and_then(|course| correlation(course)),
         in_flight: course.as_deref().and_then(Course::in_flight),
+        in_flight_over_time: course.as_deref().and_then(Course::in_flight_over_time),
         apart: course.as_ref().map(|course| outliers(course, &recordings)).unwrap_or_default(),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         kernel_absent: kernel_absent(spec, &all),

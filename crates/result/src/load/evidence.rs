@@ -47,6 +47,23 @@ pub struct InFlight {
     pub computed: f64,
 }
 
+/// Mean number of requests in flight, as observed at random moments, in equal parts of the recorded time from its start on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InFlightOverTime {
+    /// Length of a part, seconds.
+    pub part_s: f64,
+    /// The mean of each part; null in one that a worker did not observe.
+    pub means: Vec<Option<f64>>,
+}
+
+impl InFlightOverTime {
+    /// The means of parts of this length; none if no part has one.
+    pub fn new(part_s: f64, means: Vec<Option<f64>>) -> Option<Self> {
+        means.iter().any(Option::is_some).then_some(Self { part_s, means })
+    }
+}
+
 /// Workers or connections whose median response time differs from that of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

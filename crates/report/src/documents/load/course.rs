@@ -1,4 +1,5 @@
-//! The course of a load: its response times, its requests and bytes per second, its connections and its errors over the recorded time.
+//! The course of a load: its response times, its requests and bytes per second, its requests in flight, its connections and its errors over
+//! the recorded time.
 
 use hoptax_result::{Histogram, LoadResult, Loop, Window};
 
@@ -29,17 +30,22 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let heat = heat(&parts).map(Chart::Heat);
     let rates = rates(result).map(Chart::Series);
     let bytes = bytes(result).map(Chart::Series);
-    if heat.is_none() && rates.is_none() && bytes.is_none() {
+    let in_flight = in_flight(result).map(Chart::Series);
+    if heat.is_none() && rates.is_none() && bytes.is_none() && in_flight.is_none() {
         return None;
     }
-    let note = "Response times as recorded, including delays that the generator may have caused. A percentile is drawn where ten responses \
-                or more are above it. Below: the requests, by when they were due.";
+    let of_times = "Response times as recorded, including delays that the generator may have caused. A percentile is drawn where ten \
+                    responses or more are above it. Below: the requests, by when they were due.";
     let of_bytes = "Bytes are those of bodies: of responses when they were complete, and of requests when they were written.";
-    let note = if bytes.is_some() { format!("{note} {of_bytes}") } else { note.to_owned() };
+    let of_in_flight = "Requests in flight are means of what was observed at random moments.";
+    let also = [(bytes.is_some(), of_bytes), (in_flight.is_some(), of_in_flight)];
+    let also = also.into_iter().filter_map(|(is_drawn, note)| is_drawn.then_some(note));
+    let note: Vec<&str> = [of_times].into_iter().chain(also).collect();
     let has_rates = rates.is_some();
     let connections = connections(result).map(Chart::Series);
-    let mut blocks = vec![Block::Note(note)];
-    let charts = percentiles.into_iter().chain(heat).chain(rates).chain(bytes).chain(connections);
+    let mut blocks = vec![Block::Note(note.join(" "))];
+    let below = rates.into_iter().chain(bytes).chain(in_flight).chain(connections);
+    let charts = percentiles.into_iter().chain(heat).chain(below);
     blocks.extend(charts.map(Block::chart));
     if has_rates {
         let none = "Every request that was due in a complete window was answered.";
@@ -175,6 +181,16 @@ fn bytes(result: &LoadResult) -> Option<Series> {
     Some(Series::new("bytes of bodies per second", time(result), y, lines))
 }
 
+/// Mean number of requests in flight over the recorded time; none if it was not recorded.
+fn in_flight(result: &LoadResult) -> Option<Series> {
+    let of = result.in_flight_over_time.as_ref().filter(|of| of.part_s > 0.0 && of.means.len() > 1)?;
+    let point = |(place, mean): (usize, &Option<f64>)| Point::at((place as f64 + 0.5) * of.part_s, *mean);
+    let points = of.means.iter().enumerate().map(point).collect();
+    let y = Axis::linear("requests in flight", "requests");
+    let lines = vec![Line::joined("in flight", Tone::Own, points)];
+    Some(Series::new("requests in flight", time(result), y, lines))
+}
+
 /// Open connections over the recorded time; none if they were as many all the time, or not recorded.
 fn connections(result: &LoadResult) -> Option<Series> {
     let length_s = window_s(result)?;
@@ -208,7 +224,7 @@ fn errors(result: &LoadResult) -> Option<Series> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{BytesOverTime, CountedTime};
+    use hoptax_result::{BytesOverTime, CountedTime, InFlightOverTime};
 
     use super::*;
     use crate::fixture;
@@ -330,6 +346,29 @@ mod tests {
         result.bytes_over_time = BytesOverTime::new(0.5, vec![1_000_000], vec![500_000]);
         let both = [("received", 2.0), ("sent", 1.0)].map(|(name, rate)| (name.to_owned(), vec![Some(rate)]));
         assert_eq!(values(&result), ("MB/s", both.to_vec()));
+    }
+
+    #[test]
+    fn requests_in_flight_are_drawn_at_the_middle_of_each_part_with_gaps_where_nobody_looked() {
+        let mut result = fixture::load();
+        let note = |result: &LoadResult| {
+            let blocks = section(result).unwrap().blocks;
+            let Some(Block::Note(note)) = blocks.first() else { panic!("{blocks:?}") };
+            note.clone()
+        };
+        assert!(in_flight(&result).is_none() && !note(&result).contains("in flight"), "an older result");
+        result.in_flight_over_time = InFlightOverTime::new(0.1, vec![Some(2.0), None, Some(40.5)]);
+        let chart = in_flight(&result).unwrap();
+        let points: Vec<(f64, Option<f64>)> =
+            chart.lines[0].points.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(points, [(0.05, Some(2.0)), (0.15, None), (0.25, Some(40.5))]);
+        assert_eq!(chart.x.highest, Some(result.recorded_s), "it shares the axis of the charts above it");
+        assert!(note(&result).ends_with("observed at random moments."), "{}", note(&result));
+        // Merged runs have no windows.
+        (result.windows, result.histograms) = (Vec::new(), None);
+        assert!(section(&result).is_some());
+        result.in_flight_over_time = InFlightOverTime::new(0.1, vec![Some(2.0)]);
+        assert!(section(&result).is_none(), "one point is no line");
     }
 
     #[test]
