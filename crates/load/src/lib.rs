@@ -12,6 +12,7 @@ mod address_rules;
 mod addresses;
 mod backlog;
 mod batches;
+mod by_connection;
 mod by_key;
 mod by_request;
 mod connect_error;

@@ -8,7 +8,7 @@ use crate::log_histogram::LogHistogram;
 use crate::recording::Recording;
 
 /// Minimum number of requests of a worker or connection to be judged.
-const MIN_REQUESTS: u64 = 100;
+pub(crate) const MIN_REQUESTS: u64 = 100;
 /// Minimum ratio of medians.
 const MIN_RATIO: f64 = 1.2;
 /// Width of the interval of a median, in standard deviations of its rank. Four, because there may be thousands of

@@ -185,6 +185,10 @@ fn slow_connections_are_detected() {
     let [slow] = result.apart.as_slice() else { panic!("{:?}", result.apart) };
     assert_eq!((slow.of.as_str(), slow.numbers.len(), slow.total), ("connection", 2, 8), "{slow:?}");
     assert!(slow.p50_us > 2.0 * slow.others_p50_us, "{slow:?}");
+    let all = result.by_connection.as_ref().unwrap();
+    assert_eq!((all.total, all.requests.len()), (8, 8));
+    assert!((all.requests.iter().sum::<f64>() - result.book.answered as f64).abs() < 0.5, "{all:?}");
+    assert!(all.p50_us[7] > 2.0 * all.p50_us[0] && all.requests[7] > 2.0 * all.requests[0], "{all:?}");
 }
 
 #[test]

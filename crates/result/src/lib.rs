@@ -92,11 +92,11 @@ pub use listeners_check::{
     CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
 };
 pub use load::{
-    Agent, AgentOutcome, Agents, BodyBytes, BytesOverTime, CountRange, DataPlan, Drift, EndedBy, FailOn,
-    FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight, InFlightOverTime,
-    IntervalTimes, KernelStamps, Known, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds,
-    LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds,
-    Merged, MergedRun, Mode, NamedRequests, NetworkPlan, Outliers, Pacing, Percentile, PlanShare,
+    Agent, AgentOutcome, Agents, BodyBytes, ByConnection, BytesOverTime, CountRange, DataPlan, Drift, EndedBy,
+    FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight,
+    InFlightOverTime, IntervalTimes, KernelStamps, Known, Latency, LatencyBounds, LatencySet, LoadBody,
+    LoadBounds, LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened,
+    LowerBounds, Merged, MergedRun, Mode, NamedRequests, NetworkPlan, Outliers, Pacing, Percentile, PlanShare,
     ProcessAccount, QuantileIntervals, Range, RequestHistograms, RequestPhase, RunLeftOut, Stage, TimeBounds,
     TimeOf, TlsResult, Waiting, Window, Within,
 };

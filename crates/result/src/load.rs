@@ -27,8 +27,8 @@ pub use agents::{Agent, AgentOutcome, Agents};
 pub use body::{BodyBytes, BytesOverTime};
 pub use by_request::{NamedRequests, RequestHistograms};
 pub use evidence::{
-    CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, InFlightOverTime,
-    KernelStamps, Loosened, Outliers, Pacing, TlsResult, Window,
+    ByConnection, CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight,
+    InFlightOverTime, KernelStamps, Loosened, Outliers, Pacing, TlsResult, Window,
 };
 pub use histograms::{LoadHistograms, RequestPhase};
 pub use interval::{IntervalTimes, LoadInterval};
@@ -197,6 +197,11 @@ pub struct LoadBody {
     pub in_flight_over_time: Option<InFlightOverTime>,
     /// Workers and connections whose response times differ from those of the others.
     pub apart: Vec<Outliers>,
+    /// The division of requests and response times among connections. Absent with one connection or without an answer, for a trial with
+    /// stages, for a merged result, because quantiles over the connections of several runs do not follow from those of each, and in
+    /// results of other tools and of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_connection: Option<ByConnection>,
     /// Kernel timestamps, if requested.
     pub kernel: Option<KernelStamps>,
     /// Reason why there are none, although they were requested; null otherwise.

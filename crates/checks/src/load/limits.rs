@@ -314,11 +314,14 @@ pub(super) fn withhold_times(result: &mut LoadResult) {
     }
     result.outcomes.remove("answered");
     result.modes.clear();
+    if let Some(connections) = &mut result.by_connection {
+        connections.p50_us.clear();
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Known, TimeOf, sample};
+    use hoptax_result::{ByConnection, Known, TimeOf, sample};
 
     use super::*;
 
@@ -431,8 +434,14 @@ mod tests {
     #[test]
     fn withheld_times_leave_no_bounds() {
         let mut result = sample::load();
+        let requests = vec![400.0, 500.0];
+        let p50_us = vec![90.0, 110.0];
+        result.by_connection =
+            Some(ByConnection { total: 2, requests: requests.clone(), with_p50: 2, p50_us });
         withhold_times(&mut result);
         assert_eq!((result.response(P99), result.service(P99)), (Known::Unknown, Known::Unknown));
         assert!(result.without_generator.is_none() && result.rate.achieved.is_some());
+        let connections = result.body.by_connection.unwrap();
+        assert_eq!((connections.requests, connections.p50_us), (requests, Vec::new()), "counts are kept");
     }
 }

@@ -11,6 +11,7 @@ use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::ERROR_CODES;
 
 use super::spec::TrialSpec;
+use crate::by_connection::by_connection;
 use crate::by_request::{ByRequest, Row};
 use crate::connection::Closing;
 use crate::course::Course;
@@ -93,6 +94,7 @@ pub(super) fn result(
         in_flight: course.as_deref().and_then(Course::in_flight),
         in_flight_over_time: course.as_deref().and_then(Course::in_flight_over_time),
         apart: course.as_ref().map(|course| outliers(course, &recordings)).unwrap_or_default(),
+        by_connection: course.as_deref().and_then(by_connection),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         kernel_absent: kernel_absent(spec, &all),
         tls: all.handshakes.summary(),

@@ -80,6 +80,21 @@ pub struct Outliers {
     pub others_p50_us: f64,
 }
 
+/// The division of a load among its connections, as quantiles over connections in equal steps from the least to the greatest: of 64
+/// connections or fewer, the value of each, ascending. A connection that replaces a closed one counts with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ByConnection {
+    /// Number of connections.
+    pub total: u32,
+    /// Answered requests of a connection.
+    pub requests: Vec<f64>,
+    /// Number of connections with 100 answered requests or more.
+    pub with_p50: u32,
+    /// Their median response times as recorded, us, to about a tenth; empty if there are none, and if times are withheld.
+    pub p50_us: Vec<f64>,
+}
+
 /// The parts of the time between writing a request and reading its response, from kernel timestamps of a sample of
 /// requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,26 +1,35 @@
-//! The workers of the generator, and connections whose response times differ from the others.
+//! The workers of the generator, the division of the load among connections, and connections whose response times differ from the others.
 
-use hoptax_result::{GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf};
+use hoptax_result::{ByConnection, GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf};
+use hoptax_stats::median;
 
 use super::cells::cell;
-use crate::chart::{Chart, IntervalRow, Intervals, Scale, Tone};
+use super::course::scale;
+use crate::chart::{Axis, Chart, IntervalRow, Intervals, Line, Point, Scale, Series, Tone};
 use crate::document::{Block, Section};
 use crate::numbers::{count, counted, grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::table::Table;
 
-/// A row for each worker, a chart of their response times, and a line for each group of workers or connections whose response times differ
-/// from the others, or the sentence that no connection differs. None with one worker, one connection and no such group.
+/// The whole of a share, in percent.
+const PERCENT: f64 = 100.0;
+
+/// A row for each worker, a chart of their response times, curves of the requests and of the medians of connections, and a line for each
+/// group of workers or connections whose response times differ from the others, or the sentence that no connection differs. None with one
+/// worker, one connection and no such group.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let workers = &result.generator.workers;
     let rows: Vec<_> = workers.iter().enumerate().map(row).collect();
-    let lines: Vec<String> = result.apart.iter().map(apart).chain(even(result)).collect();
+    let connections = result.by_connection.as_ref();
+    let divided = connections.map(divided).unwrap_or_default();
+    let mut lines = connections.map(ranges).unwrap_or_default();
+    lines.extend(result.apart.iter().map(apart).chain(even(result)));
     let header = ["worker", "requests", "p50 us", "p99 us", "CPU s", "run delay us"];
     let title = "response times and processor time of each worker";
     let all = (rows.len() > 1).then(|| Block::Table(Table::of_words(title, header, rows)));
     let lines = (!lines.is_empty()).then_some(Block::Lines(lines));
     let chart = times(result).map(|times| Block::chart(Chart::Intervals(times)));
-    let blocks: Vec<Block> = all.into_iter().chain(chart).chain(lines).collect();
+    let blocks: Vec<Block> = all.into_iter().chain(chart).chain(divided).chain(lines).collect();
     (!blocks.is_empty()).then(|| Section {
         title: "Workers and connections".to_owned(),
         folded: true,
@@ -42,8 +51,48 @@ fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
     (number.to_string(), cells)
 }
 
-/// The response times of several workers, and of each group of outliers beside the others; none without any. A result has no times of each
-/// connection.
+/// The requests of the connections and their medians, each as a curve.
+fn divided(connections: &ByConnection) -> Vec<Block> {
+    let requests = Axis::linear("answered requests", "requests");
+    let p50 = Axis::linear("p50 of the response time, us", "us");
+    let curves = [
+        curve("requests of a connection", requests, &connections.requests),
+        curve("p50 of a connection", p50, &connections.p50_us),
+    ];
+    curves.into_iter().flatten().map(|curve| Block::chart(Chart::Series(curve))).collect()
+}
+
+/// Values that ascend in equal steps of the connections; none of fewer than two.
+fn curve(title: &str, y: Axis, values: &[f64]) -> Option<Series> {
+    let steps = values.len().checked_sub(1).filter(|steps| *steps > 0)?;
+    let point = |(step, value): (usize, &f64)| Point::at(PERCENT * step as f64 / steps as f64, Some(*value));
+    let lines = vec![Line::joined(title, Tone::Own, values.iter().enumerate().map(point).collect())];
+    let x = Axis::linear("share of the connections with at most as many or as much, %", "%");
+    let x = Axis { highest: Some(PERCENT), ..x };
+    let y = y.on(scale(&lines)?);
+    Some(Series::new(title, x, y, lines))
+}
+
+/// What the curves say, in words.
+fn ranges(connections: &ByConnection) -> Vec<String> {
+    let requests = range(&connections.requests, |requests| grouped(requests, 0))
+        .map(|range| format!("answered requests of a connection: {range}"));
+    let judged = counted(u64::from(connections.with_p50), "connection");
+    let p50 = range(&connections.p50_us, us).map(|range| {
+        format!(
+            "p50 of a connection, us: {range}, as recorded and to a tenth; {judged} had 100 requests or more"
+        )
+    });
+    requests.into_iter().chain(p50).collect()
+}
+
+/// The range of ascending values; none without any.
+fn range(values: &[f64], text: impl Fn(f64) -> String) -> Option<String> {
+    let (least, middle, most) = (*values.first()?, median(values)?, *values.last()?);
+    Some(format!("{} to {}, median {}", text(least), text(most), text(middle)))
+}
+
+/// The response times of several workers, and of each group of outliers beside the others; none without any.
 fn times(result: &LoadResult) -> Option<Intervals> {
     let workers = &result.generator.workers;
     let several = if workers.len() > 1 { workers.as_slice() } else { &[] };
@@ -146,6 +195,35 @@ mod tests {
         assert!(lines[..].len() == 1 && lines[0].contains("none of 16 is"), "{lines:?}");
         result.imported = Some(hoptax_result::Imported::default());
         assert!(section(&result).is_none());
+    }
+
+    #[test]
+    fn connections_have_a_curve_of_their_requests_and_one_of_their_medians_if_two_have_one() {
+        let mut result = fixture::load();
+        result.generator.workers.truncate(1);
+        let requests = vec![0.0, 40.0, 1_600.0];
+        result.by_connection = Some(ByConnection { total: 3, requests, with_p50: 1, p50_us: vec![250.0] });
+        let blocks = section(&result).unwrap().blocks;
+        let [Block::Chart(chart), Block::Lines(lines)] = &blocks[..] else { panic!("a chart and lines") };
+        let Chart::Series(curve) = chart.as_ref() else { panic!("a curve: {chart:?}") };
+        let points: Vec<(f64, Option<f64>)> =
+            curve.lines[0].points.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(points, [(0.0, Some(0.0)), (50.0, Some(40.0)), (100.0, Some(1_600.0))]);
+        assert_eq!(curve.y.scale, Scale::Linear, "a logarithmic axis has no zero");
+        assert_eq!(
+            lines[..2],
+            [
+                "answered requests of a connection: 0 to 1,600, median 40",
+                "p50 of a connection, us: 250.0 to 250.0, median 250.0, as recorded and to a tenth; \
+                 1 connection had 100 requests or more"
+            ]
+        );
+        let connections = result.body.by_connection.as_mut().unwrap();
+        (connections.with_p50, connections.p50_us) = (3, vec![100.0, 110.0, 3_000.0]);
+        let blocks = section(&result).unwrap().blocks;
+        let [_, Block::Chart(chart), Block::Lines(_)] = &blocks[..] else { panic!("two charts and lines") };
+        let Chart::Series(curve) = chart.as_ref() else { panic!("a curve: {chart:?}") };
+        assert_eq!((curve.title.as_str(), curve.y.scale), ("p50 of a connection", Scale::Logarithmic));
     }
 
     #[test]
