@@ -94,7 +94,7 @@ mod tests {
         all.merge(worker(1, 250_000_000));
         assert_eq!(means(&all), known(6.0, 25));
         all.truncate(100_000_000);
-        assert_eq!(means(&all), vec![Some(6.0); 10]);
+        assert_eq!(means(&all), [Some(6.0); 10]);
         assert_eq!(Course::new(0, 1_000_000_000, 0, 1).in_flight_over_time(), None);
     }
 }
