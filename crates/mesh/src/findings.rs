@@ -5,6 +5,7 @@ use hoptax_result::{
     percent,
 };
 
+use crate::evidence::SATURATION;
 use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan};
 use crate::source::{scrape_share, tick_share};
@@ -13,6 +14,7 @@ use crate::source::{scrape_share, tick_share};
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let mut found = unknown(plan, measured);
     found.extend(throttled(plan, measured));
+    found.extend(throttled_at_full_speed(plan, measured));
     found.extend(source(measured));
     found.extend(idle(measured));
     found.extend(idle_of_own(plan, measured));
@@ -67,6 +69,33 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let value = Value::count(caller.saturating_add(throttled) as f64, 0.0, "periods");
         let finding = Finding::new("throttled-pods", Severity::Warn, value, message, advice);
         Some(Finding { arm: Some(arm.id.clone()), measures: Measure::TIMED.to_vec(), ..finding })
+    };
+    plan.arms.iter().enumerate().filter_map(of_arm).collect()
+}
+
+/// A limit that stops a caller at full speed bounds the rate, although the caller seems to have spare time.
+fn throttled_at_full_speed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
+    let of_arm = |(index, arm): (usize, &Arm)| {
+        let slices = measured.rounds.iter().flat_map(|round| &round.at_full_speed);
+        let of_caller = slices.filter(|slice| slice.arm == index);
+        let periods: u64 = of_caller.filter_map(|slice| slice.load.generator.throttled).sum();
+        if periods == 0 {
+            return None;
+        }
+        let message = format!(
+            "a CPU limit (cgroup) throttled the caller of `{}` in {} at full speed: its maximum rate may be that of the caller",
+            arm.id,
+            counted(periods, "period")
+        );
+        let value = Value::count(periods as f64, 0.0, "periods");
+        let advice = "check which limit the namespace or the template sets for the pod of the caller";
+        let finding = Finding::new("throttled-pods", Severity::Warn, value, message, advice);
+        Some(Finding {
+            arm: Some(arm.id.clone()),
+            load: Some(SATURATION.to_owned()),
+            measures: vec![Measure::Rate, Measure::MaxRate],
+            ..finding
+        })
     };
     plan.arms.iter().enumerate().filter_map(of_arm).collect()
 }

@@ -157,6 +157,7 @@ fn seed() -> u64 {
             image: IMAGE.to_owned(),
             pull: Pull::Never,
             rate: 1.0,
+            has_max_rate: false,
             connections: 1,
             rounds: 2,
             slice: None,
