@@ -12,7 +12,7 @@ use hoptax_result::{
     PlannedSubject, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
 };
 
-use crate::findings::findings;
+use crate::findings::{at_full_speed, findings};
 use crate::measured::{Measured, Proxy, Round};
 use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, HOST_NETWORK, Plan};
 use samples::{sample, sample_at_full_speed};
@@ -77,7 +77,8 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
     let mut result = StudyResult::new(environment.clone(), body);
     fill(&mut result);
     judge_study(&mut result, limits);
-    let own = findings(plan, measured);
+    let mut own = findings(plan, measured);
+    own.extend(at_full_speed(plan, measured, limits));
     if own.iter().any(|finding| finding.severity > Severity::Info) {
         result.verdict = result.verdict.max(Verdict::Caution);
     }
@@ -149,11 +150,11 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
 }
 
 fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
-    // The time that the hypervisor stole from the node of the callers, in ticks of one processor.
+    // The time that the hypervisor stole from the node of the callers, in ticks of one processor. At full speed, it may steal more, which
+    // makes no other slice longer.
     let ticks = |of: fn(&Generator) -> f64| {
-        let in_use = round.slices.iter().map(|slice| &slice.load);
-        let loads = in_use.chain(round.at_full_speed.iter().map(|slice| &slice.load));
-        loads.map(|load| of(&load.generator) * TICKS_PER_SECOND).sum::<f64>().round() as u64
+        let all = round.slices.iter().map(|slice| of(&slice.load.generator) * TICKS_PER_SECOND);
+        all.sum::<f64>().round() as u64
     };
     let in_use = round.slices.iter().map(|slice| sample(plan, slice));
     let samples = in_use.chain(round.at_full_speed.iter().map(|slice| sample_at_full_speed(plan, slice)));
@@ -172,7 +173,7 @@ fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
 #[cfg(test)]
 mod tests {
     use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, CostMeasure, LimitPeriods, LoadHistograms, LoadResult, sample};
+    use hoptax_result::{Book, CostMeasure, LimitPeriods, LoadHistograms, LoadResult, Measure, sample};
 
     use super::*;
     use crate::measured::{FullSpeed, Slice, Source};
@@ -302,18 +303,25 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_stops_a_caller_at_full_speed_is_warned_of_for_rates_alone() {
+    fn what_stops_a_caller_at_full_speed_is_warned_of_for_rates_alone() {
         let mut measured = measured_at_full_speed([25_000, 20_000, 6_000]);
         for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.at_full_speed) {
-            slice.load.generator.throttled = (slice.arm == 2).then_some(3);
+            let is_stopped = slice.arm == 2;
+            slice.load.generator.throttled = is_stopped.then_some(3);
+            slice.load.generator.steal_share = if is_stopped { 0.2 } else { 0.0 };
         }
         let result = result(&plan_with_max_rate(), &measured, &Limits::default());
-        let found: Vec<_> =
-            result.findings.iter().filter(|finding| finding.id == "throttled-pods").collect();
-        let [found] = found.as_slice() else { panic!("{found:#?}") };
-        assert_eq!((found.arm.as_deref(), found.load.as_deref()), (Some("istio"), Some(SATURATION)));
-        assert!(found.message.contains("in 15 periods at full speed"), "{found:?}");
-        assert!(!found.measures.contains(&hoptax_result::Measure::ResponseP50), "{found:?}");
+        for (id, expected) in [
+            ("throttled-pods", "in 15 periods at full speed"),
+            ("steal", "steal was 20.00 % of CPU time at full speed"),
+        ] {
+            let found: Vec<_> = result.findings.iter().filter(|finding| finding.id == id).collect();
+            let [found] = found.as_slice() else { panic!("{id}: {found:#?}") };
+            assert_eq!((found.arm.as_deref(), found.load.as_deref()), (Some("istio"), Some(SATURATION)));
+            assert!(found.message.contains(expected) && found.severity == Severity::Warn, "{found:?}");
+            assert_eq!(found.measures, [Measure::Rate, Measure::MaxRate]);
+        }
+        assert!(result.arm("istio").unwrap().cost.response_us.p50.is_some());
     }
 
     #[test]

@@ -85,8 +85,7 @@ impl Pods {
         // Its length is not known yet.
         let slice = plan.asked.slice.unwrap_or_default().max(LONGEST_SLICE);
         let beside = plan.asked.warmup + BESIDE_SLICE;
-        let at_full_speed =
-            if plan.asked.has_max_rate { FULL_SPEED_SLICE + beside } else { Duration::ZERO };
+        let at_full_speed = if plan.asked.has_max_rate { FULL_SPEED_SLICE + beside } else { Duration::ZERO };
         let slices = (slice + beside + at_full_speed) * plan.arms.len() as u32;
         let deadline = ARRIVAL * 2 + BESIDE_SLICE + slices;
         let mut origins = Vec::new();
