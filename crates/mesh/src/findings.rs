@@ -1,4 +1,4 @@
-//! Findings about the source of CPU times, and about the placement of the pods.
+//! Findings about the source of CPU times, about the placement of the pods, and about slices at full speed.
 
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{
