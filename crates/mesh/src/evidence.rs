@@ -1,22 +1,26 @@
 //! Converts measured slices to a result: that of a study whose arms are the steps from bare network to meshes.
 
-use std::collections::BTreeMap;
+mod samples;
+
+use std::iter;
 
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::Limits;
-use hoptax_judge::measures::{self, Measure, hop_cpu};
 use hoptax_judge::summary::fill;
 use hoptax_result::{
-    ArmKind, ArmResult, ArmRound, Generator, HopUse, HostUse, LimitPeriods, LoadSpec, Loop, PlannedHop,
-    PlannedNetwork, PlannedSubject, Sample, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
+    ArmKind, ArmResult, ArmRound, Generator, HopUse, HostUse, LoadSpec, Loop, PlannedHop, PlannedNetwork,
+    PlannedSubject, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
 };
 
-use crate::findings::findings;
-use crate::measured::{Measured, Proxy, Round, Slice};
-use crate::plan::{Arm, HOST_NETWORK, Plan};
+use crate::findings::{at_full_speed, findings};
+use crate::measured::{Measured, Proxy, Round};
+use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, HOST_NETWORK, Plan};
+use samples::{sample, sample_at_full_speed};
 
-/// The name of the load.
-pub const LOAD: &str = "in-use";
+/// The name of the open loop, which all costs are taken from.
+pub const IN_USE: &str = "in-use";
+/// The name of the closed loop, which maximum rates are taken from, and nothing else.
+pub const SATURATION: &str = "saturation";
 /// The name of the study.
 pub const NAME: &str = "mesh";
 /// Confidence of all intervals.
@@ -30,20 +34,6 @@ const MAX_ERROR_SHARE: f64 = 0.001;
 pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult {
     let Measured { rounds, proxies, source, wall_s, environment, ended_early } = measured;
     let asked = &plan.asked;
-    let load = LoadSpec {
-        name: LOAD.to_owned(),
-        loop_: Loop::Open,
-        rate: Some(asked.rate),
-        utilisation: None,
-        arrivals: Some("uniform".to_owned()),
-        connections: asked.connections,
-        requests_per_connection: None,
-        expect: Vec::new(),
-        caller: LoadSpec::OWN_CALLER.to_owned(),
-        arms: Vec::new(),
-        blocks: 1,
-        slice_s: source.slice_s,
-    };
     let body = StudyBody {
         name: NAME.to_owned(),
         summary: "What do the network of pods and a mesh cost per request in this cluster?".to_owned(),
@@ -61,7 +51,7 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
             quiet_rule: None,
             link: None,
             never_halted: false,
-            loads: vec![load],
+            loads: loads(asked, source.slice_s),
             wall_seconds: *wall_s,
             ended_early: ended_early.clone(),
             resumed_after_rounds: Vec::new(),
@@ -87,13 +77,41 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
     let mut result = StudyResult::new(environment.clone(), body);
     fill(&mut result);
     judge_study(&mut result, limits);
-    let own = findings(plan, measured);
+    let mut own = findings(plan, measured);
+    own.extend(at_full_speed(plan, measured, limits));
     if own.iter().any(|finding| finding.severity > Severity::Info) {
         result.verdict = result.verdict.max(Verdict::Caution);
     }
     result.findings.extend(own);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     result
+}
+
+/// The loads, the closed loop only if maximum rates are measured.
+fn loads(asked: &Asked, slice_s: f64) -> Vec<LoadSpec> {
+    let in_use = LoadSpec {
+        name: IN_USE.to_owned(),
+        loop_: Loop::Open,
+        rate: Some(asked.rate),
+        utilisation: None,
+        arrivals: Some("uniform".to_owned()),
+        connections: asked.connections,
+        requests_per_connection: None,
+        expect: Vec::new(),
+        caller: LoadSpec::OWN_CALLER.to_owned(),
+        arms: Vec::new(),
+        blocks: 1,
+        slice_s,
+    };
+    let saturation = asked.has_max_rate.then(|| LoadSpec {
+        name: SATURATION.to_owned(),
+        loop_: Loop::Closed,
+        rate: None,
+        arrivals: None,
+        slice_s: FULL_SPEED_SLICE.as_secs_f64(),
+        ..in_use.clone()
+    });
+    iter::once(in_use).chain(saturation).collect()
 }
 
 fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
@@ -132,98 +150,33 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
 }
 
 fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
-    // The time that the hypervisor stole from the node of the callers, in ticks of one processor.
+    // The time that the hypervisor stole from the node of the callers, in ticks of one processor. At full speed, it may steal more, which
+    // makes no other slice longer.
     let ticks = |of: fn(&Generator) -> f64| {
         let all = round.slices.iter().map(|slice| of(&slice.load.generator) * TICKS_PER_SECOND);
         all.sum::<f64>().round() as u64
     };
+    let in_use = round.slices.iter().map(|slice| sample(plan, slice));
+    let samples = in_use.chain(round.at_full_speed.iter().map(|slice| sample_at_full_speed(plan, slice)));
     StudyRound {
         ticks: ticks(|generator| generator.wall_seconds),
         steal_ticks: ticks(|generator| generator.wall_seconds * generator.steal_share),
         round: number,
         began_at: round.began_at.clone(),
         ended_at: round.ended_at.clone(),
-        samples: round.slices.iter().map(|slice| sample(plan, slice)).collect(),
+        samples: samples.collect(),
         arms: plan.arms.iter().map(|arm| (arm.id.clone(), ArmRound::default())).collect(),
         ..StudyRound::default()
     }
 }
 
-fn sample(plan: &Plan, slice: &Slice) -> Sample {
-    let load = &slice.load;
-    let histograms = load.histograms.as_ref();
-    let limits: Vec<Option<LimitPeriods>> = slice.proxies.iter().map(|used| used.as_ref()?.limit).collect();
-    Sample {
-        arm: plan.arms[slice.arm].id.clone(),
-        load: LOAD.to_owned(),
-        began_s: vec![slice.began_s],
-        block: vec![0],
-        copy: vec![0],
-        set_aside: vec![Vec::new()],
-        slowdown: vec![None],
-        values: values(plan.asked.rate, slice),
-        book: load.book,
-        failures: load.failures.clone(),
-        reasons: load.reasons.clone(),
-        responses: histograms.and_then(|all| all.response.clone()),
-        own_lag: histograms.and_then(|all| all.own_lag.clone()),
-        limits: if limits.iter().any(Option::is_some) { vec![limits] } else { Vec::new() },
-        ..Sample::default()
-    }
-}
-
-/// The values of the measures of a slice.
-fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>> {
-    let load = &slice.load;
-    let (answered, seconds) = (load.book.answered as f64, load.recorded_s);
-    let rate = (answered > 0.0 && seconds > 0.0).then(|| answered / seconds);
-    // Converts a share of a processor to us per request.
-    let us = |share: f64| rate.map(|rate| share * 1e6 / rate);
-    // Zero without proxies.
-    let share: Option<f64> = slice.proxies.iter().try_fold(0.0, |sum, used| Some(sum + used.as_ref()?.share));
-    let (proxies, origin) = (share.and_then(us), slice.origin.and_then(|used| us(used.share)));
-    let generator = &load.generator;
-    let workers = generator.workers.len().max(1) as f64;
-    let of_worker =
-        |seconds: f64| (generator.wall_seconds > 0.0).then(|| seconds / generator.wall_seconds / workers);
-    let generator_us = (answered > 0.0).then(|| generator.cpu_seconds * 1e6 / answered);
-    let together: Option<f64> = [proxies, origin].into_iter().sum();
-    let mut values = BTreeMap::new();
-    let mut set = |measure: &Measure, value: Option<f64>| {
-        if value.is_some() {
-            values.insert(measure.id.to_string(), vec![value]);
-        }
-    };
-    for (number, used) in slice.proxies.iter().enumerate() {
-        set(&hop_cpu(number), used.and_then(|used| us(used.share)));
-    }
-    for (measure, value) in [
-        (measures::CPU, proxies),
-        (measures::ORIGIN_CPU, origin),
-        (measures::TOGETHER_CPU, together),
-        (measures::GENERATOR_CPU, generator_us),
-        (measures::ALL_CPU, [together, generator_us].into_iter().sum()),
-        (measures::RATE, rate),
-        (measures::PLANNED_RATE, Some(planned_rate)),
-        (measures::RESPONSE_P50, load.latency.response.p50_us),
-        (measures::WALL, Some(seconds)),
-        (measures::RECORDED, Some(seconds)),
-        (measures::PROXY_CORE, share.filter(|_| !slice.proxies.is_empty())),
-        (measures::GENERATOR_CORE, of_worker(generator.cpu_seconds)),
-        (measures::GENERATOR_RUN_DELAY, of_worker(generator.run_delay_us / 1e6)),
-    ] {
-        set(&measure, value);
-    }
-    values
-}
-
 #[cfg(test)]
 mod tests {
     use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, CostMeasure, LoadHistograms, LoadResult, sample};
+    use hoptax_result::{Book, CostMeasure, LimitPeriods, LoadHistograms, LoadResult, Measure, sample};
 
     use super::*;
-    use crate::measured::Source;
+    use crate::measured::{FullSpeed, Slice, Source};
     use crate::plan::tests::plan;
     use crate::used::Used;
 
@@ -282,6 +235,93 @@ mod tests {
         assert!((pods.cost.response_us.p50.unwrap().estimate - 10.0).abs() < 0.1);
         assert!(pods.cost.cpu_us_per_request.is_none(), "it has no proxies");
         assert_ne!(result.verdict, Verdict::Void, "{:#?}", result.findings);
+    }
+
+    /// The same rounds with slices at full speed, in which each arm has this rate and a little more in each round.
+    fn measured_at_full_speed(rates: [u32; 3]) -> Measured {
+        let mut measured = measured(|_| Some(0.1));
+        for (number, round) in (0_u32..).zip(&mut measured.rounds) {
+            let slice = |(arm, rate): (usize, u32)| {
+                let mut load = sample::load();
+                let answered = u64::from(rate + number) * 10;
+                load.book = Book { planned: answered, sent: answered, answered, ..Book::default() };
+                load.recorded_s = 10.0;
+                FullSpeed { arm, began_s: f64::from(number) * 100.0 + 50.0, load }
+            };
+            round.at_full_speed = rates.into_iter().enumerate().map(slice).collect();
+        }
+        measured
+    }
+
+    fn plan_with_max_rate() -> Plan {
+        let mut plan = plan(&["istio"]).unwrap();
+        plan.asked.has_max_rate = true;
+        plan
+    }
+
+    #[test]
+    fn the_closed_loop_gives_each_arm_a_maximum_rate_with_an_interval_and_changes_no_cost() {
+        let without = result(&plan(&["istio"]).unwrap(), &measured(|_| Some(0.1)), &Limits::default());
+        let measured = measured_at_full_speed([25_000, 20_000, 6_000]);
+        let result = result(&plan_with_max_rate(), &measured, &Limits::default());
+        let loads: Vec<_> = result.plan.loads.iter().map(|load| (load.name.as_str(), load.loop_)).collect();
+        assert_eq!(loads, [(IN_USE, Loop::Open), (SATURATION, Loop::Closed)]);
+        for (arm, expected) in [("host-network", 25_002.0), ("pod-network", 20_002.0), ("istio", 6_002.0)] {
+            let rate = result.arm(arm).unwrap().under(SATURATION).unwrap().rate.unwrap();
+            assert!((rate.estimate - expected).abs() < 0.1, "{arm}: {rate:?}");
+            assert!(rate.low < expected - 1.0 && expected + 1.0 < rate.high, "{arm}: {rate:?}");
+        }
+        let istio = result.arm("istio").unwrap();
+        let under = istio.under(SATURATION).unwrap();
+        let ratio = under.rate_ratio.unwrap();
+        assert!((ratio.estimate - 0.3).abs() < 0.001 && ratio.low < ratio.high, "{ratio:?}");
+        assert_eq!(istio.max_rate, under.rate);
+        // At saturation, there is nothing else.
+        assert!(under.cpu_us_per_request.is_none() && under.response_us.p50.is_none(), "{under:?}");
+        let before = without.arm("istio").unwrap();
+        assert_eq!(istio.cost.cpu_us_per_request, before.cost.cpu_us_per_request);
+        assert_eq!(istio.cost.response_us.p50, before.cost.response_us.p50);
+        assert_eq!(without.plan.loads.len(), 1);
+        assert!(before.max_rate.is_none() && before.under(SATURATION).is_none());
+    }
+
+    #[test]
+    fn the_maximum_rate_of_an_arm_whose_caller_was_busy_is_a_lower_bound() {
+        let mut measured = measured_at_full_speed([25_000, 20_000, 6_000]);
+        let slices = measured.rounds.iter_mut().flat_map(|round| &mut round.at_full_speed);
+        slices.filter(|slice| slice.arm == 1).for_each(|slice| slice.load.generator.cpu_seconds = 9.9);
+        let result = result(&plan_with_max_rate(), &measured, &Limits::default());
+        let pods = result.arm("pod-network").unwrap();
+        let under = pods.under(SATURATION).unwrap();
+        assert!(under.rate.is_none() && under.rate_ratio.is_none(), "{under:?}");
+        let bound = under.bounds.level(CostMeasure::MaxRate).unwrap();
+        assert!(bound.low > Some(19_000.0) && bound.high.is_none(), "{bound:?}");
+        assert_eq!(bound.by, ["generator-saturated"]);
+        let istio = result.arm("istio").unwrap().under(SATURATION).unwrap();
+        assert!(istio.rate.is_some() && istio.rate_ratio.is_none(), "{istio:?}");
+        assert!(pods.cost.response_us.p50.is_some(), "{pods:?}");
+    }
+
+    #[test]
+    fn what_stops_a_caller_at_full_speed_is_warned_of_for_rates_alone() {
+        let mut measured = measured_at_full_speed([25_000, 20_000, 6_000]);
+        for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.at_full_speed) {
+            let is_stopped = slice.arm == 2;
+            slice.load.generator.throttled = is_stopped.then_some(3);
+            slice.load.generator.steal_share = if is_stopped { 0.2 } else { 0.0 };
+        }
+        let result = result(&plan_with_max_rate(), &measured, &Limits::default());
+        for (id, expected) in [
+            ("throttled-pods", "in 15 periods at full speed"),
+            ("steal", "steal was 20.00 % of CPU time at full speed"),
+        ] {
+            let found: Vec<_> = result.findings.iter().filter(|finding| finding.id == id).collect();
+            let [found] = found.as_slice() else { panic!("{id}: {found:#?}") };
+            assert_eq!((found.arm.as_deref(), found.load.as_deref()), (Some("istio"), Some(SATURATION)));
+            assert!(found.message.contains(expected) && found.severity == Severity::Warn, "{found:?}");
+            assert_eq!(found.measures, [Measure::Rate, Measure::MaxRate]);
+        }
+        assert!(result.arm("istio").unwrap().cost.response_us.p50.is_some());
     }
 
     #[test]

@@ -1,15 +1,17 @@
-//! Findings about the source of CPU times, and about the placement of the pods.
+//! Findings about the source of CPU times, about the placement of the pods, and about slices at full speed.
 
+use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{
-    CpuTimeSource, Finding, LimitPeriods, Measure, Measured as Value, Severity, count, counted, grouped,
-    percent,
+    CpuTimeSource, Finding, Generator, LimitPeriods, Measure, Measured as Value, Severity, count, counted,
+    grouped, percent,
 };
 
+use crate::evidence::SATURATION;
 use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan};
 use crate::source::{scrape_share, tick_share};
 
-/// All findings.
+/// All findings, but those about slices at full speed.
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let mut found = unknown(plan, measured);
     found.extend(throttled(plan, measured));
@@ -69,6 +71,50 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         Some(Finding { arm: Some(arm.id.clone()), measures: Measure::TIMED.to_vec(), ..finding })
     };
     plan.arms.iter().enumerate().filter_map(of_arm).collect()
+}
+
+/// The findings about slices at full speed, which doubt nothing but maximum rates. A caller that a limit or a hypervisor stops seems to have
+/// spare time, although it bounds the rate.
+pub fn at_full_speed(plan: &Plan, measured: &Measured, limits: &Limits) -> Vec<Finding> {
+    let of_arm = |(index, arm): (usize, &Arm)| -> Vec<Finding> {
+        let slices = measured.rounds.iter().flat_map(|round| &round.at_full_speed);
+        let of_arm = slices.filter(|slice| slice.arm == index);
+        let callers: Vec<&Generator> = of_arm.map(|slice| &slice.load.generator).collect();
+        let about = |finding: Finding| Finding {
+            arm: Some(arm.id.clone()),
+            load: Some(SATURATION.to_owned()),
+            measures: vec![Measure::Rate, Measure::MaxRate],
+            ..finding
+        };
+        [throttled_callers(&callers), stolen(&callers, limits)].into_iter().flatten().map(about).collect()
+    };
+    plan.arms.iter().enumerate().flat_map(of_arm).collect()
+}
+
+fn throttled_callers(callers: &[&Generator]) -> Option<Finding> {
+    let periods: u64 = callers.iter().filter_map(|caller| caller.throttled).sum();
+    let message = format!(
+        "a CPU limit (cgroup) throttled its caller in {} at full speed: the maximum rate may be that of the caller",
+        counted(periods, "period")
+    );
+    let value = Value::count(periods as f64, 0.0, "periods");
+    let advice = "check which limit the namespace or the template sets for the pod of the caller";
+    (periods > 0).then(|| Finding::new("throttled-pods", Severity::Warn, value, message, advice))
+}
+
+fn stolen(callers: &[&Generator], limits: &Limits) -> Option<Finding> {
+    let seconds: f64 = callers.iter().map(|caller| caller.wall_seconds).sum();
+    let stolen_s: f64 = callers.iter().map(|caller| caller.wall_seconds * caller.steal_share).sum();
+    let limit = limits.value(&thresholds::STEAL);
+    // NaN without a slice.
+    let share = Some(stolen_s / seconds).filter(|share| *share > limit)?;
+    let message = format!(
+        "steal was {} of CPU time at full speed: the node of the callers had less than its processors",
+        percent(share, 2)
+    );
+    let advice = "read the maximum rate as a lower bound; nodes that may use their processors only for a part of the time need a \
+                  measurement of their own for maximum rates";
+    Some(Finding::new("steal", Severity::Warn, Value::percent(share, limit), message, advice))
 }
 
 fn source(measured: &Measured) -> Option<Finding> {

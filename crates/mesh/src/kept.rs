@@ -52,17 +52,12 @@ pub fn measure(
 
     use hoptax_session::{Update, run_folder, store, write_outputs};
 
-<<<<<<< HEAD
-    let MeshSettings { plan, context, limits, folder, force } = *settings;
-    let folder = run_folder::for_pods(folder, crate::evidence::NAME, force)?;
-=======
     let MeshSettings { plan, context, limits, folder, force, store: path } = *settings;
     if let Some(path) = path {
         // An unusable store is reported before minutes of measuring.
         store::with_existing_or_new(path, |_| Ok(()), say)?;
     }
-    let folder = run_folder::for_pods(folder, crate::evidence::STUDY, force)?;
->>>>>>> mesh40
+    let folder = run_folder::for_pods(folder, crate::evidence::NAME, force)?;
     let measured = crate::run::measure(plan, context, limits, interrupt, say);
     let result = measured.inspect_err(|_| {
         // The folder is still empty, unless it existed before.

@@ -11,7 +11,7 @@ use hoptax_cluster::rights::rule_of_mesh;
 use hoptax_result::counted;
 use serde_json::{Value, json};
 
-use crate::plan::{Arm, Asked, Plan};
+use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, Plan};
 use crate::source::USUAL_S;
 use crate::target::target;
 use crate::template::Side;
@@ -138,11 +138,12 @@ impl Plan {
 
     /// The number of its objects and its least duration, in a line.
     pub fn summary(&self) -> String {
-        let Asked { rounds, slice, warmup, cpu_time, .. } = &self.asked;
+        let Asked { rounds, slice, warmup, cpu_time, has_max_rate, .. } = &self.asked;
         let arms = self.arms.len() as u64;
         let readers = if cpu_time.has_readers() { ", 1 DaemonSet" } else { "" };
         let slice_s = slice.map_or(USUAL_S, |slice| slice.as_secs_f64()) + warmup.as_secs_f64();
-        let minutes = (f64::from(*rounds) * arms as f64 * slice_s / 60.0).ceil();
+        let full_speed_s = if *has_max_rate { (FULL_SPEED_SLICE + *warmup).as_secs_f64() } else { 0.0 };
+        let minutes = (f64::from(*rounds) * arms as f64 * (slice_s + full_speed_s) / 60.0).ceil();
         format!(
             "{}, each with a Pod and a Job{readers}; {}, at least {minutes} min",
             counted(arms, "namespace"),
@@ -152,12 +153,20 @@ impl Plan {
 
     /// Answers to the first questions of a cluster's owner, as comments.
     fn preface(&self) -> String {
-        let Asked { rate, connections, rounds, cpu_time, .. } = &self.asked;
+        let Asked { rate, connections, rounds, cpu_time, has_max_rate, .. } = &self.asked;
         let readers = if cpu_time.has_readers() {
             "\
 # The DaemonSet reads CPU times from the control groups of the nodes with measured pods, and can change
 # nothing there. It mounts a folder of the nodes, for which its namespace must permit privileged pods.
 # It belongs to a Job, with which it is removed.
+"
+        } else {
+            ""
+        };
+        let full_speed = if *has_max_rate {
+            "\
+# At the end of a round, each caller sends as fast as it is answered, which may take all that nodes have
+# left of their processors, and proxies that other pods use too, from everything else on them.
 "
         } else {
             ""
@@ -169,7 +178,7 @@ impl Plan {
 # Namespaces are made once. In each of {rounds} rounds, the pods, Jobs and Secrets are made anew, and each
 # caller sends {rate} requests/s over {connections} connections to the origin of its own namespace alone,
 # one caller at a time.
-# Words in capitals stand for values that are known when it runs. Names of namespaces and Jobs, the
+{full_speed}# Words in capitals stand for values that are known when it runs. Names of namespaces and Jobs, the
 # port of the origin on the network of its node, and deadlines differ then.
 {readers}# Namespaces permit privileged pods, for the network of nodes and for what a mesh adds to pods. All
 # other pods pass the profile `restricted` of Pod Security before that.
@@ -224,6 +233,18 @@ mod tests {
             let shown = plan.shown();
             assert!(!shown.contains("kind: DaemonSet") && !shown.contains("# The DaemonSet reads"));
         }
+    }
+
+    #[test]
+    fn a_dry_run_says_that_maximum_rates_take_processors_and_time() {
+        let mut plan = plan(&["istio"]).unwrap();
+        let words = "sends as fast as it is answered";
+        assert!(!plan.shown().contains(words) && plan.summary().ends_with("at least 5 min"));
+        plan.asked.has_max_rate = true;
+        let expected = format!("one caller at a time.\n# At the end of a round, each caller {words}");
+        assert!(plan.shown().contains(&expected), "{}", plan.shown());
+        // Three rounds of three arms, each with slices of 30 and 10 s after 3 s.
+        assert!(plan.summary().ends_with("at least 7 min"), "{}", plan.summary());
     }
 
     #[test]

@@ -54,6 +54,17 @@ pub struct Slice {
     pub origin: Option<Used>,
 }
 
+/// A slice of a closed loop, which measures a rate and no costs.
+#[derive(Clone, Debug)]
+pub struct FullSpeed {
+    /// The arm, by its index in the plan.
+    pub arm: usize,
+    /// Its start, seconds since the start of the measurement.
+    pub began_s: f64,
+    /// The result of the caller.
+    pub load: LoadResult,
+}
+
 /// A complete round.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
@@ -61,8 +72,10 @@ pub struct Round {
     pub began_at: String,
     /// End of its last slice.
     pub ended_at: String,
-    /// Its slices.
+    /// Its slices at the planned rate.
     pub slices: Vec<Slice>,
+    /// Its slices at full speed, which follow all others; empty if maximum rates are not measured.
+    pub at_full_speed: Vec<FullSpeed>,
 }
 
 /// Everything that was measured.

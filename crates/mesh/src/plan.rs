@@ -21,6 +21,8 @@ pub const HOST_NETWORK: &str = "host-network";
 pub const POD_NETWORK: &str = "pod-network";
 /// The port of the origin on a pod network.
 pub const PORT: u16 = 8080;
+/// The length of a slice at full speed: enough for a rate, without readings of CPU times.
+pub const FULL_SPEED_SLICE: Duration = Duration::from_secs(10);
 
 /// The settings of a measurement.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Asked {
     pub pull: Pull,
     /// Requests per second.
     pub rate: f64,
+    /// True to measure the maximum rate of each arm as well, in a closed loop.
+    pub has_max_rate: bool,
     /// Connections of a caller.
     pub connections: u32,
     /// Rounds, each with new pods.
@@ -172,6 +176,7 @@ pub(crate) mod tests {
             image: "registry.example/hoptax:1".to_owned(),
             pull: Pull::IfNotPresent,
             rate: 500.0,
+            has_max_rate: false,
             connections: 8,
             rounds: 3,
             slice: None,

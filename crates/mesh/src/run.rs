@@ -22,7 +22,7 @@ use hoptax_session::{Failure, Interrupt, Say, Update};
 use humantime::format_rfc3339_seconds;
 
 use crate::evidence::result;
-use crate::measured::{Measured, Round, Slice, Source};
+use crate::measured::{FullSpeed, Measured, Round, Slice, Source};
 use crate::plan::Plan;
 use crate::source::{
     CpuTime, LONGEST_SLICE, SETTLING, gap_of_readings_s, longest_wait, quiet_s, slice_s, usual_slice_s,
@@ -38,7 +38,7 @@ use pods::{Place, Pods};
 use polls::{Idle, Poller, Sampler};
 use prometheus::Prometheus;
 use readers::{Readers, Unread};
-use sending::{answers, send};
+use sending::{answers, send, send_at_full_speed};
 
 /// Polling interval of an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -164,6 +164,9 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             source.shortest_s = seconds.chain(source.shortest_s).reduce(f64::min);
             round.slices.push(Slice { arm: index, began_s, load, proxies, origin });
         }
+        if plan.asked.has_max_rate {
+            round.at_full_speed = at_full_speed(plan, number, &pods, context, began)?;
+        }
         round.ended_at = now();
         measured.rounds.push(round);
         measured.source.idle = idle.mean(plan);
@@ -171,6 +174,27 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
         context.note(&format!("round {} of {} is complete", number + 1, plan.asked.rounds));
     }
     Ok(())
+}
+
+/// The slices of a round at full speed. They are its last ones, because they leave pods in another state, such as with larger heaps and
+/// more connections: the next round has new pods.
+fn at_full_speed(
+    plan: &Plan,
+    number: u32,
+    pods: &Pods,
+    context: Context<'_>,
+    began: Instant,
+) -> Result<Vec<FullSpeed>, Failure> {
+    let of_arm = |index: usize| -> Result<FullSpeed, Failure> {
+        context.interrupt.check()?;
+        let arm = pods.arm(index);
+        answers(plan, arm, context)?;
+        let began_s = began.elapsed().as_secs_f64();
+        let load = send_at_full_speed(plan, arm, context)?;
+        context.interrupt.check()?;
+        Ok(FullSpeed { arm: index, began_s, load })
+    };
+    plan.order(number).into_iter().map(of_arm).collect()
 }
 
 /// The source of a round's readings. It is chosen in the first round; readers of control groups are started in each round.

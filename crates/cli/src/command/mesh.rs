@@ -46,6 +46,9 @@ with one mesh about twenty minutes. If those may not be read either, it is from 
 A function of a mesh, such as istio-authorization-100, is an arm of its own, whose cost is what it
 adds to its mesh where that is measured too. --functions measures all of a mesh.
 
+With --max-rate, each arm also gets requests as fast as they are answered, at the end of each round:
+its maximum rate. This takes processors of the nodes from everything else on them.
+
 It needs a hoptax with the client of Kubernetes, which `make build` includes, and rights in the
 whole cluster, which --dry-run prints with all manifests. docs/guide/mesh.md describes the image,
 the rights, and templates with objects of your own, such as policies.
@@ -56,6 +59,7 @@ Exit codes:
   3    the cluster refuses a request, pods do not start, or a mesh is not installed
   4    the result is void
   130  interrupted; complete rounds are kept")]
+#[expect(clippy::struct_excessive_bools, reason = "command-line flags are independent of each other")]
 pub(crate) struct MeshArguments {
     #[command(flatten)]
     cluster: ClusterArguments,
@@ -76,6 +80,9 @@ pub(crate) struct MeshArguments {
     pull: Pull,
     #[command(flatten)]
     rate: RateArguments,
+    /// Also measure the maximum rate of each arm, by requests as fast as they are answered at the end of each round
+    #[arg(long)]
+    max_rate: bool,
     /// Number of connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = values::whole::<u32>(1..=10_000))]
     connections: u32,
@@ -167,6 +174,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
         image: arguments.image.clone(),
         pull: arguments.pull,
         rate: arguments.rate.per_second,
+        has_max_rate: arguments.max_rate,
         connections: arguments.connections,
         rounds: arguments.rounds,
         slice: arguments.slice,
@@ -185,6 +193,7 @@ fn again(arguments: &MeshArguments) -> String {
     let meshes = meshes.map(|template| option("--mesh", Some(template.name)));
     let functions = arguments.functions.then(|| " --functions".to_owned());
     let own = arguments.templates.iter().map(|path| path_option("--template", Some(path)));
+    let max_rate = arguments.max_rate.then(|| " --max-rate".to_owned());
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
     let warmup = Some(values::in_a_word(arguments.warmup)).filter(|warmup| warmup != USUAL_WARMUP);
@@ -203,7 +212,7 @@ fn again(arguments: &MeshArguments) -> String {
         arguments.stored.again(),
         arguments.checks.again(),
     ];
-    let words: String = meshes.chain(functions).chain(own).chain(once).collect();
+    let words: String = meshes.chain(functions).chain(own).chain(max_rate).chain(once).collect();
     format!("--image {}{words}", word(&arguments.image))
 }
 
@@ -223,6 +232,7 @@ mod tests {
         for given in [
             "--image a/b:1 --mesh istio --functions --template my.yaml --pull never --rate 500 --connections 4 \
              --slice 1m30s --cpu-time kubelet --kube-context prod --node one --caller-node two",
+            "--image hoptax:1 --template my.yaml --max-rate --rate 50 --connections 4",
             "--image hoptax:1 --rate 50 --connections 4 --warmup 5s --seed 7 --store=my.db \
              --threshold steal=0.02",
             "--image hoptax:1 --rate 50 --connections 4 --store",

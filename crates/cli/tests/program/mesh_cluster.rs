@@ -157,6 +157,7 @@ fn seed() -> u64 {
             image: IMAGE.to_owned(),
             pull: Pull::Never,
             rate: 1.0,
+            has_max_rate: false,
             connections: 1,
             rounds: 2,
             slice: None,
@@ -234,13 +235,20 @@ fn cpu_times_from_control_groups_are_within_those_that_the_kubelet_counts_until_
 fn slices_last_half_a_minute_where_control_groups_can_be_read_and_readers_go_with_their_round() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let ran = ran(&mut sidecar("100", folder.path(), &[])).succeeded();
+    let ran = ran(&mut sidecar("100", folder.path(), &["--max-rate"])).succeeded();
     let result = result_in(folder.path());
     assert_eq!(result["environment"]["cluster"]["cpu_time"], "cgroup", "{}", ran.stderr);
     let slice_s = result["plan"]["loads"][0]["slice_s"].as_f64().unwrap();
     // Kubelets need 36 s or more.
     assert!((30.0..36.0).contains(&slice_s), "{slice_s} s");
     assert!(result["arms"][2]["cost"]["cpu_us_per_request"]["estimate"].as_f64() > Some(5.0), "{result:#}");
+    for round in result["rounds"].as_array().unwrap() {
+        let samples = round["samples"].as_array().unwrap().iter();
+        let closed: Vec<&Value> = samples.filter(|sample| sample["load"] == "saturation").collect();
+        // Each arm answers far more than the 100 requests/s of its other slice.
+        let is_fast = |sample: &&Value| sample["values"]["rate"][0].as_f64() > Some(200.0);
+        assert!(closed.len() == 3 && closed.iter().all(is_fast), "{round:#}");
+    }
     wait_until_clean();
     assert_eq!(asked(&["get", "daemonsets", "--all-namespaces", "--output", "name"]), "");
 }

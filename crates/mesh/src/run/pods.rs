@@ -17,7 +17,7 @@ use super::placed::{Placed, pods_of};
 use super::polls::{Idle, name, shared_use};
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
-use crate::plan::{Arm, Asked, Plan};
+use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, Plan};
 use crate::source::LONGEST_SLICE;
 use crate::target::target;
 use crate::template::{Proof, Shared, Side};
@@ -84,7 +84,9 @@ impl Pods {
     ) -> Result<Self, Failure> {
         // Its length is not known yet.
         let slice = plan.asked.slice.unwrap_or_default().max(LONGEST_SLICE);
-        let slices = (slice + plan.asked.warmup + BESIDE_SLICE) * plan.arms.len() as u32;
+        let beside = plan.asked.warmup + BESIDE_SLICE;
+        let at_full_speed = if plan.asked.has_max_rate { FULL_SPEED_SLICE + beside } else { Duration::ZERO };
+        let slices = (slice + beside + at_full_speed) * plan.arms.len() as u32;
         let deadline = ARRIVAL * 2 + BESIDE_SLICE + slices;
         let mut origins = Vec::new();
         for arm in &plan.arms {

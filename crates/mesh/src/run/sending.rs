@@ -13,7 +13,7 @@ use hoptax_session::{Failure, Interrupt, Kind, Update};
 
 use super::Context;
 use super::pods::ArmPods;
-use crate::plan::Plan;
+use crate::plan::{FULL_SPEED_SLICE, Plan};
 
 /// Time limit for an arm to answer. A mesh tells its proxies about new pods within some seconds.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
@@ -112,16 +112,36 @@ fn said(load: &LoadResult) -> String {
     load.reasons.listed(&load.failures, others, |count| count.to_string())
 }
 
-/// Sends a slice of this length.
+/// Sends a slice of this length at the planned rate.
 pub(super) fn send(
     plan: &Plan,
     arm: &ArmPods,
     slice_s: f64,
     context: Context<'_>,
 ) -> Result<LoadResult, Failure> {
+    let pace = Some(Pace::Constant(plan.asked.rate));
+    send_slice(plan, arm, pace, Duration::from_secs_f64(slice_s), context)
+}
+
+/// Sends a slice at full speed: each connection sends its next request when the last one is answered.
+pub(super) fn send_at_full_speed(
+    plan: &Plan,
+    arm: &ArmPods,
+    context: Context<'_>,
+) -> Result<LoadResult, Failure> {
+    send_slice(plan, arm, None, FULL_SPEED_SLICE, context)
+}
+
+fn send_slice(
+    plan: &Plan,
+    arm: &ArmPods,
+    pace: Option<Pace>,
+    slice: Duration,
+    context: Context<'_>,
+) -> Result<LoadResult, Failure> {
     let schedule = Schedule {
-        pace: Some(Pace::Constant(plan.asked.rate)),
-        duration: Some(Duration::from_secs_f64(slice_s)),
+        pace,
+        duration: Some(slice),
         warmup: Some(plan.asked.warmup),
         ..Schedule::default()
     };

@@ -74,6 +74,7 @@ fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
         Document::new(format!("study {}", result.name), &result.summary, answer(result, &rows));
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_study(result) });
     let mut sides = by_load::cpu(result);
+    sides.extend(mesh::max_rates(result));
     sides.extend(side_tables(result));
     // A timeline compares no arms, so its first table is about the phases of each arm.
     document.table = match result.plan.timeline {

@@ -1,19 +1,62 @@
-//! The answer of a measurement in a cluster: the costs of each mesh, its functions and the pod network, the most expensive first.
+//! The answer of a measurement in a cluster: the costs of each mesh, its functions and the pod network, the most expensive first, and the
+//! maximum rates of all arms if they were measured.
 
-use hoptax_result::{CostMeasure, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, CostMeasure, StudyResult};
 
 use super::plain;
 use crate::load_rate::at_load;
-use crate::quantity::{Basis, Quantity};
-use crate::rows::{Row, baselines, compared_with};
-use crate::table::Cell;
+use crate::numbers::level;
+use crate::quantity::{Basis, Form, Quantity};
+use crate::rows::{Row, baselines, compared_with, in_percent};
+use crate::table::{Cell, Table};
 
 /// A sentence for each compared arm, and finally the level of the reference.
 pub(super) fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
-    // A measurement of a mesh has a single load.
+    // A measurement of a mesh has a single open loop.
     let at = result.plan.response_load().map(at_load).unwrap_or_default();
-    let compared = rows.iter().filter_map(|row| sentence(result, row, &at));
-    compared.chain(baselines(result).first().and_then(|arm| plain(result, arm))).collect()
+    let compared = rows.iter().filter_map(|row| with_max_rate(result, row.arm, sentence(result, row, &at)));
+    let reference = baselines(result).first().copied();
+    compared.chain(reference.and_then(|arm| with_max_rate(result, arm, plain(result, arm)))).collect()
+}
+
+/// The maximum rate of each arm beside that of the arm that it is compared with; none if maximum rates were not measured in a cluster.
+pub(super) fn max_rates(result: &StudyResult) -> Option<Table> {
+    result.environment.cluster.as_ref()?;
+    let load = result.plan.rate_load()?;
+    let row = |arm: &ArmResult| {
+        let under = arm.under(&load.name)?;
+        let share = under.rate_ratio.as_ref().map(in_percent);
+        let cells = vec![
+            max_rate(under).into(),
+            Cell::level(share.as_ref(), "%"),
+            arm.compared_with.clone().into(),
+        ];
+        Some((arm.id.clone(), cells))
+    };
+    let title = format!("maximum rate, in a closed loop of {} connections", load.connections);
+    let headings = ["arm", "max rate/s", "%", "of the rate of"];
+    Some(Table::of_cells(title, headings, result.arms.iter().filter_map(row)))
+}
+
+/// The rate under a closed loop, or what is known of it.
+fn max_rate(under: &ArmLoad) -> Option<Quantity> {
+    const UNIT: &str = "requests/s";
+    let bound = under.bounds.level(CostMeasure::MaxRate);
+    let bounded = || bound.map(|bound| Quantity::bounded(bound.low, bound.high, UNIT, Form::Level));
+    under.rate.map(|rate| Quantity::level(&rate, UNIT)).or_else(bounded)
+}
+
+/// The sentence about an arm with its maximum rate, where that is known.
+fn with_max_rate(result: &StudyResult, arm: &ArmResult, sentence: Option<String>) -> Option<String> {
+    let under = result.plan.rate_load().and_then(|load| arm.under(&load.name));
+    let Some((under, rate)) = under.and_then(|under| Some((under, max_rate(under)?))) else {
+        return sentence;
+    };
+    let of_other = under.rate_ratio.zip(arm.compared_with.as_ref()).map(|(ratio, other)| {
+        format!(", {} % of the rate of `{other}`", level(&in_percent(&ratio)))
+    });
+    let max = format!("at saturation, it answers {}{}", rate.with_unit(), of_other.unwrap_or_default());
+    Some(sentence.map_or_else(|| format!("`{}`: {max}", arm.id), |sentence| format!("{sentence}; {max}")))
 }
 
 fn sentence(result: &StudyResult, row: &Row<'_>, at: &str) -> Option<String> {
@@ -48,7 +91,7 @@ fn added(row: &Row<'_>, measure: CostMeasure) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmKind, ArmResult, ClusterEnvironment, Interval};
+    use hoptax_result::{ArmKind, Bound, BoundOf, ClusterEnvironment, Interval, LoadSpec, Loop};
 
     use super::super::study;
     use super::*;
@@ -86,6 +129,40 @@ mod tests {
         );
         assert!(network.starts_with("`direct` adds -62.0 ±1.1 us to p50"), "{network}");
         assert!(nodes.contains("a p50 of 95.0 ±1.3 us at 4,000 requests/s"), "{nodes}");
+    }
+
+    #[test]
+    fn maximum_rates_are_stated_beside_each_other_and_one_that_the_caller_limited_as_a_bound() {
+        let mut result = of_one_mesh(|_| ());
+        let in_use = result.plan.loads[0].clone();
+        let name = "saturation".to_owned();
+        result.plan.loads.push(LoadSpec { name, loop_: Loop::Closed, rate: None, ..in_use });
+        for arm in &mut result.arms {
+            let is_mesh = arm.id == "lua";
+            let mut under = ArmLoad { load: "saturation".to_owned(), ..ArmLoad::default() };
+            if is_mesh || arm.id == "direct" {
+                let rate = if is_mesh { 6_000.0 } else { 20_000.0 };
+                under.rate = Some(Interval::around(rate, 100.0));
+                under.rate_ratio = is_mesh.then(|| Interval::around(0.3, 0.01));
+            } else {
+                under.bounds.0.extend(Bound::new(BoundOf::Level, CostMeasure::MaxRate, Some(25_000.0), None));
+            }
+            arm.loads.retain(|load| load.load != under.load);
+            arm.loads.push(under);
+        }
+        let document = study(&result);
+        let [mesh, network, nodes] = document.answer.as_slice() else { panic!("{:#?}", document.answer) };
+        let of_mesh =
+            "; at saturation, it answers 6,000 ±100 requests/s, 30.0 ±1.0 % of the rate of `baseline`";
+        assert!(mesh.starts_with("`lua` costs 412 ±18 us") && mesh.ends_with(of_mesh), "{mesh}");
+        assert!(network.ends_with("; at saturation, it answers 20,000 ±100 requests/s"), "{network}");
+        assert!(nodes.ends_with("; at saturation, it answers ≥ 25,000 requests/s"), "{nodes}");
+        let table = max_rates(&result).unwrap();
+        assert_eq!(table.texts_of("lua"), ["6,000 ±100", "30.0 ±1.0", "baseline"]);
+        assert_eq!(table.texts_of("baseline")[..2], ["≥ 25,000", "-"]);
+        result.environment.cluster = None;
+        assert!(max_rates(&result).is_none(), "studies on one host have it in their main table");
+        assert!(max_rates(&of_one_mesh(|_| ())).is_none());
     }
 
     #[test]
