@@ -2,6 +2,7 @@
 
 mod arms;
 mod arms_of_loads;
+mod capacities;
 mod chain;
 mod conditions;
 mod copies;
@@ -312,13 +313,6 @@ impl Plan {
             loads: vec![load.clone()],
             ..self.clone()
         }
-    }
-
-    /// Returns true if the capacities of the arms must be measured.
-    pub fn needs_capacities(&self) -> bool {
-        let is_known =
-            |load: &Load| load.open.as_ref().is_none_or(|open| matches!(open.rate, Rate::PerSecond(_)));
-        !self.loads.iter().all(is_known)
     }
 
     /// Number of slices per round.

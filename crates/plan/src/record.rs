@@ -89,6 +89,9 @@ pub struct SliceRecord {
     pub closed_connections: u32,
 }
 
+/// The capacity of each arm, by the first load that uses connections alike ([`crate::plan::Plan::first_alike`]), and by arm.
+pub type Capacities = BTreeMap<usize, BTreeMap<usize, Capacity>>;
+
 /// One complete round; stored as JSON so that a study can be resumed after it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
@@ -127,8 +130,8 @@ pub struct RoundRecord {
     pub configurations: BTreeMap<usize, String>,
     /// Evidence that a function was not active, or not removed, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
-    /// Capacity of each arm, by arm, if loads are shares of it. Measured once, before the first round.
-    pub capacities: BTreeMap<usize, Capacity>,
+    /// Capacities of the arms, if loads are shares of them. Measured once, before the first round.
+    pub capacities: Capacities,
     /// First answer of each arm, by arm, from before the first round; empty if the arms were not tried.
     pub answers: BTreeMap<usize, Answer>,
     /// The profile of each arm, by arm, if the study takes profiles.

@@ -221,8 +221,8 @@ pub struct RoundProfile {
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
     /// The rate at which an open loop would keep the processors of its proxies busy all the time, at most `closed_rate`,
-    /// requests per second. Loads that are a share of the capacity are a share of this. For an arm without a proxy, that
-    /// of an arm with one.
+    /// requests per second. Loads that are a share of the capacity are a share of this, unless they use connections otherwise
+    /// than the first of them. For an arm without a proxy, that of an arm with one.
     pub rate: f64,
     /// The rate of the closed loop, requests per second.
     pub closed_rate: f64,

@@ -103,14 +103,11 @@ fn profiles_s(plan: &Plan) -> f64 {
 
 /// Time to measure the capacity of each subject, once, seconds.
 fn capacities_s(plan: &Plan) -> f64 {
-    if !plan.needs_capacities() {
-        return 0.0;
-    }
-    let turn_s = |arm: &Arm| {
-        // A closed loop and an open one, over the connections of the first open loop that the arm takes part in.
+    let turn_s = |arm: &Arm| -> f64 {
+        // A closed loop and an open one, over the connections of each of these loads.
         let loops_s = 2.0 * (plan.capacity_loop.as_secs_f64() + SLICE_OVERHEAD_S);
-        let open = plan.loads.iter().find(|load| load.open.is_some() && arm.takes_part(load));
-        loops_s + open.map_or(0.0, |load| opening_s(plan, arm, load))
+        let loads = plan.capacity_loads(arm);
+        loads.values().map(|load| loops_s + opening_s(plan, arm, load)).sum()
     };
     let with_proxy = plan.subjects().map(|subject| subject.arm).filter(|arm| arm.has_proxy());
     f64::from(plan.capacity_turns) * with_proxy.map(turn_s).sum::<f64>()
@@ -350,6 +347,11 @@ mod tests {
         let opened_s = many.first_round_s - many.round_s - capacities_s;
         let expected_s = 6.0 * (OPENED_SLICE_S + 1_000.0 * OPENED_CONNECTION_S);
         assert!((opened_s - expected_s).abs() < 1e-9, "{opened_s}");
+        // An arm has another capacity where each request opens a connection.
+        let new = "{name: b, loop: open, utilisation: 30%, requests_per_connection: 1";
+        let of_both = loaded(&format!("loop: open, utilisation: 30%, blocks: 1, slice: 1s}}, {new}"), "");
+        let both_s = of_both.first_round_s - of_both.round_s;
+        assert!((both_s - 2.0 * capacities_s).abs() < 1e-9, "{both_s}");
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
         traffic: record.traffic.get(&arm).cloned().unwrap_or_default(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
         profile: record.profiles.get(&arm).cloned(),
-        capacity: record.capacities.get(&arm).copied(),
+        capacity: record.capacities.values().find_map(|of_arms| of_arms.get(&arm)).copied(),
     }
 }
 

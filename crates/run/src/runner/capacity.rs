@@ -1,4 +1,4 @@
-//! Measures the capacity of each arm once, before the first round, for loads that are a share of it.
+//! Measures the capacities of each arm once, before the first round, for loads that are a share of one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,6 +7,7 @@ use std::thread;
 
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Arm, NumberedLoad, Plan};
+use hoptax_plan::record::Capacities;
 use hoptax_result::Capacity;
 use hoptax_stats::median;
 
@@ -30,14 +31,14 @@ struct Loop {
 }
 
 impl Meter<'_> {
-    /// The capacity of each arm over the connections of the first open loop in which it takes part; see [`of_loops`]. It is 0 requests per
+    /// The capacities of each arm, over the connections of its loads of [`Plan::capacity_loads`]; see [`of_loops`]. They are 0 requests per
     /// second for an arm that answers nothing.
     pub(super) fn capacities(
         &mut self,
         subjects: &mut Subjects<'_>,
         stop: &AtomicBool,
-    ) -> Result<BTreeMap<usize, Capacity>, RunError> {
-        let mut measured: BTreeMap<usize, Vec<Capacity>> = BTreeMap::new();
+    ) -> Result<Capacities, RunError> {
+        let mut measured: BTreeMap<usize, BTreeMap<usize, Vec<Capacity>>> = BTreeMap::new();
         let plan = self.plan;
         for turn in 0..plan.capacity_turns {
             let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
@@ -48,27 +49,31 @@ impl Meter<'_> {
                 if subject.proxies.is_empty() && arm.external.is_none() {
                     continue;
                 }
-                // Only rates of open loops are shares of a capacity. Arms may take part in different open loops.
-                let is_of = |load: &NumberedLoad<'_>| {
-                    load.open.is_some() && arm.takes_part(load) && subject.is_connected(*load)
-                };
-                let Some(open) = plan.numbered_loads().find(is_of) else { continue };
-                let proxies = subject.thaw(&mut self.freezer)?;
-                self.open(subject, arm, open, stop)?;
-                let closed = self.try_loop(subject, arm, open, Release::Closed, stop)?;
-                // Directly after it, so that the machine's speed is the same in both loops.
-                let rate = (closed.rate * IN_USE).max(1.0);
-                let seed = self.plan.seed ^ u64::from(turn);
-                let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
-                let in_use = self.try_loop(subject, arm, open, release, stop)?;
-                self.close(subject, open)?;
-                self.freezer.freeze(&proxies)?;
-                measured.entry(planned.arm_number).or_default().push(of_loops(closed, in_use));
+                for (alike, open) in plan.capacity_loads(arm) {
+                    if !subject.is_connected(open) {
+                        continue;
+                    }
+                    let proxies = subject.thaw(&mut self.freezer)?;
+                    self.open(subject, arm, open, stop)?;
+                    let closed = self.try_loop(subject, arm, open, Release::Closed, stop)?;
+                    // Directly after it, so that the machine's speed is the same in both loops.
+                    let rate = (closed.rate * IN_USE).max(1.0);
+                    let seed = self.plan.seed ^ u64::from(turn);
+                    let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
+                    let in_use = self.try_loop(subject, arm, open, release, stop)?;
+                    self.close(subject, open)?;
+                    self.freezer.freeze(&proxies)?;
+                    let of_arms = measured.entry(alike).or_default();
+                    of_arms.entry(planned.arm_number).or_default().push(of_loops(closed, in_use));
+                }
             }
         }
         self.recording.clear();
-        let measured = measured.into_iter().filter_map(|(arm, turns)| Some((arm, of_turns(&turns)?)));
-        Ok(with_arms_without_proxy(self.plan, measured.collect()))
+        let medians = |of_arms: BTreeMap<usize, Vec<Capacity>>| {
+            let medians = of_arms.into_iter().filter_map(|(arm, turns)| Some((arm, of_turns(&turns)?)));
+            with_arms_without_proxy(plan, medians.collect())
+        };
+        Ok(measured.into_iter().map(|(alike, of_arms)| (alike, medians(of_arms))).collect())
     }
 
     /// Runs one loop over the connections of a load.

@@ -1,18 +1,17 @@
 //! The rate of an open loop for an arm, for loads that state it and for those that are a share of a capacity.
 
-use std::collections::BTreeMap;
-
 use hoptax_plan::plan::{Load, Plan, Rate};
-use hoptax_result::Capacity;
+use hoptax_plan::record::Capacities;
 
 /// Requests per second of a load for the arm with this index; 0 in a closed loop.
-pub(super) fn planned(plan: &Plan, capacities: &BTreeMap<usize, Capacity>, load: &Load, arm: usize) -> f64 {
+pub(super) fn planned(plan: &Plan, capacities: &Capacities, load: &Load, arm: usize) -> f64 {
     match load.open.as_ref().map(|open| open.rate) {
         None => 0.0,
         Some(Rate::PerSecond(rate)) => rate,
         // An arm that answered nothing gets the minimum rate.
         Some(Rate::Utilisation(share)) => {
-            capacities.get(&arm).map_or(1.0, |capacity| (capacity.rate * share).max(1.0))
+            let of_arm = capacities.get(&plan.first_alike(load)).and_then(|of_arms| of_arms.get(&arm));
+            of_arm.map_or(1.0, |capacity| (capacity.rate * share).max(1.0))
         }
         Some(Rate::OfSlowest(share)) => of_slowest(plan, load, capacities, share),
     }
@@ -20,9 +19,10 @@ pub(super) fn planned(plan: &Plan, capacities: &BTreeMap<usize, Capacity>, load:
 
 /// The given share of the capacity of the slowest arm under `load`, in requests per second, rounded down to two digits.
 /// At least 1, which is also the rate if no capacity is known.
-fn of_slowest(plan: &Plan, load: &Load, capacities: &BTreeMap<usize, Capacity>, share: f64) -> f64 {
+fn of_slowest(plan: &Plan, load: &Load, capacities: &Capacities, share: f64) -> f64 {
     let arms = plan.arms.iter().enumerate().filter(|(_, arm)| arm.takes_part(load));
-    let under = arms.filter_map(|(number, _)| capacities.get(&number));
+    let of_arms = capacities.get(&plan.first_alike(load));
+    let under = arms.filter_map(|(number, _)| of_arms?.get(&number));
     // An arm that answers nothing does not limit the others.
     let under = under.map(|capacity| capacity.rate).filter(|rate| *rate > 0.0);
     let Some(slowest) = under.reduce(f64::min) else { return 1.0 };
@@ -33,6 +33,10 @@ fn of_slowest(plan: &Plan, load: &Load, capacities: &BTreeMap<usize, Capacity>, 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use hoptax_result::Capacity;
+
     use super::*;
     use crate::runner::fixture::plan_of;
 
@@ -45,7 +49,8 @@ mod tests {
         let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
         let of_rate = |rate: f64| Capacity { rate, ..Capacity::default() };
         let capacities = [(direct, 5_000.0), (baseline, 40_000.0), (lua, 31_234.0)];
-        let capacities = capacities.into_iter().map(|(arm, rate)| (arm, of_rate(rate))).collect();
+        let of_arms = capacities.into_iter().map(|(arm, rate)| (arm, of_rate(rate))).collect();
+        let capacities = BTreeMap::from([(0, of_arms)]);
         let of =
             |load: usize, share: f64| of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64;
         // An arm without a proxy takes no part in closed loops, so it cannot be the slowest arm there.
@@ -61,10 +66,27 @@ mod tests {
         );
         let rate = |id: &str| if id == "lua" { 3_200.0 } else { 24_000.0 };
         let arms = plan.arms.iter().enumerate();
-        let capacities = arms
+        let of_arms = arms
             .map(|(number, arm)| (number, Capacity { rate: rate(&arm.id), ..Capacity::default() }))
             .collect();
+        let capacities = BTreeMap::from([(0, of_arms)]);
         let of = |load: usize| planned(&plan, &capacities, &plan.loads[load], 0).round() as u64;
         assert_eq!([of(0), of(1)], [12_000, 1_600]);
+    }
+
+    #[test]
+    fn the_rate_of_new_connections_is_a_share_of_another_capacity_than_that_of_kept_ones() {
+        let plan = plan_of(
+            "name: test\narms: [baseline, lua]\nloads:\n  - {name: new, loop: open, requests_per_connection: 1}\n  \
+             - {name: kept, loop: open}\n  - {name: kept-30, loop: open, utilisation: 30%}\n",
+        );
+        let of_arms = |rates: [f64; 2]| -> BTreeMap<usize, Capacity> {
+            let capacities = rates.map(|rate| Capacity { rate, ..Capacity::default() });
+            capacities.into_iter().enumerate().collect()
+        };
+        let capacities =
+            BTreeMap::from([(0, of_arms([8_000.0, 5_000.0])), (1, of_arms([24_000.0, 20_000.0]))]);
+        let of = |load: usize| planned(&plan, &capacities, &plan.loads[load], 0).round() as u64;
+        assert_eq!([of(0), of(1), of(2)], [2_500, 10_000, 7_200]);
     }
 }
