@@ -186,9 +186,8 @@ impl Quantity {
     /// each other. An end is missing if the measured time may be arbitrarily near to 0.
     pub(crate) fn error_by_ends(time: &CheckedTime) -> Self {
         let (measured, predicted) = (&time.measured_us, &time.predicted_us);
-        let share = |predicted: f64, measured: f64| {
-            (measured > 0.0).then(|| 100.0 * (predicted / measured - 1.0))
-        };
+        let share =
+            |predicted: f64, measured: f64| (measured > 0.0).then(|| 100.0 * (predicted / measured - 1.0));
         let low = share(predicted.low, if predicted.low < 0.0 { measured.low } else { measured.high });
         let high = share(predicted.high, if predicted.high < 0.0 { measured.high } else { measured.low });
         Self::bounded(low, high, "%", Form::Difference)

@@ -92,13 +92,13 @@ pub use listeners_check::{
     CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
 };
 pub use load::{
-    Agent, AgentOutcome, Agents, BodyBytes, ByConnection, BytesOverTime, CountRange, DataPlan, Drift, EndedBy,
-    FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight,
+    Agent, AgentOutcome, Agents, BodyBytes, ByConnection, BytesOverTime, CountRange, DataPlan, Drift,
+    EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight,
     InFlightOverTime, IntervalTimes, KernelStamps, Known, Latency, LatencyBounds, LatencySet, LoadBody,
     LoadBounds, LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened,
-    LowerBounds, Merged, MergedRun, Mode, NamedRequests, NetworkPlan, Outliers, Pacing, Percentile, PlanShare,
-    ProcessAccount, QuantileIntervals, Range, RequestHistograms, RequestPhase, RunLeftOut, Stage, TimeBounds,
-    TimeOf, TlsResult, Waiting, Window, Within,
+    LowerBounds, Merged, MergedRun, Mode, NamedRequests, NetworkPlan, Outliers, Pacing, Percentile,
+    PlanShare, ProcessAccount, QuantileIntervals, Range, RequestHistograms, RequestPhase, RunLeftOut, Stage,
+    TimeBounds, TimeOf, TlsResult, Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};

@@ -80,9 +80,8 @@ fn page(path: &Path) -> Option<PathBuf> {
 /// [`text`] reads is that of the study itself. None for other folders, and for the study of another command, whose result it is not.
 fn resumable(folder: &Path) -> Option<PathBuf> {
     let is_of_study = folder.is_dir() && shown(folder).is_ok_and(|result| result.ends_with(RESULT));
-    let was_begun_as_study = || {
-        run_folder::read(folder).is_ok_and(|(_, read)| read.command.as_deref() == Some(study::COMMAND))
-    };
+    let was_begun_as_study =
+        || run_folder::read(folder).is_ok_and(|(_, read)| read.command.as_deref() == Some(study::COMMAND));
     let study = Some(folder.join(STUDY)).filter(|_| is_of_study && was_begun_as_study());
     let result = study.as_ref().and_then(|_| read_run(folder).ok())?;
     let is_of_this_machine =

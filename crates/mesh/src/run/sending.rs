@@ -139,12 +139,8 @@ fn send_slice(
     slice: Duration,
     context: Context<'_>,
 ) -> Result<LoadResult, Failure> {
-    let schedule = Schedule {
-        pace,
-        duration: Some(slice),
-        warmup: Some(plan.asked.warmup),
-        ..Schedule::default()
-    };
+    let schedule =
+        Schedule { pace, duration: Some(slice), warmup: Some(plan.asked.warmup), ..Schedule::default() };
     let mut tell = |text: &str| (context.say)(Update::Problem(text));
     let requests = requests(arm, arm.url.clone());
     sent(plan, arm, requests, schedule, plan.asked.connections, context.interrupt, &mut tell)

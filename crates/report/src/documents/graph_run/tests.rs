@@ -165,9 +165,8 @@ fn a_void_run_has_no_numbers_and_says_why() {
 #[test]
 fn the_next_step_is_more_rounds_or_a_higher_rate() {
     let mut run = run();
-    let next = |run: &GraphRunResult| {
-        graph_run_of(run, "chain", &["runs/parts".to_owned()]).next.unwrap().command
-    };
+    let next =
+        |run: &GraphRunResult| graph_run_of(run, "chain", &["runs/parts".to_owned()]).next.unwrap().command;
     let command = "hoptax lab graph run chain --rate";
     assert_eq!(next(&run), format!("{command} 400 --rounds 6 --from runs/parts"));
     run.verdict = Verdict::Void;

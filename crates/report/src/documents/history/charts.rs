@@ -66,7 +66,11 @@ impl Places {
     fn new(runs: &[HistoryPoint]) -> Self {
         let Some((of_runs, span_s)) = times_s(runs) else {
             let axis = Axis { lowest: Some(0.0), ..Axis::linear("runs in their order", "") };
-            return Self { axis, of_runs: (1..=runs.len()).map(|place| place as f64).collect(), reach: REACH };
+            return Self {
+                axis,
+                of_runs: (1..=runs.len()).map(|place| place as f64).collect(),
+                reach: REACH,
+            };
         };
         let (words, unit, unit_s) =
             if span_s < 2.0 * DAY_S { ("hours", "h", HOUR_S) } else { ("days", "d", DAY_S) };

@@ -26,11 +26,8 @@ pub(super) fn max_rates(result: &StudyResult) -> Option<Table> {
     let row = |arm: &ArmResult| {
         let under = arm.under(&load.name)?;
         let share = under.rate_ratio.as_ref().map(in_percent);
-        let cells = vec![
-            max_rate(under).into(),
-            Cell::level(share.as_ref(), "%"),
-            arm.compared_with.clone().into(),
-        ];
+        let cells =
+            vec![max_rate(under).into(), Cell::level(share.as_ref(), "%"), arm.compared_with.clone().into()];
         Some((arm.id.clone(), cells))
     };
     let title = format!("maximum rate, in a closed loop of {} connections", load.connections);
@@ -52,9 +49,10 @@ fn with_max_rate(result: &StudyResult, arm: &ArmResult, sentence: Option<String>
     let Some((under, rate)) = under.and_then(|under| Some((under, max_rate(under)?))) else {
         return sentence;
     };
-    let of_other = under.rate_ratio.zip(arm.compared_with.as_ref()).map(|(ratio, other)| {
-        format!(", {} % of the rate of `{other}`", level(&in_percent(&ratio)))
-    });
+    let of_other = under
+        .rate_ratio
+        .zip(arm.compared_with.as_ref())
+        .map(|(ratio, other)| format!(", {} % of the rate of `{other}`", level(&in_percent(&ratio))));
     let max = format!("at saturation, it answers {}{}", rate.with_unit(), of_other.unwrap_or_default());
     Some(sentence.map_or_else(|| format!("`{}`: {max}", arm.id), |sentence| format!("{sentence}; {max}")))
 }
