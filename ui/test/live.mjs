@@ -54,7 +54,7 @@ async function look(page, name) {
     const widths = theme === "light" || screenshots ? [["wide", 1000], ["narrow", 320]] : [];
     for (const [words, width] of widths) {
       await page.setViewportSize({ width, height: 900 });
-      await page.waitForFunction((width) => [...document.querySelectorAll(".drawing > svg")].every((svg) => svg.width.baseVal.value <= width), width);
+      await page.waitForFunction((width) => [...document.querySelectorAll(".drawing > svg")].every((svg) => !svg.checkVisibility() || svg.width.baseVal.value <= width), width);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(overflow <= 0, `${name}: ${overflow} pixels beyond a width of ${width}`);
       if (screenshots) {
@@ -198,6 +198,8 @@ try {
   await page.getByLabel("Label", { exact: true }).fill("nightly");
   await page.keyboard.press("Enter");
   await page.getByText("nightly").waitFor();
+  // A drawing gets its width when its section is unfolded.
+  await page.locator("summary", { hasText: "Workers and connections" }).click();
   await look(page, "run");
   // This program judged the run, so it knows which of its checks found nothing.
   await page.locator("details.checks > summary").click();

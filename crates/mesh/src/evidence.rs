@@ -14,13 +14,9 @@ use hoptax_result::{
 
 use crate::findings::{at_full_speed, findings};
 use crate::measured::{Measured, Proxy, Round};
-use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, HOST_NETWORK, Plan};
+use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, HOST_NETWORK, IN_USE, Plan, SATURATION};
 use samples::{sample, sample_at_full_speed};
 
-/// The name of the open loop, which all costs are taken from.
-pub const IN_USE: &str = "in-use";
-/// The name of the closed loop, which maximum rates are taken from, and nothing else.
-pub const SATURATION: &str = "saturation";
 /// The name of the study.
 pub const NAME: &str = "mesh";
 /// Confidence of all intervals.

@@ -6,9 +6,8 @@ use hoptax_result::{
     grouped, percent,
 };
 
-use crate::evidence::SATURATION;
 use crate::measured::{Measured, Slice, Source};
-use crate::plan::{Arm, Plan};
+use crate::plan::{Arm, Plan, SATURATION};
 use crate::source::{scrape_share, tick_share};
 
 /// All findings, but those about slices at full speed.

@@ -19,6 +19,10 @@ use crate::template::Template;
 pub const HOST_NETWORK: &str = "host-network";
 /// The id of the arm on the pod network.
 pub const POD_NETWORK: &str = "pod-network";
+/// The name of the open loop, which all costs are taken from.
+pub const IN_USE: &str = "in-use";
+/// The name of the closed loop, which maximum rates are taken from, and nothing else.
+pub const SATURATION: &str = "saturation";
 /// The port of the origin on a pod network.
 pub const PORT: u16 = 8080;
 /// The length of a slice at full speed: enough for a rate, without readings of CPU times.

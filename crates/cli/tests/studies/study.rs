@@ -347,6 +347,14 @@ fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
     }
     let slices = column(&study, "same", "many", "rate");
     assert!(slices.len() >= 2 && slices.iter().all(|rate| *rate > 0.0), "{slices:?}");
+    // The warm-up of the many connections takes ten times as long as a slice under few, and belongs to no slice.
+    let of_few = |name| column(&study, "same", "few", name);
+    let processors = of_few("rate")
+        .into_iter()
+        .zip(of_few("cpu_us_per_request"))
+        .map(|(rate, cpu_us)| rate * cpu_us / 1e6);
+    let processors: Vec<f64> = processors.collect();
+    assert!(processors.iter().all(|used| (0.1..2.0).contains(used)), "{processors:?}");
 }
 
 #[test]

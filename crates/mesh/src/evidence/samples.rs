@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use hoptax_judge::measures::{self, Measure, hop_cpu};
 use hoptax_result::{LimitPeriods, LoadResult, Sample};
 
-use super::{IN_USE, SATURATION};
 use crate::measured::{FullSpeed, Slice};
-use crate::plan::{Arm, Plan};
+use crate::plan::{Arm, IN_USE, Plan, SATURATION};
 
 /// The sample of a slice at the planned rate.
 pub(super) fn sample(plan: &Plan, slice: &Slice) -> Sample {

@@ -152,6 +152,22 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
+    /// Opens the connections under a load that are not kept, for a subject that may have had a slice. The CPU time of opening them and of
+    /// their warm-up belongs to no slice, so the subject's last slice gets what it used before.
+    pub(super) fn open_after_slice(
+        &mut self,
+        running: &mut Running<'_>,
+        load: NumberedLoad<'_>,
+        stop: &AtomicBool,
+    ) -> Result<(), RunError> {
+        if running.subject.opens(load) {
+            let now = self.read(&running.subject)?;
+            self.keep_late(running, &now)?;
+            running.last = None;
+        }
+        self.open(&mut running.subject, running.planned.arm, load, stop)
+    }
+
     /// Closes the connections under a load that are not kept. Returns the reading after the proxies have handled this, which belongs to no
     /// slice; none if no connection was open.
     pub(super) fn close(&self, subject: &mut Subject, load: NumberedLoad<'_>) -> io::Result<Option<Reading>> {
@@ -193,7 +209,7 @@ impl<'a> Meter<'a> {
         let running = subjects.running(planned)?;
         self.record.waited_ns += waited.time.as_nanos() as u64;
         let proxies = self.wake(&mut running.subject, arm)?;
-        self.open(&mut running.subject, arm, load, stop)?;
+        self.open_after_slice(running, load, stop)?;
         self.recording.clear();
         if load.expect.len() > 1 {
             self.recording.by_status = Some(BTreeMap::new());
@@ -373,7 +389,7 @@ impl<'a> Meter<'a> {
         if arm.external.is_some() {
             return Ok(());
         }
-        // The subject has not worked yet, or its last work belonged to no slice.
+        // The subject has not worked yet, or its last work belongs to no slice.
         let Some(Last { reading: last, slice: Some(place) }) = &running.last else { return Ok(()) };
         let slice = self.record.slices.get_mut(*place);
         let slice = slice.ok_or_else(|| missing(&arm.id, &format!("slice {place} in the record")))?;

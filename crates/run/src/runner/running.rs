@@ -13,7 +13,7 @@ pub(super) struct Running<'p> {
     pub(super) subject: Subject,
     /// Readings of the proofs of the functions of each proxy before the first request.
     pub(super) proofs: Vec<Vec<u64>>,
-    /// Its last reading; none before the warm-up.
+    /// The reading after its last work; none before the warm-up, and none after work that belongs to no slice and was not read.
     pub(super) last: Option<Last>,
 }
 

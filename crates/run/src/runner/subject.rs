@@ -65,6 +65,12 @@ impl Subject {
         self.connections.get(load.number).is_some_and(Option::is_some)
     }
 
+    /// Returns true if the connections under a load are not kept, and not open now.
+    pub(super) fn opens(&self, load: NumberedLoad<'_>) -> bool {
+        let connections = self.connections.get(load.number).and_then(Option::as_ref);
+        matches!(connections, Some(Connections::EachSlice(_, None)))
+    }
+
     /// Opens the connections under a load that are not kept. Returns true if it opened any.
     pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<bool, RunError> {
         // Callers other than hoptax open their own, and an arm without a proxy has none under a closed loop.
