@@ -232,16 +232,31 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The published list with a load of its own for `jwt`, at 1,500 requests/s.
-    pub(crate) fn with_own_load() -> StudyResult {
+    /// The published list as if all its arms had one load.
+    fn with_one_load() -> StudyResult {
         let mut list = prices::published().unwrap().clone();
         let ids: Vec<String> = list.arms.iter().map(|arm| arm.id.clone()).collect();
+        let usual = list.plan.cpu_load().unwrap().name.clone();
+        let others: Vec<String> = ids
+            .iter()
+            .filter_map(|id| list.plan.cpu_load_of(id))
+            .filter(|load| load.name != usual)
+            .map(|load| load.name.clone())
+            .collect();
+        list.plan.loads.retain(|load| !others.contains(&load.name));
+        list.plan.loads.iter_mut().find(|load| load.name == usual).unwrap().arms = ids;
+        list
+    }
+
+    /// The same with a load of its own for `jwt`, at 1,500 requests/s.
+    pub(crate) fn with_own_load() -> StudyResult {
+        let mut list = with_one_load();
         let usual = list.plan.cpu_load().unwrap().name.clone();
         let usual = list.plan.loads.iter_mut().find(|load| load.name == usual).unwrap();
         let mut own = usual.clone();
         (own.name, own.rate) = ("in-use-slow".to_owned(), Some(1_500.0));
         own.arms = ["baseline", "jwt"].map(str::to_owned).to_vec();
-        usual.arms = ids.into_iter().filter(|id| id != "jwt").collect();
+        usual.arms.retain(|id| id != "jwt");
         list.plan.loads.push(own);
         list
     }
@@ -254,7 +269,7 @@ pub(crate) mod tests {
         assert!(usual.contains(" requests/s"), "{usual}");
         assert!(lua.contains(&format!("CPU time and response times {usual}), added")), "{lua}");
         assert!(jwt.contains(", at 1,500 requests/s") && !lua.contains("1,500 requests/s"), "{lua}{jwt}");
-        assert_eq!(meaning_of_own_loads(prices::published().unwrap()), "");
+        assert_eq!(meaning_of_own_loads(&with_one_load()), "");
     }
 
     #[test]

@@ -98,9 +98,8 @@ fn untested(
         return None;
     }
     let message = format!(
-        "the known CPU time of `{}` was not tested: the interval of the measured difference is ±{half_us} us, ±{} of the expected \
+        "the known CPU time was not tested: the interval of the measured difference is ±{half_us} us, ±{} of the expected \
          {expected_us} us",
-        arm.id,
         percent(share, 0),
         half_us = grouped(half_us, 2),
         expected_us = grouped(expected_us, 0)
