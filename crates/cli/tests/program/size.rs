@@ -45,9 +45,9 @@ fn graphs_of_the_program_have_names_and_a_proxy_with_too_few_workers_comes_first
     let sized = |graph: &str, rate: &str| {
         run(["predict", "size", graph, "--rate", rate, "--from", list.to_str().unwrap()])
     };
-    let chain = sized("chain", "30000");
+    let chain = sized("chain", "40000");
     assert!(chain.code == Some(0), "{}", chain.stderr);
-    assert!(chain.stdout.trim_start().starts_with("At 30,000 requests/s, `"), "{}", chain.stdout);
+    assert!(chain.stdout.trim_start().starts_with("At 40,000 requests/s, `"), "{}", chain.stdout);
     assert!(chain.stdout.contains("needs 2 workers instead of 1 (busy"), "{}", chain.stdout);
     sized("chian", "1").fails(2, "did you mean `chain`?");
 }
