@@ -27,7 +27,7 @@ fn the_built_in_list_is_printed_in_every_format() {
     let details = prices(&["--details"]).stdout;
     assert!(details.contains("listed: study") && !details.contains("more: --details"), "{details}");
     let markdown = prices(&["--markdown"]).stdout;
-    assert!(markdown.contains("| `jwt` | "), "{markdown}");
+    assert!(markdown.contains("| `lua` | "), "{markdown}");
     let json = checked("prices", &prices(&["--json", "-"]).stdout);
     assert!(json["here"].is_null() && json["prices"].as_array().unwrap().len() > 50);
     assert!(json["prices"].as_array().unwrap().iter().all(|price| price["made"] == "listed"));
