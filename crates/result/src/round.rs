@@ -226,8 +226,9 @@ pub struct Capacity {
     pub rate: f64,
     /// The rate of the closed loop, requests per second.
     pub closed_rate: f64,
-    /// Busy share of the processors that the proxies can use, under the closed loop, 0 to 1. Below about 0.9, the connections limited its
-    /// rate, or the generator did. Null without a proxy, and if not known.
+    /// Busy share of the processors that the proxies can use, under the closed loop, 0 to 1: the least over all uses of connections (new,
+    /// resumed, kept) if loads are shares of several capacities. Below about 0.9, the connections limited the rate of that loop, or the
+    /// generator did. Null without a proxy, and if not known.
     pub closed_busy_share: Option<f64>,
 }
 

@@ -226,8 +226,8 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The closed loop that measures an arm's capacity must keep its proxy busy, so that a share of the capacity is a share
-/// of the proxy's highest rate.
+/// Each closed loop that measures a capacity of an arm must keep its proxy busy, so that a share of the capacity is a share of the proxy's
+/// highest rate. An arm has a capacity for each use of connections, and the result has the least busy share of their loops.
 pub(super) const CAPACITY: Check<StudyResult> = Check {
     id: "capacity-not-saturated",
     protects_from: "a share of the rate that connections allow, taken for a share of the proxy's capacity",
@@ -239,8 +239,8 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
             let capacity = arm.capacity?;
             let share = capacity.closed_busy_share.filter(|share| *share < limit)?;
             let message = format!(
-                "the closed loop that measured its capacity kept its processors busy {} of the time: its connections, or the \
-                 generator, limited the loop",
+                "a closed loop that measured its capacity kept its processors busy {} of the time: its connections, or the generator, \
+                 limited the loop",
                 percent(share, 0)
             );
             let advice = "its capacity was computed from the CPU time of a request in an open loop, and is at most the rate of that closed \

@@ -7,7 +7,7 @@ use hoptax_plan::disturbance::Rule;
 use hoptax_plan::plan::{Arm, Load, Plan};
 use hoptax_plan::quiet;
 use hoptax_plan::record::{RoundRecord, SliceRecord, Times};
-use hoptax_result::{ArmRound, Disturbance, Environment, QuietRule, QuietSlices, Sample, StudyRound};
+use hoptax_result::{ArmRound, Capacity, Disturbance, Environment, QuietRule, QuietSlices, Sample, StudyRound};
 
 use super::{histogram, limits, speed};
 use crate::measures;
@@ -107,8 +107,17 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
         traffic: record.traffic.get(&arm).cloned().unwrap_or_default(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
         profile: record.profiles.get(&arm).cloned(),
-        capacity: record.capacities.values().find_map(|of_arms| of_arms.get(&arm)).copied(),
+        capacity: capacity(record, arm),
     }
+}
+
+/// The capacity of an arm for the first use of connections. Its busy share is the least over all uses, since each capacity is that of the
+/// proxy only if its own closed loop kept the proxy busy.
+fn capacity(record: &RoundRecord, arm: usize) -> Option<Capacity> {
+    let of_uses: Vec<Capacity> =
+        record.capacities.values().filter_map(|of_arms| of_arms.get(&arm)).copied().collect();
+    let closed_busy_share = of_uses.iter().filter_map(|one| one.closed_busy_share).reduce(f64::min);
+    of_uses.first().map(|first| Capacity { closed_busy_share, ..*first })
 }
 
 /// The indices of the measurements that count, one of each slice; for a repeated slice, the last one. Otherwise a slice that was repeated

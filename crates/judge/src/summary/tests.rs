@@ -3,7 +3,7 @@ mod quiet;
 
 use hoptax_load::Recording;
 use hoptax_plan::record::SliceRecord;
-use hoptax_result::{Book, Cost, ResponseCost, Sample};
+use hoptax_result::{Book, Capacity, Cost, ResponseCost, Sample};
 use hoptax_stats::Weighted;
 
 use super::*;
@@ -112,6 +112,28 @@ fn costs_are_differences_from_the_mean_of_all_copies() {
     let result = summarised(&rounds);
     let cost = result.arms[lua].cost.cpu_us_per_request.unwrap();
     assert!((cost.estimate - 4.0).abs() < 1e-9, "{cost:?}");
+}
+
+#[test]
+fn the_busy_share_of_a_capacity_is_the_least_of_all_uses_of_connections() {
+    let lua = index("lua");
+    let of = |rate, closed_busy_share| Capacity { rate, closed_rate: rate, closed_busy_share };
+    let judged = |of_uses: [Capacity; 2]| {
+        let mut all = rounds(lua, [5.0; 3]);
+        for record in &mut all {
+            let of_load = |(load, one)| (load, BTreeMap::from([(lua, one)]));
+            record.capacities = (0_usize..).zip(of_uses).map(of_load).collect();
+        }
+        summarised(&all).arms[lua].capacity
+    };
+    // The connections of the second use limit its closed loop, those of the first do not.
+    let kept = of(9_000.0, Some(0.98));
+    let limited = Capacity { closed_busy_share: Some(0.5), ..kept };
+    assert_eq!(judged([kept, of(700.0, Some(0.5))]), Some(limited));
+    assert_eq!(judged([limited, of(700.0, Some(0.98))]), Some(limited));
+    assert_eq!(judged([kept, of(700.0, None)]), Some(kept), "one without CPU times hides no other");
+    let unknown = of(9_000.0, None);
+    assert_eq!(judged([unknown, of(700.0, None)]), Some(unknown));
 }
 
 #[test]
