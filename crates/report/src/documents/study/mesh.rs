@@ -1,11 +1,11 @@
 //! The answer of a measurement in a cluster: the costs of each mesh, its functions and the pod network, the most expensive first, and the
 //! maximum rates of all arms if they were measured.
 
-use hoptax_result::{ArmLoad, ArmResult, CostMeasure, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, CostMeasure, LoadSpec, StudyResult};
 
 use super::plain;
 use crate::load_rate::at_load;
-use crate::numbers::level;
+use crate::numbers::{counted, level};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{Row, baselines, compared_with, in_percent};
 use crate::table::{Cell, Table};
@@ -30,9 +30,14 @@ pub(super) fn max_rates(result: &StudyResult) -> Option<Table> {
             vec![max_rate(under).into(), Cell::level(share.as_ref(), "%"), arm.compared_with.clone().into()];
         Some((arm.id.clone(), cells))
     };
-    let title = format!("maximum rate, in a closed loop of {} connections", load.connections);
+    let title = format!("maximum rate, {}", in_closed_loop(load));
     let headings = ["arm", "max rate/s", "%", "of the rate of"];
     Some(Table::of_cells(title, headings, result.arms.iter().filter_map(row)))
+}
+
+/// The load that maximum rates are taken from: with more connections, they may be higher.
+fn in_closed_loop(load: &LoadSpec) -> String {
+    format!("in a closed loop of {}", counted(u64::from(load.connections), "connection"))
 }
 
 /// The rate under a closed loop, or what is known of it.
@@ -45,15 +50,21 @@ fn max_rate(under: &ArmLoad) -> Option<Quantity> {
 
 /// The sentence about an arm with its maximum rate, where that is known.
 fn with_max_rate(result: &StudyResult, arm: &ArmResult, sentence: Option<String>) -> Option<String> {
-    let under = result.plan.rate_load().and_then(|load| arm.under(&load.name));
-    let Some((under, rate)) = under.and_then(|under| Some((under, max_rate(under)?))) else {
-        return sentence;
-    };
+    let known = result.plan.rate_load().and_then(|load| {
+        let under = arm.under(&load.name)?;
+        Some((load, under, max_rate(under)?))
+    });
+    let Some((load, under, rate)) = known else { return sentence };
     let of_other = under
         .rate_ratio
         .zip(arm.compared_with.as_ref())
         .map(|(ratio, other)| format!(", {} % of the rate of `{other}`", level(&in_percent(&ratio))));
-    let max = format!("at saturation, it answers {}{}", rate.with_unit(), of_other.unwrap_or_default());
+    let max = format!(
+        "its maximum rate {} is {}{}",
+        in_closed_loop(load),
+        rate.with_unit(),
+        of_other.unwrap_or_default()
+    );
     Some(sentence.map_or_else(|| format!("`{}`: {max}", arm.id), |sentence| format!("{sentence}; {max}")))
 }
 
@@ -89,7 +100,7 @@ fn added(row: &Row<'_>, measure: CostMeasure) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmKind, Bound, BoundOf, ClusterEnvironment, Interval, LoadSpec, Loop};
+    use hoptax_result::{ArmKind, Bound, BoundOf, ClusterEnvironment, Interval, Loop};
 
     use super::super::study;
     use super::*;
@@ -150,14 +161,21 @@ mod tests {
         }
         let document = study(&result);
         let [mesh, network, nodes] = document.answer.as_slice() else { panic!("{:#?}", document.answer) };
-        let of_mesh =
-            "; at saturation, it answers 6,000 ±100 requests/s, 30.0 ±1.0 % of the rate of `baseline`";
-        assert!(mesh.starts_with("`lua` costs 412 ±18 us") && mesh.ends_with(of_mesh), "{mesh}");
-        assert!(network.ends_with("; at saturation, it answers 20,000 ±100 requests/s"), "{network}");
-        assert!(nodes.ends_with("; at saturation, it answers ≥ 25,000 requests/s"), "{nodes}");
+        let max = "; its maximum rate in a closed loop of 16 connections is ";
+        let of_mesh = format!("{max}6,000 ±100 requests/s, 30.0 ±1.0 % of the rate of `baseline`");
+        assert!(mesh.starts_with("`lua` costs 412 ±18 us") && mesh.ends_with(&of_mesh), "{mesh}");
+        assert!(network.ends_with(&format!("{max}20,000 ±100 requests/s")), "{network}");
+        assert!(nodes.ends_with(&format!("{max}≥ 25,000 requests/s")), "{nodes}");
         let table = max_rates(&result).unwrap();
+        assert_eq!(table.title.as_str(), "maximum rate, in a closed loop of 16 connections");
         assert_eq!(table.texts_of("lua"), ["6,000 ±100", "30.0 ±1.0", "baseline"]);
         assert_eq!(table.texts_of("baseline")[..2], ["≥ 25,000", "-"]);
+        result.plan.loads.iter_mut().for_each(|load| load.connections = 1);
+        let answer = study(&result).answer;
+        assert!(
+            answer.iter().all(|one| one.contains("; its maximum rate in a closed loop of 1 connection is ")),
+            "{answer:?}"
+        );
         result.environment.cluster = None;
         assert!(max_rates(&result).is_none(), "studies on one host have it in their main table");
         assert!(max_rates(&of_one_mesh(|_| ())).is_none());
