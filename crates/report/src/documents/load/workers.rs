@@ -55,9 +55,10 @@ fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
 fn divided(connections: &ByConnection) -> Vec<Block> {
     let requests = Axis::linear("answered requests", "requests");
     let p50 = Axis::linear("p50 of the response time, us", "us");
+    let (with_p50, total) = (count(u64::from(connections.with_p50)), count(u64::from(connections.total)));
     let curves = [
         curve("requests of a connection", requests, &connections.requests),
-        curve("p50 of a connection", p50, &connections.p50_us),
+        curve(&format!("p50 of a connection ({with_p50} of {total} have one)"), p50, &connections.p50_us),
     ];
     curves.into_iter().flatten().map(|curve| Block::chart(Chart::Series(curve))).collect()
 }
@@ -77,13 +78,28 @@ fn curve(title: &str, y: Axis, values: &[f64]) -> Option<Series> {
 fn ranges(connections: &ByConnection) -> Vec<String> {
     let requests = range(&connections.requests, |requests| grouped(requests, 0))
         .map(|range| format!("answered requests of a connection: {range}"));
-    let judged = counted(u64::from(connections.with_p50), "connection");
-    let p50 = range(&connections.p50_us, us).map(|range| {
-        format!(
-            "p50 of a connection, us: {range}, as recorded and to a tenth; {judged} had 100 requests or more"
-        )
-    });
+    let p50 = range(&connections.p50_us, us).map_or_else(
+        // Of connections that have one, it is withheld.
+        || (connections.with_p50 == 0).then(|| format!("p50 of a connection: {}", have_p50(connections))),
+        |range| {
+            let have_p50 = have_p50(connections);
+            Some(format!("p50 of a connection, us: {range}, as recorded and to a tenth; {have_p50}"))
+        },
+    );
     requests.into_iter().chain(p50).collect()
+}
+
+/// How many connections have a median, and why the others have none.
+fn have_p50(connections: &ByConnection) -> String {
+    let total = counted(u64::from(connections.total), "connection");
+    match connections.with_p50 {
+        0 => format!("none of {total} has one, because each had fewer than 100 answered requests"),
+        all if all == connections.total => format!("all {total} have one"),
+        some => {
+            let (number, verb) = (count(u64::from(some)), if some == 1 { "has" } else { "have" });
+            format!("{number} of {total} {verb} one, and the others had fewer than 100 answered requests")
+        }
+    }
 }
 
 /// The range of ascending values; none without any.
@@ -215,7 +231,7 @@ mod tests {
             [
                 "answered requests of a connection: 0 to 1,600, median 40",
                 "p50 of a connection, us: 250.0 to 250.0, median 250.0, as recorded and to a tenth; \
-                 1 connection had 100 requests or more"
+                 1 of 3 connections has one, and the others had fewer than 100 answered requests"
             ]
         );
         let connections = result.body.by_connection.as_mut().unwrap();
@@ -223,7 +239,23 @@ mod tests {
         let blocks = section(&result).unwrap().blocks;
         let [_, Block::Chart(chart), Block::Lines(_)] = &blocks[..] else { panic!("two charts and lines") };
         let Chart::Series(curve) = chart.as_ref() else { panic!("a curve: {chart:?}") };
-        assert_eq!((curve.title.as_str(), curve.y.scale), ("p50 of a connection", Scale::Logarithmic));
+        let title = "p50 of a connection (3 of 3 have one)";
+        assert_eq!((curve.title.as_str(), curve.y.scale), (title, Scale::Logarithmic));
+    }
+
+    #[test]
+    fn the_number_of_connections_with_a_median_is_stated_with_the_reason_for_the_others() {
+        let of = |with_p50: u32, p50_us: Vec<f64>| {
+            let requests = vec![0.0, 40.0, 1_600.0];
+            ranges(&ByConnection { total: 3, requests, with_p50, p50_us }).split_off(1)
+        };
+        let stated = "p50 of a connection, us: 100.0 to 300.0, median 200.0, as recorded and to a tenth; ";
+        assert_eq!(of(3, vec![100.0, 200.0, 300.0]), [format!("{stated}all 3 connections have one")]);
+        let some = "2 of 3 connections have one, and the others had fewer than 100 answered requests";
+        assert_eq!(of(2, vec![100.0, 300.0]), [format!("{stated}{some}")]);
+        let none = "none of 3 connections has one, because each had fewer than 100 answered requests";
+        assert_eq!(of(0, Vec::new()), [format!("p50 of a connection: {none}")]);
+        assert_eq!(of(2, Vec::new()), [""; 0], "times are withheld");
     }
 
     #[test]
