@@ -62,7 +62,7 @@ const CHANGES: [Change; 19] = [
     instead("tracing/opentelemetry", "tracing/opentelemetry{percent=1}", "Sample one request in a hundred"),
     without(
         "tracing/opentelemetry{percent=0}",
-        "Remove a tracer that samples nothing: it still has work for each request",
+        "Remove a tracer that samples nothing: it still has work for each request (the price includes request ids)",
     ),
     instead(
         "compress/zstd",
@@ -149,7 +149,8 @@ fn may_stay(listed: &StudyResult) -> String {
     };
     let names: Vec<String> = listed.arms.iter().filter(costs_little).map(link).collect();
     format!(
-        "\n## Functions that may stay\n\nThe interval of their price ends below {}, so turning them off saves nothing noticeable: {}.\n",
+        "\n## Functions that may stay\n\nThe interval of their price ends below {}, so turning them off saves nothing noticeable while no \
+         limit is reached, no request fails, and connections stay open: {}.\n",
         percent(LITTLE_SHARE, 0),
         names.join(", ")
     )

