@@ -29,12 +29,7 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
     write(&[text.as_bytes(), end])
 }
 
-/// Prints a value as JSON, in one line.
-pub(crate) fn value(value: &impl Serialize) -> Result<(), Failure> {
-    result(&serde_json::to_string(value).map_err(Failure::environment)?)
-}
-
-/// Prints a list for people, with long lines wrapped.
+/// Prints a text for people, with long lines wrapped.
 pub(crate) fn list(text: &str) -> Result<(), Failure> {
     result(&style().wrap_lines(text))
 }

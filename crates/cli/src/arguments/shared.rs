@@ -293,7 +293,7 @@ impl AwakeArguments {
 pub(crate) struct ThresholdArguments {
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed, and a finding that depends on a
+    /// `hoptax trust checks --details` lists names and defaults. A loosened threshold is printed, and a finding that depends on a
     /// threshold names it. A study that is continued keeps its thresholds, unless they are set again.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = thresholds::parse)]
     pub(crate) thresholds: Vec<(String, f64)>,
@@ -338,6 +338,13 @@ pub(crate) struct ListArguments {
     /// Print JSON
     #[arg(id = "json", long = "json")]
     pub(crate) is_json: bool,
+}
+
+impl ListArguments {
+    /// Standard output, as a file, if JSON was asked for.
+    pub(crate) fn file(&self) -> Option<&'static Path> {
+        self.is_json.then(|| Path::new("-"))
+    }
 }
 
 /// Where the result goes as JSON.
