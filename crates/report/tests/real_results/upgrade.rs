@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use hoptax_report::documents::{KINDS, kind_of_text, of_text};
+use hoptax_report::documents::{ChecksBody, EnvoyReleasesBody, FunctionsBody, KINDS, kind_of_text, of_text};
 use hoptax_report::render;
 use hoptax_result::{
     BillBody, Body, CalibrationBody, ComparisonBody, CrosscheckBody, DoctorBody, FindArmsBody, FindBody,
@@ -81,6 +81,9 @@ fn all_again() -> Vec<(&'static str, Again)> {
         of::<HistoryBody>(),
         of::<ListenersCheckBody>(),
         of::<LintBody>(),
+        of::<FunctionsBody>(),
+        of::<ChecksBody>(),
+        of::<EnvoyReleasesBody>(),
     ]
 }
 
