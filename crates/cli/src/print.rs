@@ -148,23 +148,26 @@ fn text_of(document: &Document) -> String {
     text(document, style())
 }
 
-/// Prints a document and writes the result to its file as JSON, from which `hoptax runs show` prints the details; if the file is `-`,
-/// prints only the JSON.
+/// Prints a document and writes the result to its file as JSON; if the file is `-`, prints only the JSON.
 pub(crate) fn document_or_json(
     json: Option<&Path>,
     value: &impl Serialize,
     document: impl FnOnce() -> Document,
 ) -> Result<(), Failure> {
     if json != Some(Path::new("-")) {
-        let document = document();
-        // A device or a pipe cannot be read again.
-        let file = json.filter(|path| !fs::metadata(path).is_ok_and(|about| !about.is_file()));
-        self::document(&match file {
-            Some(file) => document.written_to(file),
-            None => document,
-        })?;
+        self::document(&naming_file(document(), json))?;
     }
     write_json(json, value)
+}
+
+/// The document with the commands that read the file of its result, if there is one.
+pub(crate) fn naming_file(document: Document, json: Option<&Path>) -> Document {
+    // A device or a pipe cannot be read again.
+    let file = json.filter(|path| !fs::metadata(path).is_ok_and(|about| !about.is_file()));
+    match file {
+        Some(file) => document.written_to(file),
+        None => document,
+    }
 }
 
 /// Writes the JSON to its file, if there is one; `-` is stdout.

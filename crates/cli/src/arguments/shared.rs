@@ -351,6 +351,8 @@ impl ListArguments {
 #[derive(Debug, Default, Args)]
 pub(crate) struct JsonArguments {
     /// Write the result as JSON to a file; `-` is stdout
+    ///
+    /// `hoptax runs show FILE --details` prints it again, and `hoptax convert export FILE --to html` makes a page of it.
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
     json: Option<PathBuf>,
 }
