@@ -350,9 +350,7 @@ impl ListArguments {
 /// Where the result goes as JSON.
 #[derive(Debug, Default, Args)]
 pub(crate) struct JsonArguments {
-    /// Write the result as JSON to a file; `-` is stdout
-    ///
-    /// `hoptax runs show FILE --details` prints it again, and `hoptax convert export FILE --to html` makes a page of it.
+    /// Write the result as JSON to a file, of which `hoptax convert export --to html` makes a page; `-` is stdout
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
     json: Option<PathBuf>,
 }
