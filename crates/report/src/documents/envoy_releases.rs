@@ -51,7 +51,7 @@ pub fn envoy_releases(result: &EnvoyReleasesResult) -> Document {
     let answer = format!(
         "{} of Envoy in the cache; the default, {default}, is {}",
         counted(releases.len() as u64, "release"),
-        if has_default { "one of them" } else { "not installed" }
+        if has_default { "installed" } else { "not installed" }
     );
     let mut document = Document::new("lab envoy list", "", vec![answer]);
     let row = |one: &InstalledRelease| Row::new(&one.version, vec![Cell::words(&one.program)]);
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn releases_are_listed_with_their_programs_and_the_next_step_uses_or_installs_the_default() {
         insta::assert_snapshot!(screen(&["1.39.3", "1.40.0"]).trim_start(), @r"
-        2 releases of Envoy in the cache; the default, 1.40.0, is one of them.
+        2 releases of Envoy in the cache; the default, 1.40.0, is installed.
 
         installed releases:
 
