@@ -1,15 +1,9 @@
-//! Descriptions of all checks and thresholds, as lists for people and for programs.
+//! Descriptions of all checks.
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-use serde_json::{Value, json};
-
-use crate::thresholds::{self, Threshold};
 use crate::{load, study};
 
 /// Description of a check.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct About {
     /// Its id.
     pub id: &'static str,
@@ -50,34 +44,6 @@ pub fn find(id: &str) -> Result<About, String> {
     })
 }
 
-/// All checks, by the kinds of results that they judge.
-pub fn listed() -> String {
-    let all = all();
-    let kinds: BTreeSet<&[&str]> = all.iter().map(|about| about.judges.as_slice()).collect();
-    let group = |kind: &[&str]| {
-        let lines = all.iter().filter(|about| about.judges == kind);
-        let lines: String =
-            lines.map(|about| format!("  {:<24}  {}\n", about.id, about.protects_from)).collect();
-        format!("every {}:\n{lines}", kind.join(" and every "))
-    };
-    kinds.into_iter().map(group).collect::<Vec<_>>().join("\n")
-}
-
-/// All thresholds with their defaults.
-pub fn listed_thresholds() -> String {
-    let line = |one: &Threshold| format!("{:<22}  {:<8}  {}\n", one.name, one.default, one.about);
-    thresholds::ALL.iter().map(line).collect()
-}
-
-/// All thresholds, for programs.
-pub fn thresholds_as_json() -> Value {
-    let value = |one: &Threshold| {
-        let stricter = if one.larger_is_tighter { "larger" } else { "smaller" };
-        json!({ "name": one.name, "default": one.default, "stricter": stricter, "about": one.about })
-    };
-    thresholds::ALL.iter().map(value).collect()
-}
-
 impl About {
     /// The check with its source, and the meaning of its findings.
     pub fn explained(&self) -> String {
@@ -99,15 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_check_and_every_threshold_is_listed_and_explained() {
-        let (listed, thresholds) = (listed(), listed_thresholds());
+    fn every_check_is_explained_with_its_source() {
         for about in all() {
-            assert!(listed.contains(&format!("  {} ", about.id)), "{}", about.id);
             assert!(find(about.id).unwrap().explained().contains(about.source), "{}", about.id);
             assert!(about.explained().contains("--details` prints the findings of a run with their advice"));
         }
-        assert_eq!(thresholds.lines().count(), thresholds::ALL.len());
-        assert_eq!(thresholds_as_json().as_array().map(Vec::len), Some(thresholds::ALL.len()));
         assert!(find("send-lga").unwrap_err().contains("did you mean `send-lag`?"));
     }
 }

@@ -29,12 +29,7 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
     write(&[text.as_bytes(), end])
 }
 
-/// Prints a value as JSON, in one line.
-pub(crate) fn value(value: &impl Serialize) -> Result<(), Failure> {
-    result(&serde_json::to_string(value).map_err(Failure::environment)?)
-}
-
-/// Prints a list for people, with long lines wrapped.
+/// Prints a text for people, with long lines wrapped.
 pub(crate) fn list(text: &str) -> Result<(), Failure> {
     result(&style().wrap_lines(text))
 }
@@ -153,23 +148,26 @@ fn text_of(document: &Document) -> String {
     text(document, style())
 }
 
-/// Prints a document and writes the result to its file as JSON, from which `hoptax runs show` prints the details; if the file is `-`,
-/// prints only the JSON.
+/// Prints a document and writes the result to its file as JSON; if the file is `-`, prints only the JSON.
 pub(crate) fn document_or_json(
     json: Option<&Path>,
     value: &impl Serialize,
     document: impl FnOnce() -> Document,
 ) -> Result<(), Failure> {
     if json != Some(Path::new("-")) {
-        let document = document();
-        // A device or a pipe cannot be read again.
-        let file = json.filter(|path| !fs::metadata(path).is_ok_and(|about| !about.is_file()));
-        self::document(&match file {
-            Some(file) => document.written_to(file),
-            None => document,
-        })?;
+        self::document(&naming_file(document(), json))?;
     }
     write_json(json, value)
+}
+
+/// The document with the commands that read the file of its result, if there is one.
+pub(crate) fn naming_file(document: Document, json: Option<&Path>) -> Document {
+    // A device or a pipe cannot be read again.
+    let file = json.filter(|path| !fs::metadata(path).is_ok_and(|about| !about.is_file()));
+    match file {
+        Some(file) => document.written_to(file),
+        None => document,
+    }
 }
 
 /// Writes the JSON to its file, if there is one; `-` is stdout.

@@ -51,7 +51,7 @@ pub struct Document {
     pub(crate) checks_without_finding: Vec<CheckText>,
     /// The details.
     pub(crate) sections: Vec<Section>,
-    /// The page with all details; none until it is written.
+    /// The page with all details, or the command that writes it; none until one of them can be named.
     pub(crate) page: Option<String>,
     /// The most rows of its table on the first screen on a terminal, the line for the rest among them; none for as many as there is room
     /// for.
@@ -158,10 +158,15 @@ impl Document {
         self
     }
 
-    /// Adds the file of the result. The command for the details reads it, unless the document has its own command.
+    /// Adds the file of the result. The commands for the details and for the page read it, unless the document has its own.
     #[must_use]
     pub fn written_to(self, file: &Path) -> Self {
-        if self.details.is_some() { self } else { self.shown_by(file.display()) }
+        let document = if self.details.is_some() { self } else { self.shown_by(file.display()) };
+        if document.page.is_some() {
+            return document;
+        }
+        let (result, page) = (path_word(file), path_word(&file.with_extension("html")));
+        document.with_page(format!("hoptax convert export {result} --to html > {page}"))
     }
 
     /// Makes the commands about runs read the store in this file, if the command line names one.
@@ -384,6 +389,10 @@ mod tests {
         assert_eq!(command(next("hoptax runs list").in_store(None)), "hoptax runs list");
         let stored = Document::default().shown_by(3).written_to("result.json".as_ref());
         assert_eq!(stored.details(), "hoptax runs show 3 --details");
+        let page = |document: Document| document.written_to("runs/a load.json".as_ref()).page.unwrap();
+        let command = "hoptax convert export 'runs/a load.json' --to html > 'runs/a load.html'";
+        assert_eq!(page(Document::default()), command);
+        assert_eq!(page(Document::default().with_page("report.html")), "report.html");
     }
 
     #[test]

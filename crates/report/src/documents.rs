@@ -2,11 +2,14 @@
 
 mod bill;
 mod calibration;
+mod checks;
 mod comparison;
 mod crosscheck;
 mod doctor;
+mod envoy_releases;
 mod find;
 mod find_arms;
+mod functions;
 mod gate;
 mod graph_run;
 mod history;
@@ -40,11 +43,14 @@ pub use crate::rows::bounds_of_cost;
 pub use crate::same_load::GivenOptions;
 pub use bill::{bill, bill_of};
 pub use calibration::calibration;
+pub use checks::{ChecksBody, ChecksResult, ListedCheck, ListedThreshold, checks};
 pub use comparison::{comparison, comparison_of, decisions, studies_comparison, studies_comparison_of};
 pub use crosscheck::crosscheck;
 pub use doctor::doctor;
+pub use envoy_releases::{EnvoyReleasesBody, EnvoyReleasesResult, InstalledRelease, envoy_releases};
 pub use find::{find, find_of, find_trial, sweep_trial};
 pub use find_arms::{SearchedArms, find_arms, find_arms_of};
+pub use functions::{FunctionsBody, FunctionsResult, ListedChange, ListedFunction, ListedKnob, functions};
 pub use gate::{gate, gate_of};
 pub use graph_run::{graph_run, graph_run_of};
 pub use history::history;
@@ -100,6 +106,9 @@ pub const KINDS: &[Kind] = &[
     kind!(HistoryBody, history),
     kind!(ListenersCheckBody, listeners_check),
     kind!(LintBody, lint),
+    kind!(FunctionsBody, functions),
+    kind!(ChecksBody, checks),
+    kind!(EnvoyReleasesBody, envoy_releases),
 ];
 
 /// The definition of a result, for a file that is none.

@@ -25,6 +25,9 @@ pub struct Kind {
     /// # Errors
     /// When the text is not of this kind.
     pub read: fn(&str) -> Result<Head>,
+    /// Reads a file and writes it again.
+    #[cfg(test)]
+    pub(crate) again: fn(&str) -> Result<serde_json::Value>,
     /// Reads a file and makes its document. The next step of a study that is built in measures it again by its name.
     ///
     /// # Errors
@@ -55,6 +58,8 @@ impl Kind {
             name: Report::<T>::KIND,
             schema: || schemars::schema_for!(Report<T>),
             read: head::<T>,
+            #[cfg(test)]
+            again: |text| serde_json::to_value(T::from_text(text)?),
             document,
         }
     }

@@ -1,28 +1,29 @@
-//! The functions of the catalogue, with their listed prices, as text and as JSON.
+//! The functions of the catalogue, as a result, and one of them with its listed price as text.
 
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
-use hoptax_report::documents::{at_load, at_loads, bounds_of_cost};
+use hoptax_report::documents::{
+    FunctionsBody, FunctionsResult, ListedChange, ListedFunction, ListedKnob, at_load, at_loads,
+    bounds_of_cost,
+};
 use hoptax_report::numbers::{UNCERTAIN_SIGN, difference, percent_difference};
 use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult, grouped};
-use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 use crate::{library, prices};
 
-/// All functions, by family.
+/// All functions, by family, or the one with this id.
 ///
 /// # Errors
-/// When the catalogue cannot be read.
-pub fn list() -> Result<String, Failure> {
+/// When the catalogue cannot be read, and when there is none with this id.
+pub fn listed(id: Option<&str>) -> Result<FunctionsResult, Failure> {
     let catalogue = library::catalogue()?;
-    let width = catalogue.iter().map(|function| function.id.chars().count()).max().unwrap_or_default();
-    let families = by_family(catalogue).into_iter().map(|(name, functions)| {
-        let functions: String = functions.into_iter().map(|function| as_text(function, width)).collect();
-        format!("{name}:\n{functions}")
-    });
-    Ok(families.collect::<Vec<_>>().join("\n"))
+    let functions = match id {
+        Some(id) => vec![as_listed(found(catalogue, id)?)],
+        None => by_family(catalogue).into_iter().flat_map(|(_, family)| family).map(as_listed).collect(),
+    };
+    Ok(FunctionsResult::new((), FunctionsBody { functions }))
 }
 
 /// The functions of each family, in the order of families and ids.
@@ -33,30 +34,24 @@ pub(crate) fn by_family(catalogue: &Catalogue) -> Vec<(&'static str, Vec<&Functi
     families.filter_map(|family| Some((family.first()?.family.as_str(), family.to_vec()))).collect()
 }
 
-/// The function and its knobs, with the column of ids in this width.
-fn as_text(function: &Function, width: usize) -> String {
-    let mut text = format!("  {:<width$}  {}\n", function.id, function.summary);
-    for (name, knob) in &function.knobs {
-        let _ =
-            writeln!(text, "  {:<width$}    {name}={}: {}; {}", "", knob.default, knob.summary, knob.range);
+fn as_listed(function: &Function) -> ListedFunction {
+    let knobs = function.knobs.iter().map(|(name, knob)| {
+        let (default, takes) = (knob.default.to_string(), knob.range.to_string());
+        (name.clone(), ListedKnob { default, takes, summary: knob.summary.clone() })
+    });
+    let changes = function
+        .changes
+        .iter()
+        .map(|change| ListedChange { release: change.release.clone(), summary: change.summary.clone() });
+    ListedFunction {
+        id: function.id.clone(),
+        family: function.family.as_str().to_owned(),
+        summary: function.summary.clone(),
+        source: function.source.clone(),
+        changes: changes.collect(),
+        knobs: knobs.collect(),
+        fragment: function.fragment().to_owned(),
     }
-    text
-}
-
-/// All functions as JSON.
-///
-/// # Errors
-/// When the catalogue cannot be read.
-pub fn list_as_json() -> Result<Value, Failure> {
-    Ok(library::catalogue()?.iter().map(as_json).collect())
-}
-
-/// One function as JSON.
-///
-/// # Errors
-/// When there is none with this id.
-pub fn described_as_json(id: &str) -> Result<Value, Failure> {
-    Ok(as_json(found(library::catalogue()?, id)?))
 }
 
 /// One function, with its fragment and its price.
@@ -204,33 +199,25 @@ pub(crate) fn truncated(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
-fn as_json(function: &Function) -> Value {
-    let knobs: Map<String, Value> = function
-        .knobs
-        .iter()
-        .map(|(name, knob)| {
-            let shown = json!({
-                "default": knob.default.to_string(), "takes": knob.range.to_string(), "summary": knob.summary,
-            });
-            (name.clone(), shown)
-        })
-        .collect();
-    let changes: Vec<Value> = function
-        .changes
-        .iter()
-        .map(|change| json!({"release": change.release, "summary": change.summary}))
-        .collect();
-    json!({
-        "id": function.id, "family": function.family.as_str(), "summary": function.summary,
-        "source": function.source, "changes": changes, "knobs": knobs, "fragment": function.fragment(),
-    })
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use hoptax_result::{Bound, BoundOf};
 
     use super::*;
+
+    #[test]
+    fn all_functions_are_listed_by_family_and_one_by_its_id() {
+        let all = listed(None).unwrap().body.functions;
+        let catalogue = library::catalogue().unwrap();
+        assert_eq!(all.len(), catalogue.iter().count());
+        let families = all.chunk_by(|a, b| a.family == b.family).count();
+        assert_eq!(families, by_family(catalogue).len(), "those of a family are together");
+        let one = listed(Some("jwt")).unwrap().body.functions;
+        assert!(one.len() == 1 && all.contains(&one[0]), "{one:?}");
+        assert_eq!(one[0].knobs["alg"].takes, "one of `RS256`, `ES256`");
+        assert!(one[0].fragment.contains("jwt_authn.v3.JwtAuthentication"), "{}", one[0].fragment);
+        assert!(listed(Some("jtw")).unwrap_err().to_string().contains("did you mean `jwt`?"));
+    }
 
     /// The published list as if all its arms had one load.
     fn with_one_load() -> StudyResult {

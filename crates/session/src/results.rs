@@ -49,8 +49,8 @@ fn unprintable(what: &str, why: &str) -> Failure {
     Failure::bad_input(format!("{what} cannot be printed: {why}"))
 }
 
-/// The document of the result in a file or a run folder, with the page beside it. The next step of a study that can continue in its folder
-/// is there.
+/// The document of the result in a file or a run folder, with the page in the folder, or the command that makes one of the file. The next
+/// step of a study that can continue in its folder is there.
 ///
 /// # Errors
 /// As [`text`], and when it is not a result.
@@ -62,10 +62,10 @@ pub fn document_at(path: &str) -> Result<Document, Failure> {
             .map_err(|why| unprintable(&format!("`{path}`"), &why))?,
         None => printable(&text, &format!("`{path}`"))?,
     };
-    let document = document.shown_by(path);
     Ok(match page(file) {
-        Some(page) => document.with_page(page.display().to_string()),
-        None => document,
+        Some(page) => document.shown_by(path).with_page(page.display().to_string()),
+        None if file.is_file() => document.written_to(file),
+        None => document.shown_by(path),
     })
 }
 

@@ -23,7 +23,7 @@ pub fn limits(set: &[(String, f64)]) -> Result<Limits, Failure> {
         return Ok(limits);
     }
     let errors = errors.join("\n");
-    Err(Failure::bad_input(format!("{errors}\n`hoptax trust checks --thresholds` lists all thresholds")))
+    Err(Failure::bad_input(format!("{errors}\n`hoptax trust checks --details` lists all thresholds")))
 }
 
 /// Parses `NAME=VALUE`.
@@ -45,6 +45,6 @@ mod tests {
         let refused = limits(&[("no-such".to_owned(), 1.0), ("steal".to_owned(), -1.0)]).unwrap_err();
         let lines: Vec<String> = refused.to_string().lines().map(str::to_owned).collect();
         assert!(lines[0].contains("no threshold `no-such`") && lines[1].contains("`steal`"), "{lines:?}");
-        assert_eq!(lines[2..], ["`hoptax trust checks --thresholds` lists all thresholds"]);
+        assert_eq!(lines[2..], ["`hoptax trust checks --details` lists all thresholds"]);
     }
 }

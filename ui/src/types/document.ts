@@ -131,7 +131,7 @@ export interface Document {
    */
   sections: Section[];
   /**
-   * The page with all details; none until it is written.
+   * The page with all details, or the command that writes it; none until one of them can be named.
    */
   page: string | null;
 }

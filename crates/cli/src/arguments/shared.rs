@@ -293,7 +293,7 @@ impl AwakeArguments {
 pub(crate) struct ThresholdArguments {
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed, and a finding that depends on a
+    /// `hoptax trust checks --details` lists names and defaults. A loosened threshold is printed, and a finding that depends on a
     /// threshold names it. A study that is continued keeps its thresholds, unless they are set again.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = thresholds::parse)]
     pub(crate) thresholds: Vec<(String, f64)>,
@@ -340,10 +340,17 @@ pub(crate) struct ListArguments {
     pub(crate) is_json: bool,
 }
 
+impl ListArguments {
+    /// Standard output, as a file, if JSON was asked for.
+    pub(crate) fn file(&self) -> Option<&'static Path> {
+        self.is_json.then(|| Path::new("-"))
+    }
+}
+
 /// Where the result goes as JSON.
 #[derive(Debug, Default, Args)]
 pub(crate) struct JsonArguments {
-    /// Write the result as JSON to a file; `-` is stdout
+    /// Write the result as JSON to a file, of which `hoptax convert export --to html` makes a page; `-` is stdout
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
     json: Option<PathBuf>,
 }

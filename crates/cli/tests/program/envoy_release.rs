@@ -10,10 +10,12 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use hoptax_subject::digest::sha256;
+use hoptax_subject::envoy::release::PINNED_VERSION;
+use serde_json::json;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::support::{Guarded, hoptax, ran};
+use crate::support::{Guarded, checked, hoptax, ran};
 
 /// A release whose hash is not known.
 const VERSION: &str = "1.2.3";
@@ -90,8 +92,14 @@ fn a_release_is_fetched_once_and_needs_no_index_then() {
     requests.recv().unwrap();
     let kept = ran(install(cache.path(), &url).arg("--offline"));
     assert_eq!((kept.code, kept.stdout, kept.stderr.as_str()), (Some(0), fetched.stdout, ""));
-    let listed = ran(hoptax().env("XDG_CACHE_HOME", cache.path()).args(["lab", "envoy", "list"]));
-    assert_eq!(listed.stdout, format!("1.2.3  {}\n", program.display()));
+    let mut list = hoptax();
+    list.env("XDG_CACHE_HOME", cache.path()).args(["lab", "envoy", "list"]);
+    let row = format!("\n1.2.3    {}\n", program.display());
+    let screen = ran(&mut list).succeeded().stdout;
+    assert!(screen.contains("is not installed") && screen.contains(&row), "{screen}");
+    let listed = checked("envoy-releases", &ran(list.arg("--json")).succeeded().stdout);
+    let releases = json!([{"version": "1.2.3", "program": program}]);
+    assert_eq!((&listed["releases"], &listed["default_version"]), (&releases, &json!(PINNED_VERSION)));
     assert_eq!(requests.try_iter().count(), 0);
 }
 

@@ -277,6 +277,8 @@ fn findings_are_a_result_that_the_store_keeps_and_shows_and_that_has_a_page() {
     let linted = in_folder(&["lint", NAME, "--json", "lint.json"]);
     let shown = in_folder(&["runs", "show", "lint.json"]);
     assert_eq!(shown.stdout, linted.stdout);
+    let page = "\npage: hoptax convert export lint.json --to html > lint.html\n";
+    assert!(linted.stdout.ends_with(page), "{linted:?}");
     let details = in_folder(&["runs", "show", "lint.json", "--details"]);
     assert!(
         details.stdout.contains("address-with-scheme: Envoy starts, the name never resolves"),

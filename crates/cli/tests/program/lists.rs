@@ -1,14 +1,12 @@
-//! The first screens of commands that list what the program knows: they depend on no machine and on no result.
+//! The list of the linter's rules, which is a text: its first screen is kept, and all of it is read.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::Value;
-
 use crate::support::{assert_narrow, root, run};
 
-/// Lines of a screen. The lists are longer, because each names everything that it is about: a reader looks for one name, which has its
-/// place by the headings and by the alphabet.
+/// Lines of a screen. The list is longer, because it names everything that it is about: a reader looks for one name, which has its place
+/// by the headings and by the alphabet.
 const LINES: usize = 40;
 
 /// The first screen of a list.
@@ -45,45 +43,6 @@ fn assert_list(list: &str, headings: &[&str], all: &BTreeSet<String>) {
         groups.iter().flat_map(|(_, names)| names).map(|name| (*name).to_owned()).collect();
     assert_eq!(listed.len(), all.len(), "{list}");
     assert_eq!(&listed.into_iter().collect::<BTreeSet<String>>(), all);
-}
-
-/// The ids of all entries of a list as JSON.
-fn ids(json: &str) -> BTreeSet<String> {
-    let json: Value = serde_json::from_str(json).unwrap();
-    json.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
-}
-
-#[test]
-fn functions_are_listed_by_family() {
-    let list = run(["functions"]).stdout;
-    let families = [
-        "routing",
-        "traffic shaping",
-        "security",
-        "transformation",
-        "observability",
-        "resilience",
-        "extension",
-        "server",
-        "control",
-    ];
-    assert_list(&list, &families, &ids(&run(["functions", "--json"]).stdout));
-    insta::assert_snapshot!("functions", screen(&list));
-}
-
-#[test]
-fn checks_are_listed_by_what_they_judge() {
-    let list = run(["trust", "checks"]).stdout;
-    let judged = [
-        "every load",
-        "every load and every study",
-        "every load and every study and every timeline",
-        "every study",
-        "every study and every timeline",
-        "every timeline",
-    ];
-    assert_list(&list, &judged, &ids(&run(["trust", "checks", "--json"]).stdout));
-    insta::assert_snapshot!("checks", screen(&list));
 }
 
 #[test]

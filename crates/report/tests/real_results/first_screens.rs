@@ -38,6 +38,9 @@ const EXACT: &[(&str, &str)] = &[
     ("lint", "a fault is there or not"),
     ("listeners-check", "each promise is kept or broken"),
     ("doctor", "a kind of measurements is possible, limited or not possible"),
+    ("functions", "a list of what can be measured"),
+    ("checks", "a list of what judges results"),
+    ("envoy-releases", "a list of what is installed"),
 ];
 
 /// Kinds whose pages draw nothing, and why.
@@ -46,6 +49,9 @@ const NOT_DRAWN: &[(&str, &str)] = &[
     ("lint", "a finding is a sentence about a place of a file"),
     ("listeners-check", "a promise is kept, broken or not tried: its table is the picture"),
     ("doctor", "a kind of measurements is possible, limited or not possible: its table is the picture"),
+    ("functions", "a list of what can be measured"),
+    ("checks", "a list of what judges results"),
+    ("envoy-releases", "a list of what is installed"),
 ];
 
 fn folder() -> PathBuf {
