@@ -12,7 +12,7 @@ use hoptax_result::{
 use crate::numbers::{
     UNCERTAIN_SIGN, counted, difference, grouped, level, percent, percent_difference, signed,
 };
-use crate::quantity::{Form, Quantity};
+use crate::rows::bounded;
 use crate::table::Table;
 use crate::words;
 
@@ -56,9 +56,9 @@ fn whole(bill: &BillResult) -> String {
         let Some(bound) = bound else {
             return "No cost per request: the CPU time of the proxy is withheld, see the findings".to_owned();
         };
-        let text = Quantity::bounded(bound.low, bound.high, "us", Form::Level).text();
+        let text = bounded(bound).with_unit();
         return format!(
-            "This proxy costs {text} us of CPU time per request{}; no interval is supported",
+            "This proxy costs {text} of CPU time per request{}; no interval is supported",
             at(bill)
         );
     };
