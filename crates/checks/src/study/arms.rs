@@ -226,8 +226,8 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The closed loop that measures an arm's capacity must keep its proxy busy, so that a share of the capacity is a share
-/// of the proxy's highest rate.
+/// The closed loop that measures an arm's capacity must keep its proxy busy, so that a share of the capacity is a share of the proxy's
+/// highest rate. A result has one capacity of each arm, so those of loads that use connections otherwise are not judged.
 pub(super) const CAPACITY: Check<StudyResult> = Check {
     id: "capacity-not-saturated",
     protects_from: "a share of the rate that connections allow, taken for a share of the proxy's capacity",
