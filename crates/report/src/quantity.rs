@@ -75,13 +75,8 @@ struct Written<'a> {
     /// Its basis.
     basis: &'a Basis,
     /// True if it is a difference whose sign is not supported once all of its column are judged together.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_uncertain_sign: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Serialize for Quantity {

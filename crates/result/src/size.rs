@@ -364,6 +364,15 @@ pub struct ErrorSummary {
     pub worst_share: f64,
 }
 
+impl ErrorSummary {
+    /// The summary of errors without their signs, as shares; none without errors.
+    pub fn of(errors: &[f64]) -> Option<Self> {
+        let worst_share = errors.iter().copied().reduce(f64::max)?;
+        let mean_share = errors.iter().sum::<f64>() / errors.len() as f64;
+        Some(Self { count: errors.len() as u32, mean_share, worst_share })
+    }
+}
+
 /// The response time of a composition under a load, with that of the origin behind it: predicted from single functions and plain
 /// proxies, and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -36,7 +36,7 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
     GraphRunCheck {
         sources: predicted.sources.clone(),
         all: of_graph(GraphRunNumber::AllCpu, all_us),
-        cpu_errors: summary(&errors),
+        cpu_errors: ErrorSummary::of(&errors),
         mean: of_graph(GraphRunNumber::AddedMean, mean_us),
         p99: of_graph(GraphRunNumber::AddedP99, p99_us),
         are_times_extrapolated: predicted.latency.as_ref().is_some_and(|latency| latency.is_extrapolated),
@@ -59,14 +59,6 @@ fn checked(measured: Option<Interval>, predicted: Option<Interval>, is_wide: boo
         error_share: -difference_us.estimate / measured.estimate,
         is_interaction: !difference_us.contains(0.0),
         is_wide,
-    })
-}
-
-fn summary(errors: &[f64]) -> Option<ErrorSummary> {
-    Some(ErrorSummary {
-        count: errors.len() as u32,
-        mean_share: errors.iter().sum::<f64>() / errors.len() as f64,
-        worst_share: errors.iter().copied().reduce(f64::max)?,
     })
 }
 
