@@ -276,7 +276,7 @@ impl Shared {
     /// The pods of the Job.
     async fn pods(&self) -> Result<List<Pod>, Failed> {
         let AgentJob { name, namespace, .. } = &self.job;
-        let selector = selector("labelSelector", &[("batch.kubernetes.io/job-name", name)]);
+        let selector = selector("labelSelector", &[("batch.kubernetes.io/job-name", name.as_str())]);
         // Without a resource version, a list is never older than the previous one, so a missing pod is gone.
         self.connection.get(&format!("/api/v1/namespaces/{namespace}/pods?{selector}")).await
     }
@@ -284,8 +284,8 @@ impl Shared {
     /// The events of the Job.
     async fn events(&self) -> Result<List<Event>, Failed> {
         let AgentJob { name, namespace, .. } = &self.job;
-        let selector =
-            selector("fieldSelector", &[("involvedObject.kind", "Job"), ("involvedObject.name", name)]);
+        let of_job = [("involvedObject.kind", "Job"), ("involvedObject.name", name.as_str())];
+        let selector = selector("fieldSelector", &of_job);
         self.connection.get(&format!("/api/v1/namespaces/{namespace}/events?{selector}")).await
     }
 

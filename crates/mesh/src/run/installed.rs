@@ -30,7 +30,8 @@ const CONTROL_PLANES: [(&[(&str, &str)], &str); 4] = [
 
 /// The images of what makes the network of pods on these nodes, each once.
 pub(super) fn networks(cluster: &Cluster, nodes: &[String]) -> Vec<String> {
-    let of_node = |node: &String| pods(cluster, &selector("fieldSelector", &[("spec.nodeName", node)]));
+    let of_node =
+        |node: &String| pods(cluster, &selector("fieldSelector", &[("spec.nodeName", node.as_str())]));
     let pods: Vec<Pod> = nodes.iter().flat_map(of_node).collect();
     images(&pods, &NETWORKS)
 }
