@@ -177,8 +177,7 @@ pub(crate) fn write_json(file: Option<&Path>, value: &impl Serialize) -> Result<
 
 /// Writes a file that the user named.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+    fs::write(path, text).map_err(|error| Failure::cannot_write(path, error))
 }
 
 /// Writes a value as JSON to a file that the user named; `-` is stdout.

@@ -29,7 +29,7 @@ use crate::refused::Refused;
 use crate::rights::Request;
 use crate::{Dump, DumpSource};
 
-pub use self::agents::{PendingAgent, Removed, Running, remove_left, start_agents};
+pub use self::agents::{PendingAgent, Removed, Running, remove_left, selector, start_agents};
 pub use self::prometheus::Prometheus;
 pub use self::requests::{Cluster, remove_left_namespaces};
 

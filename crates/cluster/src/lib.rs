@@ -33,7 +33,7 @@ pub use answer::dump_of;
 #[cfg(feature = "client")]
 pub use client::{
     Cluster, PendingAgent, Prometheus, Removed, Running, config_dump, remove_left, remove_left_namespaces,
-    start_agents,
+    selector, start_agents,
 };
 pub use described::Pod;
 pub use name::{Namespace, PodName};

@@ -35,7 +35,6 @@ use std::collections::BTreeMap;
 
 use hoptax_functions::Component;
 use hoptax_plan::build::Build;
-use hoptax_plan::file::HOPTAX;
 use hoptax_plan::plan::{Arm, BASELINE, CONFIDENCE, Hop, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
 use hoptax_plan::quiet;
 use hoptax_plan::record::{RoundRecord, common_configuration};
@@ -178,7 +177,7 @@ fn load_spec(load: &Load, chosen_rate: Option<f64>) -> LoadSpec {
         connections: load.connections as u32,
         requests_per_connection: load.requests_per_connection,
         expect: load.expect.clone(),
-        caller: load.caller.as_ref().map_or_else(|| HOPTAX.to_owned(), Caller::name),
+        caller: load.caller.as_ref().map_or_else(|| LoadSpec::OWN_CALLER.to_owned(), Caller::name),
         arms: load.arms.iter().flatten().cloned().collect(),
         blocks: load.blocks,
         slice_s: load.slice.as_secs_f64(),

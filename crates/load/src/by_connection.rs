@@ -1,7 +1,7 @@
 //! How requests and response times divide among connections, as quantiles over connections: the distribution over all requests hides it.
 
 use hoptax_result::ByConnection;
-use hoptax_stats::quantile;
+use hoptax_stats::quantile_of;
 
 use crate::course::Course;
 use crate::log_histogram::LogHistogram;
@@ -24,17 +24,17 @@ fn divided(all: &[LogHistogram]) -> Option<ByConnection> {
     let p50_us: Vec<f64> = judged.filter_map(|times| times.quantile_us(0.5)).collect();
     Some(ByConnection {
         total: all.len() as u32,
-        requests: quantiles(&requests),
+        requests: quantiles(requests),
         with_p50: p50_us.len() as u32,
-        p50_us: quantiles(&p50_us),
+        p50_us: quantiles(p50_us),
     })
 }
 
 /// Quantiles in equal steps from the least value to the greatest: the values themselves, ascending, if there are few enough.
-fn quantiles(values: &[f64]) -> Vec<f64> {
+fn quantiles(mut values: Vec<f64>) -> Vec<f64> {
     let number = values.len().min(QUANTILES);
     let steps = number.saturating_sub(1).max(1) as f64;
-    (0..number).filter_map(|step| quantile(values, step as f64 / steps)).collect()
+    (0..number).filter_map(|step| quantile_of(&mut values, step as f64 / steps)).collect()
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use hoptax_result::{
     PlannedSubject, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
 };
 
-use crate::findings::{at_full_speed, findings};
+use crate::findings::{at_saturation, findings};
 use crate::measured::{Measured, Proxy, Round};
-use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, HOST_NETWORK, IN_USE, Plan, SATURATION};
-use samples::{sample, sample_at_full_speed};
+use crate::plan::{Arm, Asked, HOST_NETWORK, IN_USE, Plan, SATURATION, SATURATION_SLICE};
+use samples::{sample, sample_at_saturation};
 
 /// The name of the study.
 pub const NAME: &str = "mesh";
@@ -74,7 +74,7 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
     fill(&mut result);
     judge_study(&mut result, limits);
     let mut own = findings(plan, measured);
-    own.extend(at_full_speed(plan, measured, limits));
+    own.extend(at_saturation(plan, measured, limits));
     if own.iter().any(|finding| finding.severity > Severity::Info) {
         result.verdict = result.verdict.max(Verdict::Caution);
     }
@@ -104,7 +104,7 @@ fn loads(asked: &Asked, slice_s: f64) -> Vec<LoadSpec> {
         loop_: Loop::Closed,
         rate: None,
         arrivals: None,
-        slice_s: FULL_SPEED_SLICE.as_secs_f64(),
+        slice_s: SATURATION_SLICE.as_secs_f64(),
         ..in_use.clone()
     });
     iter::once(in_use).chain(saturation).collect()
@@ -146,14 +146,14 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
 }
 
 fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
-    // The time that the hypervisor stole from the node of the callers, in ticks of one processor. At full speed, it may steal more, which
+    // The time that the hypervisor stole from the node of the callers, in ticks of one processor. At saturation, it may steal more, which
     // makes no other slice longer.
     let ticks = |of: fn(&Generator) -> f64| {
         let all = round.slices.iter().map(|slice| of(&slice.load.generator) * TICKS_PER_SECOND);
         all.sum::<f64>().round() as u64
     };
     let in_use = round.slices.iter().map(|slice| sample(plan, slice));
-    let samples = in_use.chain(round.at_full_speed.iter().map(|slice| sample_at_full_speed(plan, slice)));
+    let samples = in_use.chain(round.at_saturation.iter().map(|slice| sample_at_saturation(plan, slice)));
     StudyRound {
         ticks: ticks(|generator| generator.wall_seconds),
         steal_ticks: ticks(|generator| generator.wall_seconds * generator.steal_share),
@@ -172,7 +172,7 @@ mod tests {
     use hoptax_result::{Book, CostMeasure, LimitPeriods, LoadHistograms, LoadResult, Measure, sample};
 
     use super::*;
-    use crate::measured::{FullSpeed, Slice, Source};
+    use crate::measured::{Slice, Source};
     use crate::plan::tests::plan;
     use crate::used::Used;
 
@@ -233,8 +233,8 @@ mod tests {
         assert_ne!(result.verdict, Verdict::Void, "{:#?}", result.findings);
     }
 
-    /// The same rounds with slices at full speed, in which each arm has this rate and a little more in each round.
-    fn measured_at_full_speed(rates: [u32; 3]) -> Measured {
+    /// The same rounds with slices at saturation, in which each arm has this rate and a little more in each round.
+    fn measured_at_saturation(rates: [u32; 3]) -> Measured {
         let mut measured = measured(|_| Some(0.1));
         for (number, round) in (0_u32..).zip(&mut measured.rounds) {
             let slice = |(arm, rate): (usize, u32)| {
@@ -242,9 +242,10 @@ mod tests {
                 let answered = u64::from(rate + number) * 10;
                 load.book = Book { planned: answered, sent: answered, answered, ..Book::default() };
                 load.recorded_s = 10.0;
-                FullSpeed { arm, began_s: f64::from(number) * 100.0 + 50.0, load }
+                let began_s = f64::from(number) * 100.0 + 50.0;
+                Slice { arm, began_s, load, proxies: Vec::new(), origin: None }
             };
-            round.at_full_speed = rates.into_iter().enumerate().map(slice).collect();
+            round.at_saturation = rates.into_iter().enumerate().map(slice).collect();
         }
         measured
     }
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn the_closed_loop_gives_each_arm_a_maximum_rate_with_an_interval_and_changes_no_cost() {
         let without = result(&plan(&["istio"]).unwrap(), &measured(|_| Some(0.1)), &Limits::default());
-        let measured = measured_at_full_speed([25_000, 20_000, 6_000]);
+        let measured = measured_at_saturation([25_000, 20_000, 6_000]);
         let result = result(&plan_with_max_rate(), &measured, &Limits::default());
         let loads: Vec<_> = result.plan.loads.iter().map(|load| (load.name.as_str(), load.loop_)).collect();
         assert_eq!(loads, [(IN_USE, Loop::Open), (SATURATION, Loop::Closed)]);
@@ -283,8 +284,8 @@ mod tests {
 
     #[test]
     fn the_maximum_rate_of_an_arm_whose_caller_was_busy_is_a_lower_bound() {
-        let mut measured = measured_at_full_speed([25_000, 20_000, 6_000]);
-        let slices = measured.rounds.iter_mut().flat_map(|round| &mut round.at_full_speed);
+        let mut measured = measured_at_saturation([25_000, 20_000, 6_000]);
+        let slices = measured.rounds.iter_mut().flat_map(|round| &mut round.at_saturation);
         slices.filter(|slice| slice.arm == 1).for_each(|slice| slice.load.generator.cpu_seconds = 9.9);
         let result = result(&plan_with_max_rate(), &measured, &Limits::default());
         let pods = result.arm("pod-network").unwrap();
@@ -299,17 +300,17 @@ mod tests {
     }
 
     #[test]
-    fn what_stops_a_caller_at_full_speed_is_warned_of_for_rates_alone() {
-        let mut measured = measured_at_full_speed([25_000, 20_000, 6_000]);
-        for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.at_full_speed) {
+    fn what_stops_a_caller_at_saturation_is_warned_of_for_rates_alone() {
+        let mut measured = measured_at_saturation([25_000, 20_000, 6_000]);
+        for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.at_saturation) {
             let is_stopped = slice.arm == 2;
             slice.load.generator.throttled = is_stopped.then_some(3);
             slice.load.generator.steal_share = if is_stopped { 0.2 } else { 0.0 };
         }
         let result = result(&plan_with_max_rate(), &measured, &Limits::default());
         for (id, expected) in [
-            ("throttled-pods", "in 15 periods at full speed"),
-            ("steal", "steal was 20.00 % of CPU time at full speed"),
+            ("throttled-pods", "in 15 periods at saturation"),
+            ("steal", "steal was 20.00 % of CPU time at saturation"),
         ] {
             let found: Vec<_> = result.findings.iter().filter(|finding| finding.id == id).collect();
             let [found] = found.as_slice() else { panic!("{id}: {found:#?}") };

@@ -1,4 +1,4 @@
-//! Findings about the source of CPU times, about the placement of the pods, and about slices at full speed.
+//! Findings about the source of CPU times, about the placement of the pods, and about slices at saturation.
 
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{
@@ -10,7 +10,7 @@ use crate::measured::{Measured, Slice, Source};
 use crate::plan::{Arm, Plan, SATURATION};
 use crate::source::{scrape_share, tick_share};
 
-/// All findings, but those about slices at full speed.
+/// All findings, but those about slices at saturation.
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let mut found = unknown(plan, measured);
     found.extend(throttled(plan, measured));
@@ -72,11 +72,11 @@ fn throttled(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     plan.arms.iter().enumerate().filter_map(of_arm).collect()
 }
 
-/// The findings about slices at full speed, which doubt nothing but maximum rates. A caller that a limit or a hypervisor stops seems to have
+/// The findings about slices at saturation, which doubt nothing but maximum rates. A caller that a limit or a hypervisor stops seems to have
 /// spare time, although it bounds the rate.
-pub fn at_full_speed(plan: &Plan, measured: &Measured, limits: &Limits) -> Vec<Finding> {
+pub fn at_saturation(plan: &Plan, measured: &Measured, limits: &Limits) -> Vec<Finding> {
     let of_arm = |(index, arm): (usize, &Arm)| -> Vec<Finding> {
-        let slices = measured.rounds.iter().flat_map(|round| &round.at_full_speed);
+        let slices = measured.rounds.iter().flat_map(|round| &round.at_saturation);
         let of_arm = slices.filter(|slice| slice.arm == index);
         let callers: Vec<&Generator> = of_arm.map(|slice| &slice.load.generator).collect();
         let about = |finding: Finding| Finding {
@@ -93,7 +93,7 @@ pub fn at_full_speed(plan: &Plan, measured: &Measured, limits: &Limits) -> Vec<F
 fn throttled_callers(callers: &[&Generator]) -> Option<Finding> {
     let periods: u64 = callers.iter().filter_map(|caller| caller.throttled).sum();
     let message = format!(
-        "a CPU limit (cgroup) throttled its caller in {} at full speed: the maximum rate may be that of the caller",
+        "a CPU limit (cgroup) throttled its caller in {} at saturation: the maximum rate may be that of the caller",
         counted(periods, "period")
     );
     let value = Value::count(periods as f64, 0.0, "periods");
@@ -108,7 +108,7 @@ fn stolen(callers: &[&Generator], limits: &Limits) -> Option<Finding> {
     // NaN without a slice.
     let share = Some(stolen_s / seconds).filter(|share| *share > limit)?;
     let message = format!(
-        "steal was {} of CPU time at full speed: the node of the callers had less than its processors",
+        "steal was {} of CPU time at saturation: the node of the callers had less than its processors",
         percent(share, 2)
     );
     let advice = "read the maximum rate as a lower bound; nodes that may use their processors only for a part of the time need a \

@@ -11,7 +11,7 @@ use hoptax_cluster::rights::rule_of_mesh;
 use hoptax_result::counted;
 use serde_json::{Value, json};
 
-use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, Plan};
+use crate::plan::{Arm, Asked, Plan, SATURATION_SLICE};
 use crate::source::USUAL_S;
 use crate::target::target;
 use crate::template::Side;
@@ -142,8 +142,8 @@ impl Plan {
         let arms = self.arms.len() as u64;
         let readers = if cpu_time.has_readers() { ", 1 DaemonSet" } else { "" };
         let slice_s = slice.map_or(USUAL_S, |slice| slice.as_secs_f64()) + warmup.as_secs_f64();
-        let full_speed_s = if *has_max_rate { (FULL_SPEED_SLICE + *warmup).as_secs_f64() } else { 0.0 };
-        let minutes = (f64::from(*rounds) * arms as f64 * (slice_s + full_speed_s) / 60.0).ceil();
+        let saturation_s = if *has_max_rate { (SATURATION_SLICE + *warmup).as_secs_f64() } else { 0.0 };
+        let minutes = (f64::from(*rounds) * arms as f64 * (slice_s + saturation_s) / 60.0).ceil();
         format!(
             "{}, each with a Pod and a Job{readers}; {}, at least {minutes} min",
             counted(arms, "namespace"),
@@ -163,7 +163,7 @@ impl Plan {
         } else {
             ""
         };
-        let full_speed = if *has_max_rate {
+        let saturation = if *has_max_rate {
             "\
 # At the end of a round, each caller sends as fast as it is answered, which may take all that nodes have
 # left of their processors, and proxies that other pods use too, from everything else on them.
@@ -178,7 +178,7 @@ impl Plan {
 # Namespaces are made once. In each of {rounds} rounds, the pods, Jobs and Secrets are made anew, and each
 # caller sends {rate} requests/s over {connections} connections to the origin of its own namespace alone,
 # one caller at a time.
-{full_speed}# Words in capitals stand for values that are known when it runs. Names of namespaces and Jobs, the
+{saturation}# Words in capitals stand for values that are known when it runs. Names of namespaces and Jobs, the
 # port of the origin on the network of its node, and deadlines differ then.
 {readers}# Namespaces permit privileged pods, for the network of nodes and for what a mesh adds to pods. All
 # other pods pass the profile `restricted` of Pod Security before that.

@@ -48,21 +48,10 @@ pub struct Slice {
     pub began_s: f64,
     /// The result of the caller.
     pub load: LoadResult,
-    /// The use of each proxy, in the order of the arm's proxies; none if unknown.
+    /// The use of each proxy, in the order of the arm's proxies; none if unknown. Empty at saturation, where nothing is read.
     pub proxies: Vec<Option<Used>>,
-    /// The use of the origin.
+    /// The use of the origin; none if unknown, and at saturation.
     pub origin: Option<Used>,
-}
-
-/// A slice of a closed loop, which measures a rate and no costs.
-#[derive(Clone, Debug)]
-pub struct FullSpeed {
-    /// The arm, by its index in the plan.
-    pub arm: usize,
-    /// Its start, seconds since the start of the measurement.
-    pub began_s: f64,
-    /// The result of the caller.
-    pub load: LoadResult,
 }
 
 /// A complete round.
@@ -74,8 +63,8 @@ pub struct Round {
     pub ended_at: String,
     /// Its slices at the planned rate.
     pub slices: Vec<Slice>,
-    /// Its slices at full speed, which follow all others; empty if maximum rates are not measured.
-    pub at_full_speed: Vec<FullSpeed>,
+    /// Its slices at saturation, which follow all others; empty if maximum rates are not measured.
+    pub at_saturation: Vec<Slice>,
 }
 
 /// Everything that was measured.

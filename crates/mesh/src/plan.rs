@@ -25,8 +25,8 @@ pub const IN_USE: &str = "in-use";
 pub const SATURATION: &str = "saturation";
 /// The port of the origin on a pod network.
 pub const PORT: u16 = 8080;
-/// The length of a slice at full speed: enough for a rate, without readings of CPU times.
-pub const FULL_SPEED_SLICE: Duration = Duration::from_secs(10);
+/// The length of a slice at saturation: enough for a rate, without readings of CPU times.
+pub const SATURATION_SLICE: Duration = Duration::from_secs(10);
 
 /// The settings of a measurement.
 #[derive(Clone, Debug)]

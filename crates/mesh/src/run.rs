@@ -22,7 +22,7 @@ use hoptax_session::{Failure, Interrupt, Say, Update};
 use humantime::format_rfc3339_seconds;
 
 use crate::evidence::result;
-use crate::measured::{FullSpeed, Measured, Round, Slice, Source};
+use crate::measured::{Measured, Round, Slice, Source};
 use crate::plan::Plan;
 use crate::source::{
     CpuTime, LONGEST_SLICE, SETTLING, gap_of_readings_s, longest_wait, quiet_s, slice_s, usual_slice_s,
@@ -38,7 +38,7 @@ use pods::{Place, Pods};
 use polls::{Idle, Poller, Sampler};
 use prometheus::Prometheus;
 use readers::{Readers, Unread};
-use sending::{answers, send, send_at_full_speed};
+use sending::{answers, send, send_at_saturation};
 
 /// Polling interval of an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -165,7 +165,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             round.slices.push(Slice { arm: index, began_s, load, proxies, origin });
         }
         if plan.asked.has_max_rate {
-            round.at_full_speed = at_full_speed(plan, number, &pods, context, began)?;
+            round.at_saturation = at_saturation(plan, number, &pods, context, began)?;
         }
         round.ended_at = now();
         measured.rounds.push(round);
@@ -176,23 +176,23 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
     Ok(())
 }
 
-/// The slices of a round at full speed. They are its last ones, because they leave pods in another state, such as with larger heaps and
+/// The slices of a round at saturation. They are its last ones, because they leave pods in another state, such as with larger heaps and
 /// more connections: the next round has new pods.
-fn at_full_speed(
+fn at_saturation(
     plan: &Plan,
     number: u32,
     pods: &Pods,
     context: Context<'_>,
     began: Instant,
-) -> Result<Vec<FullSpeed>, Failure> {
-    let of_arm = |index: usize| -> Result<FullSpeed, Failure> {
+) -> Result<Vec<Slice>, Failure> {
+    let of_arm = |index: usize| -> Result<Slice, Failure> {
         context.interrupt.check()?;
         let arm = pods.arm(index);
         answers(plan, arm, context)?;
         let began_s = began.elapsed().as_secs_f64();
-        let load = send_at_full_speed(plan, arm, context)?;
+        let load = send_at_saturation(plan, arm, context)?;
         context.interrupt.check()?;
-        Ok(FullSpeed { arm: index, began_s, load })
+        Ok(Slice { arm: index, began_s, load, proxies: Vec::new(), origin: None })
     };
     plan.order(number).into_iter().map(of_arm).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::behaviour::{BadParameter, Behaviour};
-use crate::bounded::text_of;
+use crate::small_file::read_small_file;
 use crate::table::Tables;
 
 /// The default parameters of an origin. Requests that arrive after a replacement get the new ones.
@@ -42,7 +42,7 @@ impl Defaults {
     /// # Errors
     /// When it cannot be read, or has more than 16 MiB.
     pub fn read(file: &Path) -> Result<String, String> {
-        let text = text_of(file)
+        let text = read_small_file(file)
             .map_err(|error| format!("cannot read the default response `{}`: {error}", file.display()))?;
         Ok(text.trim().to_owned())
     }

@@ -6,7 +6,6 @@
 //! not block other connections.
 
 mod behaviour;
-mod bounded;
 mod call;
 mod calling;
 mod connection;
@@ -20,6 +19,7 @@ mod request;
 mod respond;
 mod response;
 mod services;
+mod small_file;
 mod streams;
 mod table;
 mod transport;
@@ -36,7 +36,6 @@ pub use hoptax_wire::tls::ServerConfig;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 pub use behaviour::{BadParameter, Behaviour};
-pub use bounded::text_of;
 pub use calling::{Call, CallingOptions, CallingOrigin, Calls};
 pub use defaults::Defaults;
 use http3::Http3;
@@ -44,6 +43,7 @@ pub use queue::{Freeze, Queue};
 pub use request::{BadRequest, Next, RequestReader};
 use services::ServiceState;
 pub use services::{Secrets, SecretsError};
+pub use small_file::read_small_file;
 pub use table::{TableError, Tables};
 use worker::Worker;
 

@@ -29,7 +29,6 @@ use serde::{Deserialize, Serialize};
 pub use application::ORIGIN;
 pub use application::{ApplicationEntry, ApplicationSection};
 pub use arm::{ArmEntry, ChainEntry, FunctionEntry, UnloadedEntry};
-pub use caller::HOPTAX;
 pub use caller::{CallerEntry, CallerSection};
 pub use conditions::{ConditionsSection, MAX_RESPONSE_BYTES, OneOrMore, TlsWord};
 pub use external::ExternalEntry;

@@ -12,7 +12,7 @@ use hoptax_result::{
 use crate::numbers::{
     UNCERTAIN_SIGN, counted, difference, grouped, level, percent, percent_difference, signed,
 };
-use crate::quantity::{Form, Quantity};
+use crate::rows::bounded;
 use crate::table::Table;
 use crate::words;
 
@@ -56,9 +56,9 @@ fn whole(bill: &BillResult) -> String {
         let Some(bound) = bound else {
             return "No cost per request: the CPU time of the proxy is withheld, see the findings".to_owned();
         };
-        let text = Quantity::bounded(bound.low, bound.high, "us", Form::Level).text();
+        let text = bounded(bound).with_unit();
         return format!(
-            "This proxy costs {text} us of CPU time per request{}; no interval is supported",
+            "This proxy costs {text} of CPU time per request{}; no interval is supported",
             at(bill)
         );
     };
@@ -220,9 +220,8 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> Table {
     let without_kind = || [String::new(), String::new()];
     charges.extend(bill.rest.as_ref().map(|rest| ("rest".to_owned(), without_kind(), rest, level as Text)));
     charges.push(("whole".to_owned(), without_kind(), &bill.whole, level));
-    let with_text: Vec<(&Charge, Text)> =
-        charges.iter().map(|(_, _, charge, text)| (*charge, *text)).collect();
-    let columns = columns_with_values(columns, &with_text);
+    let all: Vec<&Charge> = charges.iter().map(|(_, _, charge, _)| *charge).collect();
+    let columns = columns_with_values(columns, &all);
     let row = |(name, [kind, activity], charge, text): &(String, [String; 2], &Charge, Text)| {
         let numbers = columns.iter().map(|column| column.cell(charge, *text).unwrap_or_default());
         let cells = std::iter::once(kind.clone()).chain(numbers).chain([activity.clone()]);
@@ -234,26 +233,24 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> Table {
 }
 
 /// The columns in which any charge has a value.
-fn columns_with_values<'c>(columns: &'c [Column], charges: &[(&Charge, Text)]) -> Vec<&'c Column> {
-    let has_value =
-        |column: &&Column| charges.iter().any(|(charge, text)| column.cell(charge, *text).is_some());
+fn columns_with_values<'c>(columns: &'c [Column], charges: &[&Charge]) -> Vec<&'c Column> {
+    let has_value = |column: &&Column| charges.iter().any(|charge| column.cell(charge, level).is_some());
     columns.iter().filter(has_value).collect()
 }
 
 /// A table of the measured changes with the given columns; none if there are none.
 pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<Table> {
-    let measured = bill.changes.iter().filter(|change| change.arm.is_some());
-    let measured: Vec<_> = measured.collect();
+    let measured: Vec<_> = bill.changes.iter().filter(|change| change.arm.is_some()).collect();
     if measured.is_empty() {
         return None;
     }
-    let text: Text = difference;
-    let with_text: Vec<(&Charge, Text)> = measured.iter().map(|change| (&change.difference, text)).collect();
-    let columns = columns_with_values(columns, &with_text);
+    let differences: Vec<&Charge> = measured.iter().map(|change| &change.difference).collect();
+    let columns = columns_with_values(columns, &differences);
     let headings =
         ["what if"].into_iter().chain(columns.iter().map(|column| column.heading)).chain(["activity"]);
     let rows = measured.iter().map(|change| {
-        let numbers = columns.iter().map(|column| column.cell(&change.difference, text).unwrap_or_default());
+        let cell = |column: &&Column| column.cell(&change.difference, difference).unwrap_or_default();
+        let numbers = columns.iter().map(cell);
         (change.change.clone(), numbers.chain([activity(&change.activity)]).collect())
     });
     let title = "what if: the changed proxy less the whole, per request";

@@ -338,11 +338,11 @@ impl FindingText {
         about::all().into_iter().find(|about| about.id == id).map(|about| about.protects_from)
     }
 
-    /// The finding without its advice: `p99 of 3 arms: 4,320 responses are too few (limit 10,000 requests); withheld: p99`.
-    pub(crate) fn sentence(&self) -> String {
+    /// The finding without its id and advice: ` of 3 arms: 4,320 responses are too few (limit 10,000 requests); withheld: p99`.
+    pub(crate) fn after_id(&self) -> String {
         let measured = self.measured.as_ref().map_or_else(String::new, |measured| format!(" ({measured})"));
         let withheld = self.withheld.as_ref().map_or_else(String::new, |withheld| format!("; {withheld}"));
-        format!("{}{}: {}{measured}{withheld}", self.id, self.scope, self.message)
+        format!("{}: {}{measured}{withheld}", self.scope, self.message)
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
-use hoptax_result::{CheckedTime, Interval};
+use hoptax_result::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
@@ -75,13 +75,8 @@ struct Written<'a> {
     /// Its basis.
     basis: &'a Basis,
     /// True if it is a difference whose sign is not supported once all of its column are judged together.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_uncertain_sign: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Serialize for Quantity {
@@ -184,8 +179,7 @@ impl Quantity {
     /// The error of a prediction by its ends alone, %, if an interval is too wide for a share of the estimate. The ends are those of the
     /// quotient of all predicted and measured times within their intervals. So the widths add up, which is right however the two depend on
     /// each other. An end is missing if the measured time may be arbitrarily near to 0.
-    pub(crate) fn error_by_ends(time: &CheckedTime) -> Self {
-        let (measured, predicted) = (&time.measured_us, &time.predicted_us);
+    pub(crate) fn error_by_ends(measured: &Interval, predicted: &Interval) -> Self {
         let share =
             |predicted: f64, measured: f64| (measured > 0.0).then(|| 100.0 * (predicted / measured - 1.0));
         let low = share(predicted.low, if predicted.low < 0.0 { measured.low } else { measured.high });
@@ -308,7 +302,6 @@ fn digits(value: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::checked_time;
 
     fn interval(estimate: f64, low: f64, high: f64) -> Interval {
         Interval { estimate, low, high }
@@ -383,19 +376,12 @@ mod tests {
 
     #[test]
     fn the_error_beside_a_wide_interval_holds_every_quotient_of_times_within_the_intervals() {
-        let error = |measured: Interval, predicted: Interval| {
-            Quantity::error_by_ends(&CheckedTime {
-                measured_us: measured,
-                predicted_us: predicted,
-                ..checked_time(100.0, 100.0)
-            })
-        };
-        let around = Interval::around;
+        let (error, around) = (Quantity::error_by_ends, Interval::around);
         // 90 / 180 and 110 / 20.
-        assert_eq!(error(around(100.0, 80.0), around(100.0, 10.0)).text(), "-50 to +450");
+        assert_eq!(error(&around(100.0, 80.0), &around(100.0, 10.0)).text(), "-50 to +450");
         // Below zero, the smaller measured time is farther: -20 / 50.
-        assert_eq!(error(around(100.0, 50.0), around(40.0, 60.0)).text(), "-140 to +100");
-        assert_eq!(error(around(100.0, 150.0), around(200.0, 50.0)).text(), "≥ -40.0");
+        assert_eq!(error(&around(100.0, 50.0), &around(40.0, 60.0)).text(), "-140 to +100");
+        assert_eq!(error(&around(100.0, 150.0), &around(200.0, 50.0)).text(), "≥ -40.0");
     }
 
     #[test]

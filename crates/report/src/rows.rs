@@ -1,8 +1,8 @@
 //! The rows of a study, for all outputs: one per compared arm, in descending order of cost.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure,
-    StudyResult,
+    ArmKind, ArmResult, Bound, BoundOf, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place,
+    RoundMeasure, StudyResult,
 };
 
 use crate::findings::checks;
@@ -216,11 +216,12 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
     checks(withholding).map(|why| Quantity::unknown(why, unit)).into()
 }
 
-/// The bounds of a cost, in the unit of tables.
+/// A bounded level or cost, in the unit of tables.
 pub(crate) fn bounded(bound: &Bound) -> Quantity {
     let scale = sittings::unit(bound.measure);
     let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * scale));
-    Quantity::bounded(low, high, unit_name(bound.measure), Form::Difference)
+    let form = if bound.of == BoundOf::Cost { Form::Difference } else { Form::Level };
+    Quantity::bounded(low, high, unit_name(bound.measure), form)
 }
 
 /// The bounds of the cost of an arm in the unit of tables, without the unit: `-20 to +300`. None if the cost has an interval, or nothing
@@ -245,8 +246,6 @@ pub(crate) fn unit_name(measure: CostMeasure) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::BoundOf;
-
     use super::*;
     use crate::fixture;
     use crate::quantity::Basis;

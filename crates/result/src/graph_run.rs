@@ -59,6 +59,19 @@ impl Body for GraphRunBody {
 }
 
 impl GraphRunBody {
+    /// A number of the whole graph; none if it is withheld.
+    pub fn number(&self, number: GraphRunNumber) -> Option<Interval> {
+        match number {
+            GraphRunNumber::AllCpu => self.all_cpu_us,
+            GraphRunNumber::AddedMean => self.added?.mean_us,
+            GraphRunNumber::AddedP99 => self.added?.p99_us,
+            GraphRunNumber::ProxiedMean => self.proxied.mean_us,
+            GraphRunNumber::ProxiedP99 => self.proxied.p99_us,
+            GraphRunNumber::DirectMean => self.direct.mean_us,
+            GraphRunNumber::DirectP99 => self.direct.p99_us,
+        }
+    }
+
     /// True if the interval of a number is too wide for its estimate to be used, so that its ends are bounds.
     pub fn is_wide(&self, number: GraphRunNumber) -> bool {
         self.wide.contains(&number)
@@ -101,7 +114,7 @@ pub struct GraphRunProxy {
     pub cpu_us_per_request: Option<Interval>,
     /// True if the interval of that CPU time is too wide for its estimate to be used. Its ends are bounds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_cpu_wide: bool,
+    pub is_wide: bool,
     /// Share of the time of its workers that it used, 0 to 1; null if withheld.
     pub busy_share: Option<Interval>,
     /// Resident memory at the end of a round, bytes; null if withheld.

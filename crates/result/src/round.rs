@@ -163,7 +163,8 @@ pub struct ArmRound {
     /// Its profile, if the study takes profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<RoundProfile>,
-    /// Its capacity, if a load is a share of one; measured once, before the first round.
+    /// Its capacity on the connections of the first load that needs one, measured once, before the first round; null if no load is a share
+    /// of one. Loads that use connections otherwise have other capacities, which are not stated.
     pub capacity: Option<Capacity>,
 }
 

@@ -201,9 +201,9 @@ pub struct ProxyMoney {
 pub struct SizeLatency {
     /// Time that all proxies together add: along calls that follow each other, and to the slowest of calls at the same time.
     pub added: AddedTime,
-    /// The times of `added` whose intervals are so wide that only their ends say something: `mean_us`, `p99_us`. Texts state them as bounds.
-    #[serde(default)]
-    pub bounded: Vec<String>,
+    /// The times of `added` whose intervals are too wide for their estimates to be used: `mean_us`, `p99_us`. Their ends are bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wide: Vec<String>,
     /// True if a proxy is less busy or busier than those whose response times were measured.
     pub is_extrapolated: bool,
     /// One entry for each proxy, in the order of the file.
@@ -232,10 +232,10 @@ pub struct ProxyLatency {
     pub added: AddedTime,
     /// Time that it adds on average to the critical path of a request to the entry, us: of calls at the same time, only the slowest counts.
     pub critical_path_us: Interval,
-    /// The times whose intervals are so wide that only their ends say something: `mean_us` and `p99_us` of `added`, `critical_path_us`. Texts
-    /// state them as bounds.
-    #[serde(default)]
-    pub bounded: Vec<String>,
+    /// The times whose intervals are too wide for their estimates to be used: `mean_us` and `p99_us` of `added`, `critical_path_us`. Their
+    /// ends are bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wide: Vec<String>,
     /// True if it is less busy or busier than those whose response times were measured.
     pub is_extrapolated: bool,
 }
@@ -362,6 +362,15 @@ pub struct ErrorSummary {
     pub mean_share: f64,
     /// The largest.
     pub worst_share: f64,
+}
+
+impl ErrorSummary {
+    /// The summary of errors without their signs, as shares; none without errors.
+    pub fn of(errors: &[f64]) -> Option<Self> {
+        let worst_share = errors.iter().copied().reduce(f64::max)?;
+        let mean_share = errors.iter().sum::<f64>() / errors.len() as f64;
+        Some(Self { count: errors.len() as u32, mean_share, worst_share })
+    }
 }
 
 /// The response time of a composition under a load, with that of the origin behind it: predicted from single functions and plain

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::{fmt, io};
 
 use hoptax_origin::OriginError;
@@ -43,6 +44,16 @@ impl Failure {
     /// The failure of a command whose input is wrong if `is_input`, and that lacks something otherwise.
     pub fn of_input_if(is_input: bool, cause: impl fmt::Display) -> Self {
         if is_input { Self::bad_input(cause) } else { Self::environment(cause) }
+    }
+
+    /// The failure of a command that cannot read a file of the user.
+    pub fn cannot_read(path: &Path, error: impl fmt::Display) -> Self {
+        Self::bad_input(format!("cannot read `{}`: {error}", path.display()))
+    }
+
+    /// The failure of a command that cannot write a file.
+    pub fn cannot_write(path: &Path, error: impl fmt::Display) -> Self {
+        Self::environment(format!("cannot write `{}`: {error}", path.display()))
     }
 
     /// The failure of a command that cannot listen on an address, with what to do.

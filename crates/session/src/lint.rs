@@ -143,8 +143,7 @@ fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure
 }
 
 fn allowances(path: &Path) -> Result<Allowances, Failure> {
-    let text = file::configuration(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
+    let text = file::configuration(path).map_err(|error| Failure::cannot_read(path, error))?;
     Allowances::read(&path.display().to_string(), &text).map_err(Failure::bad_input)
 }
 
@@ -286,9 +285,7 @@ fn mend_one(
                 note(&format!("{}: nothing is fixed: the file has the text in another form", old.name));
                 continue;
             };
-            fs::write(&file, &new).map_err(|error| {
-                Failure::environment(format!("cannot write `{}`: {error}", file.display()))
-            })?;
+            fs::write(&file, &new).map_err(|error| Failure::cannot_write(&file, error))?;
             let is_done = |finding: &&&Finding| {
                 finding.text == text.text && !refused.iter().any(|(left, _)| std::ptr::eq(*left, **finding))
             };

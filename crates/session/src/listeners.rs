@@ -123,8 +123,7 @@ fn with_comment(lost: &[String], text: String) -> String {
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
-    file::configuration(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
+    file::configuration(path).map_err(|error| Failure::cannot_read(path, error))
 }
 
 #[cfg(test)]

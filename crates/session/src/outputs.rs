@@ -64,8 +64,7 @@ pub fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
 
 /// Writes a text to a run folder atomically.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    replace(path, text)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+    replace(path, text).map_err(|error| Failure::cannot_write(path, error))
 }
 
 /// Writes a result to a run folder as JSON.

@@ -69,7 +69,7 @@ pub fn write(documents: &Path) -> Result<usize, Failure> {
         let folder = path.parent().unwrap_or(documents);
         fs::create_dir_all(folder)
             .and_then(|()| fs::write(&path, text))
-            .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
+            .map_err(|error| Failure::cannot_write(&path, error))?;
     }
     Ok(pages.len())
 }

@@ -40,7 +40,7 @@ pub fn check_machine(
         Some(accepts) => {
             check_memory(&estimate, accepts, "reduce the number of arms, or give `--yes` to start anyway")?;
         }
-        None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
+        None => check_memory(&estimate, |_| false, "measure fewer arms at a time, or free memory")?,
     }
     allow_files_of_plan(plan, "lower `connections` of its loads", say)
 }
@@ -49,7 +49,7 @@ pub fn check_machine(
 ///
 /// # Errors
 /// All missing requirements, with advice.
-pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
+fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     let search_path = env::var_os("PATH").unwrap_or_default();
     let mut problems = missing(plan, &search_path);
     if !counts_cpu_time().unwrap_or(false) {

@@ -27,8 +27,7 @@ pub fn is_path(word: &str) -> bool {
 /// When the file or the folder has no result. The message says what the folder contains instead.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
-    fs::read_to_string(&file)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", file.display())))
+    fs::read_to_string(&file).map_err(|error| Failure::cannot_read(&file, error))
 }
 
 /// The document of a result of any kind whose run folder is unknown. Its next step measures a study by its name, which only a built-in study

@@ -130,8 +130,7 @@ pub fn combine_given(
     }
     let beside = parts.first().and_then(|(path, _)| path.parent().map(Path::to_owned));
     let folder = out.map(Path::to_owned).or(beside).unwrap_or_default();
-    fs::create_dir_all(&folder)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", folder.display())))?;
+    fs::create_dir_all(&folder).map_err(|error| Failure::cannot_write(&folder, error))?;
     write(parts.into_iter().map(|(_, part)| part).collect(), &folder)
 }
 

@@ -120,7 +120,7 @@ pub use over_rounds::mean_over_rounds;
 pub use overlaps::overlaps;
 pub use paired::{CostRounds, costs_by_round, paired_cost, paired_cost_of_copies, sum_of_costs};
 pub use pooled::pooled_values;
-pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
+pub use quantile::{median, quantile, quantile_of, quantile_supported, samples_for_quantile};
 pub use quantile_bound::{Ends, quantile_cost_ends, quantile_ends};
 pub use quantile_cost::{
     RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level,

@@ -28,7 +28,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// As [`quantile()`], but reorders the values in place.
-pub(crate) fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
+pub fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&p) || !values.iter().all(|value| value.is_finite()) {
         return None;
     }

@@ -185,14 +185,13 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     }
     let interrupt = interrupt::listen()?;
     let Found { result, failure } = progress::shown(|say| arms.search(options, &interrupt, say))?;
-    let (search, study) = again_on_arms(arguments, ids, source);
-    let again = SearchedArms { search: &search, study: &study };
-    print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, again))?;
+    let again = again_on_arms(arguments, ids, source);
+    print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, &again))?;
     failure.map_or_else(|| Ok(code_of_arms(&result)), Err)
 }
 
 /// The commands that search the same arms, without a time limit, and that measure their study.
-fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> (String, String) {
+fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> SearchedArms {
     let FindArguments { objectives, preset, min_rate, max_rate, arrivals, envoy, checks, traffic, .. } =
         arguments;
     let objectives = objectives.iter().map(|one| option("--slo", Some(one)));
@@ -208,7 +207,10 @@ fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> (St
     let searched: String = objectives.chain(once).collect();
     let measured = envoy.again() + &traffic.again() + &checks.again();
     let source = path_word(Path::new(source));
-    (format!("hoptax find{searched}{measured} {source}"), format!("hoptax study {source}{measured}"))
+    SearchedArms {
+        search: format!("hoptax find{searched}{measured} {source}"),
+        study: format!("hoptax study {source}{measured}"),
+    }
 }
 
 /// Refuses a study file without `--arms`.
@@ -318,14 +320,14 @@ mod tests {
             let Command::Find(arguments) = parsed.command else { panic!("{parsed:?}") };
             again_on_arms(&arguments, &arguments.arms.as_ref().unwrap().0, study(&arguments).unwrap())
         };
-        let (search, of_arms) = again("--arms a,b --budget 1m --json -");
+        let SearchedArms { search, study } = again("--arms a,b --budget 1m --json -");
         assert_eq!(search, "hoptax find --slo 'p99<5ms' --arms a,b my.yaml");
-        assert_eq!(of_arms, "hoptax study my.yaml");
+        assert_eq!(study, "hoptax study my.yaml");
         let range = "--arms a,b --preset careful --min-rate 2 --max-rate 90.5 --arrivals burst=8";
         let measured = "--envoy 1.39.3 --offline --seed 7 --never-halt always --threshold steal=0.02";
-        let (search, of_arms) = again(&format!("{range} {measured}"));
+        let SearchedArms { search, study } = again(&format!("{range} {measured}"));
         assert_eq!(search, format!("hoptax find --slo 'p99<5ms' {range} {measured} my.yaml"));
-        assert_eq!(of_arms, format!("hoptax study my.yaml {measured}"));
+        assert_eq!(study, format!("hoptax study my.yaml {measured}"));
     }
 
     #[test]

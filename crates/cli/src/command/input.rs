@@ -15,12 +15,7 @@ pub(super) fn read(path: &Path) -> Result<String, Failure> {
     } else {
         file::read(path)
     };
-    text.map_err(|error| unreadable(path, &error))
-}
-
-/// The failure to read a file.
-pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::bad_input(format!("cannot read `{}`: {error}", path.display()))
+    text.map_err(|error| Failure::cannot_read(path, error))
 }
 
 /// Problems of a file, each on a line with its name.

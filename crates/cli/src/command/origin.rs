@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum, ValueHint};
 use hoptax_origin::{
     CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport,
-    OriginTls, Secrets, text_of,
+    OriginTls, Secrets, read_small_file,
 };
 use hoptax_result::counted;
 use hoptax_session::Interrupt;
@@ -178,7 +178,7 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
     let refused = |what: &str, error: &dyn Display| {
         Failure::bad_input(format!("the file of calls `{}` {what}: {error}", file.display()))
     };
-    let text = text_of(file).map_err(|error| refused("cannot be read", &error))?;
+    let text = read_small_file(file).map_err(|error| refused("cannot be read", &error))?;
     let calls: Calls =
         serde_json::from_str(&text).map_err(|error| refused("does not list calls as JSON", &error))?;
     let options = CallingOptions {

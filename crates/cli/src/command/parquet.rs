@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use hoptax_host::limits::confine;
 use hoptax_tools::csv_of_parquet;
 
-use super::input::{refused, unreadable};
+use super::input::refused;
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -31,7 +31,7 @@ pub(super) fn csv(file: &Path) -> Result<String, Failure> {
         // A panic message would help only developers of the library.
         Command::new(env::current_exe()?).args(COMMAND).stdin(input).stderr(Stdio::null()).output()
     };
-    let output = run().map_err(|error| unreadable(file, &error))?;
+    let output = run().map_err(|error| Failure::cannot_read(file, error))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let reason = match output.status.code() {
         Some(code) if code == Code::Success as i32 => return Ok(text.into_owned()),

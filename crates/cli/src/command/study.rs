@@ -13,7 +13,6 @@ use hoptax_session::{
     EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
     decisions, library, measure, outline, requirements, run_folder,
 };
-use hoptax_text::command_line::path_word;
 
 use crate::arguments::shared::{
     BudgetArguments, MeasureArguments, OutArguments, SeedArguments, StoredArguments,
@@ -187,51 +186,43 @@ fn ended(measured: Measured, arguments: &StudyArguments) -> Result<Code, Failure
     Ok(if arguments.smoke && code == Code::Void { Code::Success } else { code })
 }
 
-/// Options of a study that one which continues may have, too, and those that only a new study has, each with a space before it. The option
-/// for idle processors is neither.
-fn again(arguments: &StudyArguments) -> (String, String) {
-    let MeasureArguments { envoy, checks, .. } = &arguments.measure;
+/// The study of a command line, and the run folder in which it can continue.
+fn given(arguments: &StudyArguments, folder: Option<&Path>) -> GivenStudy {
+    let MeasureArguments { envoy, awake, checks } = &arguments.measure;
     let speeds = if arguments.with_speeds { " --with-speeds" } else { "" };
-    (envoy.again() + &checks.again() + &arguments.stored.again(), arguments.seed.again() + speeds)
+    GivenStudy {
+        // For a study that is continued, the study file in its folder.
+        source: match &arguments.resume {
+            Some(folder) => folder.join("study.yaml").display().to_string(),
+            None => arguments.study.clone(),
+        },
+        folder: folder.map(|folder| folder.display().to_string()),
+        options: envoy.again() + &checks.again() + &arguments.stored.again(),
+        never_halt: awake.again(),
+        of_new: arguments.seed.again() + speeds,
+    }
 }
 
 /// The command that continues the study, without its run folder.
 fn continuing(arguments: &StudyArguments) -> String {
-    format!("hoptax study{}{}", again(arguments).0, arguments.measure.awake.again())
-}
-
-/// The study that a command line names; for a study that is continued, the study file in its folder.
-fn source(arguments: &StudyArguments) -> String {
-    match &arguments.resume {
-        Some(folder) => folder.join("study.yaml").display().to_string(),
-        None => arguments.study.clone(),
-    }
+    let GivenStudy { options, never_halt, .. } = given(arguments, None);
+    format!("hoptax study{options}{never_halt}")
 }
 
 /// Prints a result, and the decisions about arms that its file compares by name.
 fn show(result: &StudyResult, arguments: &StudyArguments, folder: &Path) -> Result<(), Failure> {
     decisions(result).as_ref().map_or(Ok(()), print::document)?;
-    let (source, at) = (source(arguments), folder.display().to_string());
-    let ((options, of_new), never_halt) = (again(arguments), arguments.measure.awake.again());
-    let given = GivenStudy {
-        source: &source,
-        // The rounds of a short form are shorter than those of its study.
-        folder: (!arguments.smoke).then_some(at.as_str()),
-        options: &options,
-        never_halt: &never_halt,
-        of_new: &of_new,
-    };
-    print::document(&documents::given_study(result, given).in_folder(folder, "report.html"))
+    // The rounds of a short form are shorter than those of its study.
+    let given = given(arguments, (!arguments.smoke).then_some(folder));
+    print::document(&documents::given_study(result, &given).in_folder(folder, "report.html"))
 }
 
 /// Prints what the short form of a study showed. Its verdict and its numbers would read as those of the study.
 fn show_smoke(arguments: &StudyArguments, folder: &Path) -> Result<(), Failure> {
-    let (options, of_new) = again(arguments);
     print::result(&format!(
         "Every part of the study started. The numbers of this short form mean nothing.\n\n\
-         next: hoptax study {study}{of_new}{options}{never_halt}   measures it\npage: {page}",
-        study = path_word(source(arguments).as_ref()),
-        never_halt = arguments.measure.awake.again(),
+         next: {anew}   measures it\npage: {page}",
+        anew = given(arguments, None).anew(),
         page = folder.join("report.html").display()
     ))
 }
@@ -288,11 +279,13 @@ mod tests {
 
     #[test]
     fn a_study_is_measured_again_with_its_options_and_continues_with_those_but_the_seed() {
-        let given = ["--envoy", "./en voy", "--threshold", "steal=0.02", "--never-halt", "never"];
-        let given = arguments(&[&given[..], &["--seed", "7", "--rounds", "4", "--", "-ca.yaml"]].concat());
+        let words = ["--envoy", "./en voy", "--threshold", "steal=0.02", "--never-halt", "never"];
+        let arguments_given =
+            arguments(&[&words[..], &["--seed", "7", "--rounds", "4", "--", "-ca.yaml"]].concat());
         let options = " --envoy './en voy' --threshold steal=0.02";
-        assert_eq!(again(&given), (options.to_owned(), " --seed 7".to_owned()));
-        assert_eq!(continuing(&given), format!("hoptax study{options} --never-halt never"));
+        let anew = format!("hoptax study ./-ca.yaml --seed 7{options} --never-halt never");
+        assert_eq!(given(&arguments_given, None).anew(), anew);
+        assert_eq!(continuing(&arguments_given), format!("hoptax study{options} --never-halt never"));
         assert_eq!(continuing(&arguments(&["quick"])), "hoptax study");
     }
 

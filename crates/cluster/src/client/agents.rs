@@ -276,7 +276,7 @@ impl Shared {
     /// The pods of the Job.
     async fn pods(&self) -> Result<List<Pod>, Failed> {
         let AgentJob { name, namespace, .. } = &self.job;
-        let selector = format!("labelSelector=batch.kubernetes.io%2Fjob-name%3D{name}");
+        let selector = selector("labelSelector", &[("batch.kubernetes.io/job-name", name.as_str())]);
         // Without a resource version, a list is never older than the previous one, so a missing pod is gone.
         self.connection.get(&format!("/api/v1/namespaces/{namespace}/pods?{selector}")).await
     }
@@ -284,7 +284,8 @@ impl Shared {
     /// The events of the Job.
     async fn events(&self) -> Result<List<Event>, Failed> {
         let AgentJob { name, namespace, .. } = &self.job;
-        let selector = format!("fieldSelector=involvedObject.kind%3DJob%2CinvolvedObject.name%3D{name}");
+        let of_job = [("involvedObject.kind", "Job"), ("involvedObject.name", name.as_str())];
+        let selector = selector("fieldSelector", &of_job);
         self.connection.get(&format!("/api/v1/namespaces/{namespace}/events?{selector}")).await
     }
 
@@ -438,10 +439,10 @@ impl Left {
     }
 }
 
-/// The query parameter that selects objects by labels.
-pub(super) fn selector(labels: [(&str, &str); 2]) -> String {
-    let labels = labels.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
-    format!("labelSelector={}", labels.join("%2C"))
+/// The query parameter that selects objects: `labelSelector` by labels, `fieldSelector` by fields.
+pub fn selector(parameter: &str, pairs: &[(&str, &str)]) -> String {
+    let pairs = pairs.iter().map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
+    format!("{parameter}={}", pairs.collect::<Vec<_>>().join("%2C"))
 }
 
 /// Deletes the Jobs of ended or killed loads in a namespace, or in all namespaces that the user may list, except those that may be in use.
@@ -452,7 +453,7 @@ pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Resu
     let runtime = runtime()?;
     let removed = runtime.block_on(async {
         let connection = Connection::open(context).await?;
-        let selector = selector(LABELS);
+        let selector = selector("labelSelector", &LABELS);
         let path = namespace.map_or_else(|| "/apis/batch/v1/jobs".to_owned(), jobs_of);
         let listed: Result<List<Left>, Failed> = connection.get(&format!("{path}?{selector}")).await;
         let listed = match (listed, namespace) {

@@ -150,7 +150,8 @@ impl Cluster {
 
     /// The latest reason why pods of an object in a namespace were not created; none if there is no such event.
     pub fn not_created(&self, namespace: &str, kind: &str, name: &str) -> Option<String> {
-        let selector = format!("fieldSelector=involvedObject.kind%3D{kind}%2CinvolvedObject.name%3D{name}");
+        let selector =
+            selector("fieldSelector", &[("involvedObject.kind", kind), ("involvedObject.name", name)]);
         let path = format!("/api/v1/namespaces/{namespace}/events?{selector}");
         let events: List<Event> = self.get(&path, "list events").ok()?;
         events.items.iter().rev().find_map(Event::not_created)
@@ -208,7 +209,7 @@ impl Found {
 /// When they cannot be listed, or one cannot be deleted.
 pub fn remove_left_namespaces(context: Option<&str>) -> Result<Removed, Refused> {
     let cluster = Cluster::open(context)?;
-    let path = format!("/api/v1/namespaces?{}", selector(MESH_LABELS));
+    let path = format!("/api/v1/namespaces?{}", selector("labelSelector", &MESH_LABELS));
     let all: List<Found> = cluster.get(&path, "list namespaces")?;
     let mut found = Removed::default();
     let now = Timestamp::now();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hoptax_judge::measures::{self, Measure, hop_cpu};
 use hoptax_result::{LimitPeriods, LoadResult, Sample};
 
-use crate::measured::{FullSpeed, Slice};
+use crate::measured::Slice;
 use crate::plan::{Arm, IN_USE, Plan, SATURATION};
 
 /// The sample of a slice at the planned rate.
@@ -22,8 +22,8 @@ pub(super) fn sample(plan: &Plan, slice: &Slice) -> Sample {
     }
 }
 
-/// The sample of a slice at full speed: its rate, and the part of the caller in it.
-pub(super) fn sample_at_full_speed(plan: &Plan, slice: &FullSpeed) -> Sample {
+/// The sample of a slice at saturation: its rate, and the part of the caller in it.
+pub(super) fn sample_at_saturation(plan: &Plan, slice: &Slice) -> Sample {
     Sample {
         values: known(of_caller(&slice.load)),
         ..answers(&plan.arms[slice.arm], SATURATION, slice.began_s, &slice.load)

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hoptax_cluster::job::pods::List;
-use hoptax_cluster::{Cluster, Pod};
+use hoptax_cluster::{Cluster, Pod, selector};
 
 /// The containers that make the network of pods on each node (CNI), by the manifests of their projects: Calico, Cilium, Flannel, that of
 /// Amazon, Antrea, kindnet, kube-router, OVN-Kubernetes and Weave.
@@ -21,25 +21,25 @@ const NETWORKS: [&str; 9] = [
 ];
 
 /// The control planes of meshes, by their charts: labels of their pods, and the container whose image states the version of the mesh.
-const CONTROL_PLANES: [(&str, &str); 4] = [
-    ("app=istiod", "discovery"),
-    ("app=consul,component=server", "consul"),
-    ("linkerd.io/control-plane-component=destination", "destination"),
-    ("app=kuma-control-plane", "control-plane"),
+const CONTROL_PLANES: [(&[(&str, &str)], &str); 4] = [
+    (&[("app", "istiod")], "discovery"),
+    (&[("app", "consul"), ("component", "server")], "consul"),
+    (&[("linkerd.io/control-plane-component", "destination")], "destination"),
+    (&[("app", "kuma-control-plane")], "control-plane"),
 ];
 
 /// The images of what makes the network of pods on these nodes, each once.
 pub(super) fn networks(cluster: &Cluster, nodes: &[String]) -> Vec<String> {
-    let of_node = |node: &String| pods(cluster, &format!("fieldSelector=spec.nodeName%3D{node}"));
+    let of_node =
+        |node: &String| pods(cluster, &selector("fieldSelector", &[("spec.nodeName", node.as_str())]));
     let pods: Vec<Pod> = nodes.iter().flat_map(of_node).collect();
     images(&pods, &NETWORKS)
 }
 
 /// The images of the control planes of meshes, each once.
 pub(super) fn control_planes(cluster: &Cluster) -> Vec<String> {
-    let of_mesh = |(labels, container): (&str, &str)| {
-        let selector = labels.replace('=', "%3D").replace(',', "%2C").replace('/', "%2F");
-        images(&pods(cluster, &format!("labelSelector={selector}")), &[container])
+    let of_mesh = |(labels, container): (&[(&str, &str)], &str)| {
+        images(&pods(cluster, &selector("labelSelector", labels)), &[container])
     };
     CONTROL_PLANES.into_iter().flat_map(of_mesh).collect()
 }

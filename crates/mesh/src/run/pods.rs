@@ -17,7 +17,7 @@ use super::placed::{Placed, pods_of};
 use super::polls::{Idle, name, shared_use};
 use super::{Context, of_cluster};
 use crate::measured::Proxy;
-use crate::plan::{Arm, Asked, FULL_SPEED_SLICE, Plan};
+use crate::plan::{Arm, Asked, Plan, SATURATION_SLICE};
 use crate::source::LONGEST_SLICE;
 use crate::target::target;
 use crate::template::{Proof, Shared, Side};
@@ -85,8 +85,8 @@ impl Pods {
         // Its length is not known yet.
         let slice = plan.asked.slice.unwrap_or_default().max(LONGEST_SLICE);
         let beside = plan.asked.warmup + BESIDE_SLICE;
-        let at_full_speed = if plan.asked.has_max_rate { FULL_SPEED_SLICE + beside } else { Duration::ZERO };
-        let slices = (slice + beside + at_full_speed) * plan.arms.len() as u32;
+        let at_saturation = if plan.asked.has_max_rate { SATURATION_SLICE + beside } else { Duration::ZERO };
+        let slices = (slice + beside + at_saturation) * plan.arms.len() as u32;
         let deadline = ARRIVAL * 2 + BESIDE_SLICE + slices;
         let mut origins = Vec::new();
         for arm in &plan.arms {

@@ -13,7 +13,7 @@ use hoptax_session::{Failure, Interrupt, Kind, Update};
 
 use super::Context;
 use super::pods::ArmPods;
-use crate::plan::{FULL_SPEED_SLICE, Plan};
+use crate::plan::{Plan, SATURATION_SLICE};
 
 /// Time limit for an arm to answer. A mesh tells its proxies about new pods within some seconds.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
@@ -123,13 +123,13 @@ pub(super) fn send(
     send_slice(plan, arm, pace, Duration::from_secs_f64(slice_s), context)
 }
 
-/// Sends a slice at full speed: each connection sends its next request when the last one is answered.
-pub(super) fn send_at_full_speed(
+/// Sends a slice at saturation: each connection sends its next request when the last one is answered.
+pub(super) fn send_at_saturation(
     plan: &Plan,
     arm: &ArmPods,
     context: Context<'_>,
 ) -> Result<LoadResult, Failure> {
-    send_slice(plan, arm, None, FULL_SPEED_SLICE, context)
+    send_slice(plan, arm, None, SATURATION_SLICE, context)
 }
 
 fn send_slice(

@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::word::one_of_words;
 
-/// The word for hoptax's load generator.
-pub const HOPTAX: &str = LoadSpec::OWN_CALLER;
-
 /// The caller of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -38,7 +35,7 @@ pub struct CallerSection {
 
 impl Default for CallerEntry {
     fn default() -> Self {
-        Self::Word(HOPTAX.to_owned())
+        Self::Word(LoadSpec::OWN_CALLER.to_owned())
     }
 }
 
@@ -59,7 +56,7 @@ impl CallerEntry {
 /// `hoptax`, or the name of a caller of `apps/`.
 fn words(_: &mut SchemaGenerator) -> Schema {
     let known = ALL.iter().map(|known| (known.name, known.title));
-    one_of_words([(HOPTAX, "hoptax's load generator.")].into_iter().chain(known))
+    one_of_words([(LoadSpec::OWN_CALLER, "hoptax's load generator.")].into_iter().chain(known))
 }
 
 #[cfg(test)]

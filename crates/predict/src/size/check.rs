@@ -1,8 +1,8 @@
 //! Compares measured compositions with predictions from the single functions and plain proxies of the same study.
 
 use hoptax_result::{
-    ArmResult, CheckedComposition, ConnectionTls, PlannedFunction, SizeCheckBody, SizeCheckResult, SizeSide,
-    StudyResult, UncheckedComposition,
+    ArmResult, CheckedComposition, ConnectionTls, ErrorSummary, PlannedFunction, SizeCheckBody,
+    SizeCheckResult, SizeSide, StudyResult, UncheckedComposition,
 };
 use thiserror::Error;
 
@@ -118,13 +118,13 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, SizeCheckError> {
     }
     let errors: Vec<f64> =
         compositions.iter().filter(|one| !one.is_extrapolated).map(|one| one.error_share.abs()).collect();
-    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let errors = ErrorSummary::of(&errors);
     let body = SizeCheckBody {
         study: study.name.clone(),
         confidence: study.plan.confidence,
         chains: chains.into_iter().map(|arm| arm.id.clone()).collect(),
-        mean_error_share: (!errors.is_empty()).then_some(mean),
-        worst_error_share: errors.iter().copied().reduce(f64::max),
+        mean_error_share: errors.map(|errors| errors.mean_share),
+        worst_error_share: errors.map(|errors| errors.worst_share),
         mean_response_errors: check_response::errors(&response_times, |one| Some(one.mean)),
         p99_response_errors: check_response::errors(&response_times, |one| one.p99),
         compositions,

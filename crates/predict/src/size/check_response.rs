@@ -141,6 +141,5 @@ pub(crate) fn errors(
         .filter(|time| !time.is_wide)
         .map(|time| time.error_share.abs())
         .collect();
-    let worst = errors.iter().copied().reduce(f64::max)?;
-    Some(ErrorSummary { count: errors.len() as u32, mean_share: mean(&errors), worst_share: worst })
+    ErrorSummary::of(&errors)
 }

@@ -85,7 +85,7 @@ pub(crate) fn latency<'a>(
             busy_share: one.busy,
             added,
             critical_path_us,
-            bounded: bounded(&added, Some(critical_path_us)),
+            wide: wide(&added, Some(critical_path_us)),
             is_extrapolated: one.is_extrapolated,
         })
     };
@@ -94,7 +94,7 @@ pub(crate) fn latency<'a>(
         let added = added(0, have_tails.iter().all(|has_tail| *has_tail))?;
         Some(SizeLatency {
             added,
-            bounded: bounded(&added, None),
+            wide: wide(&added, None),
             is_extrapolated: at.iter().any(|one| one.is_extrapolated),
             proxies: of_proxies.collect::<Option<_>>()?,
         })
@@ -103,9 +103,8 @@ pub(crate) fn latency<'a>(
     Ok(Latency { size, extrapolations, saved })
 }
 
-/// The names of the times whose intervals are so wide that only their ends say something, by the rule for levels of a study
-/// ([`vague_level`]).
-fn bounded(added: &AddedTime, critical_path_us: Option<Interval>) -> Vec<String> {
+/// The names of the times whose intervals are too wide for their estimates to be used, by the rule for levels of a study ([`vague_level`]).
+fn wide(added: &AddedTime, critical_path_us: Option<Interval>) -> Vec<String> {
     let times =
         [("mean_us", added.mean_us), ("p99_us", added.p99_us), ("critical_path_us", critical_path_us)];
     let is_vague = |time: Interval| vague_level(&time, &Limits::default()).is_some();
@@ -186,8 +185,8 @@ mod tests {
     fn a_time_whose_interval_is_wider_than_half_of_it_is_named_as_a_bound() {
         let about = |half_width| Some(Interval::around(100.0, half_width));
         let added = AddedTime { mean_us: about(49.0), p99_us: about(51.0) };
-        assert_eq!(bounded(&added, Some(Interval::around(-3.0, 1.0))), ["p99_us", "critical_path_us"]);
-        assert!(bounded(&AddedTime { p99_us: None, ..added }, about(49.0)).is_empty());
+        assert_eq!(wide(&added, Some(Interval::around(-3.0, 1.0))), ["p99_us", "critical_path_us"]);
+        assert!(wide(&AddedTime { p99_us: None, ..added }, about(49.0)).is_empty());
     }
 
     const ROUNDS: usize = 12;

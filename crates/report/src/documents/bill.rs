@@ -5,8 +5,7 @@ mod headlines;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure,
-    Verdict,
+    BillResult, BilledPart, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure, Verdict,
 };
 use hoptax_text::command_line::path_word;
 
@@ -19,8 +18,8 @@ use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::more_rounds;
 use crate::next::Again;
-use crate::quantity::{Form, Quantity};
-use crate::rows::unit_name;
+use crate::quantity::Quantity;
+use crate::rows::{bounded, unit_name};
 use crate::sittings;
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
@@ -142,17 +141,8 @@ type Make = fn(&Interval, &'static str) -> Quantity;
 /// Intervals, or the bounds of withheld numbers.
 fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
     let cell = |measure: CostMeasure| {
-        let (scale, unit) = (sittings::unit(measure), unit_name(measure));
-        if let Some(number) = charge.number(measure) {
-            let is_uncertain = charge.uncertain_signs.contains(&measure);
-            return Cell::Quantity(make(&number.times(scale), unit).with_sign(is_uncertain));
-        }
-        let Some(bound) = charge.bounds.0.iter().find(|bound| bound.measure == measure) else {
-            return Cell::Empty;
-        };
-        let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * scale));
-        let form = if bound.of == BoundOf::Cost { Form::Difference } else { Form::Level };
-        Cell::Quantity(Quantity::bounded(low, high, unit, form))
+        let bound = || charge.bounds.0.iter().find(|bound| bound.measure == measure).map(bounded);
+        Cell::from(quantity(charge, measure, make).or_else(bound))
     };
     vec![
         cell(CostMeasure::CpuUs),
@@ -252,7 +242,7 @@ fn replacements(result: &BillResult) -> Option<Section> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, Bounds, Measured, Severity};
+    use hoptax_result::{Bound, BoundOf, Bounds, Measured, Severity};
 
     use super::*;
     use crate::bill::fixture;

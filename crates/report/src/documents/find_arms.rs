@@ -12,12 +12,12 @@ use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
 /// The commands that repeat a search on arms that has just ended.
-#[derive(Clone, Copy, Debug)]
-pub struct SearchedArms<'a> {
+#[derive(Clone, Debug)]
+pub struct SearchedArms {
     /// The command that searches the same, without its time limit: `hoptax find --slo 'p99<5ms' --arms baseline,lua edge.yaml`.
-    pub search: &'a str,
+    pub search: String,
     /// The command that measures the study of the arms: `hoptax study edge.yaml`.
-    pub study: &'a str,
+    pub study: String,
 }
 
 /// The document of a search on arms whose file and other options are unknown.
@@ -26,11 +26,11 @@ pub fn find_arms(result: &FindArmsResult) -> Document {
     let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
     let study = path_word(result.study.as_ref());
     let search = format!("hoptax find {objectives}--arms {} {study}", word(arms.join(",")));
-    find_arms_of(result, SearchedArms { search: &search, study: &format!("hoptax study {study}") })
+    find_arms_of(result, &SearchedArms { search, study: format!("hoptax study {study}") })
 }
 
 /// The document of a search on arms that these commands repeat.
-pub fn find_arms_of(result: &FindArmsResult, again: SearchedArms<'_>) -> Document {
+pub fn find_arms_of(result: &FindArmsResult, again: &SearchedArms) -> Document {
     let mut document = Document::new(
         format!("find --arms {}", result.study),
         result.objectives.join(" and "),
@@ -49,7 +49,7 @@ pub fn find_arms_of(result: &FindArmsResult, again: SearchedArms<'_>) -> Documen
 }
 
 /// A longer search if this one ran out of time; otherwise a study of the arms' costs.
-fn next(result: &FindArmsResult, again: SearchedArms<'_>) -> Next {
+fn next(result: &FindArmsResult, again: &SearchedArms) -> Next {
     let is_short = |arm: &FoundArm| {
         matches!(arm.found.state, FindState::Bounded | FindState::Unfinished) || arm.no_ratio.is_some()
     };
@@ -57,7 +57,7 @@ fn next(result: &FindArmsResult, again: SearchedArms<'_>) -> Next {
         let command = format!("{} --budget {}s", again.search, ungrouped(4.0 * result.budget_s, 0));
         return Next::new(command, "has four times the time, which halves the intervals");
     }
-    Next::new(again.study, "measures what each arm costs per request")
+    Next::new(again.study.as_str(), "measures what each arm costs per request")
 }
 
 /// The trials of each arm with the value and the limit of the first objective, and the found rate; none without a value.
@@ -273,8 +273,8 @@ mod tests {
         let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
         let mut result = result(vec![baseline, arm("lua", FindState::Bounded, Some(9_000.0), Some(9_990.0))]);
         let search = "hoptax find --preset careful edge.yaml";
-        let again = SearchedArms { search, study: "hoptax study edge.yaml" };
-        let next = |result: &FindArmsResult| find_arms_of(result, again).next.unwrap().command;
+        let again = SearchedArms { search: search.to_owned(), study: "hoptax study edge.yaml".to_owned() };
+        let next = |result: &FindArmsResult| find_arms_of(result, &again).next.unwrap().command;
         assert_eq!(next(&result), "hoptax study edge.yaml");
         result.ended_by = FindEnd::Budget;
         assert_eq!(next(&result), format!("{search} --budget 2400s"));

@@ -52,7 +52,7 @@ pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Doc
 /// The use that the verdict permits, and how many numbers are only bounded.
 fn usable(result: &GraphRunResult) -> String {
     let usable = usable::of_whole("CPU times and added times", result.verdict, &result.findings);
-    match result.wide.len() + result.proxies.iter().filter(|proxy| proxy.is_cpu_wide).count() {
+    match result.wide.len() + result.proxies.iter().filter(|proxy| proxy.is_wide).count() {
         0 => usable,
         wide => format!("{usable}; only bounded: {}", counted(wide as u64, "number")),
     }
@@ -86,18 +86,10 @@ fn failed(result: &GraphRunResult) -> Option<&Finding> {
 fn answer(result: &GraphRunResult) -> Vec<String> {
     let mut answer = Vec::new();
     let rate = format!("{} requests/s", grouped(result.rate, 0));
-    let us = |interval: &Interval, number| {
-        Quantity::measured_level(interval, result.is_wide(number), "us").with_unit()
-    };
-    let cpu = result
-        .all_cpu_us
-        .as_ref()
-        .map(|cpu| us(cpu, GraphRunNumber::AllCpu))
-        .map(|cpu| format!("take {cpu} of CPU time for each request to the entry"));
-    let mean = result.added.as_ref().and_then(|added| added.mean_us);
-    let added = mean
-        .as_ref()
-        .map(|mean| format!("add {} to the mean response time", us(mean, GraphRunNumber::AddedMean)));
+    let us = |number| measured(result, number).map(|quantity| quantity.with_unit());
+    let cpu =
+        us(GraphRunNumber::AllCpu).map(|cpu| format!("take {cpu} of CPU time for each request to the entry"));
+    let added = us(GraphRunNumber::AddedMean).map(|mean| format!("add {mean} to the mean response time"));
     let parts: Vec<String> = [cpu, added].into_iter().flatten().collect();
     if !parts.is_empty() {
         answer.push(format!("At {rate}, the proxies of {} {}", result.graph, parts.join(" and ")));
@@ -155,12 +147,19 @@ fn legend(check: &GraphRunCheck) -> Option<String> {
     (!marks.is_empty()).then(|| marks.join("; "))
 }
 
-/// A measured time, by its ends alone if its interval `is_wide`, or the word that it is withheld.
-fn given(interval: Option<&Interval>, is_wide: bool) -> Cell {
-    Cell::Quantity(match interval {
-        Some(interval) => Quantity::measured_level(interval, is_wide, "us"),
-        None => Quantity::unknown("withheld", "us"),
-    })
+/// A number of the whole graph; none if it is withheld.
+fn measured(result: &GraphRunResult, number: GraphRunNumber) -> Option<Quantity> {
+    Some(Quantity::measured_level(&result.number(number)?, result.is_wide(number), "us"))
+}
+
+/// The CPU time of a proxy; none if it is withheld.
+fn cpu_time(proxy: &GraphRunProxy) -> Option<Quantity> {
+    Some(Quantity::measured_level(&proxy.cpu_us_per_request?, proxy.is_wide, "us"))
+}
+
+/// A measured number, or the word that it is withheld.
+fn given(number: Option<Quantity>) -> Cell {
+    Cell::Quantity(number.unwrap_or_else(|| Quantity::unknown("withheld", "us")))
 }
 
 /// A prediction and its error, with marks.
@@ -175,17 +174,14 @@ fn compared(time: Option<&CheckedTime>, is_extrapolated: bool) -> [Cell; 2] {
     ]
 }
 
-/// The error of a prediction, as a share of the measured value. If only bounds are predicted, the ends of the difference bound it; if the
-/// measured interval is wide, the ends of both.
+/// The error of a prediction, as a share of the measured value: by its ends if the measured or the predicted interval is wide.
 fn error(time: &CheckedTime) -> Quantity {
-    if time.is_wide {
-        return Quantity::error_by_ends(time);
+    let CheckedTime { measured_us, predicted_us, error_share, is_wide, .. } = time;
+    if *is_wide || Quantity::predicted_level(predicted_us, "us").basis == Basis::Bounded {
+        Quantity::error_by_ends(measured_us, predicted_us)
+    } else {
+        Quantity::point(100.0 * error_share, "%", Form::Difference)
     }
-    if Quantity::predicted_level(&time.predicted_us, "us").basis != Basis::Bounded {
-        return Quantity::point(100.0 * time.error_share, "%", Form::Difference);
-    }
-    let share = |us: f64| Some(-100.0 * us / time.measured_us.estimate);
-    Quantity::bounded(share(time.difference_us.high), share(time.difference_us.low), "%", Form::Difference)
 }
 
 /// The proxies in descending order of CPU time, each with its place in the file.
@@ -208,7 +204,7 @@ fn proxies(result: &GraphRunResult) -> Table {
             .as_ref()
             .is_some_and(|check| check.proxies.iter().any(|proxy| proxy.is_extrapolated));
         let time = result.check.as_ref().and_then(|check| check.all.as_ref());
-        let mut cells = vec![given(result.all_cpu_us.as_ref(), result.is_wide(GraphRunNumber::AllCpu))];
+        let mut cells = vec![given(measured(result, GraphRunNumber::AllCpu))];
         cells.extend(compared(time, is_extrapolated));
         cells.extend([Cell::Empty, Cell::Empty, Cell::Empty]);
         rows.push(Row::new("all proxies", cells));
@@ -219,7 +215,7 @@ fn proxies(result: &GraphRunResult) -> Table {
         let busy = proxy.busy_share.map(|share| grouped(100.0 * share.estimate, 0));
         // It is 0 if no slice counts, so that nothing was measured.
         let rate = Some(proxy.requests_per_second).filter(|rate| *rate > 0.0);
-        let mut cells = vec![given(proxy.cpu_us_per_request.as_ref(), proxy.is_cpu_wide)];
+        let mut cells = vec![given(cpu_time(proxy))];
         cells.extend(compared(
             check.and_then(|check| check.cpu.as_ref()),
             check.is_some_and(|check| check.is_extrapolated),
@@ -245,17 +241,13 @@ fn proxies(result: &GraphRunResult) -> Table {
 
 fn responses(result: &GraphRunResult) -> Table {
     use GraphRunNumber::{AddedMean, AddedP99, DirectMean, DirectP99, ProxiedMean, ProxiedP99};
-    let (with, without, added) = (result.proxied, result.direct, result.added);
-    let row = |name: &str, times: [(Option<Interval>, GraphRunNumber); 2]| {
-        let cells = times.map(|(time, number)| given(time.as_ref(), result.is_wide(number)));
-        Row::new(name, cells.into())
+    let row = |name: &str, numbers: [GraphRunNumber; 2]| {
+        Row::new(name, numbers.map(|number| given(measured(result, number))).into())
     };
-    let (added_mean_us, added_p99_us) =
-        (added.and_then(|added| added.mean_us), added.and_then(|added| added.p99_us));
     let mut rows = vec![
-        row("with proxies", [(with.mean_us, ProxiedMean), (with.p99_us, ProxiedP99)]),
-        row("without", [(without.mean_us, DirectMean), (without.p99_us, DirectP99)]),
-        row("added by all proxies", [(added_mean_us, AddedMean), (added_p99_us, AddedP99)]),
+        row("with proxies", [ProxiedMean, ProxiedP99]),
+        row("without", [DirectMean, DirectP99]),
+        row("added by all proxies", [AddedMean, AddedP99]),
     ];
     if let Some(check) = &result.check {
         let [mean, p99] =

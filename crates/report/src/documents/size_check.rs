@@ -94,7 +94,8 @@ fn error(share: f64) -> Quantity {
 
 /// The error of a response time: by its ends if an interval is too wide for a share of the estimate.
 fn error_of_time(time: &CheckedTime) -> Quantity {
-    if time.is_wide { Quantity::error_by_ends(time) } else { error(time.error_share) }
+    let CheckedTime { measured_us, predicted_us, error_share, is_wide, .. } = time;
+    if *is_wide { Quantity::error_by_ends(measured_us, predicted_us) } else { error(*error_share) }
 }
 
 /// The marks of a comparison that apply.

@@ -46,11 +46,12 @@ pub fn named_study(result: &StudyResult, is_built_in: bool) -> Document {
 
 /// The document of the study `source`, a name or a path, in its run folder.
 pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
-    given_study(result, GivenStudy { source, folder: Some(folder), ..GivenStudy::default() })
+    let (source, folder) = (source.to_owned(), Some(folder.to_owned()));
+    given_study(result, &GivenStudy { source, folder, ..GivenStudy::default() })
 }
 
 /// As [`study_of`], with the options that its command line had.
-pub fn given_study(result: &StudyResult, given: GivenStudy<'_>) -> Document {
+pub fn given_study(result: &StudyResult, given: &GivenStudy) -> Document {
     document(result, Some(Asked::Study(given)))
 }
 

@@ -79,15 +79,13 @@ fn table(table: &Table) -> String {
 }
 
 fn finding(finding: &FindingText) -> String {
-    let sentence = finding.sentence();
-    let rest = sentence.strip_prefix(&finding.id).unwrap_or(&sentence);
     let advice =
         if finding.advice.is_empty() { String::new() } else { format!(" {}.", capitalised(&finding.advice)) };
     format!(
         "- **{} {}**{}.{}\n",
         finding.severity.as_str(),
         escape(&finding.id),
-        escape(rest),
+        escape(&finding.after_id()),
         escape(&advice)
     )
 }

@@ -187,8 +187,7 @@ fn block(one: &Block, style: Style) -> String {
 fn finding(finding: &FindingText, style: Style) -> String {
     let head = format!("{:<4} {}", finding.severity.as_str(), finding.id);
     let painted = style.paint(Style::of_severity(finding.severity), &head);
-    let sentence = finding.sentence();
-    let rest = sentence.strip_prefix(&finding.id).unwrap_or(&sentence);
+    let rest = finding.after_id();
     let advice = if finding.advice.is_empty() { String::new() } else { format!("; {}", finding.advice) };
     style.wrap(&format!("{head}{rest}{advice}"), 5).replacen(&head, &painted, 1) + "\n"
 }

@@ -97,9 +97,9 @@ fn document(recorded: &Recorded) -> Document {
             documents::of_text(text, |_| false).unwrap().in_folder(folder.as_ref(), "report.html")
         }
         "find-arms" => {
-            let search = "hoptax find --slo 'p99<5ms' --arms baseline,jwt edge.yaml";
-            let again = documents::SearchedArms { search, study: "hoptax study edge.yaml" };
-            documents::find_arms_of(&read(text), again)
+            let search = "hoptax find --slo 'p99<5ms' --arms baseline,jwt edge.yaml".to_owned();
+            let study = "hoptax study edge.yaml".to_owned();
+            documents::find_arms_of(&read(text), &documents::SearchedArms { search, study })
         }
         "scale" => documents::scale_of(&read(text), "runs/connections"),
         "size" => documents::size_of(&read(text), "shop.yaml", None, &from, true),

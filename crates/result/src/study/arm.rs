@@ -76,7 +76,8 @@ pub struct ArmResult {
     pub answer: Option<Answer>,
     /// Processor use of all proxies under the closed loop.
     pub proxy_use: Option<ProxyUse>,
-    /// The rate that it can take; null unless a load is a share of it, and in results of earlier versions.
+    /// The rate that it can take, on the connections of the first load that needs one; null unless a load is a share of it, and in results
+    /// of earlier versions. Loads that use connections otherwise have other capacities, which are not stated.
     pub capacity: Option<Capacity>,
     /// The results under each load, in the order of the plan, without loads that it was not measured under.
     pub loads: Vec<ArmLoad>,

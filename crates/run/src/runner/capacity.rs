@@ -43,18 +43,19 @@ impl Meter<'_> {
         for turn in 0..plan.capacity_turns {
             let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
             plan::shuffle(plan, turn, &mut order);
-            for Running { planned, subject, .. } in order {
-                let arm = planned.arm;
+            for running in order {
+                let arm = running.planned.arm;
                 // An arm without a proxy gets the capacity of another arm, and callers other than hoptax measure no capacity.
-                if subject.proxies.is_empty() && arm.external.is_none() {
+                if running.subject.proxies.is_empty() && arm.external.is_none() {
                     continue;
                 }
                 for (alike, open) in plan.capacity_loads(arm) {
-                    if !subject.is_connected(open) {
+                    if !running.subject.is_connected(open) {
                         continue;
                     }
-                    let proxies = subject.thaw(&mut self.freezer)?;
-                    self.open(subject, arm, open, stop)?;
+                    let proxies = running.subject.thaw(&mut self.freezer)?;
+                    self.open(running, open, stop)?;
+                    let subject = &mut running.subject;
                     let closed = self.try_loop(subject, arm, open, Release::Closed, stop)?;
                     // Directly after it, so that the machine's speed is the same in both loops.
                     let rate = (closed.rate * IN_USE).max(1.0);
@@ -64,7 +65,7 @@ impl Meter<'_> {
                     self.close(subject, open)?;
                     self.freezer.freeze(&proxies)?;
                     let of_arms = measured.entry(alike).or_default();
-                    of_arms.entry(planned.arm_number).or_default().push(of_loops(closed, in_use));
+                    of_arms.entry(running.planned.arm_number).or_default().push(of_loops(closed, in_use));
                 }
             }
         }

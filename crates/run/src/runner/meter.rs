@@ -138,34 +138,24 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Opens the connections under a load that are not kept, and warms them up.
+    /// Opens the connections under a load that are not kept, and warms them up. The CPU time of both belongs to no slice, so the subject's
+    /// last slice, if it had one, gets what it used before.
     pub(super) fn open(
-        &mut self,
-        subject: &mut Subject,
-        arm: &Arm,
-        load: NumberedLoad<'_>,
-        stop: &AtomicBool,
-    ) -> Result<(), RunError> {
-        if subject.open(arm, load)? {
-            self.send_unrecorded(subject, arm, load, WARM_UP_EACH_NS, stop)?;
-        }
-        Ok(())
-    }
-
-    /// Opens the connections under a load that are not kept, for a subject that may have had a slice. The CPU time of opening them and of
-    /// their warm-up belongs to no slice, so the subject's last slice gets what it used before.
-    pub(super) fn open_after_slice(
         &mut self,
         running: &mut Running<'_>,
         load: NumberedLoad<'_>,
         stop: &AtomicBool,
     ) -> Result<(), RunError> {
-        if running.subject.opens(load) {
-            let now = self.read(&running.subject)?;
-            self.keep_late(running, &now)?;
-            running.last = None;
+        if !running.subject.opens(load) {
+            return Ok(());
         }
-        self.open(&mut running.subject, running.planned.arm, load, stop)
+        let now = self.read(&running.subject)?;
+        self.keep_late(running, &now)?;
+        running.last = None;
+        let arm = running.planned.arm;
+        running.subject.open(arm, load)?;
+        self.send_unrecorded(&mut running.subject, arm, load, WARM_UP_EACH_NS, stop)?;
+        Ok(())
     }
 
     /// Closes the connections under a load that are not kept. Returns the reading after the proxies have handled this, which belongs to no
@@ -209,7 +199,7 @@ impl<'a> Meter<'a> {
         let running = subjects.running(planned)?;
         self.record.waited_ns += waited.time.as_nanos() as u64;
         let proxies = self.wake(&mut running.subject, arm)?;
-        self.open_after_slice(running, load, stop)?;
+        self.open(running, load, stop)?;
         self.recording.clear();
         if load.expect.len() > 1 {
             self.recording.by_status = Some(BTreeMap::new());

@@ -44,7 +44,7 @@ impl Meter<'_> {
                 continue;
             };
             let proxies = running.subject.thaw(&mut self.freezer)?;
-            self.open_after_slice(running, load, stop)?;
+            self.open(running, load, stop)?;
             let mut profile = self.profile_subject(running, load, &proxies, stop)?;
             match self.count_subject(running, load, &counters, &proxies, stop)? {
                 Ok(parts) => profile.top_down = parts,

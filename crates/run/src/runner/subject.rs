@@ -71,11 +71,11 @@ impl Subject {
         matches!(connections, Some(Connections::EachSlice(_, None)))
     }
 
-    /// Opens the connections under a load that are not kept. Returns true if it opened any.
-    pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<bool, RunError> {
+    /// Opens the connections under a load that are not kept.
+    pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<(), RunError> {
         // Callers other than hoptax open their own, and an arm without a proxy has none under a closed loop.
         let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
-            return Ok(false);
+            return Ok(());
         };
         let ends = Ends { link: None, network: self.network.as_deref() };
         ends.at_callers(|| connections.open())?.map_err(in_arm(arm))
@@ -127,12 +127,12 @@ impl Connections {
         }
     }
 
-    /// Opens connections that are not kept. Returns true if it opened any.
-    fn open(&mut self) -> Result<bool, ArmError> {
+    /// Opens connections that are not kept.
+    fn open(&mut self) -> Result<(), ArmError> {
         // Connections that are kept, or already open, stay as they are.
-        let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
+        let Self::EachSlice(spec, worker @ None) = self else { return Ok(()) };
         *worker = Some(Box::new(Worker::connect(spec)?));
-        Ok(true)
+        Ok(())
     }
 
     /// Closes connections that are not kept. Returns true if any were open.

@@ -26,7 +26,7 @@ use crate::placement::placement;
 use crate::study::Study;
 use crate::update::{Say, Update};
 use crate::words::gigabytes;
-use crate::{awake, environment, estimate, library, machine, measure, requirements};
+use crate::{awake, environment, estimate, library, measure, requirements};
 use turns::{Searched, Turns};
 
 /// Number of rounds. The interval of a ratio over six rounds has a critical value of 2.57, over twelve of 2.20.
@@ -88,12 +88,9 @@ impl ArmsOfStudy {
     /// # Errors
     /// When it cannot, with advice.
     pub fn check(&self, options: &Options<'_>, say: Say<'_>) -> Result<(), Failure> {
-        let Self { plan, folder } = self;
         common::check_range(options)?;
-        check_accounts(plan, options)?;
-        requirements::check(plan, folder)?;
-        estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
-        machine::allow_files_of_plan(plan, "lower `connections` of its loads", say)
+        check_accounts(&self.plan, options)?;
+        requirements::check_machine(&self.plan, &self.folder, None, say)
     }
 
     fn budget(&self, options: &Options<'_>) -> Duration {

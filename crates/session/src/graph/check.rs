@@ -1,8 +1,8 @@
 //! Compares the prediction for a graph with the measurements of its processes.
 
 use hoptax_result::{
-    CheckedProxy, CheckedTime, ErrorSummary, GraphRunCheck, GraphRunNumber, GraphRunResult, GraphRunTargets,
-    Interval, SizeResult,
+    CheckedProxy, CheckedTime, ErrorSummary, GraphRunCheck, GraphRunNumber, GraphRunProxy, GraphRunResult,
+    GraphRunTargets, Interval, SizeResult,
 };
 use hoptax_stats::sum_of_independent;
 
@@ -17,37 +17,28 @@ pub(crate) const TARGETS: GraphRunTargets = GraphRunTargets {
 /// The prediction beside the numbers of a run. The prediction comes from other processes than the run, so the intervals of differences are
 /// those of independent numbers ([`sum_of_independent`]). A measured number with a wide interval is compared as well, and is in no summary.
 pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunCheck {
-    let proxies: Vec<CheckedProxy> = run
-        .proxies
-        .iter()
-        .map(|proxy| {
-            let of_it = predicted.proxies.iter().find(|other| other.service == proxy.service);
-            CheckedProxy {
-                service: proxy.service.clone(),
-                cpu: proxy
-                    .cpu_us_per_request
-                    .zip(of_it)
-                    .and_then(|(measured, of_it)| checked(measured, of_it.cpu_us_per_request))
-                    .map(|time| CheckedTime { is_wide: proxy.is_cpu_wide, ..time }),
-                is_extrapolated: of_it.is_some_and(|of_it| of_it.is_extrapolated),
-            }
-        })
-        .collect();
+    let of_proxy = |proxy: &GraphRunProxy| {
+        let of_it = predicted.proxies.iter().find(|other| other.service == proxy.service);
+        let cpu = of_it.map(|of_it| of_it.cpu_us_per_request);
+        CheckedProxy {
+            service: proxy.service.clone(),
+            cpu: checked(proxy.cpu_us_per_request, cpu, proxy.is_wide),
+            is_extrapolated: of_it.is_some_and(|of_it| of_it.is_extrapolated),
+        }
+    };
+    let proxies: Vec<CheckedProxy> = run.proxies.iter().map(of_proxy).collect();
     let counting = proxies.iter().filter(|proxy| !proxy.is_extrapolated).filter_map(|proxy| proxy.cpu);
     let errors: Vec<f64> = counting.filter(|time| !time.is_wide).map(|time| time.error_share.abs()).collect();
     let added = predicted.latency.as_ref().map(|latency| latency.added);
-    let of_graph = |number, measured: Option<Interval>, predicted: Option<Interval>| {
-        let time = checked(measured?, predicted?)?;
-        Some(CheckedTime { is_wide: run.is_wide(number), ..time })
-    };
+    let of_graph = |number, predicted| checked(run.number(number), predicted, run.is_wide(number));
     let all_us = Some(predicted.cores.times(1e6 / predicted.rate));
     let (mean_us, p99_us) = (added.and_then(|one| one.mean_us), added.and_then(|one| one.p99_us));
     GraphRunCheck {
         sources: predicted.sources.clone(),
-        all: of_graph(GraphRunNumber::AllCpu, run.all_cpu_us, all_us),
-        cpu_errors: summary(&errors),
-        mean: of_graph(GraphRunNumber::AddedMean, run.added.and_then(|one| one.mean_us), mean_us),
-        p99: of_graph(GraphRunNumber::AddedP99, run.added.and_then(|one| one.p99_us), p99_us),
+        all: of_graph(GraphRunNumber::AllCpu, all_us),
+        cpu_errors: ErrorSummary::of(&errors),
+        mean: of_graph(GraphRunNumber::AddedMean, mean_us),
+        p99: of_graph(GraphRunNumber::AddedP99, p99_us),
         are_times_extrapolated: predicted.latency.as_ref().is_some_and(|latency| latency.is_extrapolated),
         no_latency: predicted.no_latency.clone(),
         targets: TARGETS,
@@ -56,8 +47,10 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
     }
 }
 
-/// None if no measured value exists that an error could be a share of.
-fn checked(measured: Interval, predicted: Interval) -> Option<CheckedTime> {
+/// A measured number, whose interval may be too wide to judge a prediction by, beside its prediction. None if one of them is missing, or an
+/// error would be no share of the measured one.
+fn checked(measured: Option<Interval>, predicted: Option<Interval>, is_wide: bool) -> Option<CheckedTime> {
+    let (measured, predicted) = (measured?, predicted?);
     let difference_us = sum_of_independent(&[measured, predicted.times(-1.0)])?;
     (measured.estimate > 0.0).then(|| CheckedTime {
         measured_us: measured,
@@ -65,15 +58,7 @@ fn checked(measured: Interval, predicted: Interval) -> Option<CheckedTime> {
         difference_us,
         error_share: -difference_us.estimate / measured.estimate,
         is_interaction: !difference_us.contains(0.0),
-        is_wide: false,
-    })
-}
-
-fn summary(errors: &[f64]) -> Option<ErrorSummary> {
-    Some(ErrorSummary {
-        count: errors.len() as u32,
-        mean_share: errors.iter().sum::<f64>() / errors.len() as f64,
-        worst_share: errors.iter().copied().reduce(f64::max)?,
+        is_wide,
     })
 }
 
@@ -116,7 +101,7 @@ mod tests {
             bottleneck: SizeBottleneck { service: "front".to_owned(), rate: about(9_000.0), or: Vec::new() },
             latency: Some(SizeLatency {
                 added: AddedTime { mean_us: Some(about(330.0)), p99_us: None },
-                bounded: Vec::new(),
+                wide: Vec::new(),
                 is_extrapolated: false,
                 proxies: Vec::new(),
             }),
@@ -167,7 +152,7 @@ mod tests {
     fn a_wide_number_is_compared_and_is_in_no_error() {
         let mut run = result_of([0.0, 0.5, -0.5].map(round).to_vec());
         run.proxies[0].cpu_us_per_request = Some(Interval::around(100.0, 80.0));
-        run.proxies[0].is_cpu_wide = true;
+        run.proxies[0].is_wide = true;
         run.wide = vec![GraphRunNumber::AllCpu, GraphRunNumber::AddedMean];
         let found = check(&run, &predicted(107.0, 58.5));
         let [front, back] = [0, 1].map(|number: usize| found.proxies[number].cpu.unwrap());
@@ -176,7 +161,7 @@ mod tests {
         assert!(found.all.unwrap().is_wide && found.mean.unwrap().is_wide);
         let errors = found.cpu_errors.unwrap();
         assert!(errors.count == 1 && (errors.worst_share - 0.025).abs() < 2e-3, "{errors:?}");
-        run.proxies[1].is_cpu_wide = true;
+        run.proxies[1].is_wide = true;
         assert_eq!(check(&run, &predicted(107.0, 58.5)).cpu_errors, None);
     }
 

@@ -100,8 +100,7 @@ pub fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failur
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
+    fs::read_to_string(path).map_err(|error| Failure::cannot_read(path, error))
 }
 
 /// The name of a folder, for its graph.

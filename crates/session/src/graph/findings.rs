@@ -193,25 +193,22 @@ fn wide(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     let mut found: Vec<(f64, String)> = Vec::new();
     for proxy in &mut result.proxies {
         let share = wide_share(proxy.cpu_us_per_request, None, limits);
-        proxy.is_cpu_wide = share.is_some();
+        proxy.is_wide = share.is_some();
         found.extend(share.map(|share| (share, format!("the CPU time of the proxy of `{}`", proxy.service))));
     }
-    let (proxied, direct) = (result.proxied, result.direct);
-    let (added_mean_us, added_p99_us) =
-        result.added.map_or((None, None), |added| (added.mean_us, added.p99_us));
-    let of_mean = direct.mean_us.map(|direct| (direct, Width::new as WidthOf));
-    let of_p99 = direct.p99_us.map(|direct| (direct, Width::of_tail as WidthOf));
+    let of_mean = result.direct.mean_us.map(|direct| (direct, Width::new as WidthOf));
+    let of_p99 = result.direct.p99_us.map(|direct| (direct, Width::of_tail as WidthOf));
     let of_graph = [
-        (GraphRunNumber::AllCpu, "the CPU time of all proxies", result.all_cpu_us, None),
-        (GraphRunNumber::AddedMean, "the mean that is added", added_mean_us, of_mean),
-        (GraphRunNumber::AddedP99, "the p99 that is added", added_p99_us, of_p99),
-        (GraphRunNumber::ProxiedMean, "the mean with proxies", proxied.mean_us, None),
-        (GraphRunNumber::ProxiedP99, "the p99 with proxies", proxied.p99_us, None),
-        (GraphRunNumber::DirectMean, "the mean without proxies", direct.mean_us, None),
-        (GraphRunNumber::DirectP99, "the p99 without proxies", direct.p99_us, None),
+        (GraphRunNumber::AllCpu, "the CPU time of all proxies", None),
+        (GraphRunNumber::AddedMean, "the mean that is added", of_mean),
+        (GraphRunNumber::AddedP99, "the p99 that is added", of_p99),
+        (GraphRunNumber::ProxiedMean, "the mean with proxies", None),
+        (GraphRunNumber::ProxiedP99, "the p99 with proxies", None),
+        (GraphRunNumber::DirectMean, "the mean without proxies", None),
+        (GraphRunNumber::DirectP99, "the p99 without proxies", None),
     ];
-    for (number, what, interval, adds_to) in of_graph {
-        let Some(share) = wide_share(interval, adds_to, limits) else { continue };
+    for (number, what, adds_to) in of_graph {
+        let Some(share) = wide_share(result.number(number), adds_to, limits) else { continue };
         result.wide.push(number);
         found.push((share, what.to_owned()));
     }
@@ -357,7 +354,7 @@ mod tests {
         // The truth is 100 us, and 220 us in all.
         assert!(of_front.contains(100.0) && of_front.half_width() > 50.0, "{of_front:?}");
         assert!(all.contains(220.0), "{all:?}");
-        assert!(front.is_cpu_wide && !back.is_cpu_wide && back.cpu_us_per_request.is_some());
+        assert!(front.is_wide && !back.is_wide && back.cpu_us_per_request.is_some());
         assert_eq!(result.wide, [GraphRunNumber::AllCpu]);
         assert!(result.added.is_some() && !result.findings[0].withholds);
         assert_eq!(result.verdict, Verdict::Sound);
@@ -390,7 +387,7 @@ mod tests {
         });
         assert_eq!(result.verdict, Verdict::Void);
         assert!(result.findings.iter().all(|finding| finding.id != "wide"), "{:?}", result.findings);
-        assert!(result.wide.is_empty() && result.proxies.iter().all(|proxy| !proxy.is_cpu_wide));
+        assert!(result.wide.is_empty() && result.proxies.iter().all(|proxy| !proxy.is_wide));
     }
 
     #[test]

@@ -53,9 +53,7 @@ impl IntervalOutputs {
             outputs.push(Output { place, judged, writer: thread::spawn(move || write(parts, &judgement)) });
         };
         if let Some(path) = hlog {
-            let file = File::create(path).map_err(|error| {
-                Failure::environment(format!("cannot write `{}`: {error}", path.display()))
-            })?;
+            let file = File::create(path).map_err(|error| Failure::cannot_write(path, error))?;
             let file = BufWriter::new(file);
             let write: Writer = Box::new(move |parts, judgement| write_hlog(file, parts, judgement));
             add(format!("`{}`", path.display()), LOG_INTERVAL, write);

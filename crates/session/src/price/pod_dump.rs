@@ -95,7 +95,7 @@ fn keep(run_folder: &Path, pod: PodOfBill<'_>, dump: &str) -> Result<PathBuf, Fa
     let path = path_in(run_folder, pod);
     let folder = path.parent().unwrap_or(run_folder);
     let written = fs::create_dir_all(folder).and_then(|()| write_private(&path, dump));
-    written.map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
+    written.map_err(|error| Failure::cannot_write(&path, error))?;
     Ok(path)
 }
 

@@ -313,7 +313,7 @@ fn a_predicted_time_keeps_an_interval_that_is_wider_than_half_of_it() {
     let [_, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
     let mean = cart.added.mean_us.unwrap();
     assert!(mean.half_width() > 0.5 * mean.estimate, "{latency:?}");
-    assert!(cart.bounded.iter().any(|name| name == "mean_us"), "{cart:?}");
+    assert!(cart.wide.iter().any(|name| name == "mean_us"), "{cart:?}");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use hoptax_result::{BillResult, CostMeasure, Interval, Place, Severity};
 use super::reason;
 use crate::headline::{Headline, unless_void};
 use crate::numbers::grouped;
-use crate::quantity::{Form, Quantity};
+use crate::quantity::Quantity;
+use crate::rows::bounded;
 
 /// The headlines.
 pub(super) fn headlines(result: &BillResult) -> Vec<Headline> {
@@ -25,7 +26,7 @@ fn of_numbers(result: &BillResult) -> Vec<Headline> {
         )
     };
     let time = |measure: CostMeasure| match (whole.number(measure), whole.bounds.level(measure)) {
-        (None, Some(bound)) => Quantity::bounded(bound.low, bound.high, "us", Form::Level),
+        (None, Some(bound)) => bounded(bound),
         (number, _) => of(measure, number, "us"),
     };
     let (cpu, p50) = (CostMeasure::CpuUs, CostMeasure::ResponseP50Us);

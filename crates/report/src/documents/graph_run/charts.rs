@@ -1,8 +1,8 @@
 //! The charts of a graph run: the CPU time and response times of its proxies, measured and predicted.
 
-use hoptax_result::{CheckedTime, GraphRunNumber, GraphRunResult, Interval};
+use hoptax_result::{CheckedTime, GraphRunNumber, GraphRunResult};
 
-use super::dearest_first;
+use super::{cpu_time, dearest_first, measured};
 use crate::chart::{Chart, IntervalRow, Intervals, Tone};
 use crate::document::Section;
 use crate::quantity::Quantity;
@@ -20,17 +20,10 @@ pub(super) fn charts(result: &GraphRunResult) -> Vec<Section> {
 }
 
 /// A measured number, and below it the prediction; withheld numbers are left out.
-fn rows(
-    name: &str,
-    measured: Option<&Interval>,
-    is_wide: bool,
-    predicted: Option<&CheckedTime>,
-) -> Vec<IntervalRow> {
-    let us = |measured: &Interval| Quantity::measured_level(measured, is_wide, "us");
-    let measured = measured.map(|measured| IntervalRow::measured(name, us(measured)));
-    let us = |predicted: &Interval| Quantity::level(predicted, "us");
-    let predicted = predicted.map(|time| IntervalRow::predicted(name, us(&time.predicted_us)));
-    measured.into_iter().chain(predicted).collect()
+fn rows(name: &str, measured: Option<Quantity>, predicted: Option<&CheckedTime>) -> Vec<IntervalRow> {
+    let measured = measured.map(|measured| IntervalRow::measured(name, measured));
+    let predicted = predicted.map(|time| Quantity::level(&time.predicted_us, "us"));
+    measured.into_iter().chain(predicted.map(|predicted| IntervalRow::predicted(name, predicted))).collect()
 }
 
 fn cpu(result: &GraphRunResult) -> Vec<IntervalRow> {
@@ -39,56 +32,39 @@ fn cpu(result: &GraphRunResult) -> Vec<IntervalRow> {
         0 | 1 => Vec::new(),
         _ => rows(
             "all proxies",
-            result.all_cpu_us.as_ref(),
-            result.is_wide(GraphRunNumber::AllCpu),
+            measured(result, GraphRunNumber::AllCpu),
             check.and_then(|check| check.all.as_ref()),
         ),
     };
     for (number, proxy) in dearest_first(result) {
         let predicted = check.and_then(|check| check.proxies.get(number)?.cpu.as_ref());
-        let measured = proxy.cpu_us_per_request.as_ref();
-        all.extend(rows(&proxy.service, measured, proxy.is_cpu_wide, predicted));
+        all.extend(rows(&proxy.service, cpu_time(proxy), predicted));
     }
     all
 }
 
 /// Response times with proxies and without.
 fn at_entry(result: &GraphRunResult) -> Vec<IntervalRow> {
-    let of = |name: &str, (kind, tone): (&'static str, Tone), time: Option<Interval>, number| {
-        Some(IntervalRow {
-            name: name.to_owned(),
-            kind,
-            tone,
-            number: Quantity::measured_level(&time?, result.is_wide(number), "us"),
-            note: None,
-        })
+    let of = |name: &str, (kind, tone): (&'static str, Tone), number| {
+        let number = measured(result, number)?;
+        Some(IntervalRow { name: name.to_owned(), kind, tone, number, note: None })
     };
     let (with, without) = (("with proxies", Tone::Own), ("without proxies", Tone::Other));
-    let (proxied, direct) = (result.proxied, result.direct);
     let all = [
-        of("mean", with, proxied.mean_us, GraphRunNumber::ProxiedMean),
-        of("mean", without, direct.mean_us, GraphRunNumber::DirectMean),
-        of("p99", with, proxied.p99_us, GraphRunNumber::ProxiedP99),
-        of("p99", without, direct.p99_us, GraphRunNumber::DirectP99),
+        of("mean", with, GraphRunNumber::ProxiedMean),
+        of("mean", without, GraphRunNumber::DirectMean),
+        of("p99", with, GraphRunNumber::ProxiedP99),
+        of("p99", without, GraphRunNumber::DirectP99),
     ];
     all.into_iter().flatten().collect()
 }
 
 fn added(result: &GraphRunResult) -> Vec<IntervalRow> {
-    let (added, check) = (result.added.as_ref(), result.check.as_ref());
-    let mean = rows(
-        "mean",
-        added.and_then(|added| added.mean_us.as_ref()),
-        result.is_wide(GraphRunNumber::AddedMean),
-        check.and_then(|check| check.mean.as_ref()),
-    );
-    let p99 = rows(
-        "p99",
-        added.and_then(|added| added.p99_us.as_ref()),
-        result.is_wide(GraphRunNumber::AddedP99),
-        check.and_then(|check| check.p99.as_ref()),
-    );
-    mean.into_iter().chain(p99).collect()
+    let check = result.check.as_ref();
+    let (mean, p99) =
+        (check.and_then(|check| check.mean.as_ref()), check.and_then(|check| check.p99.as_ref()));
+    let mean = rows("mean", measured(result, GraphRunNumber::AddedMean), mean);
+    mean.into_iter().chain(rows("p99", measured(result, GraphRunNumber::AddedP99), p99)).collect()
 }
 
 #[cfg(test)]
@@ -111,7 +87,7 @@ mod tests {
     #[test]
     fn wide_intervals_are_drawn_as_bounds() {
         let mut run = run();
-        run.proxies[1].is_cpu_wide = true;
+        run.proxies[1].is_wide = true;
         run.wide = vec![GraphRunNumber::AllCpu, GraphRunNumber::AddedMean, GraphRunNumber::DirectP99];
         let bounded = |rows: Vec<IntervalRow>| -> Vec<String> {
             let bounded = rows.into_iter().filter(|row| row.number.basis == Basis::Bounded);

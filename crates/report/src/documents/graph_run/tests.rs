@@ -15,7 +15,7 @@ pub(super) fn run() -> GraphRunResult {
         requests_per_second: 398.7,
         cpu_us_per_request: Some(about(cpu_us, 0.02)),
         busy_share: Some(about(cpu_us * 4e-4, 0.02)),
-        is_cpu_wide: false,
+        is_wide: false,
         memory_bytes: Some(about(61.0 * MIB, 0.01)),
     };
     let environment = Environment { proxy_cpus: vec![1], ..Environment::default() };
@@ -94,8 +94,8 @@ fn a_prediction_with_a_wide_interval_and_its_error_are_stated_by_their_ends() {
         ..checked_time(900.0, 880.0)
     });
     let text = terminal::details(&graph_run(&run), STYLE);
-    assert!(text.contains("340 to 1,420") && text.contains("-63 to +58"), "{text}");
-    let line = "error of the time added to the mean: -63 to +58 % (only bounded, so not judged)";
+    assert!(text.contains("340 to 1,420") && text.contains("-63 to +61"), "{text}");
+    let line = "error of the time added to the mean: -63 to +61 % (only bounded, so not judged)";
     assert!(text.contains(line), "{text}");
 }
 
@@ -104,7 +104,7 @@ fn a_measured_time_with_a_wide_interval_and_the_error_beside_it_are_stated_by_th
     let mut run = run();
     let wide = Interval::around(190.0, 150.0);
     run.proxies[0].cpu_us_per_request = Some(wide);
-    run.proxies[0].is_cpu_wide = true;
+    run.proxies[0].is_wide = true;
     run.added = Some(AddedTime { mean_us: Some(Interval::around(900.0, 700.0)), p99_us: None });
     run.wide = vec![GraphRunNumber::AddedMean];
     let check = run.body.check.as_mut().unwrap();

@@ -71,7 +71,11 @@ fn parts(result: &LoadResult) -> Vec<Part> {
     let number = batches.len().max(1);
     // All parts have the same number of windows.
     let of_windows = |window_s: f64| (result.windows.len() / number) as f64 * window_s;
-    let length_s = result.window_s.map_or(result.recorded_s / number as f64, of_windows);
+    parts_of(batches, result.window_s.map_or(result.recorded_s / number as f64, of_windows))
+}
+
+/// The parts with these histograms, each of this length.
+pub(super) fn parts_of(batches: &[Option<Histogram>], length_s: f64) -> Vec<Part> {
     let part = |(place, encoded): (usize, &Option<Histogram>)| Part {
         from_s: place as f64 * length_s,
         to_s: (place + 1) as f64 * length_s,

@@ -41,7 +41,7 @@ fn latency_of(service: &str, mean_us: f64, is_extrapolated: bool) -> ProxyLatenc
             p99_us: (!is_extrapolated).then(|| about(2.6 * mean_us, 0.05)),
         },
         critical_path_us: about(0.5 * mean_us, 0.02),
-        bounded: Vec::new(),
+        wide: Vec::new(),
         is_extrapolated,
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn sized() -> SizeResult {
         },
         latency: Some(SizeLatency {
             added: AddedTime { mean_us: Some(about(412.5, 0.02)), p99_us: Some(about(1_000.0, 0.8)) },
-            bounded: vec!["p99_us".to_owned()],
+            wide: vec!["p99_us".to_owned()],
             is_extrapolated: true,
             proxies: vec![latency_of("gateway", 250.0, false), latency_of("cart", 325.0, true)],
         }),

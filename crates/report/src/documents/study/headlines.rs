@@ -9,7 +9,7 @@ use crate::headline::{Headline, unless_void};
 use crate::load_rate::at_load;
 use crate::numbers::counted;
 use crate::quantity::{Basis, Form, Quantity};
-use crate::rows::{Row, arm_level, baselines, unit_name};
+use crate::rows::{Row, arm_level, baselines, bounded, unit_name};
 use crate::sittings;
 use crate::table::Cell;
 
@@ -60,7 +60,7 @@ fn plain(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Headlin
     let unit = unit_name(measure);
     let number = match (arm_level(arm, measure), arm.bounds.level(measure)) {
         (Some(level), _) => Quantity::level(&level, unit),
-        (None, Some(bound)) => Quantity::bounded(bound.low, bound.high, unit, Form::Level),
+        (None, Some(bound)) => bounded(bound),
         (None, None) => Quantity::unknown(withheld_by(result, arm, measure), unit),
     };
     let who = if arm.id == super::PLAIN { "plain proxying".to_owned() } else { format!("`{}`", arm.id) };

@@ -6,8 +6,8 @@ use hoptax_result::{ArmLoad, ArmResult, CostMeasure, LoadSpec, StudyResult};
 use super::plain;
 use crate::load_rate::at_load;
 use crate::numbers::{counted, level};
-use crate::quantity::{Basis, Form, Quantity};
-use crate::rows::{Row, baselines, compared_with, in_percent};
+use crate::quantity::{Basis, Quantity};
+use crate::rows::{Row, baselines, bounded, compared_with, in_percent};
 use crate::table::{Cell, Table};
 
 /// A sentence for each compared arm, and finally the level of the reference.
@@ -42,10 +42,8 @@ fn in_closed_loop(load: &LoadSpec) -> String {
 
 /// The rate under a closed loop, or what is known of it.
 fn max_rate(under: &ArmLoad) -> Option<Quantity> {
-    const UNIT: &str = "requests/s";
-    let bound = under.bounds.level(CostMeasure::MaxRate);
-    let bounded = || bound.map(|bound| Quantity::bounded(bound.low, bound.high, UNIT, Form::Level));
-    under.rate.map(|rate| Quantity::level(&rate, UNIT)).or_else(bounded)
+    let rate = under.rate.map(|rate| Quantity::level(&rate, "requests/s"));
+    rate.or_else(|| under.bounds.level(CostMeasure::MaxRate).map(bounded))
 }
 
 /// The sentence about an arm with its maximum rate, where that is known.

@@ -11,25 +11,33 @@ use crate::probe::{self, Shortened};
 const FEW_ROUNDS: u32 = 5;
 
 /// A study as a command line named it. Options are words of a command line with a space before each; those of a stored result are unknown.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GivenStudy<'a> {
+#[derive(Clone, Debug, Default)]
+pub struct GivenStudy {
     /// Its name, or the path of its file.
-    pub source: &'a str,
+    pub source: String,
     /// The run folder in which it can continue; none if it can only be measured anew.
-    pub folder: Option<&'a str>,
+    pub folder: Option<String>,
     /// Options that a study which continues may have, too: ` --envoy 1.39.3`.
-    pub options: &'a str,
+    pub options: String,
     /// The option for idle processors, ` --never-halt never`, which a study that continues may have, too.
-    pub never_halt: &'a str,
+    pub never_halt: String,
     /// Options that only a new study has: ` --seed 7`.
-    pub of_new: &'a str,
+    pub of_new: String,
+}
+
+impl GivenStudy {
+    /// The command that measures it anew.
+    pub fn anew(&self) -> String {
+        let Self { source, options, never_halt, of_new, .. } = self;
+        format!("hoptax study {}{of_new}{options}{never_halt}", path_word(source.as_ref()))
+    }
 }
 
 /// How a result was requested.
 #[derive(Clone, Copy)]
 pub(super) enum Asked<'a> {
     /// As a study.
-    Study(GivenStudy<'a>),
+    Study(&'a GivenStudy),
     /// As a built-in study, by its name. The run folder is not known.
     BuiltIn,
     /// As the measurement of a mesh, with these command-line options.
@@ -51,21 +59,21 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Option<Nex
             "measures with more rounds, which narrow the intervals",
         ));
     }
-    let given = match asked? {
-        Asked::Study(given) => given,
-        Asked::BuiltIn | Asked::Mesh { .. } => GivenStudy { source: &result.name, ..GivenStudy::default() },
-    };
-    Some(of_study(result, &given))
+    let by_name = GivenStudy { source: result.name.clone(), ..GivenStudy::default() };
+    Some(match asked? {
+        Asked::Study(given) => of_study(result, given),
+        Asked::BuiltIn | Asked::Mesh { .. } => of_study(result, &by_name),
+    })
 }
 
 /// The next step after a study.
-fn of_study(result: &StudyResult, given: &GivenStudy<'_>) -> Next {
-    let GivenStudy { source, folder, options, never_halt, of_new } = *given;
+fn of_study(result: &StudyResult, given: &GivenStudy) -> Next {
+    let GivenStudy { folder, options, never_halt, .. } = given;
     let plan = &result.plan;
-    let study = path_word(source.as_ref());
-    let anew = format!("hoptax study {study}{of_new}{options}{never_halt}");
-    let resumed =
-        folder.map(|at| format!("hoptax study --resume {}{options}{never_halt}", path_word(at.as_ref())));
+    let anew = given.anew();
+    let resumed = folder
+        .as_ref()
+        .map(|at| format!("hoptax study --resume {}{options}{never_halt}", path_word(at.as_ref())));
     if result.sittings.len() > 1 {
         return Next::sitting(&result.name, "measures another sitting, some hours later, and combines all");
     }
@@ -92,7 +100,7 @@ fn of_study(result: &StudyResult, given: &GivenStudy<'_>) -> Next {
             never_halted_us = grouped(never_halted_us, 0)
         );
         // Instead of the option for idle processors that was given.
-        let study = format!("hoptax study {study}{of_new}{options}");
+        let study = GivenStudy { never_halt: String::new(), ..given.clone() }.anew();
         return match by {
             Some(NeverHaltedBy::Spinner) => Next::new(format!("sudo {study}"), purpose),
             _ => Next::new(format!("{study} --never-halt always"), purpose),
@@ -123,11 +131,15 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn of(result: &StudyResult, source: &str) -> Next {
-        of_given(result, GivenStudy { source, folder: Some("runs/1"), ..GivenStudy::default() })
+    fn given(source: &str, folder: &str) -> GivenStudy {
+        GivenStudy { source: source.to_owned(), folder: Some(folder.to_owned()), ..GivenStudy::default() }
     }
 
-    fn of_given(result: &StudyResult, given: GivenStudy<'_>) -> Next {
+    fn of(result: &StudyResult, source: &str) -> Next {
+        of_given(result, &given(source, "runs/1"))
+    }
+
+    fn of_given(result: &StudyResult, given: &GivenStudy) -> Next {
         next(result, Some(Asked::Study(given))).unwrap()
     }
 
@@ -137,10 +149,7 @@ mod tests {
         assert_eq!(of(&result, "my edge.yaml").command, "hoptax study 'my edge.yaml'");
         assert_eq!(of(&result, "-edge.yaml").command, "hoptax study ./-edge.yaml");
         result.plan.rounds_completed = 2;
-        let asked = |folder: &str| {
-            of_given(&result, GivenStudy { source: "quick", folder: Some(folder), ..GivenStudy::default() })
-                .command
-        };
+        let asked = |folder: &str| of_given(&result, &given("quick", folder)).command;
         assert_eq!(asked("my runs/1"), "hoptax study --resume 'my runs/1' --rounds 10");
         assert_eq!(asked("-lead"), "hoptax study --resume ./-lead --rounds 10");
         assert_eq!(asked("it's $(reboot)"), r"hoptax study --resume 'it'\''s $(reboot)' --rounds 10");
@@ -149,24 +158,23 @@ mod tests {
     #[test]
     fn a_command_has_the_options_that_were_given_and_one_that_continues_has_no_seed() {
         let given = GivenStudy {
-            source: "edge.yaml",
-            folder: Some("runs/1"),
-            options: " --envoy ./envoy --store=a",
-            never_halt: " --never-halt never",
-            of_new: " --seed 7",
+            options: " --envoy ./envoy --store=a".to_owned(),
+            never_halt: " --never-halt never".to_owned(),
+            of_new: " --seed 7".to_owned(),
+            ..given("edge.yaml", "runs/1")
         };
         let mut void = fixture::void();
         let anew = "hoptax study edge.yaml --seed 7 --envoy ./envoy --store=a";
-        assert_eq!(of_given(&void, given).command, format!("{anew} --never-halt never"));
+        assert_eq!(of_given(&void, &given).command, format!("{anew} --never-halt never"));
         void.machine = Some(fixture::machine(42.0, 5.0));
-        assert_eq!(of_given(&void, given).command, format!("{anew} --never-halt always"), "one of the two");
+        assert_eq!(of_given(&void, &given).command, format!("{anew} --never-halt always"), "one of the two");
         void.machine = None;
         void.plan.rounds_completed = 2;
         let resumed = "hoptax study --resume runs/1 --envoy ./envoy --store=a --never-halt never --rounds 10";
-        assert_eq!(of_given(&void, given).command, resumed);
+        assert_eq!(of_given(&void, &given).command, resumed);
         // A short form cannot continue.
         let short_form = GivenStudy { folder: None, ..given };
-        assert_eq!(of_given(&void, short_form).command, format!("{anew} --never-halt never --rounds 10"));
+        assert_eq!(of_given(&void, &short_form).command, format!("{anew} --never-halt never --rounds 10"));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The details behind the row of each request: its response times over the record and in total, and its responses per second.
 
-use hoptax_result::{Histogram, LoadResult, NamedRequests, RequestHistograms, TimeOf};
+use hoptax_result::{LoadResult, NamedRequests, RequestHistograms, TimeOf};
 
 use super::super::cells::cell;
 use super::super::counts::Counts;
-use super::super::course::{Part, percentiles, time};
+use super::super::course::{Part, parts_of, percentiles, time};
 use super::super::phases::batch_s;
 use super::{PERCENTILES, not_answered, percentile_cells, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Fold, Folds, Line, Point, Series, Tone};
@@ -41,14 +41,8 @@ fn named<'a>(
     row: &'a NamedRequests,
     histograms: &RequestHistograms,
 ) -> Option<Named<'a>> {
-    let length_s = batch_s(result);
-    let part = |(place, encoded): (usize, &Option<Histogram>)| Part {
-        from_s: place as f64 * length_s,
-        to_s: (place + 1) as f64 * length_s,
-        times: recorded(encoded.as_ref()),
-    };
     let times = recorded(histograms.response.as_ref());
-    let parts = histograms.batches.iter().enumerate().map(part).collect();
+    let parts = parts_of(&histograms.batches, batch_s(result));
     (!times.is_empty()).then_some(Named { row, times, parts })
 }
 
@@ -124,7 +118,7 @@ fn distribution(of: &Named<'_>, (from, to): (f64, f64)) -> Distributions {
 #[cfg(test)]
 mod tests {
     use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, LoadHistograms, sample};
+    use hoptax_result::{Book, Histogram, LoadHistograms, sample};
 
     use super::*;
     use crate::fixture;

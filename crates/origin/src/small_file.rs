@@ -11,7 +11,7 @@ const MOST_BYTES: u64 = 16 << 20;
 ///
 /// # Errors
 /// When it cannot be read, has more than 16 MiB, or is not UTF-8.
-pub fn text_of(file: &Path) -> io::Result<String> {
+pub fn read_small_file(file: &Path) -> io::Result<String> {
     let mut text = Vec::new();
     File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MOST_BYTES {
