@@ -23,7 +23,7 @@ pub struct FromReference {
 /// measured level by a draw of its own, with the same variance between sittings. The variance of the distance is therefore the sum of the
 /// variance of the mean of the reference, the variance between sittings, and the squared standard error of the new sitting. The new sitting
 /// is assumed to be no more precise than the sittings of the reference: with so few, the estimated variance between sittings is often zero,
-/// and their own errors then take its place. Without this assumption, the interval covers in 92 % if the new sitting is three times as
+/// and their own errors then take its place. Without this assumption, the interval covers in 89 to 99 % if the new sitting is three times as
 /// precise. The critical value is Student's with one degree of freedom less than the reference has sittings, and the interval is never
 /// narrower than one that treats the estimated variance between sittings as known. The new sitting's own variance gets Student's value for
 /// its rounds instead, if that is larger, because it may be most of the variance and be known from a few rounds only.
