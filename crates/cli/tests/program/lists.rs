@@ -78,6 +78,7 @@ fn checks_are_listed_by_what_they_judge() {
         "every load",
         "every load and every study",
         "every load and every study and every timeline",
+        "every set of sittings",
         "every study",
         "every study and every timeline",
         "every timeline",
