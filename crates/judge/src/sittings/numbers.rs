@@ -25,9 +25,9 @@ enum Found {
 
 /// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval are means. A
 /// number that a sitting withholds is combined from the others; one that all withhold, or that a single one states while another bounds it,
-/// has a bound if all bound it ([`bounds::combine`]). Findings come from the sittings and name their numbers: warnings, failures, and the reasons for numbers that no sitting has. The
-/// combined numbers are not judged yet, and the verdict is that of the first sitting. `parts` are in chronological order, and the result
-/// describes the arms of the first.
+/// has a bound if all bound it ([`bounds::combine`]). Findings come from the sittings and name their numbers: warnings, failures, and the
+/// reasons for numbers that no sitting has. The combined numbers are not judged yet, and the verdict is that of the first sitting. `parts`
+/// are in chronological order, and the result describes the arms of the first.
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
