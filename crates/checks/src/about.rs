@@ -22,7 +22,10 @@ pub fn all() -> Vec<About> {
     let studies = study::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "study"));
     let timelines =
         study::OF_TIMELINES.iter().map(|check| (check.id, check.protects_from, check.source, "timeline"));
-    for (id, protects_from, source, judges) in loads.chain(studies).chain(timelines) {
+    let sittings = study::OF_SITTINGS
+        .iter()
+        .map(|check| (check.id, check.protects_from, check.source, "set of sittings"));
+    for (id, protects_from, source, judges) in loads.chain(studies).chain(timelines).chain(sittings) {
         match all.iter_mut().find(|about| about.id == id) {
             Some(about) => about.judges.push(judges),
             None => all.push(About { id, protects_from, source, judges: vec![judges] }),

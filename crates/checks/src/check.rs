@@ -5,7 +5,7 @@ use hoptax_result::{Finding, Severity};
 use crate::thresholds::Limits;
 
 /// One validity check of a result of type `R`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Check<R> {
     /// Id of the check and of its findings.
     pub id: &'static str,
@@ -19,6 +19,15 @@ pub struct Check<R> {
     /// scope.
     pub withhold: Option<fn(&mut R, &Finding, &Limits)>,
 }
+
+impl<R> Clone for Check<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+// A derived one would need a result that can be copied.
+impl<R> Copy for Check<R> {}
 
 /// Fail above `fail`, warn above `warn`, otherwise None. NaN fails.
 pub(super) fn severity_above(value: f64, warn: f64, fail: f64) -> Option<(Severity, f64)> {

@@ -3,8 +3,8 @@
 //! A check is a pure function of a result: it reads the evidence that the trial recorded about itself and returns
 //! findings. [`judge_load`] and [`judge_study`] run all checks, set the verdict, and withhold the numbers that a
 //! finding invalidates. A finding names the arms, loads and measures in its scope; numbers outside of it are
-//! unaffected. To add a check, write its file and add it to the list [`load::ALL`] or [`study::ALL`]; its test must
-//! make it fire.
+//! unaffected. To add a check, write its file and add it to the list [`load::ALL`], [`study::ALL`] or
+//! [`study::OF_SITTINGS`]; its test must make it fire.
 
 pub mod about;
 mod check;
@@ -89,7 +89,7 @@ pub fn judge_study(result: &mut StudyResult, limits: &Limits) {
 
 /// Judges the combined result of several sittings, which has the findings of each. Its combined numbers are judged by
 /// the same checks as those of a single study, with the thresholds that were loosened for all sittings. A check of
-/// evidence has judged each sitting.
+/// evidence has judged each sitting. Further checks are about the sittings themselves ([`study::OF_SITTINGS`]).
 pub fn judge_sittings(result: &mut StudyResult) {
     let limits = Limits::loosened_to(&result.loosened);
     // A warning about a number of one sitting says nothing about the combined number, which is judged here. Findings
@@ -99,7 +99,9 @@ pub fn judge_sittings(result: &mut StudyResult) {
         finding.withholds || (finding.severity == Severity::Info && finding.id != study::KNOWN_CPU)
     };
     result.findings.retain(|finding| is_reason(finding) || !is_judged_again(finding));
-    judge_by(study::OF_NUMBERS, result, &limits);
+    let checks: Vec<Check<StudyResult>> =
+        study::OF_NUMBERS.iter().chain(study::OF_SITTINGS).copied().collect();
+    judge_by(&checks, result, &limits);
 }
 
 /// Adds the findings of `checks` to those of the result, sets the verdict, and withholds invalid numbers.

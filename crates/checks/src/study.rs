@@ -15,6 +15,7 @@ mod quiet;
 mod rounds;
 mod same;
 mod samples;
+mod sittings;
 mod throttled;
 mod timeline;
 mod utilisation;
@@ -80,6 +81,9 @@ pub const OF_TIMELINES: &[Check<StudyResult>] = &[
 /// others read evidence that each sitting has of its own.
 pub const OF_NUMBERS: &[Check<StudyResult>] =
     &[known::RESPONSE_TIME, known::CPU_TIME, samples::VAGUE, samples::VAGUE_LEVEL, same::SAME];
+
+/// The checks of several sittings together, beside those of their numbers.
+pub const OF_SITTINGS: &[Check<StudyResult>] = &[sittings::CLOSE];
 
 /// The check of known CPU times.
 pub(crate) const KNOWN_CPU: &str = known::CPU_TIME.id;
@@ -449,7 +453,8 @@ pub(crate) mod tests {
 
     #[test]
     fn every_check_has_a_unique_id() {
-        for checks in [super::ALL, super::OF_TIMELINES] {
+        let of_studies: Vec<_> = super::ALL.iter().chain(super::OF_SITTINGS).collect();
+        for checks in [of_studies, super::OF_TIMELINES.iter().collect()] {
             let mut ids: Vec<_> = checks.iter().map(|check| check.id).collect();
             ids.sort_unstable();
             ids.dedup();

@@ -83,6 +83,7 @@ thresholds! {
     SAME_COST_FAIL_SHARE = max("same-cost-fail-share", 0.01, "A/A arm: difference that excludes zero, as a share of the baseline's CPU time per request. Up to this share it counts as the one interval in twenty that must exclude zero; above, the setup reports a difference that does not exist.");
     ROUNDS = min("rounds", 5.0, "Minimum number of rounds to estimate the variance between restarts (hysteresis; Treadmill, ISCA 2016).");
     ROUNDS_FAIL = min("rounds-fail", 2.0, "Minimum number of rounds for an interval.");
+    SITTINGS_APART_HOURS = min("sittings-apart-hours", 1.0, "Minimum number of hours from the end of a sitting to the begin of the next. A machine keeps a level of its own for hours, so closer sittings show less of how much it varies.");
     SET_ASIDE = max("set-aside", 0.25, "Share of slices set aside, above which the machine was not quiet.");
     SET_ASIDE_FAIL = max("set-aside-fail", 0.50, "As set-aside; above it, the remaining slices are a selection.");
     SATURATED_SHARE = min("saturated-share", 0.90, "Busy share of the processors that a proxy may use under a closed loop, for the rate to be their limit. Where it shares them with generator and origin, these count too.");

@@ -5,7 +5,8 @@ mod bounds;
 mod numbers;
 mod quiet_rule;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+use std::time::Duration;
 
 use hoptax_result::{
     ArmResult, CostMeasure, Environment, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate,
@@ -106,16 +107,15 @@ fn machine(result: &StudyResult) -> SittingsMachine {
     }
 }
 
-/// Combines sittings, cost by cost. Costs of two to four sittings of similar precision get moderated variances, which borrow from each
-/// other ([`hoptax_stats::moderated`]), because Student's `t` is 4.3 with three sittings. The others are combined with [`random_effects`]
-/// of their estimates and standard errors. Standard errors are over rounds: [`standard_error`] of each interval. A cost that a sitting
-/// lacks, because it was withheld or not measured, is combined from the others. A cost that only one sitting has keeps the interval of that
-/// sitting and is marked accordingly.
+/// Combines sittings, cost by cost: a combined cost is the mean of the estimates of its sittings. Costs of two to four sittings of similar
+/// precision get moderated variances, which borrow from each other ([`hoptax_stats::moderated`]), because Student's `t` is 4.3 with three
+/// sittings. The others are combined with [`random_effects`] of their estimates and standard errors. A cost that a sitting lacks, because
+/// it was withheld or not measured, is combined from the others. A cost that only one sitting has keeps the interval of that sitting and is
+/// marked accordingly; [`withhold`] removes it if another sitting bounds it.
 ///
 /// `parts` are in chronological order: see [`in_order`].
 ///
-/// **Degenerate cases.** `None` without a sitting. An interval of zero width has no standard error, and its sitting is
-/// left out of that cost.
+/// **Degenerate cases.** `None` without a sitting.
 pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
     let first = &parts.first()?.result;
     let borrowing = borrowed::costs(parts);
@@ -172,11 +172,25 @@ pub fn withhold(result: &mut SittingsResult, judged: &StudyResult) {
 fn record(part: &Part) -> SittingRecord {
     SittingRecord {
         started_at: part.result.environment.started_at.clone(),
+        ended_at: end(&part.result),
         folder: part.folder.clone(),
         rounds: part.result.plan.rounds_completed,
         verdict: part.result.verdict,
         program: part.result.program.clone(),
     }
+}
+
+/// The end of the last round of a sitting; without its rounds, its begin plus its duration. None if these are not known.
+fn end(result: &StudyResult) -> Option<String> {
+    let of_round = result.rounds.last().map(|round| round.ended_at.clone()).filter(|time| !time.is_empty());
+    of_round.or_else(|| {
+        let began = humantime::parse_rfc3339(&result.environment.started_at).ok()?;
+        let ended = began.checked_add(Duration::try_from_secs_f64(result.plan.wall_seconds).ok()?)?;
+        let mut text = String::new();
+        // The format has no years above 9999.
+        write!(text, "{}", humantime::format_rfc3339_seconds(ended)).ok()?;
+        Some(text)
+    })
 }
 
 /// One cost of an arm in all sittings, under a load or of the arm itself, with the moderated variance `borrows` if there is one. None if no
@@ -239,13 +253,21 @@ fn estimate(
     let arm = result.arm(arm)?;
     let interval = measure.interval(arm.cost_under(load)?)?;
     let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
-    let standard_error = standard_error(&interval, freedom, result.plan.quantile_confidence())?;
+    let standard_error = error_over_rounds(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
+}
+
+/// The standard error over rounds of a number with this interval: [`standard_error`], or zero if the interval has zero width. None without
+/// degrees of freedom.
+pub(crate) fn error_over_rounds(interval: &Interval, freedom: f64, confidence: f64) -> Option<f64> {
+    if interval.high > interval.low { standard_error(interval, freedom, confidence) } else { Some(0.0) }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmLoad, Cost, Finding, Interval, Loosened, Measure, Measured, Severity, Verdict};
+    use hoptax_result::{
+        ArmLoad, Cost, Finding, Interval, Loosened, Measure, Measured, Severity, StudyRound, Verdict,
+    };
 
     use super::*;
     use crate::fixture;
@@ -310,6 +332,37 @@ mod tests {
         assert_eq!((cost.between_sittings, cost.another_sitting), (None, None));
         assert_eq!(cost.combined, cost.estimates[0].map(|one| one.interval));
         assert_eq!(combine(&[]), None);
+    }
+
+    #[test]
+    fn a_sitting_ends_with_its_last_round_or_else_after_its_duration() {
+        let mut one = part("2026-01-01T23:00:00Z", Some(20.0));
+        let end = |part: &Part| combine(std::slice::from_ref(part)).unwrap().sittings[0].ended_at.clone();
+        one.result.plan.wall_seconds = 5_400.0;
+        assert_eq!(end(&one).as_deref(), Some("2026-01-02T00:30:00Z"));
+        let round = |ended_at: &str| StudyRound { ended_at: ended_at.to_owned(), ..StudyRound::default() };
+        // A study that was resumed later has rounds beyond the duration of one session.
+        one.result.rounds = vec![round("2026-01-01T23:20:00Z"), round("2026-01-03T08:00:00Z")];
+        assert_eq!(end(&one).as_deref(), Some("2026-01-03T08:00:00Z"));
+        one.result.rounds.clear();
+        for unknown in ["", "9999-12-31T23:59:59Z"] {
+            one.result.environment.started_at = unknown.to_owned();
+            assert_eq!(end(&one), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn every_sitting_weighs_the_same_also_one_whose_rounds_all_agree() {
+        let mut parts = [19.4, 20.2, 21.2].map(|us| part("2026-01-01T00:00:00Z", Some(us)));
+        let lua_of = |parts: &[Part]| lua(&combine(parts).unwrap()).clone();
+        let before = lua_of(&parts);
+        for half_width_us in [1e-6, 0.0] {
+            let lua = fixture::arm(&mut parts[0].result, "lua");
+            lua.cost.cpu_us_per_request = Some(Interval::around(19.4, half_width_us));
+            let now = lua_of(&parts);
+            assert!(now.estimates.iter().all(Option::is_some), "{now:?}");
+            assert_eq!(now.combined, before.combined, "{half_width_us}");
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Tables of several sittings of a study: each cost by sitting and combined.
 
-use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, StudyResult};
+use hoptax_result::{
+    ArmResult, Bound, CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, StudyResult,
+};
 
 use crate::numbers::{UNCERTAIN_SIGN, counted, decimals, difference, ends, grouped, or_dash};
+use crate::quantity::{Form, Quantity};
 use crate::table::Table;
 
 /// The heading of the tables by sitting.
@@ -35,8 +38,7 @@ fn table(result: &SittingsResult, one: Option<&StudyResult>, measure: CostMeasur
             .map(|one| or_dash(one.map(|one| marked(&one.interval, measure, one.interval.contains(0.0)))))
             .collect();
         if is_several {
-            let judged = one.and_then(|one| one.arm(&arm.id)).map(|arm| &arm.cost.uncertain_signs);
-            cells.extend(combined_cells(cost, judged.map(|uncertain| uncertain.contains(&measure))));
+            cells.extend(combined_cells(cost, one.and_then(|one| one.arm(&arm.id))));
         }
         Some((arm.id.clone(), cells))
     });
@@ -48,19 +50,29 @@ fn marked(cost: &Interval, measure: CostMeasure, is_uncertain: bool) -> String {
     difference(&scaled(*cost, measure)) + if is_uncertain { UNCERTAIN_SIGN } else { "" }
 }
 
-/// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings. If costs have not been
-/// judged together, the cost's own interval decides about its sign.
-fn combined_cells(cost: &SittingCost, is_uncertain: Option<bool>) -> [String; 3] {
-    let unknown = |why: &str| [why.to_owned(), "-".to_owned(), "-".to_owned()];
-    let Some(combined) = cost.combined else { return unknown("withheld") };
-    let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
-        return unknown("single sitting");
+/// The combined cost or its bounds, the prediction interval of another sitting, and the standard deviation between sittings. `judged` is the
+/// arm of all sittings as one study. Without it, costs have not been judged together, and the cost's own interval decides about its sign.
+fn combined_cells(cost: &SittingCost, judged: Option<&ArmResult>) -> [String; 3] {
+    let unknown = |why: String| [why, "-".to_owned(), "-".to_owned()];
+    let Some(combined) = cost.combined else {
+        let bound = judged.and_then(|arm| arm.bounds.cost(cost.measure));
+        return unknown(bound.map_or_else(|| "withheld".to_owned(), bounded));
     };
+    let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
+        return unknown("single sitting".to_owned());
+    };
+    let is_uncertain = judged.map(|arm| arm.cost.uncertain_signs.contains(&cost.measure));
     [
         marked(&combined, cost.measure, is_uncertain.unwrap_or_else(|| combined.contains(0.0))),
         ends(&scaled(another, cost.measure)),
         grouped(between * unit(cost.measure), decimals(scaled(combined, cost.measure).half_width())),
     ]
+}
+
+/// The ends of a bound of a cost.
+fn bounded(bound: &Bound) -> String {
+    let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * unit(bound.measure)));
+    Quantity::bounded(low, high, "", Form::Difference).text()
 }
 
 /// The unit of a measure in tables: a share is shown in percent, bytes of memory in MiB.
@@ -104,8 +116,8 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
         ),
         HoldsFor::Machine => format!(
             "± of a sitting is half of its {confidence} % interval over rounds and holds for that sitting only; ± of the \
-             combined cost holds for the machine (variances that borrow from each other, after Smyth, or else random effects, after \
-             Paule and Mandel, Hartung and Knapp). Next sitting is \
+             combined cost holds for the machine: all sittings count alike, and the interval is Student's over them, or has variances \
+             that borrow from each other (after Smyth). Next sitting is \
              the interval of another sitting of the same precision; between sittings is the standard deviation of their true \
              costs; ? marks a sign that is not supported, of a sitting by its own interval, of the combined cost once all costs of the \
              column are judged together",
@@ -142,6 +154,7 @@ pub(crate) mod fixture {
     pub(crate) fn three() -> SittingsResult {
         let sitting = |day: u32| SittingRecord {
             started_at: format!("2026-01-0{day}T08:00:00Z"),
+            ended_at: None,
             folder: format!("quick-2026010{day}T080000Z"),
             rounds: 16,
             verdict: Verdict::Sound,
@@ -207,6 +220,8 @@ pub(crate) mod fixture {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::BoundOf;
+
     use super::*;
 
     #[test]
@@ -243,11 +258,15 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_a_check_withheld_is_not_combined() {
+    fn a_cost_that_is_not_combined_has_its_bounds_or_is_withheld() {
         let mut result = fixture::three();
         result.arms[0].costs[0].combined = None;
-        let tables = tables(&result, None, &CostMeasure::all());
-        assert_eq!(tables[0].texts(0)[3..], ["withheld", "-", "-"]);
+        let cells = |one: Option<&StudyResult>| tables(&result, one, &CostMeasure::all())[0].texts(0);
+        assert_eq!(cells(None)[3..], ["withheld", "-", "-"]);
+        let mut one = hoptax_result::sample::study("quick", "2026-01-01T00:00:00Z", 10.0);
+        one.arms = vec![hoptax_result::sample::arm("jwt")];
+        one.arms[0].bounds.0.extend(Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-20.0), Some(300.0)));
+        assert_eq!(cells(Some(&one))[3..], ["-20 to +300", "-", "-"]);
     }
 
     #[test]

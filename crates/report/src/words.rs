@@ -143,9 +143,9 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
         confidence = grouped(confidence, 0)
     );
     let of_machine = format!(
-        "± is half of the {confidence} % interval for this machine, over sittings (random effects, after Paule and Mandel, Hartung \
-         and Knapp); a number that some sittings withhold is combined from the others, and one that only one sitting has keeps the \
-         interval of that sitting",
+        "± is half of the {confidence} % interval for this machine, Student over sittings, which all count alike; a number that some \
+         sittings withhold is combined from the others; one that a single sitting has keeps the interval of that sitting, unless another \
+         bounds it",
         confidence = grouped(confidence, 0)
     );
     let mut sentences = vec![

@@ -184,6 +184,7 @@ pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
 pub fn sitting(rounds: u32) -> SittingRecord {
     SittingRecord {
         started_at: String::new(),
+        ended_at: None,
         folder: String::new(),
         rounds,
         verdict: Verdict::Sound,

@@ -101,7 +101,8 @@ pub struct SittingCost {
     pub estimates: Vec<Option<SittingEstimate>>,
     /// The scope of `combined`. A cost that only one sitting has holds for that sitting.
     pub holds_for: HoldsFor,
-    /// The cost with its interval, of all sittings together or of the only one. Null if a check withheld it.
+    /// The cost with its interval, of all sittings together or of the only one. Null if a check withheld it, and if only one sitting
+    /// states it and another bounds it.
     pub combined: Option<Interval>,
     /// Standard deviation of the true costs of sittings; null if only one has the cost. Zero when they differ by no
     /// more than their standard errors explain.
@@ -116,6 +117,6 @@ pub struct SittingCost {
 pub struct SittingEstimate {
     /// The cost with the interval of its sitting.
     pub interval: Interval,
-    /// Its standard error over the rounds of the sitting.
+    /// Its standard error over the rounds of the sitting; 0 if the interval has zero width.
     pub standard_error: f64,
 }

@@ -10,10 +10,10 @@ use rand_distr::{ChiSquared, Distribution, StandardNormal};
 /// The true standard errors of sittings; a study of a few sittings takes the first of them. A typical value is 1.
 const STANDARD_ERRORS: [f64; 5] = [0.7, 1.0, 1.3, 0.9, 1.1];
 
-/// Each sitting estimates its standard error from ten rounds.
-const FREEDOM: f64 = 9.0;
+/// Numbers of rounds from which each sitting estimates its standard error.
+const ROUNDS: [u32; 2] = [3, 10];
 
-const STUDIES: u32 = 1_000;
+const STUDIES: u32 = 10_000;
 
 /// Percentage of studies whose intervals covered the cost on the machine and the estimate of another sitting, and
 /// the median half-width in standard errors of a sitting.
@@ -22,13 +22,15 @@ struct Record {
     machine: f64,
     another: f64,
     half_width: f64,
-    /// Coverage of the interval that assumes that sittings do not differ.
+    /// Coverage of the interval that assumes that sittings do not differ, and weights them by their standard errors.
     alike: f64,
 }
 
-fn record(count: usize, between: f64) -> Record {
+/// So many sittings of so many rounds, with this standard deviation between sittings, in standard errors of one.
+fn record(count: usize, rounds: u32, between: f64) -> Record {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
-    let spread = ChiSquared::new(FREEDOM).expect("9 is positive");
+    let freedom = f64::from(rounds - 1);
+    let spread = ChiSquared::new(freedom).expect("there are several rounds");
     let (mut machine, mut another, mut alike, mut half_widths) = (0, 0, 0, Vec::new());
     for _ in 0..STUDIES {
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -39,7 +41,7 @@ fn record(count: usize, between: f64) -> Record {
             .into_iter()
             .zip(STANDARD_ERRORS)
             .map(|(estimate, own)| {
-                let standard_error = own * (spread.sample(&mut rng) / FREEDOM).sqrt();
+                let standard_error = own * (spread.sample(&mut rng) / freedom).sqrt();
                 Sitting { estimate, standard_error }
             })
             .collect();
@@ -61,32 +63,37 @@ fn record(count: usize, between: f64) -> Record {
         half_width: half_widths[half_widths.len() / 2],
         alike: percent(alike),
     };
-    eprintln!("{count} sittings, {between} standard errors between: {record:?}");
+    eprintln!("{count} sittings of {rounds} rounds, {between} standard errors between: {record:?}");
     record
 }
 
 #[test]
 fn intervals_cover_the_cost_on_the_machine_however_much_sittings_differ() {
-    for count in [2, 3, 5] {
+    for (count, rounds) in settings() {
         for between in [1.0, 3.0] {
-            let record = record(count, between);
-            assert!((93.0..=98.0).contains(&record.machine), "{count} {between}: {record:?}");
-            assert!((93.0..=98.5).contains(&record.another), "{count} {between}: {record:?}");
-            assert!(record.alike < 80.0, "{count} {between}: {record:?}");
+            let record = record(count, rounds, between);
+            assert!((93.0..=98.0).contains(&record.machine), "{count} {rounds} {between}: {record:?}");
+            assert!((93.0..=98.5).contains(&record.another), "{count} {rounds} {between}: {record:?}");
+            assert!(record.alike < 80.0, "{count} {rounds} {between}: {record:?}");
         }
     }
 }
 
 #[test]
 fn intervals_of_sittings_that_do_not_differ_are_on_the_safe_side() {
-    for count in [2, 3, 5] {
-        let record = record(count, 0.0);
-        assert!(record.machine >= 94.0 && record.another >= 94.0, "{count}: {record:?}");
+    for (count, rounds) in settings() {
+        let record = record(count, rounds, 0.0);
+        assert!(record.machine >= 94.0 && record.another >= 94.0, "{count} {rounds}: {record:?}");
     }
+}
+
+/// Numbers of sittings, and of the rounds of each.
+fn settings() -> impl Iterator<Item = (usize, u32)> {
+    [2, 3, 5].into_iter().flat_map(|count| ROUNDS.map(|rounds| (count, rounds)))
 }
 
 #[test]
 fn a_third_sitting_halves_the_interval() {
-    let (two, three) = (record(2, 1.0), record(3, 1.0));
+    let (two, three) = (record(2, 10, 1.0), record(3, 10, 1.0));
     assert!(three.half_width < two.half_width / 2.0, "{two:?} {three:?}");
 }

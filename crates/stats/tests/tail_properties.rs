@@ -130,10 +130,19 @@ proptest! {
     }
 
     #[test]
+    fn no_standard_error_of_a_sitting_moves_the_cost(sittings in sittings(), of_first in 0.0..1e2_f64) {
+        let mut others = sittings.clone();
+        others[0].standard_error = of_first;
+        let cost = |sittings: &[Sitting]| random_effects(sittings, 0.95).unwrap().cost.estimate;
+        let mean = sittings.iter().map(|one| one.estimate).sum::<f64>() / sittings.len() as f64;
+        prop_assert!(near(cost(&sittings), mean) && near(cost(&others), mean));
+    }
+
+    #[test]
     fn a_machines_interval_is_never_narrower_than_if_sittings_were_alike(sittings in sittings()) {
         let found = random_effects(&sittings, 0.95).unwrap();
-        let total: f64 = sittings.iter().map(|one| one.standard_error.powi(-2)).sum();
-        prop_assert!(found.cost.half_width() >= 1.959_963 / total.sqrt());
+        let squares: f64 = sittings.iter().map(|one| one.standard_error.powi(2)).sum();
+        prop_assert!(found.cost.half_width() >= 1.959_963 * squares.sqrt() / sittings.len() as f64);
     }
 
     #[test]

@@ -155,11 +155,13 @@ fn sittings_of_one_study_are_combined() {
     // All sittings as one result, which is read as any other.
     let one = checked("study", &read(&studies.path("small-sittings-result.json")));
     assert_eq!((&one["plan"]["rounds_completed"], &one["sittings"]), (&4.into(), &combined["sittings"]));
-    // Only checks of numbers judge all sittings together; evidence is that of a sitting.
-    let of_numbers = ["known-answer", "known-cpu", "same-differs", "vague-cost", "vague-level"];
+    // All sittings together are judged by checks of numbers, and by one of the time between sittings; evidence is that of a sitting.
+    let of_all = ["known-answer", "known-cpu", "same-differs", "vague-cost", "vague-level", "close-sittings"];
+    let is_close = |finding: &Value| finding["id"] == "close-sittings" && finding["sitting"].is_null();
+    assert!(one["findings"].as_array().unwrap().iter().any(is_close), "{}", one["findings"]);
     for finding in one["findings"].as_array().unwrap() {
         let is_of_sitting = matches!(finding["sitting"].as_u64(), Some(1 | 2));
-        assert!(is_of_sitting || of_numbers.contains(&finding["id"].as_str().unwrap()), "{finding}");
+        assert!(is_of_sitting || of_all.contains(&finding["id"].as_str().unwrap()), "{finding}");
     }
 
     // A result of another machine is not a sitting.

@@ -6,11 +6,11 @@ use hoptax_result::{
     AnswerDifference, ArmKind, ArmResult, Contrast, CostMeasure, GateBody, GateLimit, GateOutcome,
     GateResult, Interval, ReferenceRun, StoredReference, StudyResult, Verdict,
 };
-use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
+use hoptax_stats::{FromReference, Sitting, from_reference};
 
 use super::{Limit, unknown, with_other_work_failed};
 use crate::comparison::answer_differences;
-use crate::sittings::differences_but_for_the_proxy;
+use crate::sittings::{differences_but_for_the_proxy, error_over_rounds};
 
 /// Fewest runs of a reference. A single run does not show how much sittings differ.
 const MIN_RUNS: usize = 2;
@@ -179,7 +179,7 @@ fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitt
     let level = arm.level(measure).filter(|level| level.estimate > 0.0)?;
     let freedom = result.degrees_of_freedom(Contrast { arm: &arm.id, other: None }, measure, None);
     let confidence = result.plan.quantile_confidence();
-    let error = if level.high > level.low { standard_error(&level, freedom, confidence)? } else { 0.0 };
+    let error = error_over_rounds(&level, freedom, confidence)?;
     Some(Sitting { estimate: level.estimate.ln(), standard_error: error / level.estimate })
 }
 

@@ -7,6 +7,10 @@ use hoptax_result::{ArmResult, Bound, BoundOf, Bounds, CostMeasure, Interval, St
 /// its interval. An end that a sitting lacks is missing, because nothing bounds the number there in that sitting. Numbers that are stated
 /// have none.
 ///
+/// A number that a single sitting states is withdrawn if another one bounds it, and gets that hull: the interval of one sitting contains
+/// no variation between sittings, and the others did measure. It stays the number of that sitting if no other says anything of it. Two
+/// sittings show how much sittings differ, so a number that they state stays.
+///
 /// **Coverage.** A bound of a sitting holds the number of that sitting, so the hull holds the mean of the numbers of the sittings. It
 /// misses the number of the machine on a side only if all sittings miss it there. With normal errors, and ends that are 1.96 standard
 /// errors away, that is no more frequent than with one sitting that differs from no other (2.5 %) while the standard deviation between
@@ -17,6 +21,12 @@ use hoptax_result::{ArmResult, Bound, BoundOf, Bounds, CostMeasure, Interval, St
 pub(super) fn combine(combined: &mut StudyResult, sittings: &[StudyResult]) {
     for arm in &mut combined.arms {
         let all: Vec<Option<&ArmResult>> = sittings.iter().map(|sitting| sitting.arm(&arm.id)).collect();
+        let loads: Vec<String> = arm.loads.iter().map(|load| load.load.clone()).collect();
+        for load in std::iter::once(None).chain(loads.iter().map(|load| Some(load.as_str()))) {
+            for slot in slots(load).filter(|slot| slot.is_of_one_beside_bounds(&all)) {
+                arm.withdraw(slot.of, load, slot.measure);
+            }
+        }
         let of_loads: Vec<Bounds> =
             arm.loads.iter().map(|load| of_missing(arm, &all, Some(load.load.as_str()))).collect();
         arm.bounds = of_missing(arm, &all, None);
@@ -28,9 +38,13 @@ pub(super) fn combine(combined: &mut StudyResult, sittings: &[StudyResult]) {
 
 /// The bounds of the numbers that an arm lacks, under a load or without one those of the arm itself.
 fn of_missing(arm: &ArmResult, sittings: &[Option<&ArmResult>], load: Option<&str>) -> Bounds {
-    let slots = BoundOf::numbers().map(|(of, measure)| Slot { of, measure, load });
-    let missing = slots.filter(|slot| slot.stated(arm).is_none());
+    let missing = slots(load).filter(|slot| slot.stated(arm).is_none());
     Bounds(missing.filter_map(|slot| slot.hull(sittings)).collect())
+}
+
+/// The numbers that a bound may be about, under a load or without one those of the arm itself.
+fn slots(load: Option<&str>) -> impl Iterator<Item = Slot<'_>> {
+    BoundOf::numbers().map(move |(of, measure)| Slot { of, measure, load })
 }
 
 /// A number of an arm.
@@ -54,6 +68,13 @@ impl Slot<'_> {
             Some(load) => &arm.under(load)?.bounds,
         };
         bounds.get(self.of, self.measure)
+    }
+
+    /// Returns true if a single sitting states the number, and another one bounds it.
+    fn is_of_one_beside_bounds(&self, sittings: &[Option<&ArmResult>]) -> bool {
+        let (stating, others): (Vec<&ArmResult>, Vec<&ArmResult>) =
+            sittings.iter().copied().flatten().partition(|arm| self.stated(arm).is_some());
+        stating.len() == 1 && others.iter().any(|arm| self.bound(arm).is_some())
     }
 
     /// The lower and the upper end of what an arm states of the number.
@@ -88,7 +109,7 @@ impl Slot<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::ArmLoad;
+    use hoptax_result::{ArmLoad, Finding, Measured, Severity};
 
     use super::*;
     use crate::fixture;
@@ -160,20 +181,68 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_a_sitting_states_leaves_no_bound_of_another() {
-        let one = bounded(Some(-20.0), Some(300.0), "too-few-samples");
-        for parts in [vec![one.clone(), stated(40.0, 5.0)], vec![one, stated(40.0, 5.0), stated(42.0, 5.0)]] {
-            let (cost, bound) = of_all(&parts);
-            assert!(cost.is_some() && bound.is_none(), "{cost:?} {bound:?}");
+    fn a_number_that_one_sitting_states_and_another_bounds_is_a_bound_that_holds_both() {
+        for (one, expected) in [
+            (bounded(Some(-20.0), Some(300.0), "too-few-samples"), (Some(-20.0), Some(300.0))),
+            (bounded(Some(-20.0), Some(42.0), "too-few-samples"), (Some(-20.0), Some(45.0))),
+            (bounded(None, Some(30.0), "send-lag"), (None, Some(45.0))),
+        ] {
+            for parts in [[one.clone(), stated(40.0, 5.0)], [stated(40.0, 5.0), one]] {
+                let (cost, bound) = of_all(&parts);
+                let bound = bound.unwrap();
+                assert_eq!((cost, (bound.low, bound.high)), (None, expected));
+                assert_eq!(bound.by.len(), 1, "{bound:?}");
+            }
         }
     }
 
     #[test]
-    fn exact_numbers_that_disagree_widen_the_bound_of_another_sitting() {
+    fn a_sitting_that_says_nothing_leaves_no_bound_beside_a_number_of_one_sitting() {
         let one = bounded(Some(-20.0), Some(300.0), "too-few-samples");
-        let (cost, bound) = of_all(&[one, stated(40.0, 0.0), stated(310.0, 0.0)]);
-        let bound = bound.unwrap();
-        assert_eq!((cost, bound.low, bound.high), (None, Some(-20.0), Some(310.0)));
-        assert_eq!(of_all(&[stated(40.0, 0.0), stated(310.0, 0.0)]), (None, None));
+        let parts = [one, bounded(None, None, ""), stated(40.0, 5.0)];
+        assert_eq!(of_all(&parts), (None, None));
+        // Without any bound, the number is that of its sitting.
+        assert_eq!(of_all(&parts[1..]), (Some(Interval::around(40.0, 5.0)), None));
+    }
+
+    #[test]
+    fn a_number_that_two_sittings_state_leaves_no_bound_of_another() {
+        let one = bounded(Some(-20.0), Some(300.0), "too-few-samples");
+        let (cost, bound) = of_all(&[one, stated(40.0, 5.0), stated(42.0, 5.0)]);
+        assert!(bound.is_none() && (cost.unwrap().estimate - 41.0).abs() < 1e-9, "{cost:?} {bound:?}");
+    }
+
+    #[test]
+    fn a_withdrawn_number_has_the_findings_that_explain_it() {
+        let explained = |mut other: Part| {
+            let nothing = Measured::count(0.0, 0.0, "");
+            other.result.findings.push(Finding {
+                arm: Some("lua".to_owned()),
+                measures: vec![P99.measure()],
+                withholds: true,
+                costs_alone: true,
+                ..Finding::new("too-few-samples", Severity::Info, nothing, String::new(), "")
+            });
+            let mut one = stated(40.0, 5.0);
+            let lua = fixture::arm(&mut one.result, "lua");
+            // The other cost that such a finding is about.
+            let share = Some(Interval::around(0.01, 0.001));
+            (lua.cost.over_1_ms_share, lua.loads[0].cost.over_1_ms_share) = (share, share);
+            let of_both = as_one(&[one, other]).unwrap();
+            of_both.findings.iter().map(|finding| finding.sitting).collect::<Vec<_>>()
+        };
+        assert_eq!(explained(bounded(Some(-20.0), Some(300.0), "too-few-samples")), [Some(2)]);
+        assert!(explained(bounded(None, None, "")).is_empty(), "the number of the first sitting stays");
+    }
+
+    #[test]
+    fn numbers_of_zero_width_count_as_others_do() {
+        let (cost, bound) = of_all(&[stated(40.0, 0.0), stated(310.0, 0.0)]);
+        let cost = cost.unwrap();
+        // 12.706205 times the standard error of the mean, 135.
+        assert!((cost.estimate - 175.0).abs() < 1e-9 && (cost.half_width() - 1_715.338).abs() < 1e-2);
+        assert!(bound.is_none());
+        let agree = of_all(&[stated(40.0, 0.0), stated(40.0, 0.0)]);
+        assert_eq!(agree, (Some(Interval::around(40.0, 0.0)), None));
     }
 }

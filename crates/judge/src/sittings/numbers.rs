@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use hoptax_plan::plan::CONFIDENCE;
 use hoptax_result::{
     ArmLoad, ArmResult, Book, Capacity, Contrast, CostMeasure, Finding, Interval, Measure, Number, Place,
-    ProxyUse, Severity, SittingEstimate, Slices, StudyResult,
+    ProxyUse, Severity, Slices, StudyResult,
 };
-use hoptax_stats::{Sitting, random_effects, standard_error};
+use hoptax_stats::{Sitting, random_effects};
 
-use super::{Part, borrowed as borrowing, bounds, record, sitting};
+use super::{Part, borrowed as borrowing, bounds, error_over_rounds, record};
 
 /// One number of a study: its arm, true for a difference, its load, its measure, and its place among the numbers that
 /// share these.
@@ -18,16 +18,16 @@ type Key = (String, bool, Option<String>, Measure, usize);
 /// A number in one sitting.
 #[derive(Clone, Copy, Debug)]
 enum Found {
-    /// An interval, with its standard error over rounds, if that is known.
+    /// An interval, with its standard error over rounds; none without degrees of freedom.
     Interval(Interval, Option<f64>),
     Share(f64),
 }
 
 /// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval are means. A
-/// number that a sitting withholds is combined from the others; one that all withhold has a bound if all bound it ([`bounds::combine`]).
-/// Findings come from the sittings and name their numbers: warnings, failures, and the reasons for numbers that no sitting has. The
-/// combined numbers are not judged yet, and the verdict is that of the first sitting. `parts` are in chronological order, and the result
-/// describes the arms of the first.
+/// number that a sitting withholds is combined from the others; one that all withhold, or that a single one states while another bounds it,
+/// has a bound if all bound it ([`bounds::combine`]). Findings come from the sittings and name their numbers: warnings, failures, and the
+/// reasons for numbers that no sitting has. The combined numbers are not judged yet, and the verdict is that of the first sitting. `parts`
+/// are in chronological order, and the result describes the arms of the first.
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
@@ -43,13 +43,9 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
         with_evidence.map(|(result, part)| numbers(result, &part.result)).collect();
     let mut one = results.first()?.clone();
     let mut key_of = Keys::default();
-    let mut missing: Vec<Key> = Vec::new();
     one.for_each_number(&mut |place, number| {
         let key = key_of.next(place);
         let stated: Vec<Found> = found.iter().filter_map(|numbers| numbers.get(&key).copied()).collect();
-        if stated.is_empty() {
-            missing.push(key);
-        }
         match number {
             Number::Interval(interval) => *interval = combined(&stated),
             Number::Share(share) => *share = mean(stated.iter().filter_map(|one| one.share())),
@@ -59,6 +55,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
         borrowing::apply(&mut one, &borrowing::costs(parts));
     }
     bounds::combine(&mut one, &results);
+    let missing = missing(&mut one);
     for arm in &mut one.arms {
         join_arm(arm, &results);
     }
@@ -88,6 +85,14 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
 }
 
 impl Found {
+    fn interval(self) -> Option<(Interval, Option<f64>)> {
+        if let Self::Interval(interval, standard_error) = self {
+            Some((interval, standard_error))
+        } else {
+            None
+        }
+    }
+
     fn share(self) -> Option<f64> {
         if let Self::Share(share) = self { Some(share) } else { None }
     }
@@ -122,7 +127,7 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
             Number::Interval(interval) => interval.map(|interval| {
                 let own = f64::from(rounds_of(evidence, place)) - 1.0;
                 let freedom = borrowed(evidence, place, &interval).unwrap_or(own);
-                Found::Interval(interval, standard_error(&interval, freedom, confidence))
+                Found::Interval(interval, error_over_rounds(&interval, freedom, confidence))
             }),
             Number::Share(share) => share.map(Found::Share),
         };
@@ -166,25 +171,29 @@ fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
     if usable < 2 { completed } else { usable }
 }
 
-/// The combined number, by random effects over the sittings whose standard error is known, or the number of the only such sitting. Without
-/// any, the intervals have zero width, and the number is kept if they agree.
+/// The combined number: that of the only sitting that states it, or by [`random_effects`] of all whose standard errors are known.
 fn combined(stated: &[Found]) -> Option<Interval> {
-    let (mut known, mut exact) = (Vec::new(), Vec::new());
-    for one in stated {
-        match one {
-            Found::Interval(interval, Some(standard_error)) => {
-                known.push(SittingEstimate { interval: *interval, standard_error: *standard_error });
-            }
-            Found::Interval(interval, None) => exact.push(interval),
-            Found::Share(_) => {}
+    let intervals: Vec<(Interval, Option<f64>)> = stated.iter().filter_map(|one| one.interval()).collect();
+    if let [(only, _)] = intervals.as_slice() {
+        return Some(*only);
+    }
+    let known = intervals.iter().filter_map(|(interval, standard_error)| {
+        Some(Sitting { estimate: interval.estimate, standard_error: (*standard_error)? })
+    });
+    let known: Vec<Sitting> = known.collect();
+    random_effects(&known, CONFIDENCE).map(|found| found.cost)
+}
+
+/// The numbers that the combined result lacks.
+fn missing(combined: &mut StudyResult) -> Vec<Key> {
+    let (mut missing, mut key_of) = (Vec::new(), Keys::default());
+    combined.for_each_number(&mut |place, number| {
+        let key = key_of.next(place);
+        if !number.is_some() {
+            missing.push(key);
         }
-    }
-    let sittings: Vec<Sitting> = known.iter().map(sitting).collect();
-    match known.as_slice() {
-        [] => exact.first().filter(|first| exact.iter().all(|one| one == *first)).map(|first| **first),
-        [only] => Some(only.interval),
-        _ => random_effects(&sittings, CONFIDENCE).map(|found| found.cost),
-    }
+    });
+    missing
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -279,7 +288,7 @@ fn slices<'a>(all: impl Iterator<Item = &'a Slices>) -> Slices {
     })
 }
 
-/// The findings of all sittings that warn or fail, and those that explain why no sitting has a number.
+/// The findings of all sittings that warn or fail, and those that explain why the combined result lacks a number.
 fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for (number, result) in (1..).zip(results) {
@@ -309,6 +318,7 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::sample;
+    use hoptax_stats::standard_error;
 
     use super::*;
     use crate::fixture;
@@ -338,7 +348,8 @@ mod tests {
             }
             Part { folder: String::new(), result }
         };
-        let parts = [part(1_000.0, 12), part(1_005.0, 3)];
+        // So close that their standard errors decide the width.
+        let parts = [part(1_000.0, 12), part(1_000.5, 3)];
         let one = as_one(&parts).unwrap();
         let rate = |result: &StudyResult, arm: usize| result.arms[arm].loads[0].rate.unwrap();
         let expected = |arm: usize, rounds: [u32; 2]| {

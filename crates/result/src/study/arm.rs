@@ -161,6 +161,27 @@ impl ArmResult {
         }
     }
 
+    /// Removes that number, so that a bound can take its place. No bound is about a level in a measure of rounds, so such a level stays.
+    pub fn withdraw(&mut self, of: BoundOf, load: Option<&str>, measure: CostMeasure) {
+        let (cost, cpu, responses, rate) = match load {
+            None => (&mut self.cost, &mut self.cpu_us_per_request, &mut self.response_us, &mut self.max_rate),
+            Some(load) => {
+                let Some(under) = self.loads.iter_mut().find(|one| one.load == load) else { return };
+                (&mut under.cost, &mut under.cpu_us_per_request, &mut under.response_us, &mut under.rate)
+            }
+        };
+        match (of, measure) {
+            (BoundOf::Cost, _) => measure.set(cost, None),
+            (BoundOf::Level, CostMeasure::CpuUs | CostMeasure::CpuShare) => *cpu = None,
+            (BoundOf::Level, CostMeasure::ResponseP50Us) => responses.p50 = None,
+            (BoundOf::Level, CostMeasure::ResponseP90Us) => responses.p90 = None,
+            (BoundOf::Level, CostMeasure::ResponseP99Us) => responses.p99 = None,
+            (BoundOf::Level, CostMeasure::ResponseQuietP99Us) => responses.quiet_p99 = None,
+            (BoundOf::Level, CostMeasure::MaxRate) => *rate = None,
+            (BoundOf::Level, CostMeasure::OfRounds(_)) => {}
+        }
+    }
+
     /// True for an arm that checks the method by a known answer; its function is of no use in production.
     pub fn is_control(&self) -> bool {
         self.function.as_deref().is_some_and(|id| id.starts_with("control/"))

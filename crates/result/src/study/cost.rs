@@ -140,6 +140,20 @@ impl CostMeasure {
         }
     }
 
+    /// Sets this measure of a cost.
+    pub fn set(self, cost: &mut Cost, number: Option<Interval>) {
+        match self {
+            Self::CpuUs => cost.cpu_us_per_request = number,
+            Self::CpuShare => cost.cpu_share = number,
+            Self::ResponseP50Us => cost.response_us.p50 = number,
+            Self::ResponseP90Us => cost.response_us.p90 = number,
+            Self::ResponseP99Us => cost.response_us.p99 = number,
+            Self::ResponseQuietP99Us => cost.response_us.quiet_p99 = number,
+            Self::MaxRate => cost.max_rate = number,
+            Self::OfRounds(measure) => cost.of_rounds.set(measure, number),
+        }
+    }
+
     /// The measure of a finding that concerns this cost.
     pub fn measure(self) -> Measure {
         match self {

@@ -11,6 +11,9 @@ use crate::{Program, Verdict};
 pub struct SittingRecord {
     /// Its begin, RFC 3339 in UTC.
     pub started_at: String,
+    /// Its end, RFC 3339 in UTC; null if it is not known, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
     /// The name of its folder.
     pub folder: String,
     /// Complete rounds.

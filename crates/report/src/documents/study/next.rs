@@ -232,6 +232,7 @@ mod tests {
         assert_eq!(command(&result), "hoptax study 'a;reboot' --rounds 10");
         let sitting = SittingRecord {
             started_at: String::new(),
+            ended_at: None,
             folder: String::new(),
             rounds: 5,
             verdict: Verdict::Sound,
