@@ -18,6 +18,7 @@ use crate::print;
 #[command(
     group = ArgGroup::new("task").args(["graph", "check"]).required(true),
     mut_arg("from", |from| from.requires("graph")),
+    override_usage = "hoptax predict size --rate <RATE> --from <RESULT> [OPTIONS] <GRAPH>\n       hoptax predict size --check <RESULT> [OPTIONS]",
     after_help = "\
 Predicts how much CPU time and memory the proxies of a service graph use, and how much they add to
 the response time of a request, from results of studies: plain proxying under each protocol, and
@@ -26,7 +27,7 @@ error names the arms to measure. With --check, compositions that a study measure
 what its single functions predict.
 
 Examples:
-  hoptax predict size shop.yaml --rate 12000 --from runs/in-use-1 runs/grpc-1 --json size.json
+  hoptax predict size --rate 12000 --from runs/in-use-1 --from runs/grpc-1 shop.yaml
   hoptax predict size manifests --entry frontend --rate 500 --from runs/in-use-1
   hoptax predict size --check runs/prediction-1
 
