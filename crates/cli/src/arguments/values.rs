@@ -124,15 +124,21 @@ pub(crate) fn chosen_option(name: &str, value: Option<&impl ValueEnum>) -> Strin
 
 /// A rate that a generator can send.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let in_words = format!("above 0 and at most {}{}", grouped(MAX_RATE, 0), in_full(text));
-    let is_valid = |rate: f64| rate > 0.0 && rate <= MAX_RATE;
-    number(text, is_valid, &format!("a number of requests per second {in_words}"))
+    rate_up_to(MAX_RATE, text)
 }
 
+/// Highest rate of what is only computed, requests per second: it keeps more processors busy than any mesh has.
+const MAX_PREDICTED_RATE: f64 = 1e9;
+
 /// A rate of what is only computed.
-pub(crate) fn rate_above_zero(text: &str) -> Result<f64, String> {
-    let is_valid = |rate: f64| rate > 0.0 && rate.is_finite();
-    number(text, is_valid, &format!("a number of requests per second above 0{}", in_full(text)))
+pub(crate) fn predicted_rate(text: &str) -> Result<f64, String> {
+    rate_up_to(MAX_PREDICTED_RATE, text)
+}
+
+fn rate_up_to(most: f64, text: &str) -> Result<f64, String> {
+    let in_words = format!("above 0 and at most {}{}", grouped(most, 0), in_full(text));
+    let is_valid = |rate: f64| rate > 0.0 && rate <= most;
+    number(text, is_valid, &format!("a number of requests per second {in_words}"))
 }
 
 /// Spelling of a number in thousands or millions, such as `2k`.
@@ -265,9 +271,9 @@ mod tests {
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10,000,000"));
         assert!(rate("2k").unwrap_err().ends_with(": write `2000` for `2k`"));
-        assert_eq!(rate_above_zero("12000000.5"), Ok(12_000_000.5));
-        for wrong in ["0", "-1", "inf", "NaN", "fast"] {
-            assert!(rate_above_zero(wrong).is_err(), "{wrong}");
+        assert_eq!(predicted_rate("12000000.5"), Ok(12_000_000.5));
+        for wrong in ["0", "-1", "inf", "NaN", "fast", "1e300"] {
+            assert!(predicted_rate(wrong).is_err(), "{wrong}");
         }
         assert_eq!((rounds("2"), rounds("1000")), (Ok(2), Ok(1000)));
         assert_eq!(rounds("0").unwrap_err(), "it must be a whole number, at least 2 and at most 1,000");
