@@ -266,7 +266,7 @@ impl TokenArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ClusterArguments {
     /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::name_in_cluster)]
     pub(crate) kube_context: Option<String>,
 }
 

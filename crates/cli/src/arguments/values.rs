@@ -99,6 +99,11 @@ pub(crate) fn label(text: &str) -> Result<String, String> {
     file_name(text)
 }
 
+/// A name that only a cluster can judge, such as that of an image, a context or a node.
+pub(crate) fn name_in_cluster(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());
     let duration = humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {
@@ -294,6 +299,12 @@ mod tests {
         }
         assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
         assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
+    }
+
+    #[test]
+    fn a_name_in_a_cluster_is_not_empty() {
+        assert_eq!(name_in_cluster("a/b:1"), Ok("a/b:1".to_owned()));
+        assert!(name_in_cluster("").is_err() && name_in_cluster(" ").is_err());
     }
 
     #[test]
