@@ -163,7 +163,8 @@ mod tests {
         let lines = search(&late, room(99, 20));
         assert_eq!(lines[0], "7 trials in 70 s  at most 4 min left");
         let full = Search { expected_s: 300.0, ..state(vec![known(None, None)]) };
-        assert_eq!(search(&full, room(99, 20))[0], "7 trials in 23 s  at most 5 min left", "both ends are alike");
+        let lines = search(&full, room(99, 20));
+        assert_eq!(lines[0], "7 trials in 23 s  at most 5 min left", "both ends read the same");
         assert!(search(&late, room(20, 20)).iter().all(|line| line.chars().count() <= 20));
         assert!(search(&late, room(20, 20)).len() == 3, "no line of rates, and no meaning of its marks");
     }
