@@ -1,10 +1,11 @@
 //! Delay tables: files of measured delays, one per line, from which delays are sampled.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use crate::bounded::text_of;
 
 /// An error in a delay table.
 #[derive(Debug, thiserror::Error)]
@@ -43,12 +44,11 @@ impl Tables {
     /// Reads tables of one duration per line. `#` begins a comment.
     ///
     /// # Errors
-    /// At the first unreadable file, invalid line or empty table.
+    /// At the first file that is unreadable or larger than the files of users may be, invalid line or empty table.
     pub fn load(paths: &[PathBuf]) -> Result<Self, TableError> {
         let mut tables = Self::default();
         for path in paths {
-            let text =
-                fs::read_to_string(path).map_err(|source| TableError::Read { path: path.clone(), source })?;
+            let text = text_of(path).map_err(|source| TableError::Read { path: path.clone(), source })?;
             let number = tables.delays.len();
             tables.delays.push(parse(path, &text)?);
             let name = path.file_name().and_then(|name| name.to_str());
@@ -89,7 +89,15 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Duration>, TableError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn a_table_without_an_end_is_refused() {
+        let refused = Tables::load(&["/dev/zero".into()]).unwrap_err().to_string();
+        assert!(refused.contains("`/dev/zero`: it has more than 16 MiB"), "{refused}");
+    }
 
     #[test]
     fn a_table_is_found_by_path_and_by_name() {

@@ -227,6 +227,11 @@ fn margin(result: &ComparisonBody) -> String {
     format!("{} %", short(100.0 * result.margin_share))
 }
 
+/// The margin that decisions are made by, as a part of a title.
+fn of_margin(result: Option<&ComparisonBody>) -> String {
+    result.map_or_else(String::new, |result| format!(" (equivalent: within {})", margin(result)))
+}
+
 /// All measures of all subjects.
 pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
     let mut subjects: Vec<&ComparedSubject> = results.iter().flat_map(|result| &result.subjects).collect();
@@ -247,7 +252,7 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
         _ => "differences from the reference".to_owned(),
     };
     // The sentences state shares, so a narrow output drops the levels first, then the differences in units.
-    Table::of_cells(title + &loads(results), headings, rows)
+    Table::of_cells(title + &of_margin(results.first().copied()) + &loads(results), headings, rows)
         .with_words(&["measure", "decision"])
         .with_priority(reference, 4)
         .with_priority("difference", 3)
@@ -310,7 +315,8 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
     };
     // Do not show the unit: it is that of the level, and differences are shares. Bounds have their own.
     let headings = ["arm", "compared with"].into_iter().chain(measures.iter().map(|one| one.name()));
-    Table::of_words("decisions", headings, subjects().map(row)).with_words(&["compared with"])
+    let title = format!("decisions{}", of_margin(comparisons.first()));
+    Table::of_words(title, headings, subjects().map(row)).with_words(&["compared with"])
 }
 
 /// How decisions are made, and what they are valid for.

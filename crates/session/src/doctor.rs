@@ -25,8 +25,6 @@ use crate::requirements::{COUNTS_NO_CPU_TIME, may_sample_kernel};
 
 /// Connections that a measurement rarely exceeds: by default, one address has 28,000 ports to connect to one server.
 const MANY_CONNECTIONS: u64 = 28_000;
-/// Open files that these connections need, those of a measurement besides them included.
-const FILES_OF_MANY: u64 = MANY_CONNECTIONS + 1_024;
 /// The governor that keeps the frequency of processors steady.
 const STEADY_GOVERNOR: &str = "performance";
 
@@ -222,8 +220,8 @@ fn connections(facts: &Facts) -> Ability {
     let allowed = counted(facts.connections, "connection");
     let limiting = (facts.connections < MANY_CONNECTIONS).then(|| {
         let text = format!(
-            "the limit on open files allows {allowed}: raise the hard limit with `ulimit -n {FILES_OF_MANY}` in a shell of root, or \
-             with `sudo prlimit --pid $$ --nofile={FILES_OF_MANY}` in yours; `nofile` in /etc/security/limits.conf keeps it"
+            "the limit on open files allows {allowed}: {}; `nofile` in /etc/security/limits.conf keeps it",
+            limits::raising_for_files(MANY_CONNECTIONS)
         );
         LimitReason::new("open-files", format!("at most {allowed}"), text)
     });

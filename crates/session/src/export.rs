@@ -33,11 +33,16 @@ pub enum Converted {
     Binary(Vec<u8>),
 }
 
-/// Converts the result in a file. `table` selects the table of a study, for Parquet.
+/// Converts the result in a file or a run folder. `table` selects the table of a study, for Parquet.
 ///
 /// # Errors
-/// When the file is no result, or one without numbers for the format.
-pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, Failure> {
+/// When there is no result, or one without numbers for the format.
+pub fn convert(path: &Path, to: Format, table: StudyTable) -> Result<Converted, Failure> {
+    let file = match to {
+        Format::Html => results::printed_file(path)?,
+        _ => results::measured_file(path)?,
+    };
+    let file = file.as_path();
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", file.display()));
     let format = format_of(file);
     match to {
@@ -196,6 +201,27 @@ mod tests {
             }
         }
         assert!(text_formats_of("no result").is_empty());
+    }
+
+    #[test]
+    fn a_run_folder_is_converted_as_its_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorded = |name: &str| {
+            let file = format!("{}/../report/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
+            fs::read_to_string(file).unwrap()
+        };
+        let converted = |path: &Path, to: Format| convert(path, to, StudyTable::Numbers);
+        let refused = converted(folder.path(), Format::Smp).unwrap_err().to_string();
+        assert!(refused.contains("is not a run folder"), "{refused}");
+        fs::write(folder.path().join("result.json"), recorded("study")).unwrap();
+        fs::write(folder.path().join("gate.json"), recorded("gate")).unwrap();
+        let result = folder.path().join("result.json");
+        let tables = [folder.path(), result.as_path()].map(|path| converted(path, Format::Parquet).unwrap());
+        let [Converted::Binary(of_folder), Converted::Binary(of_file)] = tables else { panic!() };
+        assert_eq!(of_folder, of_file);
+        assert!(converted(folder.path(), Format::Smp).is_ok());
+        let Ok(Converted::Text(page)) = converted(folder.path(), Format::Html) else { panic!() };
+        assert!(page.contains("exceeds 1 of 3 limits"), "the page of the gate");
     }
 
     #[test]

@@ -29,10 +29,9 @@ const SMOKE_FACTOR: f64 = 0.1;
 pub fn allow_connections(connections: usize) -> Result<(), Failure> {
     limits::allow_files(connections as u64).map_err(|limit| {
         Failure::environment(format!(
-            "cannot open {}: the limit on open files is {limit}; raise it as root with \
-             `ulimit -Hn {}` in this shell, or lower --connections",
+            "cannot open {}: the limit on open files is {limit}; {}, or lower --connections",
             counted(connections as u64, "connection"),
-            connections + 1024
+            limits::raising_for_files(connections as u64)
         ))
     })
 }
@@ -58,19 +57,19 @@ pub(crate) fn allow_files_of_plan(plan: &Plan, instead: &str, say: Say<'_>) -> R
     let files = plan.most_open_files();
     limits::allow_files(files as u64).map_err(|limit| {
         Failure::environment(format!(
-            "`{}` needs {} open files, nearly all of them connections and handles of proxies, and the limit is {limit}; raise it as root \
-             with `ulimit -Hn {}` in this shell, or {instead}",
+            "`{}` needs {} open files, nearly all of them connections and handles of proxies, and the limit is {limit}; {}, or \
+             {instead}",
             plan.name,
             grouped(files as f64, 0),
-            files + 1024
+            limits::raising_for_files(files as u64)
         ))
     })?;
     let connections = plan.most_of_a_proxy();
     if let Err(limit) = limits::allow_files(connections as u64) {
         say(Update::Problem(&format!(
             "a proxy may have {connections} connections open, and the limit on open files is {limit}: requests may fail, and \
-             results under the loads with most connections may be withheld; raise the limit as root with `ulimit -Hn {}` in this shell",
-            connections + 1024
+             results under the loads with most connections may be withheld; {}",
+            limits::raising_for_files(connections as u64)
         )));
     }
     Ok(())

@@ -26,7 +26,7 @@ pub fn is_path(word: &str) -> bool {
 /// # Errors
 /// When the file or the folder has no result. The message says what the folder contains instead.
 pub fn text(path: &Path) -> Result<String, Failure> {
-    let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
+    let file = printed_file(path)?;
     fs::read_to_string(&file).map_err(|error| Failure::cannot_read(&file, error))
 }
 
@@ -90,6 +90,17 @@ fn resumable(folder: &Path) -> Option<PathBuf> {
     })
 }
 
+/// The file of a result at `path`, which is the file itself or a run folder: in a folder, that of the result which its command printed.
+pub(crate) fn printed_file(path: &Path) -> Result<PathBuf, Failure> {
+    if path.is_dir() { shown(path) } else { Ok(path.to_owned()) }
+}
+
+/// As [`printed_file`], but in a folder the result of the study, of which its command may have printed another one.
+pub(crate) fn measured_file(path: &Path) -> Result<PathBuf, Failure> {
+    let measured = path.join(RESULT);
+    if measured.is_file() { Ok(measured) } else { printed_file(path) }
+}
+
 fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let mut files = RESULTS.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
     if let Some(file) = files.next() {
@@ -122,7 +133,7 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
 /// # Errors
 /// When the file cannot be read, or is not the result of a study in a supported format.
 pub fn read_run(path: &Path) -> Result<StudyResult, Failure> {
-    let file = if path.is_dir() { path.join(RESULT) } else { path.to_owned() };
+    let file = measured_file(path)?;
     parse(&format!("`{}`", file.display()), &text(&file)?)
 }
 

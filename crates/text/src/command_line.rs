@@ -25,6 +25,11 @@ pub fn path_words(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> String {
     paths.into_iter().map(|path| path_word(path.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
+/// An option that takes one path, once for each of these, after a space each.
+pub fn path_options(name: &str, paths: impl IntoIterator<Item = impl AsRef<Path>>) -> String {
+    paths.into_iter().map(|path| path_option(name, Some(path))).collect()
+}
+
 /// A text as one word in quotes. Characters that a terminal would obey are written as bytes, which `$'...'` of shells reads.
 pub fn quoted(text: &str) -> String {
     if !text.chars().any(is_command) {
@@ -91,6 +96,8 @@ mod tests {
         }
         assert_eq!(path_words(["-lead", "two words", "b.yaml"]), "./-lead 'two words' b.yaml");
         assert_eq!(path_option("--store", Some("-lead")), " --store ./-lead");
+        assert_eq!(path_options("--from", ["-lead", "two words"]), " --from ./-lead --from 'two words'");
+        assert_eq!(path_options("--from", [""; 0]), "");
         assert_eq!(word("--details"), "--details", "other words may be options");
     }
 }

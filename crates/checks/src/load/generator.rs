@@ -87,7 +87,7 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
                         counted(count, "request"),
                         percent(share, 3)
                     ),
-                    "raise `ulimit -n` or net.ipv4.ip_local_port_range, send more requests per connection, or use fewer connections",
+                    "raise the limit on open files (`ulimit -n` shows it) or net.ipv4.ip_local_port_range, send more requests per connection, or use fewer connections",
                 );
                 if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }
             })

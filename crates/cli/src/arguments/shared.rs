@@ -231,7 +231,7 @@ pub(crate) struct CorePriceArguments {
 #[derive(Debug, Args)]
 pub(crate) struct FromArguments {
     /// Run folder of a study, or its `result.json`, to predict from; repeatable; each number comes from the first one that has it
-    #[arg(id = "from", long = "from", value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
+    #[arg(id = "from", long = "from", value_name = "RESULT", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
 }
 
@@ -266,7 +266,7 @@ impl TokenArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ClusterArguments {
     /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::name_in_cluster)]
     pub(crate) kube_context: Option<String>,
 }
 

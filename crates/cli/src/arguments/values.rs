@@ -99,6 +99,11 @@ pub(crate) fn label(text: &str) -> Result<String, String> {
     file_name(text)
 }
 
+/// A name that only a cluster can judge, such as that of an image, a context or a node.
+pub(crate) fn name_in_cluster(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());
     let duration = humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {
@@ -124,15 +129,21 @@ pub(crate) fn chosen_option(name: &str, value: Option<&impl ValueEnum>) -> Strin
 
 /// A rate that a generator can send.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let in_words = format!("above 0 and at most {}{}", grouped(MAX_RATE, 0), in_full(text));
-    let is_valid = |rate: f64| rate > 0.0 && rate <= MAX_RATE;
-    number(text, is_valid, &format!("a number of requests per second {in_words}"))
+    rate_up_to(MAX_RATE, text)
 }
 
+/// Highest rate of what is only computed, requests per second: it keeps more processors busy than any mesh has.
+const MAX_PREDICTED_RATE: f64 = 1e9;
+
 /// A rate of what is only computed.
-pub(crate) fn rate_above_zero(text: &str) -> Result<f64, String> {
-    let is_valid = |rate: f64| rate > 0.0 && rate.is_finite();
-    number(text, is_valid, &format!("a number of requests per second above 0{}", in_full(text)))
+pub(crate) fn predicted_rate(text: &str) -> Result<f64, String> {
+    rate_up_to(MAX_PREDICTED_RATE, text)
+}
+
+fn rate_up_to(most: f64, text: &str) -> Result<f64, String> {
+    let in_words = format!("above 0 and at most {}{}", grouped(most, 0), in_full(text));
+    let is_valid = |rate: f64| rate > 0.0 && rate <= most;
+    number(text, is_valid, &format!("a number of requests per second {in_words}"))
 }
 
 /// Spelling of a number in thousands or millions, such as `2k`.
@@ -265,9 +276,9 @@ mod tests {
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10,000,000"));
         assert!(rate("2k").unwrap_err().ends_with(": write `2000` for `2k`"));
-        assert_eq!(rate_above_zero("12000000.5"), Ok(12_000_000.5));
-        for wrong in ["0", "-1", "inf", "NaN", "fast"] {
-            assert!(rate_above_zero(wrong).is_err(), "{wrong}");
+        assert_eq!(predicted_rate("12000000.5"), Ok(12_000_000.5));
+        for wrong in ["0", "-1", "inf", "NaN", "fast", "1e300"] {
+            assert!(predicted_rate(wrong).is_err(), "{wrong}");
         }
         assert_eq!((rounds("2"), rounds("1000")), (Ok(2), Ok(1000)));
         assert_eq!(rounds("0").unwrap_err(), "it must be a whole number, at least 2 and at most 1,000");
@@ -288,6 +299,12 @@ mod tests {
         }
         assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
         assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
+    }
+
+    #[test]
+    fn a_name_in_a_cluster_is_not_empty() {
+        assert_eq!(name_in_cluster("a/b:1"), Ok("a/b:1".to_owned()));
+        assert!(name_in_cluster("").is_err() && name_in_cluster(" ").is_err());
     }
 
     #[test]

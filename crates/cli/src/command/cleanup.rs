@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use hoptax_cluster::Namespace;
 use hoptax_session::cleanup::clean_up;
 
+use crate::arguments::values;
 use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
 
@@ -25,7 +26,7 @@ pub(crate) struct CleanupArguments {
     #[arg(value_name = "DIR", default_value = "runs", conflicts_with = "kube_context", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
     /// Instead, remove what killed loads and measurements of a mesh left in the cluster of this context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::name_in_cluster)]
     kube_context: Option<String>,
     /// Only in this namespace of the cluster [default: all that you may list]
     #[arg(long, value_name = "NAME", requires = "kube_context")]

@@ -16,7 +16,7 @@ use crate::print;
 Examples:
   hoptax convert export result.json --to html > result.html
   hoptax convert export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
-  hoptax convert export runs/quick-1/result.json --to parquet --table slices > slices.parquet
+  hoptax convert export runs/quick-1 --to parquet --table slices > slices.parquet
 
 docs/reference/formats.md describes the formats, docs/reference/smp.md that of Service Mesh
 Performance, and docs/reference/tables.md the tables of studies.
@@ -26,9 +26,9 @@ Exit codes:
   2    not a result, or one without what the format holds; or Parquet to a terminal
   3    the receiver cannot be reached or refused the metrics")]
 pub(crate) struct ExportArguments {
-    /// Result of `hoptax load --json` or `hoptax runs merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study; with `--to html`, of any command
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    file: PathBuf,
+    /// Result of `hoptax load --json` or `hoptax runs merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study; with `--to html`, of any command: a file, or a run folder
+    #[arg(value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+    result: PathBuf,
     /// Format of the output
     #[arg(long, value_name = "FORMAT", value_enum)]
     to: Format,
@@ -42,7 +42,7 @@ pub(crate) struct ExportArguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
-    let (file, to) = (&arguments.file, arguments.to);
+    let (result, to) = (&arguments.result, arguments.to);
     if arguments.send_to.is_some() && to != Format::Otlp {
         return Err(Failure::bad_input("`--send-to` needs `--to otlp`"));
     }
@@ -50,15 +50,15 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
         return Err(Failure::bad_input("`--table` needs `--to parquet`"));
     }
     let table = arguments.table.unwrap_or(StudyTable::Numbers);
-    match (convert(file, to, table)?, &arguments.send_to) {
+    match (convert(result, to, table)?, &arguments.send_to) {
         (Converted::Text(text), Some(url)) => {
             print::note(&format!("hoptax: metrics received by `{}`", send(url, &text)?));
         }
         (Converted::Text(text), None) => print::result(&text)?,
         (Converted::Binary(bytes), _) => {
-            let (file, name) = (path_word(file), table.as_str());
+            let (result, name) = (path_word(result), table.as_str());
             let instead = format!(
-                "redirect it, `hoptax convert export {file} --to parquet --table {name} > {name}.parquet`"
+                "redirect it, `hoptax convert export {result} --to parquet --table {name} > {name}.parquet`"
             );
             print::binary(&bytes, &instead)?;
         }

@@ -61,10 +61,10 @@ docs/guide/find.md describes the method, the presets and the objectives.")]
     arg = usual::help_all(),
     mut_arg("envoy", |envoy| envoy.requires("arms")),
     mut_args(beside_arms),
-    override_usage = "hoptax find --slo <OBJECTIVE>... [OPTIONS] <URL>...\n       hoptax find --goal <GOAL> [OPTIONS] <URL>..."
+    override_usage = "hoptax find --slo <OBJECTIVE> [OPTIONS] <URL>...\n       hoptax find --goal <GOAL> [OPTIONS] <URL>...\n       hoptax find --slo <OBJECTIVE> --arms <ARMS> [OPTIONS] <STUDY>"
 )]
 pub(crate) struct FindArguments {
-    /// Objective that must hold, for example `p99<5ms`: one or more, unless --goal is given
+    /// Objective that must hold, for example `p99<5ms`; repeatable, and required unless --goal is given
     ///
     /// Metrics are those of `hoptax load --fail-on` that describe the server, with `<` or `<=`. Percentiles and `errors` count
     /// every scheduled request: with `p99<5ms`, at most 1 % may be later, fail, or never be sent.

@@ -17,7 +17,7 @@ use crate::{interrupt, print, progress};
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "hoptax gate --candidate <envoy=VERSION|config=FILE> --fail-on <LIMIT>... [OPTIONS] <STUDY>\n       hoptax gate --reference <LABEL> --fail-on <LIMIT>... [OPTIONS] <STUDY>",
+    override_usage = "hoptax gate --candidate <envoy=VERSION|config=FILE> --fail-on <LIMIT> [OPTIONS] <STUDY>\n       hoptax gate --reference <LABEL> --fail-on <LIMIT> [OPTIONS] <STUDY>",
     after_help = "\
 Every arm of the study runs twice, as it is (the reference) and with the candidate, side by side.
 The first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name

@@ -55,9 +55,9 @@ pub(crate) struct LintArguments {
     /// Apply only this rule; repeatable [default: all]
     #[arg(long, value_name = "RULE-ID")]
     only: Vec<String>,
-    /// Print the CPU cost of findings according to this study result, such as a price list
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    prices: Option<PathBuf>,
+    /// Run folder of a study, or its `result.json`, such as a price list: print the CPU cost of findings from it
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+    from: Option<PathBuf>,
     /// Allow the findings that this file lists, with a reason each
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     allow: Option<PathBuf>,
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &LintArguments) -> Result<Code, Failure> {
 fn linted(arguments: &LintArguments) -> Result<Code, Failure> {
     let how = Examination {
         only: &arguments.only,
-        prices: arguments.prices.as_deref(),
+        prices: arguments.from.as_deref(),
         allow: arguments.allow.as_deref(),
         services: arguments.catalogue.file(),
         mends: arguments.fix,

@@ -73,7 +73,7 @@ pub(crate) struct MeshArguments {
     #[arg(long = "template", value_name = "FILE", value_hint = ValueHint::FilePath)]
     templates: Vec<PathBuf>,
     /// Image of callers and origins, with this program at `/hoptax`
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = values::name_in_cluster)]
     image: String,
     /// When nodes pull the image
     #[arg(long, value_name = "WHEN", default_value = "if-not-present", value_parser = values::one_of(PULLS))]
@@ -98,10 +98,10 @@ pub(crate) struct MeshArguments {
     #[command(flatten)]
     seed: SeedArguments,
     /// Node of the origins [default: that of the first one]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::name_in_cluster)]
     node: Option<String>,
     /// Node of the callers [default: that of the first one, if possible not the node of the origins]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::name_in_cluster)]
     caller_node: Option<String>,
     /// Source of CPU times: control groups, kubelets, a Prometheus, or the first of these that can be read
     #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = values::one_of(WORDS))]

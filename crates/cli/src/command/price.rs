@@ -145,7 +145,7 @@ pub(crate) struct PodArguments {
     #[command(flatten)]
     cluster: ClusterArguments,
     /// Container of the proxy [default: a known one, such as `istio-proxy` or `consul-dataplane`]
-    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", value_parser = values::name_in_cluster, help_heading = POD)]
     container: Option<String>,
     /// Port of the admin interface of the proxy [default: what the pod states, else the usual one of the container]
     #[arg(long, value_name = "PORT", requires = "pod", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..), help_heading = POD)]

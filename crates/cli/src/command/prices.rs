@@ -37,11 +37,11 @@ pub(crate) struct PricesArguments {
     /// Predict the costs on this machine; measures plain proxying and a few functions in about a minute
     #[arg(long)]
     here: bool,
-    /// Use this study result as the price list
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    list: Option<PathBuf>,
-    /// Use this study result, measured on this machine, instead of measuring now
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "here")]
+    /// Run folder of a study, or its `result.json`, as the price list [default: the published one]
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+    from: Option<PathBuf>,
+    /// Run folder of a study on this machine, or its `result.json`, instead of measuring now
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, requires = "here")]
     measured: Option<PathBuf>,
     #[command(flatten)]
     envoy: EnvoyArguments,
@@ -65,7 +65,7 @@ fn of_measurement(option: Arg) -> Arg {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
-    let list = arguments.list.as_deref().map_or_else(|| published().cloned(), read_run)?;
+    let list = arguments.from.as_deref().map_or_else(|| published().cloned(), read_run)?;
     let prices =
         if arguments.here { prices_on_this_machine(&list, &anchors(arguments)?)? } else { listed(&list) };
     let document = documents::prices(&prices);

@@ -18,6 +18,7 @@ use crate::print;
 #[command(
     group = ArgGroup::new("task").args(["graph", "check"]).required(true),
     mut_arg("from", |from| from.requires("graph")),
+    override_usage = "hoptax predict size --rate <RATE> --from <RESULT> [OPTIONS] <GRAPH>\n       hoptax predict size --check <RESULT> [OPTIONS]",
     after_help = "\
 Predicts how much CPU time and memory the proxies of a service graph use, and how much they add to
 the response time of a request, from results of studies: plain proxying under each protocol, and
@@ -26,7 +27,7 @@ error names the arms to measure. With --check, compositions that a study measure
 what its single functions predict.
 
 Examples:
-  hoptax predict size shop.yaml --rate 12000 --from runs/in-use-1 runs/grpc-1 --json size.json
+  hoptax predict size --rate 12000 --from runs/in-use-1 --from runs/grpc-1 shop.yaml
   hoptax predict size manifests --entry frontend --rate 500 --from runs/in-use-1
   hoptax predict size --check runs/prediction-1
 
@@ -46,7 +47,7 @@ pub(crate) struct SizeArguments {
     #[arg(long, value_name = "NAME", requires = "graph")]
     entry: Option<String>,
     /// Requests per second that arrive at the entry of the graph
-    #[arg(long, value_name = "RATE", value_parser = values::rate_above_zero, requires = "graph")]
+    #[arg(long, value_name = "RATE", value_parser = values::predicted_rate, requires = "graph")]
     rate: Option<f64>,
     #[command(flatten)]
     from: FromArguments,
@@ -83,4 +84,37 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     print::document_or_json(json, &result, || documents::size_of(&result, path, entry, &from, is_runnable))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::{Command, PredictCommand, parsed};
+
+    #[test]
+    fn a_rate_beyond_every_mesh_is_refused_by_the_name_of_its_option_and_its_limit() {
+        let error = |rate: &str| {
+            let line = ["hoptax", "predict", "size", "--from", "runs/a", "--rate", rate, "shop.yaml"];
+            parsed(line).err().map(|error| error.to_string())
+        };
+        assert_eq!(error("1e9"), None);
+        for rate in ["1e300", "2e9"] {
+            let error = error(rate).unwrap();
+            assert!(error.contains("--rate <RATE>") && error.contains("at most 1,000,000,000"), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_result_has_an_option_of_its_own_and_the_graph_may_stand_anywhere() {
+        let graph = "shop.yaml";
+        for line in [
+            vec!["--rate", "5", "--from", "runs/a", "--from", "runs/b", graph],
+            vec!["--from", "runs/a", graph, "--from", "runs/b", "--rate", "5"],
+            vec![graph, "--rate", "5", "--from", "runs/a", "--from", "runs/b"],
+        ] {
+            let parsed = parsed(["hoptax", "predict", "size"].into_iter().chain(line)).unwrap();
+            let Command::Predict(PredictCommand::Size(size)) = parsed.command else { panic!("{parsed:?}") };
+            assert_eq!(size.graph.as_deref(), Some(graph));
+            assert_eq!(size.from.shown(), ["runs/a", "runs/b"]);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The command line as a whole: its help, its examples, and what documents say of it.
 
 mod documented;
+mod usage;
 
 use clap::CommandFactory;
 

@@ -132,7 +132,7 @@ fn findings_have_the_prices_of_a_study() {
     let list = root().join("docs/results/price-list/result.json");
     let priced = |id: &str, list: &Path| {
         let file = root().join("crates/lint/tests/rules").join(id).join("fires.yaml");
-        let prices = ["--prices", list.to_str().unwrap(), "--lines"];
+        let prices = ["--from", list.to_str().unwrap(), "--lines"];
         run(["lint", file.to_str().unwrap(), "--only", id].into_iter().chain(prices))
     };
     for (id, what, function) in [

@@ -138,6 +138,7 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
     let strict = "{apiVersion: security.istio.io/v1, kind: PeerAuthentication, metadata: {name: all, namespace: istio-system}}";
     fs::write(&elsewhere, format!("name: a\nextends: istio\nobjects:\n- {strict}\n")).unwrap();
     let elsewhere = elsewhere.to_str().unwrap();
+    run(["mesh", "--image", "", "--dry-run"]).fails(2, "for '--image <IMAGE>': it is empty");
     for (arguments, expected) in [
         (vec!["--mesh", "itsio"], "itsio"),
         (vec!["--template", "none.yaml"], "cannot read the template `none.yaml`"),
@@ -156,6 +157,8 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
         (vec!["--prometheus", "prometheus:9090"], "`prometheus:9090` is not the address of a Prometheus"),
         (vec!["--prometheus", "https://a/"], "uses TLS"),
         (vec!["--threshold", "none=1"], "no threshold `none`"),
+        (vec!["--kube-context", ""], "--kube-context"),
+        (vec!["--node", ""], "--node"),
     ] {
         run(ASKED.into_iter().chain(arguments.iter().copied()).chain(["--dry-run"])).fails(2, expected);
     }

@@ -37,7 +37,7 @@ fn the_built_in_list_is_printed_in_every_format() {
 fn a_list_converts_to_its_own_machine_unchanged() {
     let list = root().join("docs/results/price-list/result.json");
     let list = list.to_str().unwrap();
-    let converted = prices(&["--here", "--list", list, "--measured", list, "--json", "-"]);
+    let converted = prices(&["--here", "--from", list, "--measured", list, "--json", "-"]);
     let json = checked("prices", &converted.stdout);
     assert!((json["here"]["factor"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     for price in json["prices"].as_array().unwrap() {
@@ -65,7 +65,7 @@ fn a_small_list_is_converted_by_a_measurement_on_this_machine() {
         }
     }
     let path = |study: &StudyFolder| study.path("out/result.json").display().to_string();
-    let converted = prices(&["--here", "--list", &path(&list), "--measured", &path(&here), "--json", "-"]);
+    let converted = prices(&["--here", "--from", &path(&list), "--measured", &path(&here), "--json", "-"]);
     // Other work on the machine can leave a number bounded, or unknown.
     let has_plain = |of: &Value| !arm(of, "baseline")["cpu_us_per_request"].is_null();
     if converted.code == Some(4) {
@@ -95,6 +95,6 @@ fn a_file_that_is_not_a_study_result_is_invalid_input() {
     let file = folder.path().join("x.json");
     fs::write(&file, "{}").unwrap();
     let file = file.to_str().unwrap();
-    prices(&["--list", file]).fails(2, "is not a study result");
+    prices(&["--from", file]).fails(2, "is not a study result");
     assert_eq!(prices(&["--measured", file]).code, Some(2), "without --here it has no use");
 }

@@ -13,7 +13,7 @@ use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 /// of them, and do not apply to factors from one or two.
 const MIN_ANCHORS: usize = 3;
 
-/// The prices of a list as measured.
+/// The prices of a list as measured, the largest share of plain proxying first, as what is said about them is in shares.
 pub fn listed(list: &StudyResult) -> PricesResult {
     let price = |arm: &ArmResult| Price {
         id: arm.id.clone(),
@@ -32,7 +32,7 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     let prices = functions.map(price).collect();
     PricesResult::new(
         list.environment.clone(),
-        PricesBody { study: list.name.clone(), listed: priced(list), here: None, prices: sorted(prices) },
+        PricesBody { study: list.name.clone(), listed: priced(list), here: None, prices: sorted(prices, |price| price.listed_share) },
     )
     .judged_as(list)
 }
@@ -73,7 +73,7 @@ pub fn convert(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option
             },
         }
     }
-    result.body.prices = sorted(result.body.prices);
+    result.body.prices = sorted(result.body.prices, |price| price.here_us.or(price.listed_us));
     result.here = Some(ConvertedTo {
         machine: priced(here),
         factor,
@@ -129,9 +129,9 @@ fn priced(result: &StudyResult) -> PricedMachine {
     }
 }
 
-/// Prices in descending order: by the price here if there is one, otherwise by the price on the list. Functions without a price are last.
-fn sorted(mut prices: Vec<Price>) -> Vec<Price> {
-    let key = |price: &Price| price.here_us.or(price.listed_us).map_or(f64::NEG_INFINITY, |us| us.estimate);
+/// Prices in descending order of this number. Functions without it are last.
+fn sorted(mut prices: Vec<Price>, by: fn(&Price) -> Option<Interval>) -> Vec<Price> {
+    let key = |price: &Price| by(price).map_or(f64::NEG_INFINITY, |number| number.estimate);
     prices.sort_by(|a, b| key(b).total_cmp(&key(a)));
     prices
 }

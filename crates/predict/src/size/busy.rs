@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::size::measured_at::NEARLY;
+use crate::size::measured_at::{IsBeyond, NEARLY};
 use crate::size::proxy::{FunctionOf, Proxy};
 use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
@@ -130,13 +130,13 @@ impl<'a> Placement<'a> {
         proxies.iter().enumerate().map(one).collect()
     }
 
-    /// Returns true if no measurement covers the cost of proxies to each other at this busy share of the processors.
-    pub(crate) fn is_beyond(&self, busy: &Busy) -> bool {
+    /// Returns true if no measurement covers the cost of proxies to each other at this busy share of the processors, by `is_beyond`.
+    pub(crate) fn is_beyond(&self, busy: &Busy, is_beyond: IsBeyond) -> bool {
         match (&self.sharing, self.processors) {
             (_, Processors::Own) => false,
             (None, Processors::Shared(_)) => busy.part < 1.0 - NEARLY,
             (Some(sharing), Processors::Shared(_)) => {
-                sharing.measured_at().is_beyond(busy.processors.min(1.0))
+                is_beyond(&sharing.measured_at(), busy.processors.min(1.0))
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::size::check_response::{self, chain_times, checked_response};
 use crate::size::graph::{Called, Service, Traffic};
 use crate::size::items::Items;
 use crate::size::learn::{Plain, Source};
+use crate::size::measured_at::MeasuredAt;
 use crate::size::memory::LearnedItems;
 use crate::size::proxy::{LearnedFlow, Proxy};
 use crate::size::sharing::Sharing;
@@ -246,7 +247,8 @@ fn checked<'a>(
     let mut is_extrapolated = false;
     for (proxy, busy) in chain.iter().zip(placed.busy(rate)) {
         // A prediction that is too high for a saturated proxy is an error, not an extrapolation.
-        is_extrapolated |= proxy.measured_at().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy);
+        is_extrapolated |= proxy.measured_at().is_beyond_loads(busy.own.min(1.0))
+            || placement.is_beyond(&busy, MeasuredAt::is_beyond_loads);
         predicted.add_all(1e6 / rate, &placement.cores(proxy, rate, busy, None));
     }
     let mut difference = Sum::default();

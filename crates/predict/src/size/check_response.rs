@@ -84,8 +84,8 @@ pub(crate) fn checked_response(
     let base: MeasuredAt = parts.base.measured_at();
     let is_unknown = placed.proxies.len() > 1 && parts.sharing.is_none();
     let is_extrapolated = is_unknown
-        || base.is_beyond(busy)
-        || measured_at(parts.added.iter().chain(&parts.sharing)).is_beyond(busy);
+        || base.is_beyond_loads(busy)
+        || measured_at(parts.added.iter().chain(&parts.sharing)).is_beyond_loads(busy);
     let numbers = |left_out: LeftOut| {
         let values = times.table().values([&measured, &predicted].into_iter(), left_out);
         let [measured, predicted] = [&measured, &predicted].map(|formula| values.sums(formula));

@@ -7,7 +7,7 @@ use hoptax_result::{SizedProxy, Verdict, grouped, percent};
 use crate::size::arms::plain_traffic;
 use crate::size::busy::{Placement, Processors};
 use crate::size::learn::Source;
-use crate::size::measured_at::{MeasuredAt, NEARLY};
+use crate::size::measured_at::{MeasuredAt, apart};
 use crate::size::proxy::Proxy;
 
 /// Each extrapolation in a sentence.
@@ -107,27 +107,24 @@ fn outside_of_curves(proxy: &Proxy<'_>, sized: &SizedProxy) -> Option<String> {
         return None;
     }
     let MeasuredAt { least, most, only } = measured_at;
-    if let Some(only) = only.filter(|only| (busy - only).abs() > NEARLY) {
+    if let Some(only) = only.filter(|_| measured_at.is_beyond_only(busy)) {
+        let [busy, only] = apart(busy, only);
         return Some(format!(
-            "`{name}` is busy for {} of the time, and some of its CPU times were measured only while proxies were busy for {}: a \
-             request costs more the less busy a proxy is. A study with loads such as `utilisation: 30%` measures it",
-            percent(busy, 0),
-            percent(only, 0)
+            "`{name}` is busy for {busy} of the time, and some of its CPU times were measured only while proxies were busy for {only}: a \
+             request costs more the less busy a proxy is. A study with loads such as `utilisation: 30%` measures it"
         ));
     }
-    Some(if busy < least - NEARLY {
+    Some(if measured_at.is_below(busy) {
+        let [busy, least] = apart(busy, least);
         format!(
-            "`{name}` is busy for {} of the time, less than the {} that all its CPU times were measured at: it probably uses more \
-             than predicted",
-            percent(busy, 0),
-            percent(least, 0)
+            "`{name}` is busy for {busy} of the time, less than the {least} that all its CPU times were measured at: it probably uses more \
+             than predicted"
         )
     } else {
+        let [busy, most] = apart(busy, most);
         format!(
-            "`{name}` is busy for {} of the time, more than the {} that all its CPU times were measured at: it probably uses less \
-             than predicted",
-            percent(busy, 0),
-            percent(most, 0)
+            "`{name}` is busy for {busy} of the time, more than the {most} that all its CPU times were measured at: it probably uses less \
+             than predicted"
         )
     })
 }

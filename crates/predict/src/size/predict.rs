@@ -14,6 +14,7 @@ use crate::size::graph::{Call, Called, Graph, Traffic};
 use crate::size::kubernetes_resources::resources;
 use crate::size::latency::latency;
 use crate::size::learn::{Gap, Plain, Priced, Source};
+use crate::size::measured_at::MeasuredAt;
 use crate::size::memory::LearnedItems;
 use crate::size::proxy::{FunctionOf, LearnedFlow, Proxy};
 use crate::size::saved::Saved;
@@ -322,7 +323,8 @@ fn sized_proxy<'a>(
         max_rate,
         memory_bytes,
         new_connections,
-        is_extrapolated: proxy.measured_at().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy),
+        is_extrapolated: proxy.measured_at().is_beyond(busy.own.min(1.0))
+            || placement.is_beyond(&busy, MeasuredAt::is_beyond),
     })
 }
 

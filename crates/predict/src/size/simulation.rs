@@ -5,7 +5,7 @@ use hoptax_stats::{jackknife, sum_of_independent};
 
 use crate::size::busy::{Busy, Placed, Placement, Processors, Without, left_out};
 use crate::size::graph::Service;
-use crate::size::measured_at::{MeasuredAt, NEARLY};
+use crate::size::measured_at::{MeasuredAt, NEARLY, apart};
 use crate::size::proxy::{FunctionOf, LearnedFlow, Proxy};
 use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, SourceRounds, Values, measured_at};
 use crate::size::walk::{Found, Walk};
@@ -105,10 +105,9 @@ fn at_busy_share(
     }
     let is_extrapolated = MeasuredAt { least, most, only }.is_beyond(busy);
     let extrapolation = is_extrapolated.then(|| {
+        let [busy, measured] = apart(busy, only.unwrap_or(least));
         format!(
-            "`{name}` is busy for {} of the time, and its response times are those of proxies that are busy for {}",
-            percent(busy, 0),
-            percent(only.unwrap_or(least), 0)
+            "`{name}` is busy for {busy} of the time, and its response times are those of proxies that are busy for {measured}"
         )
     });
     let at = |(flow, times): (&LearnedFlow<'_>, &FlowTimes)| {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use hoptax_predict::prices::{ANCHORS, convert, known};
+use hoptax_predict::prices::{ANCHORS, convert, known, listed};
 use hoptax_result::{ArmKind, Interval, PriceMade, PricesResult, StudyResult, Verdict};
 use proptest::prelude::*;
 
@@ -79,6 +79,14 @@ fn prices_are_in_descending_order() {
     let prices = converted(2.0);
     let us: Vec<f64> = prices.prices.iter().map_while(|price| Some(price.here_us?.estimate)).collect();
     assert!(us.windows(2).all(|pair| pair[0] >= pair[1]), "{us:?}");
+}
+
+#[test]
+fn prices_of_a_list_are_in_descending_order_of_their_shares() {
+    let prices = listed(&LIST).body.prices;
+    let shares: Vec<f64> = prices.iter().map_while(|price| Some(price.listed_share?.estimate)).collect();
+    assert!(shares.len() > 50 && shares.is_sorted_by(|one, next| one >= next), "{shares:?}");
+    assert!(prices.iter().skip(shares.len()).all(|price| price.listed_share.is_none()), "{prices:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use hoptax_result::{
     CheckedProxy, CheckedTime, Finding, GraphRunCheck, GraphRunNumber, GraphRunProxy, GraphRunResult,
     Interval, Severity, Verdict,
 };
-use hoptax_text::command_line::{path_word, path_words};
+use hoptax_text::command_line::{path_options, path_word};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
@@ -60,8 +60,7 @@ fn usable(result: &GraphRunResult) -> String {
 
 /// The same run if it is void, with more rounds if they are few, or otherwise at twice the rate.
 fn next(result: &GraphRunResult, file: &str, from: &[String]) -> Next {
-    let from = if from.is_empty() { String::new() } else { format!(" --from {}", path_words(from)) };
-    let file = path_word(file.as_ref());
+    let (file, from) = (path_word(file.as_ref()), path_options("--from", from));
     let at = |rate: f64, more: &str| format!("hoptax lab graph run {file} --rate {rate}{more}{from}");
     let rounds = result.rounds.len();
     match result.verdict {

@@ -7,7 +7,7 @@ use hoptax_result::{
     AddedTime, Interval, ProxyLatency, SizeMoney, SizePoint, SizeResult, SizeSource, SizedFunction,
     SizedProxy, Verdict,
 };
-use hoptax_text::command_line::{option, path_word, path_words};
+use hoptax_text::command_line::{option, path_options, path_word};
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::findings::listed;
@@ -30,8 +30,8 @@ pub fn size_of(
     from: &[String],
     is_runnable: bool,
 ) -> Document {
-    let (graph, from) = (path_word(graph.as_ref()) + &option("--entry", entry), path_words(from));
-    let with = |command: &str, rate: f64| format!("hoptax {command} {graph} --rate {rate} --from {from}");
+    let (graph, from) = (path_word(graph.as_ref()) + &option("--entry", entry), path_options("--from", from));
+    let with = |command: &str, rate: f64| format!("hoptax {command} {graph} --rate {rate}{from}");
     let next = if result.proxies.iter().any(|proxy| too_few_workers(proxy).is_some()) {
         Next::new(with("predict size", result.rate), "predicts again, with more `workers` in the graph")
     } else if is_runnable {

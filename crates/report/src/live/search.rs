@@ -77,7 +77,7 @@ pub(super) fn view(search: &Search, room: Room) -> Buffer {
     let left = duration(search.expected_s - search.elapsed_s);
     let most = duration(search.most_s - search.elapsed_s);
     // A search that takes longer than expected ends at its time limit at the latest.
-    let left = if search.expected_s > search.elapsed_s {
+    let left = if search.expected_s > search.elapsed_s && left != most {
         format!("about {left} left, at most {most}")
     } else {
         format!("at most {most} left")
@@ -162,6 +162,9 @@ mod tests {
         let late = Search { elapsed_s: 70.0, ..state(vec![known(None, None)]) };
         let lines = search(&late, room(99, 20));
         assert_eq!(lines[0], "7 trials in 70 s  at most 4 min left");
+        let full = Search { expected_s: 300.0, ..state(vec![known(None, None)]) };
+        let lines = search(&full, room(99, 20));
+        assert_eq!(lines[0], "7 trials in 23 s  at most 5 min left", "both ends read the same");
         assert!(search(&late, room(20, 20)).iter().all(|line| line.chars().count() <= 20));
         assert!(search(&late, room(20, 20)).len() == 3, "no line of rates, and no meaning of its marks");
     }

@@ -18,7 +18,7 @@ use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 
 use super::Found;
-use super::common::{self, BELOW_CLOSED_LOOP, seconds};
+use super::common::{self, BELOW_CLOSED_LOOP, forecast};
 use super::options::{Options, Settings, Time};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -128,11 +128,10 @@ impl ArmsOfStudy {
         };
         let expected = expected(plan, options, time.budget);
         say(Update::Note(&format!(
-            "search on {} arms of the study `{}`: about {}, at most {}",
+            "search on {} arms of the study `{}`: {}",
             plan.arms.len(),
             plan.name,
-            seconds(expected),
-            seconds(time.budget)
+            forecast(expected, time.budget)
         )));
         let mut turns = Turns::new(plan, options, &environment, (time, expected), interrupt, say);
         let searched = match runner::with_live(plan, &setting, |live| turns.run(live)) {
@@ -227,7 +226,7 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
          requests    those of the load `{}`, on {} connections, {} arrivals\n\
          search      trials of the arms in turn, {}\n\
          rounds      {ROUNDS}, each with all processes started again: {}\n\n\
-         about {}, at most {}, and {needs} of memory\n",
+         {}, and {needs} of memory\n",
         plan.name,
         arms.join(", "),
         objectives.join(" and "),
@@ -236,8 +235,7 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
         arrivals(plan),
         interval(settings.width),
         interval(settings.width * WIDER),
-        seconds(expected(plan, options, budget)),
-        seconds(budget)
+        forecast(expected(plan, options, budget), budget)
     )
 }
 

@@ -194,7 +194,30 @@ pub(super) fn evidence(preset: Preset, width: f64) -> FindEvidence {
     FindEvidence { preset: preset.as_str().to_owned(), width, confidence: CONFIDENCE }
 }
 
+/// The expected time of a search and its limit, as text: the limit alone if both read the same.
+pub(super) fn forecast(expected: Duration, most: Duration) -> String {
+    match (seconds(expected), seconds(most)) {
+        (expected, most) if expected == most => format!("at most {most}"),
+        (expected, most) => format!("about {expected}, at most {most}"),
+    }
+}
+
 /// A duration in whole seconds, as text.
 pub(super) fn seconds(duration: Duration) -> String {
     humantime::format_duration(Duration::from_secs(duration.as_secs_f64().ceil() as u64)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forecast_whose_ends_read_the_same_is_one_time() {
+        let of = |expected_s: f64, most_s: f64| {
+            forecast(Duration::from_secs_f64(expected_s), Duration::from_secs_f64(most_s))
+        };
+        assert_eq!(of(41.2, 600.0), "about 42s, at most 10m");
+        assert_eq!(of(599.3, 600.0), "at most 10m");
+        assert_eq!(of(600.0, 600.0), "at most 10m");
+    }
 }

@@ -11,8 +11,8 @@ use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FindState, FindT
 use hoptax_stats::search::{Ending, Limits, Search, Step};
 
 use super::common::{
-    self, Near, Tried, criteria, evidence, found, known_rate, names, progress, range_of, refusal, seconds,
-    trial_text,
+    self, Near, Tried, criteria, evidence, forecast, found, known_rate, names, progress, range_of, refusal,
+    seconds, trial_text,
 };
 use super::options::{Options, Settings, Time};
 use super::trials::{CLOSED_LOOP, SendLoad, Trials, answered_rate};
@@ -180,13 +180,12 @@ impl OnRange<'_> {
         let sweep_time = sweep::duration(settings.sweep_trial, settings.warmup);
         let sweep_time = if self.sweep { sweep_time } else { Duration::ZERO };
         note(&format!(
-            "search from {} to {} requests/s, {} arrivals{}: about {}, at most {}",
+            "search from {} to {} requests/s, {} arrivals{}: {}",
             rate(range.min),
             rate(range.max),
             trials.arrivals,
             if self.sweep { ", then a sweep" } else { "" },
-            seconds(expected + sweep_time),
-            seconds(time.budget + sweep_time)
+            forecast(expected + sweep_time, time.budget + sweep_time)
         ));
         let of_goals = goals.iter().map(|goal| names(goal, &objectives).join(" and ")).collect();
         let shown = Shown { of_goals, range: *range, time: *time, expected, sweep_time };

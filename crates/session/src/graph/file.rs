@@ -29,15 +29,26 @@ pub(super) fn named(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<Gr
     if is_path {
         return Ok(GraphText { name: graph.to_owned(), text: graph_text(path, entry, say)? });
     }
-    let found = |text: &str| GraphText { name: format!("{graph}.yaml"), text: text.to_owned() };
-    library::graph(graph).map(found).ok_or_else(|| {
+    let text = library::graph(graph).ok_or_else(|| {
         let names = library::graph_names();
         let hint = hoptax_text::nearest::hint(graph, names.iter().map(String::as_str));
         Failure::bad_input(format!(
             "unknown graph `{graph}`{hint}\ngraphs that come with the program are `{}`; give the path of your own graph file",
             names.join("`, `")
         ))
-    })
+    })?;
+    refuse_entry(entry)?;
+    Ok(GraphText { name: format!("{graph}.yaml"), text: text.to_owned() })
+}
+
+/// Refuses the entry of a graph that states its own.
+fn refuse_entry(entry: Option<&str>) -> Result<(), Failure> {
+    match entry {
+        Some(_) => Err(Failure::bad_input(
+            "`--entry` is for a topology or a folder with manifests; a graph file states its entry",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Returns the text of a graph file at `path`, or the graph file made from an isotope topology or a folder of manifests. Notes state the
@@ -48,11 +59,7 @@ fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<String, 
     } else {
         let text = read(path)?;
         if !isotope::is_topology(&text) {
-            if entry.is_some() {
-                return Err(Failure::bad_input(
-                    "`--entry` is for a topology or a folder with manifests; a graph file states its entry",
-                ));
-            }
+            refuse_entry(entry)?;
             return Ok(text);
         }
         isotope::read(&path.display().to_string(), &text, entry).map_err(Failure::bad_input)?
@@ -153,5 +160,16 @@ mod tests {
     fn an_unknown_name_is_an_error_that_lists_the_graphs() {
         let error = named("chian", None, &|_| ()).err().unwrap().to_string();
         assert!(error.contains("did you mean `chain`?") && error.contains("`sidecar`"), "{error}");
+    }
+
+    #[test]
+    fn an_entry_is_refused_where_the_graph_states_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shop.yaml");
+        fs::write(&file, library::graph("chain").unwrap()).unwrap();
+        for graph in ["chain", file.to_str().unwrap()] {
+            let refused = named(graph, Some("front"), &|_| ()).err().unwrap().to_string();
+            assert!(refused.contains("`--entry`") && refused.contains("states its entry"), "{refused}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use hoptax_certs::KeyKind;
-use hoptax_host::limits::allow_files;
+use hoptax_host::limits::{allow_files, raising_for_files};
 use hoptax_listeners::check::{
     Course, Judged, LIMITS, Lab, Procedure, Promise, Variant, certificate_names, courses, in_lab,
 };
@@ -314,10 +314,7 @@ fn room_for_crowds(courses: &[Course]) -> Option<String> {
     let most = trials(courses).map(|(_, procedure)| procedure.at_a_time()).max().filter(|most| *most > 0)?;
     let needed = u64::from(most) * 2 + courses.len() as u64;
     let limit = allow_files(needed).err()?;
-    Some(format!(
-        "{needed} open files are needed, and the limit is {limit}: raise it as root with `ulimit -Hn {}`",
-        needed + 1024
-    ))
+    Some(format!("{needed} open files are needed, and the limit is {limit}: {}", raising_for_files(needed)))
 }
 
 fn body(file: String, envoy: String, courses: &[Course], tried: Vec<Tried>) -> ListenersCheckBody {

@@ -58,10 +58,13 @@ pub(super) fn read_folder(folder: &Path) -> Result<ReadRun, StoreError> {
 /// # Errors
 /// When it is not a readable result.
 pub(super) fn read_file(file: &Path) -> Result<ReadRun, StoreError> {
+    let not_a_run = |why: String| StoreError::NotARun { path: file.to_owned(), why };
+    if fs::metadata(file).is_ok_and(|metadata| metadata.len() == 0) {
+        return Err(not_a_run("it is empty".to_owned()));
+    }
     let parent = file.parent().unwrap_or(Path::new(""));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let mut contents = folder::read_some(parent, &[&name])?;
-    let not_a_run = |why: String| StoreError::NotARun { path: file.to_owned(), why };
     let Some(document) = contents.documents.first_mut() else {
         return Err(not_a_run("it is not JSON, or it holds a private key".to_owned()));
     };
@@ -177,6 +180,20 @@ mod tests {
 
     fn add_round(run: &Path, round: u32) {
         fs::write(run.join(round_file(round)), round.to_string()).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_a_result_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let no_json = "it is not JSON, or it holds a private key";
+        for (name, text, expected) in
+            [("load", "", "it is empty"), ("load.json", "", "it is empty"), ("load", "{}", no_json)]
+        {
+            let file = folder.path().join(name);
+            fs::write(&file, text).unwrap();
+            let Err(StoreError::NotARun { why, .. }) = read_file(&file) else { panic!("{name}: {text}") };
+            assert_eq!(why, expected);
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct AgentPodArguments {
     #[arg(long, value_name = "NAME", requires = "agent_pods")]
     namespace: Option<Namespace>,
     /// Image of the agents, with this program at `/hoptax`
-    #[arg(long, value_name = "IMAGE", requires = "agent_pods")]
+    #[arg(long, value_name = "IMAGE", requires = "agent_pods", value_parser = values::name_in_cluster)]
     agent_image: Option<String>,
     /// When nodes pull the image: `always`, `if-not-present` or `never`
     #[arg(long, value_name = "WHEN", default_value = "if-not-present", requires = "agent_pods", value_parser = values::one_of(PULLS))]

@@ -82,7 +82,8 @@ fn a_proxy_about_as_busy_as_those_that_were_measured_is_not_called_an_extrapolat
         (&only, 60.0, 0.97, false),
         (&only, 60.0, 0.99, false),
         (&several, 100.0, 0.3, true),
-        (&several, 100.0, 0.37, false),
+        (&several, 100.0, 0.37, true),
+        (&several, 100.0, 0.39, false),
     ] {
         let result = size(&graph, busy * 1e6 / us, std::slice::from_ref(measured)).unwrap();
         assert_eq!(result.proxies[0].is_extrapolated, expected, "{busy}: {result:?}");

@@ -10,7 +10,7 @@ use crate::prices::{here, listed, name, priced_first};
 pub(super) fn charts(result: &PricesResult) -> Option<Section> {
     let is_converted = result.here.is_some();
     let row = |price: &Price| {
-        let number = if is_converted { here(price) } else { listed(price, CostMeasure::CpuUs) };
+        let number = if is_converted { here(price) } else { listed(price, CostMeasure::CpuShare) };
         Some(IntervalRow {
             name: name(result, price),
             kind: price.made.words(),
@@ -27,7 +27,9 @@ pub(super) fn charts(result: &PricesResult) -> Option<Section> {
     } else {
         ("Price of each function, as listed", "Hollow and grey: the interval contains zero.")
     };
-    let chart = Intervals::new(title, "CPU time of the proxy that a function adds to a request, us", rows);
+    let unit = if is_converted { "us" } else { "% of plain proxying" };
+    let what = format!("CPU time of the proxy that a function adds to a request, {unit}");
+    let chart = Intervals::new(title, &what, rows);
     Section::of_charts(title, note, chart.map(Chart::Intervals))
 }
 
@@ -58,8 +60,9 @@ mod tests {
     fn a_list_that_was_not_converted_is_drawn_as_listed() {
         let mut listed = fixture::converted();
         listed.here = None;
-        assert_eq!(rows(&listed).len(), 3);
-        listed.prices.iter_mut().for_each(|price| price.listed_us = None);
+        let all = rows(&listed);
+        assert!(all.len() == 3 && all.iter().all(|row| row.number.unit == "%"), "as the order: {all:?}");
+        listed.prices.iter_mut().for_each(|price| price.listed_share = None);
         assert!(rows(&listed).is_empty());
     }
 }

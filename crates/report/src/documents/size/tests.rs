@@ -202,11 +202,11 @@ fn the_next_step_runs_the_graph_if_it_can_run_and_has_enough_workers() {
         let from = ["runs/a".to_owned(), "runs/b".to_owned()];
         size_of(sized, graph, entry, &from, is_runnable).next.unwrap().command
     };
-    let rest = "'my shop.yaml' --rate 12000 --from runs/a runs/b";
+    let rest = "'my shop.yaml' --rate 12000 --from runs/a --from runs/b";
     assert_eq!(next(&sized, "my shop.yaml", None, true), format!("hoptax lab graph run {rest}"));
     let lead = next(&sized, "-shop.yaml", None, true);
     assert!(lead.starts_with("hoptax lab graph run ./-shop.yaml --rate "), "{lead}");
-    let twice = "hoptax predict size manifests --entry shop --rate 24000 --from runs/a runs/b";
+    let twice = "hoptax predict size manifests --entry shop --rate 24000 --from runs/a --from runs/b";
     assert_eq!(next(&sized, "manifests", Some("shop"), false), twice);
     sized.proxies[0].busy_share = about(2.3, 0.02);
     assert_eq!(next(&sized, "my shop.yaml", None, true), format!("hoptax predict size {rest}"));
