@@ -9,8 +9,9 @@ use hoptax_report::documents::{KINDS, kind_of_text, of_text};
 use hoptax_report::render;
 use hoptax_result::{
     BillBody, Body, CalibrationBody, ComparisonBody, CrosscheckBody, DoctorBody, FindArmsBody, FindBody,
-    GateBody, GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody,
-    Report, RunsBody, ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
+    Finding, GateBody, GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody,
+    PricesBody, Report, RunsBody, ScaleBody, Severity, SittingsBody, SizeBody, SizeCheckBody,
+    StudiesComparisonBody, StudyBody, Verdict,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -46,18 +47,33 @@ fn kept() -> Vec<Kept> {
     all
 }
 
-/// Reads a result and writes it again.
-type Again = fn(&str) -> serde_json::Result<Value>;
+/// What the tests do with the results of a kind.
+struct OfKind {
+    name: &'static str,
+    /// Reads a result and writes it again.
+    again: fn(&str) -> serde_json::Result<Value>,
+    /// The verdict and the findings of a result, and those that its body alone leads to.
+    judged: fn(&str) -> serde_json::Result<[Judged; 2]>,
+}
+
+/// A verdict and its findings.
+type Judged = (Verdict, Vec<Finding>);
 
 fn again<T: Body>(text: &str) -> serde_json::Result<Value> {
     serde_json::to_value(serde_json::from_str::<Report<T>>(text)?)
 }
 
-fn of<T: Body>() -> (&'static str, Again) {
-    (Report::<T>::KIND, again::<T>)
+fn judged<T: Body>(text: &str) -> serde_json::Result<[Judged; 2]> {
+    let Report { verdict, findings, environment, body, .. } = serde_json::from_str::<Report<T>>(text)?;
+    let by_itself = Report::new(environment, body);
+    Ok([(verdict, findings), (by_itself.verdict, by_itself.findings)])
 }
 
-fn all_again() -> Vec<(&'static str, Again)> {
+fn of<T: Body>() -> OfKind {
+    OfKind { name: Report::<T>::KIND, again: again::<T>, judged: judged::<T> }
+}
+
+fn all_again() -> Vec<OfKind> {
     vec![
         of::<StudyBody>(),
         of::<SittingsBody>(),
@@ -127,8 +143,8 @@ fn a_file_of_a_release_is_read_and_written_again_and_nothing_of_it_is_lost() {
     for kept in kept() {
         let (text, from) = (kept.text(), format!("{} of hoptax {}", kept.path, kept.release));
         let kind = kind_of_text(&text).unwrap_or_else(|why| panic!("{from}: {why}"));
-        let (_, again) = all_again().into_iter().find(|(name, _)| *name == kind.name).unwrap();
-        let written = again(&text).unwrap_or_else(|error| panic!("{from}: {error}"));
+        let of_kind = all_again().into_iter().find(|one| one.name == kind.name).unwrap();
+        let written = (of_kind.again)(&text).unwrap_or_else(|error| panic!("{from}: {error}"));
         assert_eq!(written["format"], kind.format, "{from}");
         assert_eq!(lost_of(&serde_json::from_str(&text).unwrap(), &written), [""; 0], "{from}");
         let document = of_text(&text, |_| false).unwrap_or_else(|why| panic!("{from}: {why}"));
@@ -144,7 +160,7 @@ fn a_file_of_every_kind_is_kept_of_the_release_that_this_version_leads_to() {
         kept().into_iter().filter(|kept| kept.release == env!("CARGO_PKG_VERSION")).collect();
     let of_here: BTreeSet<&str> = here.iter().map(|kept| kind_of_text(&kept.text()).unwrap().name).collect();
     assert_eq!(of_here, all);
-    let read_again: BTreeSet<&str> = all_again().iter().map(|(name, _)| *name).collect();
+    let read_again: BTreeSet<&str> = all_again().iter().map(|one| one.name).collect();
     assert_eq!(read_again, all);
 }
 
@@ -155,4 +171,23 @@ fn what_is_lost_is_named_by_its_place() {
     let written =
         json!({"format": "a/2", "arms": [{"id": "lua", "us": 5.1, "more": 1}], "rounds": [1], "more": 2});
     assert_eq!(lost_of(&kept, &written), ["/arms/0/us", "/gone", "/rounds"]);
+}
+
+/// The kinds whose files were recorded by a build that left their verdicts without findings. A file that is recorded again is no exception.
+const RECORDED_WITHOUT_FINDINGS: [&str; 5] = ["calibration", "find", "find-arms", "prices", "size"];
+
+#[test]
+fn a_verdict_other_than_sound_has_a_finding_that_says_why() {
+    let is_reason = |finding: &Finding| finding.severity > Severity::Info && !finding.message.is_empty();
+    let is_explained =
+        |(verdict, findings): &Judged| *verdict == Verdict::Sound || findings.iter().any(is_reason);
+    for kept in kept() {
+        let text = kept.text();
+        let name = kind_of_text(&text).unwrap().name;
+        let of_kind = all_again().into_iter().find(|one| one.name == name).unwrap();
+        let [recorded, by_itself] = (of_kind.judged)(&text).unwrap();
+        assert!(is_explained(&by_itself), "{}: {by_itself:?}", kept.path);
+        let is_exception = RECORDED_WITHOUT_FINDINGS.contains(&name);
+        assert_eq!(is_explained(&recorded), !is_exception, "{}: {:?}", kept.path, recorded.0);
+    }
 }

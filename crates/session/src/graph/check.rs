@@ -40,6 +40,7 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
         let time = checked(measured?, predicted?)?;
         Some(CheckedTime { is_wide: run.is_wide(number), ..time })
     };
+    let of_sources = predicted.findings.iter().map(|finding| &finding.message);
     let all_us = Some(predicted.cores.times(1e6 / predicted.rate));
     let (mean_us, p99_us) = (added.and_then(|one| one.mean_us), added.and_then(|one| one.p99_us));
     GraphRunCheck {
@@ -51,7 +52,7 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
         are_times_extrapolated: predicted.latency.as_ref().is_some_and(|latency| latency.is_extrapolated),
         no_latency: predicted.no_latency.clone(),
         targets: TARGETS,
-        extrapolations: predicted.extrapolations.clone(),
+        extrapolations: predicted.extrapolations.iter().chain(of_sources).cloned().collect(),
         proxies,
     }
 }
