@@ -17,10 +17,10 @@ mod merged;
 mod phases;
 mod workers;
 
-use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH};
+use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH, LONGEST};
 use hoptax_result::{
-    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
-    Severity, TimeOf,
+    EndedBy, FailOnOutcome, Finding, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals,
+    Range, Severity, TimeOf,
 };
 use hoptax_text::command_line::{option, quoted};
 
@@ -219,12 +219,13 @@ fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
     let arrivals = |usual: &[&str]| {
         option("--arrivals", plan.arrivals.as_deref().filter(|given| !usual.contains(given)))
     };
-    let again = |connections: u32, times: u32, purpose: &str| {
+    let times = times_longer(limiting());
+    let again = |connections: u32, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
         // With a limit of requests, the duration is that of a load which never reaches it.
         let length = match plan.request_limit {
             Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
-            None => format!("-d {}s", f64::from(times) * plan.duration_s),
+            None => format!("-d {}s", (f64::from(times) * plan.duration_s).min(LONGEST.as_secs_f64())),
         };
         let arrivals = arrivals(&[ARRIVALS]);
         let all = format!("{arrivals} -c {connections} {length}{options}{of_itself}{of_both}");
@@ -232,7 +233,7 @@ fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     if is_repeatable && has("run-delay") {
-        return again(plan.connections, 1, "once other work here has stopped");
+        return again(plan.connections, "once other work here has stopped");
     }
     let is_late = ["send-lag", "run-delay", "generator-saturated", "steal"].into_iter().any(has);
     if is_late {
@@ -247,10 +248,10 @@ fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
         return None;
     }
     if has("offered") || has("connections-busy") {
-        return again(4 * plan.connections, 1, "has more connections for the rate");
+        return again(4 * plan.connections, "has more connections for the rate");
     }
-    if has("too-few-samples") || has("vague-quantile") {
-        return again(plan.connections, 4, "narrows the intervals");
+    if has(TOO_FEW) || has(VAGUE) {
+        return again(plan.connections, "narrows the intervals");
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
     let command = format!(
@@ -261,6 +262,37 @@ fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
         same_load::options(plan)
     );
     Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
+}
+
+/// The check of quantiles that too few responses support, and that of quantiles with a wide interval.
+const TOO_FEW: &str = "too-few-samples";
+const VAGUE: &str = "vague-quantile";
+
+/// How many times as long a load has to be that is not limited by these findings: four times, for intervals half as wide, or as long as
+/// enough responses take.
+fn times_longer<'a>(findings: impl Iterator<Item = &'a Finding>) -> u32 {
+    /// More requests than necessary, since the next load may get fewer responses.
+    const MARGIN: f64 = 1.1;
+    let times = |finding: &Finding| match finding.id.as_str() {
+        TOO_FEW => Some((MARGIN * responses_needed(finding) / finding.value.max(1.0)).max(4.0)),
+        VAGUE => Some(4.0),
+        _ => None,
+    };
+    findings.filter_map(times).reduce(f64::max).map_or(1, |times| times.ceil() as u32)
+}
+
+/// The responses that suffice for all quantiles whose lack of responses is a warning. The threshold of the finding is for the first of its
+/// quantiles, which needs the fewest; as many responses must lie beyond any other.
+fn responses_needed(finding: &Finding) -> f64 {
+    /// A rarer part of the responses than this is not expected of a short load.
+    const RAREST: f64 = 0.001_5;
+    let beyond = |name: &String| {
+        let percentile: f64 = name.strip_prefix('p')?.parse().ok()?;
+        Some((percentile / 100.0).min(1.0 - percentile / 100.0)).filter(|share| *share > RAREST)
+    };
+    let shares: Vec<f64> = finding.numbers.iter().filter_map(beyond).collect();
+    let rarest = shares.iter().copied().reduce(f64::min);
+    shares.first().zip(rarest).map_or(finding.threshold, |(first, rarest)| finding.threshold * first / rarest)
 }
 
 /// The smallest round time that is at least `least_us`: 1, 2 or 5 us, 10, 20 and so on.
