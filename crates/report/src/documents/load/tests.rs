@@ -312,7 +312,7 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
         (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
         (result.plan.connections, result.plan.duration_s, result.rate.target) = (16, 10.0, Some(500.0));
         change(&mut result);
-        next(&result, GivenOptions::default()).map(|next| next.command)
+        next_step::next(&result, GivenOptions::default()).map(|next| next.command)
     };
     let longer = Some("hoptax load -q 500 -c 16 -d 40s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], |_| ()), longer);
