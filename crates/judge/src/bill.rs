@@ -5,7 +5,8 @@ pub mod second_study;
 
 use hoptax_result::{
     ArmKind, ArmResult, BillBody, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest,
-    BilledSum, BoundOf, Charge, Cost, Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
+    BilledSum, BoundOf, Charge, Cost, Decision, Finding, Interval, ResponseCost, RoundMeasure, Severity,
+    StudyResult,
 };
 use hoptax_stats::{DECISIVE, Weighted, decide, rounds_needed};
 
@@ -66,7 +67,12 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         [only] => arm(only),
         _ => arm(BillResult::ALL_OFF),
     };
-    let findings = result.findings.iter().filter(|finding| concerns(finding, result)).cloned().collect();
+    let concerning = result.findings.iter().filter(|finding| concerns(finding, result)).cloned();
+    let mut findings: Vec<Finding> = concerning.collect();
+    if !findings.iter().any(|finding| finding.severity > Severity::Info) {
+        // The verdict is that of the study, and its reasons may be about what is not on the bill.
+        findings.extend(result.as_source("the study of the bill"));
+    }
     let body = BillBody {
         configuration: order.configuration,
         proxy_version: proxy_version(result),

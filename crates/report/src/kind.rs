@@ -28,12 +28,19 @@ pub struct Kind {
     /// Reads a file and writes it again.
     #[cfg(test)]
     pub(crate) again: fn(&str) -> Result<serde_json::Value>,
+    /// Reads a file: its verdict with its findings, and those that its body alone leads to.
+    #[cfg(test)]
+    pub(crate) judged: fn(&str) -> Result<[Judged; 2]>,
     /// Reads a file and makes its document. The next step of a study that is built in measures it again by its name.
     ///
     /// # Errors
     /// When the text is not of this kind.
     pub document: fn(&str, IsBuiltIn<'_>) -> Result<Document>,
 }
+
+/// A verdict and its findings.
+#[cfg(test)]
+pub(crate) type Judged = (Verdict, Vec<Finding>);
 
 /// Fields that result files of all kinds have.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +67,8 @@ impl Kind {
             read: head::<T>,
             #[cfg(test)]
             again: |text| serde_json::to_value(T::from_text(text)?),
+            #[cfg(test)]
+            judged: judged::<T>,
             document,
         }
     }
@@ -76,6 +85,13 @@ impl Head {
             program: report.program.clone(),
         }
     }
+}
+
+#[cfg(test)]
+fn judged<T: Body>(text: &str) -> Result<[Judged; 2]> {
+    let Report { verdict, findings, environment, body, .. } = T::from_text(text)?;
+    let by_itself = Report::new(environment, body);
+    Ok([(verdict, findings), (by_itself.verdict, by_itself.findings)])
 }
 
 fn head<T: Body>(text: &str) -> Result<Head> {

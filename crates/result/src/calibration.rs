@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, FloorAt, MachineSpeeds, RateTried, Report, Verdict};
+use crate::{
+    Body, Environment, Finding, FloorAt, MachineSpeeds, Measured, RateTried, Report, Severity, percent,
+};
 
 /// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,10 +49,27 @@ impl Body for CalibrationBody {
         "load generator".to_owned()
     }
 
-    /// Sound if the machine was its own, merging is exact in the recorder, and one of the rates tried was sent on time.
-    fn verdict(&self) -> Verdict {
-        let is_sound = !self.is_disturbed() && self.recorder.merges_exactly && self.ceiling.is_some();
-        if is_sound { Verdict::Sound } else { Verdict::Caution }
+    /// None if the machine was its own, merging is exact in the recorder, and one of the rates tried was sent on time.
+    fn own_findings(&self) -> Vec<Finding> {
+        let warning = |id: &str, measured: Measured, message: String, advice: &str| {
+            Finding::new(id, Severity::Warn, measured, message, advice)
+        };
+        let others = self.is_disturbed().then(|| {
+            let message = format!("other programs used {} of a processor", percent(self.others_share, 0));
+            let measured = Measured::percent(self.others_share, Self::MOST_OTHERS_SHARE);
+            warning("other-work", measured, message, "stop them, and calibrate again")
+        });
+        let recorder = (!self.recorder.merges_exactly).then(|| {
+            let message = "two halves of a recorded distribution do not merge to the whole".to_owned();
+            let advice = "use `--workers 1`, do not merge results, and report this bug";
+            warning("recorder", Measured::count(0.0, 0.0, ""), message, advice)
+        });
+        let late = self.ceiling.is_none().then(|| {
+            let message = "none of the rates tried was sent on time".to_owned();
+            let advice = "stop other work, or use a machine of your own";
+            warning("never-on-time", Measured::count(0.0, 0.0, ""), message, advice)
+        });
+        others.into_iter().chain(recorder).chain(late).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Report, Verdict};
+use crate::{Body, Environment, Finding, Measured, Report, Severity, counted};
 
 /// The result of a crosscheck.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,11 +39,33 @@ impl Body for CrosscheckBody {
         self.scenarios.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Sound if tools were compared, no run of them failed, and none withheld what is compared.
-    fn verdict(&self) -> Verdict {
-        let mut tools = self.scenarios.iter().flat_map(|scenario| &scenario.tools);
-        let is_whole = |tool: &ToolRuns| tool.failed.is_empty() && tool.withheld_by.is_empty();
-        if tools.all(is_whole) && !self.compares_nothing() { Verdict::Sound } else { Verdict::Caution }
+    /// None if tools were compared, no run of them failed, and none withheld what is compared.
+    fn own_findings(&self) -> Vec<Finding> {
+        let warning = |id: &str, count: usize, message: String, advice: &str| {
+            Finding::new(id, Severity::Warn, Measured::count(count as f64, 0.0, ""), message, advice)
+        };
+        let nothing = self.compares_nothing().then(|| {
+            let message = "no two tools ran against the same server".to_owned();
+            warning("compares-nothing", 0, message, "install another load generator")
+        });
+        let of_tool = |(scenario, tool): (&Scenario, &ToolRuns)| {
+            let (name, server) = (&tool.tool, &scenario.name);
+            let failed = tool.failed.first().map(|why| {
+                let (count, advice) = (tool.failed.len(), "its other runs are compared, if there are any");
+                let runs = counted(count as u64, "run");
+                let message = format!("{runs} of `{name}` failed on `{server}`: {why}");
+                warning("failed-runs", count, message, advice)
+            });
+            let withheld = (!tool.withheld_by.is_empty()).then(|| {
+                let checks = tool.withheld_by.join(", ");
+                let message = format!("`{name}` withheld p50 or p99 of a run on `{server}`: {checks}");
+                let advice = "stop other work: numbers that are withheld are compared with nothing";
+                warning("withheld-numbers", 0, message, advice)
+            });
+            failed.into_iter().chain(withheld)
+        };
+        let tools = self.scenarios.iter().flat_map(|one| one.tools.iter().map(move |tool| (one, tool)));
+        nothing.into_iter().chain(tools.flat_map(of_tool)).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Finding, MachineProbe, Measured, Report, Severity, Verdict};
+use crate::{Body, Environment, Finding, MachineProbe, Measured, Report, Severity};
 
 /// The measurements that a machine supports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,9 +109,23 @@ impl Body for DoctorBody {
         "machine".to_owned()
     }
 
-    /// Void if something is impossible without which the program has little use, and a caution if anything else has a limit.
-    fn verdict(&self) -> Verdict {
-        Verdict::from_findings(&self.findings(), self.lacks_essentials())
+    /// A finding for each reason: a failure if it excludes measurements, a warning if it only limits them. Its value is their number. It
+    /// withholds nothing, because no number depends on it, and has no advice, because the text of a reason says what to change.
+    fn own_findings(&self) -> Vec<Finding> {
+        let finding = |reason: &LimitReason| {
+            let has_it = |ability: &&Ability| ability.reasons.contains(reason);
+            let concerned: Vec<&Ability> = self.abilities.iter().filter(has_it).collect();
+            let is_excluding = concerned.iter().any(|ability| ability.extent == Extent::Impossible);
+            let severity = if is_excluding { Severity::Fail } else { Severity::Warn };
+            let measured = Measured::count(concerned.len() as f64, 0.0, "measurements");
+            Finding::new(&reason.id, severity, measured, reason.text.clone(), "").keeping()
+        };
+        self.reasons().into_iter().map(finding).collect()
+    }
+
+    /// Void if something is impossible without which the program has little use.
+    fn is_void(&self) -> bool {
+        self.lacks_essentials()
     }
 }
 
@@ -135,19 +149,5 @@ impl DoctorBody {
             }
         }
         reasons
-    }
-
-    /// A finding for each reason: a failure if it excludes measurements, a warning if it only limits them. Its value is their number. It
-    /// withholds nothing, because no number depends on it, and has no advice, because the text of a reason says what to change.
-    pub fn findings(&self) -> Vec<Finding> {
-        let finding = |reason: &LimitReason| {
-            let has_it = |ability: &&Ability| ability.reasons.contains(reason);
-            let concerned: Vec<&Ability> = self.abilities.iter().filter(has_it).collect();
-            let is_excluding = concerned.iter().any(|ability| ability.extent == Extent::Impossible);
-            let severity = if is_excluding { Severity::Fail } else { Severity::Warn };
-            let measured = Measured::count(concerned.len() as f64, 0.0, "measurements");
-            Finding::new(&reason.id, severity, measured, reason.text.clone(), "").keeping()
-        };
-        self.reasons().into_iter().map(finding).collect()
     }
 }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Interval, LoadPlan, Mode, ProcessAccount, Report, Verdict};
+use crate::{
+    Body, Environment, Finding, Interval, LoadPlan, Measured, Mode, ProcessAccount, Report, Severity,
+};
 
 /// Reason for the end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,30 +89,19 @@ impl Body for FindBody {
         self.plan.url.clone()
     }
 
-    /// Sound if every goal is settled, and void if none has a rate because something other than the server limited the search.
-    fn verdict(&self) -> Verdict {
-        let is_unknown = self.fastest_mode.as_ref().is_some_and(|mode| mode.unknown().is_some());
-        Verdict::of_search(&self.goals.iter().collect::<Vec<_>>(), is_unknown)
+    /// Those about goals that are not settled, and about a fastest mode that is not known.
+    fn own_findings(&self) -> Vec<Finding> {
+        let unknown = self.fastest_mode.as_ref().and_then(FastestMode::unknown).map(|why| {
+            let message = format!("the fastest mode is not known: {why}");
+            let advice = "stop other work, or send from a machine with more processors";
+            Finding::new("unknown-mode", Severity::Warn, Measured::count(0.0, 0.0, ""), message, advice)
+        });
+        self.goals.iter().filter_map(FoundGoal::unsettled).chain(unknown).collect()
     }
-}
 
-impl FindState {
-    /// True if the search found a bound of the server's rate that holds: neither the generator nor an early end prevented it.
-    pub fn is_settled(self) -> bool {
-        matches!(self, Self::Found | Self::Bounded | Self::MaximumHeld | Self::MinimumFailed)
-    }
-}
-
-impl Verdict {
-    /// The verdict on a search for these goals, which something else may have limited too.
-    pub fn of_search(goals: &[&FoundGoal], is_limited: bool) -> Self {
-        if !is_limited && goals.iter().all(|goal| goal.state.is_settled()) {
-            Self::Sound
-        } else if goals.iter().any(|goal| goal.rate.is_some()) {
-            Self::Caution
-        } else {
-            Self::Void
-        }
+    /// Void if no goal has a rate because something other than the server limited the search.
+    fn is_void(&self) -> bool {
+        self.goals.iter().all(|goal| goal.rate.is_none()) && !self.own_findings().is_empty()
     }
 }
 
@@ -180,6 +171,29 @@ pub struct FoundGoal {
 }
 
 impl FoundGoal {
+    /// The finding that its search found no bound of the server's rate that holds, because the generator or an early end prevented it; none
+    /// if it did.
+    pub(crate) fn unsettled(&self) -> Option<Finding> {
+        let (why, advice) = match self.state {
+            FindState::Found | FindState::Bounded | FindState::MaximumHeld | FindState::MinimumFailed => {
+                return None;
+            }
+            FindState::GeneratorLimited => (
+                "trials at the upper rate do not count, usually because the generator cannot produce it",
+                "stop other work, or send from a machine with more processors",
+            ),
+            FindState::Unfinished => (
+                "the search ended before it knew both a rate that holds and one that fails",
+                "give it more time: `--budget`",
+            ),
+        };
+        let severity = if self.rate.is_some() { Severity::Warn } else { Severity::Fail };
+        let message = format!("{}: {why}", self.objectives.join(" and "));
+        let finding = Finding::new("unsettled", severity, Measured::count(0.0, 0.0, ""), message, advice);
+        // It withholds nothing: the rate is not known, or one end of its interval.
+        Some(finding.keeping())
+    }
+
     /// The upper end of the rate of the server, requests per second. None if the server may carry more than the trials: they held up to the
     /// highest rate, or the generator was their limit.
     pub fn upper_end(&self) -> Option<f64> {

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, FindEnd, FindEvidence, FindTrial, FoundGoal, Interval, Report, Verdict};
+use crate::{
+    Body, Environment, FindEnd, FindEvidence, FindTrial, Finding, FoundGoal, Interval, Measured, Report,
+    Severity,
+};
 
 /// The result of a search on arms of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,11 +59,24 @@ impl Body for FindArmsBody {
         self.study.clone()
     }
 
-    /// As [`crate::FindBody::verdict`]; a ratio that is not known is a reason for caution.
-    fn verdict(&self) -> Verdict {
-        let goals: Vec<&FoundGoal> = self.arms.iter().map(|arm| &arm.found).collect();
-        let is_limited = |arm: &FoundArm| arm.no_ratio.is_some();
-        Verdict::of_search(&goals, self.arms.iter().any(is_limited))
+    /// Those about arms whose search is not settled, or whose ratio is not known.
+    fn own_findings(&self) -> Vec<Finding> {
+        let of_arm = |arm: &FoundArm| {
+            let no_ratio = arm.no_ratio.as_ref().map(|why| {
+                let message = format!("its ratio to the first arm is not known: {why}");
+                let advice = "give the search more time: `--budget`";
+                Finding::new("no-ratio", Severity::Warn, Measured::count(0.0, 0.0, ""), message, advice)
+            });
+            let findings = arm.found.unsettled().into_iter().chain(no_ratio);
+            let name = arm.arm.clone();
+            findings.map(move |finding| Finding { arm: Some(name.clone()), ..finding })
+        };
+        self.arms.iter().flat_map(of_arm).collect()
+    }
+
+    /// As [`crate::FindBody`].
+    fn is_void(&self) -> bool {
+        self.arms.iter().all(|arm| arm.found.rate.is_none()) && !self.own_findings().is_empty()
     }
 }
 

@@ -157,6 +157,9 @@ impl Finding {
     /// file is read, and by no check.
     pub const NEWER_FILE: &'static str = "newer-file";
 
+    /// The id of the finding that a result is computed from another one whose verdict is not sound.
+    pub const SOURCE_VERDICT: &'static str = "source-verdict";
+
     /// True if the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
     pub fn withholds_number(&self, place: &Place<'_>) -> bool {
         self.withholds && self.concerns(place)

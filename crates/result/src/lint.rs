@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Body, Report, Verdict, counted};
+use crate::{Body, Finding, Measured, Report, Severity, counted};
 
 /// Most files that a subject names.
 const NAMED: usize = 2;
@@ -144,9 +144,14 @@ impl Body for LintBody {
         if names.len() > NAMED { counted(names.len() as u64, "file") } else { names.join(" and ") }
     }
 
-    /// Of the reading, not of what was found: a caution if a part could not be read.
-    fn verdict(&self) -> Verdict {
-        if self.unread().next().is_some() { Verdict::Caution } else { Verdict::Sound }
+    /// Those about the reading, not about what was found: one for each part that could not be read.
+    fn own_findings(&self) -> Vec<Finding> {
+        let finding = |unread: &LintUnread| {
+            let message = format!("{}: {}", unread.place(), unread.message);
+            let advice = "rules that need this part report nothing: name the file where it is";
+            Finding::new("unread", Severity::Warn, Measured::count(0.0, 0.0, ""), message, advice)
+        };
+        self.unread().map(finding).collect()
     }
 }
 

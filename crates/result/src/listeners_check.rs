@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Report, Verdict};
+use crate::{Body, Environment, Finding, Measured, Report, Severity};
 
 /// Promises of a listeners file and their outcomes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,10 +147,19 @@ impl Body for ListenersCheckBody {
         self.file.clone()
     }
 
-    /// Void if no promise was tried.
-    fn verdict(&self) -> Verdict {
-        let is_tried = self.count(PromiseOutcome::Kept) + self.count(PromiseOutcome::Broken) > 0;
-        if is_tried { Verdict::Sound } else { Verdict::Void }
+    /// One if no promise was tried.
+    fn own_findings(&self) -> Vec<Finding> {
+        let untried = self.is_void().then(|| {
+            let message = "no promise could be tried".to_owned();
+            let advice = "each promise has the reason";
+            let measured = Measured::count(0.0, 0.0, "");
+            Finding::new("untried", Severity::Fail, measured, message, advice).keeping()
+        });
+        untried.into_iter().collect()
+    }
+
+    fn is_void(&self) -> bool {
+        self.count(PromiseOutcome::Kept) + self.count(PromiseOutcome::Broken) == 0
     }
 }
 

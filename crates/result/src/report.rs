@@ -15,7 +15,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 
-use crate::{Environment, Finding, Program, Verdict};
+use crate::{Environment, Finding, Measured, Program, Severity, Verdict, counted};
 
 /// Part of a result that its kind defines: all fields but those of the envelope.
 pub trait Body: Serialize + DeserializeOwned + JsonSchema {
@@ -36,9 +36,19 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
     /// Returns its subject, as lists name it: a study, a URL, a graph.
     fn subject(&self) -> String;
 
-    /// The verdict that its own numbers lead to. Checks of a study or a load judge its report after that.
+    /// The findings that its own numbers lead to: the reasons of its verdict. Checks of a study or a load judge its report after that.
+    fn own_findings(&self) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// True if its own numbers answer nothing, for which it has a finding.
+    fn is_void(&self) -> bool {
+        false
+    }
+
+    /// The verdict that its own findings lead to.
     fn verdict(&self) -> Verdict {
-        Verdict::Sound
+        Verdict::from_findings(&self.own_findings(), self.is_void())
     }
 }
 
@@ -96,17 +106,39 @@ impl<T: Body> Report<T> {
         format.starts_with("hoptax.") && format.contains('/') && name_of(format) == Self::KIND
     }
 
-    /// A result of this program, with the verdict of its body: no check has judged it yet, or none judges it.
+    /// A result of this program, with the verdict and the findings of its body: no check has judged it yet, or none judges it.
     #[must_use]
     pub fn new(environment: T::Environment, body: T) -> Self {
-        let verdict = body.verdict();
-        Self { program: Program::this(), verdict, findings: Vec::new(), environment, body }
+        let (verdict, findings) = (body.verdict(), body.own_findings());
+        Self { program: Program::this(), verdict, findings, environment, body }
     }
 
     /// The same with a judgement.
     #[must_use]
     pub fn judged(self, verdict: Verdict, findings: Vec<Finding>) -> Self {
         Self { verdict, findings, ..self }
+    }
+
+    /// The finding of a result that rests on this one, which `what` names; none if the verdict of this one is sound.
+    pub fn as_source(&self, what: &str) -> Option<Finding> {
+        let severity = match self.verdict {
+            Verdict::Sound => return None,
+            Verdict::Caution => Severity::Warn,
+            Verdict::Void => Severity::Fail,
+        };
+        let weighing = || self.findings.iter().filter(|finding| finding.severity > Severity::Info);
+        let count = weighing().count();
+        let worst = weighing().find(|finding| finding.severity == Severity::Fail);
+        let first = worst.or_else(|| weighing().next());
+        let first = first.map_or_else(String::new, |finding| format!(", such as `{}`", finding.id));
+        let message = format!(
+            "{what}, on which this rests, has the verdict {}: {}{first}",
+            self.verdict.as_str(),
+            counted(count as u64, "finding")
+        );
+        let measured = Measured::count(count as f64, 0.0, "findings");
+        let advice = "read its findings, which `hoptax runs show` prints; measure it again as they advise";
+        Some(Finding::new(Finding::SOURCE_VERDICT, severity, measured, message, advice).keeping())
     }
 
     /// The same with the judgement of the result that it is computed from.

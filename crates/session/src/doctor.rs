@@ -67,8 +67,7 @@ pub fn diagnose() -> Result<DoctorResult, Failure> {
 /// The diagnosis of a machine.
 fn diagnosis(facts: Facts) -> DoctorResult {
     let body = DoctorBody { abilities: abilities(&facts), machine: facts.machine };
-    let findings = body.findings();
-    DoctorResult { findings, ..DoctorResult::new(facts.environment, body) }
+    DoctorResult::new(facts.environment, body)
 }
 
 fn facts() -> Result<Facts, Failure> {

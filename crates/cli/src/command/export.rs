@@ -26,7 +26,8 @@ Exit codes:
   2    not a result, or one without what the format holds; or Parquet to a terminal
   3    the receiver cannot be reached or refused the metrics")]
 pub(crate) struct ExportArguments {
-    /// Result of `hoptax load --json` or `hoptax runs merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study; with `--to html`, of any command: a file, or a run folder
+    /// Result of `hoptax load --json` or `hoptax runs merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study; with
+    /// `--to html`, of any command: a file, or a run folder
     #[arg(value_name = "RESULT", value_hint = ValueHint::AnyPath)]
     result: PathBuf,
     /// Format of the output

@@ -17,7 +17,7 @@ use hoptax_result::{Agents, LoadResult};
 use hoptax_session::Interrupt;
 use hoptax_session::load::{ArrivalsOf, Files, Lines, Schedule, Sending, send};
 use hoptax_session::thresholds;
-use hoptax_text::command_line::option;
+use hoptax_text::command_line::{option, path_option};
 
 use self::pods::AgentPodArguments;
 use crate::arguments::shared::{JsonArguments, ThresholdArguments};
@@ -184,7 +184,15 @@ fn of_itself(arguments: &LoadArguments) -> String {
         option("--percentiles", (!percentiles.is_empty()).then(|| percentiles.join(","))),
     ];
     let conditions = arguments.fail_on.iter().map(|one| option("--fail-on", Some(one)));
-    once.into_iter().chain(conditions).collect()
+    let outputs = [
+        if arguments.kernel_stamps { " --kernel-stamps".to_owned() } else { String::new() },
+        path_option("--log", arguments.log.as_ref()),
+        path_option("--hlog", arguments.hlog.as_ref()),
+        option("--every", arguments.every.map(values::in_a_word)),
+        path_option("--openmetrics", arguments.openmetrics.as_ref()),
+        arguments.json.again(),
+    ];
+    once.into_iter().chain(conditions).chain(outputs).collect()
 }
 
 /// Outputs of the result of a load, besides its table.
@@ -297,9 +305,10 @@ mod tests {
             let Command::Load(arguments) = parsed.command else { panic!("{parsed:?}") };
             (arguments.traffic.again() + &arguments.checks.again(), of_itself(&arguments))
         };
-        assert_eq!(options(" -q 10 -d 3s --json -"), (String::new(), String::new()));
+        assert_eq!(options(" -q 10 -d 3s"), (String::new(), String::new()));
         let of_both = " --seed 7 --never-halt always --threshold steal=0.02";
-        let of_itself = " --warmup 500ms --max-error-share 0.5 --percentiles 95,99.99 --fail-on 'p99>5ms'";
+        let of_itself = " --warmup 500ms --max-error-share 0.5 --percentiles 95,99.99 --fail-on 'p99>5ms' --kernel-stamps \
+                         --log a.log --hlog b.hlog --every 1s --openmetrics c.txt --json -";
         let given = format!("{of_both}{}", of_itself.replace('\'', ""));
         assert_eq!(options(&given), (of_both.to_owned(), of_itself.to_owned()));
     }

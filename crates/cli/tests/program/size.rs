@@ -34,6 +34,9 @@ fn a_graph_is_predicted_from_the_published_price_list() {
     }
     let json = checked("size", &run(arguments.into_iter().chain(["--json", "-"])).stdout);
     assert_eq!(json["proxies"][1]["requests_per_second"], 6_000.0);
+    let findings = json["findings"].as_array().unwrap();
+    let is_of_source = |finding: &serde_json::Value| finding["id"] == "source-verdict";
+    assert_eq!(findings.iter().any(is_of_source), json["verdict"] != "sound", "{findings:?}");
     let cores = |value: &serde_json::Value| value["cores"]["estimate"].as_f64().unwrap();
     let sum = cores(&json["proxies"][0]) + cores(&json["proxies"][1]);
     assert!((cores(&json) / sum - 1.0).abs() < 1e-9, "{json}");

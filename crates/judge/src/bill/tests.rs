@@ -261,3 +261,18 @@ fn findings_about_numbers_that_are_not_on_the_bill_are_left_out() {
     let ids: Vec<&str> = bill.findings.iter().map(|finding| finding.id.as_str()).collect();
     assert_eq!(ids, ["whole-level", "part", "machine"]);
 }
+
+#[test]
+fn a_bill_whose_study_is_doubted_for_what_it_does_not_have_says_so() {
+    let mut study = study(40.0);
+    study.verdict = Verdict::Caution;
+    let of_baseline = Finding {
+        arm: Some("baseline".to_owned()),
+        ..Finding::new("steal", Severity::Warn, Measured::count(0.0, 0.0, ""), String::new(), "")
+    };
+    study.findings = vec![of_baseline];
+    let bill = bill(&study, order(&BOTH));
+    let [finding] = bill.findings.as_slice() else { panic!("{:?}", bill.findings) };
+    assert_eq!((finding.id.as_str(), finding.severity), (Finding::SOURCE_VERDICT, Severity::Warn));
+    assert!(finding.message.ends_with("the verdict caution: 1 finding, such as `steal`"), "{finding:?}");
+}

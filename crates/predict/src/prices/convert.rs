@@ -1,8 +1,8 @@
 //! Prices for a machine, from a price list and a few costs measured on that machine.
 
 use hoptax_result::{
-    ArmKind, ArmResult, ConversionError, ConvertedTo, CostMeasure, Interval, Loop, Price, PriceMade,
-    PricedMachine, PricesBody, PricesResult, StudyResult, Verdict,
+    ArmKind, ArmResult, ConversionError, ConvertedTo, CostMeasure, Finding, Interval, Loop, Measured, Price,
+    PriceMade, PricedMachine, PricesBody, PricesResult, Severity, StudyResult, Verdict,
 };
 
 use crate::prices::errors::known_errors;
@@ -30,11 +30,13 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     };
     let functions = list.arms.iter().filter(|arm| arm.kind == ArmKind::Function && !arm.is_control());
     let prices = functions.map(price).collect();
-    PricesResult::new(
-        list.environment.clone(),
-        PricesBody { study: list.name.clone(), listed: priced(list), here: None, prices: sorted(prices, |price| price.listed_share) },
-    )
-    .judged_as(list)
+    let body = PricesBody {
+        study: list.name.clone(),
+        listed: priced(list),
+        here: None,
+        prices: sorted(prices, |price| price.listed_share),
+    };
+    PricesResult::new(list.environment.clone(), body).judged_as(list)
 }
 
 /// Returns the reason why costs of `list` cannot be converted with those of `here`: one of them has no costs in use. A saturated proxy
@@ -57,9 +59,10 @@ pub fn convert(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option
     let factor = factor(&anchors)?;
     let lacking = lacking(&anchors);
     let error = known_errors(known);
-    // Findings name arms, and both studies have arms of the same names.
+    // Their own findings name arms, and both studies have arms of the same names.
+    let sources = [list.as_source("the price list"), here.as_source("the measurement on this machine")];
     let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) }
-        .judged(list.verdict.max(here.verdict), Vec::new());
+        .judged(list.verdict.max(here.verdict), sources.into_iter().flatten().collect());
     for price in &mut result.prices {
         let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
         match measured.and_then(|arm| Some((&arm.cost, arm.cost.cpu_us_per_request?))) {
@@ -83,6 +86,10 @@ pub fn convert(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option
     if result.halts_differently() {
         // No errors are known for this case.
         result.verdict = result.verdict.max(Verdict::Caution);
+        let message = "processors were kept from halting on one of the two machines only".to_owned();
+        let advice = "measure here as the list was measured, by `--never-halt`, and name that study: `--measured`";
+        let measured = Measured::count(0.0, 0.0, "");
+        result.findings.push(Finding::new("other-halting", Severity::Warn, measured, message, advice));
     }
     Some(result)
 }

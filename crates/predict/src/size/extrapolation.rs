@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{SizedProxy, Verdict, grouped, percent};
+use hoptax_result::{SizedProxy, grouped, percent};
 
 use crate::size::arms::plain_traffic;
 use crate::size::busy::{Placement, Processors};
@@ -230,15 +230,11 @@ fn functions(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     found
 }
 
-/// Results whose verdict is not sound, and results that differ in their machine or proxy.
+/// Results that differ in their machine or proxy.
 fn of_sources(proxies: &[Proxy<'_>], placement: &Placement<'_>, sources: &[Source<'_>]) -> Vec<String> {
     let used = placement.sources(proxies);
     let results = || used.iter().filter_map(|number| sources.get(*number)).map(|source| source.result);
     let mut found = Vec::new();
-    for result in results().filter(|result| result.verdict != Verdict::Sound) {
-        let what = if result.verdict == Verdict::Void { "void" } else { "caution" };
-        found.push(format!("the verdict of `{}` is {what}: read its findings", result.name));
-    }
     let machines: BTreeSet<&str> = results().map(|result| result.environment.cpu_model.as_str()).collect();
     if machines.len() > 1 {
         let list = machines.into_iter().collect::<Vec<_>>().join("`, `");

@@ -1,7 +1,9 @@
 //! Predicts the CPU time and memory of each proxy of a graph, from results of plain proxies and single functions.
 
+use std::cmp::Reverse;
+
 use hoptax_result::{
-    Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedCall,
+    Finding, Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedCall,
     SizedConnections, SizedFunction, SizedProxy, SizedService, StudyResult, Verdict,
 };
 use thiserror::Error;
@@ -123,8 +125,12 @@ pub fn size_on(
         }
         Err(reason) => (None, Some(reason)),
     };
+    // The findings of the sources are about arms of several studies, so only their verdicts are kept.
+    let used_results = placement.sources(&proxies).into_iter().filter_map(|number| sources.get(number));
+    let of_source = |source: &Source<'_>| source.result.as_source(&format!("`{}`", source.result.name));
+    let mut findings: Vec<Finding> = used_results.filter_map(of_source).collect();
+    findings.sort_by_key(|finding| Reverse(finding.severity));
     let sources = used(&sources, &proxies, &placement);
-    // The findings of the sources are about arms of several studies, so only the verdict is kept.
     let verdict = sources.iter().map(|source| source.verdict).max().unwrap_or(Verdict::Sound);
     let memory: Option<Vec<Interval>> = sized.iter().map(|proxy| proxy.memory_bytes).collect();
     let body = SizeBody {
@@ -144,7 +150,7 @@ pub fn size_on(
         bottleneck,
         services: services(graph),
     };
-    Ok(SizeResult::new((), body).judged(verdict, Vec::new()))
+    Ok(SizeResult::new((), body).judged(verdict, findings))
 }
 
 /// The services of a graph with their calls.

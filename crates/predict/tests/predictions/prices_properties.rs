@@ -126,14 +126,19 @@ fn converted_prices_are_as_doubtful_as_the_worse_of_their_two_studies() {
     ] {
         let (mut list, mut here) = (LIST.clone(), anchors(&LIST, 1.0));
         (list.verdict, here.verdict) = (of_list, of_here);
-        assert_eq!(convert(&list, &here, &known).unwrap().verdict, expected);
+        let converted = convert(&list, &here, &known).unwrap();
+        let found: Vec<&str> = converted.findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(converted.verdict, expected);
+        let doubtful = [(of_list, "the price list,"), (of_here, "the measurement on this machine,")];
+        let doubtful = doubtful.into_iter().filter(|(verdict, _)| *verdict != Verdict::Sound);
+        let names: Vec<&str> = doubtful.map(|(_, name)| name).collect();
+        let are_named = found.iter().zip(&names).all(|(one, name)| one.starts_with(name));
+        assert!(found.len() == names.len() && are_named, "{found:?}");
     }
     let (mut list, mut here) = (LIST.clone(), anchors(&LIST, 1.0));
     (list.verdict, here.verdict) = (Verdict::Sound, Verdict::Sound);
     here.plan.never_halted = !list.plan.never_halted;
-    assert_eq!(
-        convert(&list, &here, &known).unwrap().verdict,
-        Verdict::Caution,
-        "no error is known for this"
-    );
+    let converted = convert(&list, &here, &known).unwrap();
+    assert_eq!(converted.verdict, Verdict::Caution, "no error is known for this");
+    assert_eq!(converted.findings[0].id, "other-halting");
 }

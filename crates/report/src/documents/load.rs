@@ -14,23 +14,21 @@ mod heading;
 mod headlines;
 mod imported;
 mod merged;
+mod next_step;
 mod phases;
 mod workers;
 
-use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH};
 use hoptax_result::{
-    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range,
-    Severity, TimeOf,
+    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, QuantileIntervals, Range, TimeOf,
 };
-use hoptax_text::command_line::{option, quoted};
 
-use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
+use crate::document::{Block, CheckText, Document, FindingText, Judgement, Section};
 use crate::numbers::{count, decimals, grouped, percent, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::same_load::GivenOptions;
 use crate::table::{Cell, Column, Row, Table};
-use crate::{account, environment, same_load, words};
+use crate::{account, environment, words};
 use cells::{cell, rate};
 
 pub(super) use charts::{by_percentile, response_curve};
@@ -54,7 +52,7 @@ pub fn load_of(result: &LoadResult, given: GivenOptions<'_>) -> Document {
     document.notes.extend(accounts::failures(result));
     document.notes.extend(accounts::unsent(result));
     document.notes.extend(words::loosened(&result.loosened));
-    document.next = next(result, given);
+    document.next = next_step::next(result, given);
     document.findings = FindingText::all(&result.findings);
     document.checks_without_finding = checks_without_finding(result);
     document.plots = charts::charts(result);
@@ -196,81 +194,6 @@ fn times(result: &LoadResult) -> Table {
     let title = "times, us (response: from the intended start; service: from the send)";
     let rows = rows.into_iter().map(|(name, of_response)| Row::new(name, cells(of_response)));
     Table::new(title, "us", columns, rows)
-}
-
-/// The same load again if other work kept the generator from its processor, because calibration would be as late as the load; more
-/// connections if there were too few for the rate; or a longer load if a quantile has only bounds because of too few responses. None for
-/// other reasons, and if a short command cannot repeat the requests, such as those of agents.
-fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
-    let (plan, book) = (&result.plan, &result.book);
-    let is_of_agents = result.agents.is_some();
-    let is_other = result.imported.is_some() || (result.merged.is_some() && !is_of_agents);
-    if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
-        return None;
-    }
-    // Those that the first screen shows.
-    let limiting = || result.findings.iter().filter(|finding| finding.severity != Severity::Info);
-    let has = |id: &str| limiting().any(|finding| finding.id == id);
-    let is_repeatable = !is_of_agents && plan.is_plain();
-    let url = quoted(&plan.url);
-    let options = same_load::options_without_connections(plan);
-    let GivenOptions { of_both, of_itself } = given;
-    // Unless they are usual.
-    let arrivals = |usual: &[&str]| {
-        option("--arrivals", plan.arrivals.as_deref().filter(|given| !usual.contains(given)))
-    };
-    let again = |connections: u32, times: u32, purpose: &str| {
-        let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
-        // With a limit of requests, the duration is that of a load which never reaches it.
-        let length = match plan.request_limit {
-            Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
-            None => format!("-d {}s", f64::from(times) * plan.duration_s),
-        };
-        let arrivals = arrivals(&[ARRIVALS]);
-        let all = format!("{arrivals} -c {connections} {length}{options}{of_itself}{of_both}");
-        let command = format!("hoptax load{rate}{all} {url}");
-        Some(Next::new(command, same_load::purpose(plan, purpose)))
-    };
-    if is_repeatable && has("run-delay") {
-        return again(plan.connections, 1, "once other work here has stopped");
-    }
-    let is_late = ["send-lag", "run-delay", "generator-saturated", "steal"].into_iter().any(has);
-    if is_late {
-        let purpose = if is_of_agents {
-            "on the machine of each agent: finds the rate up to which it sends on time"
-        } else {
-            "finds the rate up to which this machine sends on time"
-        };
-        return Some(Next::new("hoptax trust calibrate", purpose));
-    }
-    if !is_repeatable {
-        return None;
-    }
-    if has("offered") || has("connections-busy") {
-        return again(4 * plan.connections, 1, "has more connections for the rate");
-    }
-    if has("too-few-samples") || has("vague-quantile") {
-        return again(plan.connections, 4, "narrows the intervals");
-    }
-    let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
-    let command = format!(
-        "hoptax find --slo 'p99<{}'{}{}{of_both} {url}",
-        objective(2.0 * p99_us),
-        // A search has independent arrivals, as those of many callers.
-        arrivals(&[ARRIVALS, ARRIVALS_OF_SEARCH]),
-        same_load::options(plan)
-    );
-    Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
-}
-
-/// The smallest round time that is at least `least_us`: 1, 2 or 5 us, 10, 20 and so on.
-fn objective(least_us: f64) -> String {
-    let mut steps = (0..12).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10.0_f64.powi(power)));
-    match steps.find(|us| *us >= least_us).unwrap_or(least_us) {
-        us if us < 1e3 => format!("{us}us"),
-        us if us < 1e6 => format!("{}ms", us / 1e3),
-        us => format!("{}s", us / 1e6),
-    }
 }
 
 fn generator(result: &LoadResult) -> Option<String> {

@@ -9,7 +9,7 @@ use hoptax_result::{
 };
 use hoptax_text::command_line::{option, path_options, path_word};
 
-use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
+use crate::document::{Block, Document, FindingText, IN_DETAILS, Judgement, Next, Section};
 use crate::findings::listed;
 use crate::numbers::{grouped, percent};
 use crate::quantity::Quantity;
@@ -55,6 +55,7 @@ pub fn size(result: &SizeResult) -> Document {
     document.headlines = headlines::headlines(result);
     document.notes = notes(result);
     document.next = Some(run_here(result));
+    document.findings = FindingText::all(&result.findings);
     document.plots = charts::charts(result);
     document.sections.push(curve(result, charts::has_curve(result)));
     document.sections.push(latency(result));

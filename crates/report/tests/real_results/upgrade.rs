@@ -7,6 +7,7 @@ use std::path::Path;
 
 use hoptax_report::documents::{KINDS, kind_of_text, of_text};
 use hoptax_report::render;
+use hoptax_result::{Finding, Severity, Verdict};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -109,4 +110,22 @@ fn what_is_lost_is_named_by_its_place() {
     let written =
         json!({"format": "a/2", "arms": [{"id": "lua", "us": 5.1, "more": 1}], "rounds": [1], "more": 2});
     assert_eq!(lost_of(&kept, &written), ["/arms/0/us", "/gone", "/rounds"]);
+}
+
+/// The kinds whose files were recorded by a build that left their verdicts without findings. A file that is recorded again is no exception.
+const RECORDED_WITHOUT_FINDINGS: [&str; 5] = ["calibration", "find", "find-arms", "prices", "size"];
+
+#[test]
+fn a_verdict_other_than_sound_has_a_finding_that_says_why() {
+    let is_reason = |finding: &Finding| finding.severity > Severity::Info && !finding.message.is_empty();
+    let is_explained =
+        |(verdict, findings): &(Verdict, Vec<Finding>)| *verdict == Verdict::Sound || findings.iter().any(is_reason);
+    for kept in kept() {
+        let text = kept.text();
+        let kind = kind_of_text(&text).unwrap();
+        let [recorded, by_itself] = (kind.judged)(&text).unwrap();
+        assert!(is_explained(&by_itself), "{}: {by_itself:?}", kept.path);
+        let is_exception = RECORDED_WITHOUT_FINDINGS.contains(&kind.name);
+        assert_eq!(is_explained(&recorded), !is_exception, "{}: {:?}", kept.path, recorded.0);
+    }
 }

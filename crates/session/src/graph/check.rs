@@ -31,6 +31,7 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
     let errors: Vec<f64> = counting.filter(|time| !time.is_wide).map(|time| time.error_share.abs()).collect();
     let added = predicted.latency.as_ref().map(|latency| latency.added);
     let of_graph = |number, predicted| checked(run.number(number), predicted, run.is_wide(number));
+    let of_sources = predicted.findings.iter().map(|finding| &finding.message);
     let all_us = Some(predicted.cores.times(1e6 / predicted.rate));
     let (mean_us, p99_us) = (added.and_then(|one| one.mean_us), added.and_then(|one| one.p99_us));
     GraphRunCheck {
@@ -42,7 +43,7 @@ pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunChe
         are_times_extrapolated: predicted.latency.as_ref().is_some_and(|latency| latency.is_extrapolated),
         no_latency: predicted.no_latency.clone(),
         targets: TARGETS,
-        extrapolations: predicted.extrapolations.clone(),
+        extrapolations: predicted.extrapolations.iter().chain(of_sources).cloned().collect(),
         proxies,
     }
 }

@@ -1,7 +1,7 @@
 //! Predictions of new connections.
 
 use hoptax_predict::size::{SizeError, size};
-use hoptax_result::{ArmResult, LoadSpec, StudyResult, Verdict};
+use hoptax_result::{ArmResult, Finding, LoadSpec, StudyResult, Verdict};
 
 use super::{graph, is_near, study_with_busy};
 
@@ -108,9 +108,10 @@ fn a_result_that_states_connections_alone_is_named_with_its_machine_and_verdict(
     let studies: Vec<&str> = sized.sources.iter().map(|source| source.study.as_str()).collect();
     assert_eq!(studies, ["known", "second"]);
     let text = sized.extrapolations.join("\n");
-    for words in ["different processors", "the verdict of `second` is caution"] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
+    assert!(text.contains("different processors"), "{text}");
+    let [finding] = sized.findings.as_slice() else { panic!("{:?}", sized.findings) };
+    assert_eq!(finding.id, Finding::SOURCE_VERDICT);
+    assert!(finding.message.starts_with("`second`, on which this rests, "), "{finding:?}");
 }
 
 /// Arms with two sizes of responses.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use hoptax_predict::size::graph::Graph;
 use hoptax_predict::size::{SizeError, size};
-use hoptax_result::{ArmResult, LoadSpec, SizeSide, StudyResult, Verdict};
+use hoptax_result::{ArmResult, Finding, LoadSpec, SizeSide, StudyResult, Verdict};
 use proptest::prelude::*;
 
 use super::{additive, graph, is_near, study, study_with_busy};
@@ -153,7 +153,10 @@ fn several_results_complete_each_other_and_say_where_they_differ() {
     let result = size(&graph(TWO), 10_000.0, &[first, second]).unwrap();
     assert_eq!((result.sources.len(), result.verdict), (2, Verdict::Caution), "the worst of theirs");
     let text = result.extrapolations.join("\n");
-    assert!(text.contains("different processors") && text.contains("verdict of `second`"), "{text}");
+    assert!(text.contains("different processors"), "{text}");
+    let [finding] = result.findings.as_slice() else { panic!("{:?}", result.findings) };
+    let expected = "`second`, on which this rests, has the verdict caution: ";
+    assert!(finding.id == Finding::SOURCE_VERDICT && finding.message.starts_with(expected), "{finding:?}");
 }
 
 #[test]

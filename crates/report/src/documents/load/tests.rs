@@ -312,7 +312,7 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
         (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
         (result.plan.connections, result.plan.duration_s, result.rate.target) = (16, 10.0, Some(500.0));
         change(&mut result);
-        next(&result, GivenOptions::default()).map(|next| next.command)
+        next_step::next(&result, GivenOptions::default()).map(|next| next.command)
     };
     let longer = Some("hoptax load -q 500 -c 16 -d 40s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], |_| ()), longer);
@@ -322,7 +322,10 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     let more_requests = Some("hoptax load -c 16 -n 40 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], limited), more_requests);
     let more = Some("hoptax load -q 500 -c 64 -d 10s 'http://127.0.0.1:1/'".to_owned());
-    assert_eq!(next_of(&["too-few-samples", "offered"], |_| ()), more);
+    assert_eq!(next_of(&["offered"], |_| ()), more);
+    let more_and_longer = Some("hoptax load -q 500 -c 64 -d 40s 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples", "offered"], |_| ()), more_and_longer);
+    assert_eq!(next_of(&["too-few-samples", "run-delay"], |_| ()), longer, "the same load is as short");
     let p99_us = fixture::load().latency.response.p99_us;
     assert_eq!(p99_us, Some(200.0), "the objective is above it");
     let search = Some("hoptax find --slo 'p99<500us' 'http://127.0.0.1:1/'".to_owned());
@@ -368,6 +371,14 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&["send-lag", "run-delay"], |_| ()), same);
     let post = |result: &mut LoadResult| result.plan.method = "POST".to_owned();
     assert_eq!(next_of(&["send-lag", "run-delay"], post), calibrate, "a short command cannot repeat it");
+    let few = |result: &mut LoadResult| {
+        let finding = &mut result.findings[0];
+        (finding.value, finding.threshold) = (3.0, 200.0);
+        finding.numbers = ["p50", "p90", "p99", "p99.9"].map(str::to_owned).to_vec();
+        (result.plan.request_limit, result.rate.target) = (Some(3), None);
+    };
+    let enough = Some("hoptax load -c 16 -n 11001 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples"], few), enough, "p99 needs 10,000, and p99.9 is not expected");
     let informed = |result: &mut LoadResult| result.findings[1].severity = Severity::Info;
     assert_eq!(next_of(&["too-few-samples", "run-delay"], informed), longer, "the screen does not show it");
 }

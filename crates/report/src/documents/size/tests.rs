@@ -162,6 +162,17 @@ fn a_void_source_is_said() {
 }
 
 #[test]
+fn the_verdict_of_a_source_is_a_finding() {
+    let mut sized = sized();
+    let mut source = hoptax_result::sample::study("in-use", "2026-11-22T23:17:11Z", 5.0);
+    source.verdict = Verdict::Caution;
+    sized.findings = source.as_source("`in-use`").into_iter().collect();
+    let text = terminal::screen(&size(&sized), STYLE);
+    let finding = "source-verdict: `in-use`, on which this rests, has the verdict caution: 0 findings";
+    assert!(text.contains(finding), "{text}");
+}
+
+#[test]
 fn a_hundred_proxies_fit_on_a_screen() {
     let mut sized = sized();
     let limit = sized.extrapolations[0].clone();

@@ -1,0 +1,115 @@
+//! The next step after a load: a command that sends it again without what limited it, or that searches the highest rate.
+
+use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH, LONGEST};
+use hoptax_result::{EndedBy, Finding, Known, LoadResult, Severity, TimeOf};
+use hoptax_text::command_line::{option, quoted};
+
+use crate::document::Next;
+use crate::same_load::{self, GivenOptions};
+
+/// The same load again if other work kept the generator from its processor, because calibration would be as late as the load; more
+/// connections if there were too few for the rate; or a longer load if a quantile has only bounds because of too few responses. None for
+/// other reasons, and if a short command cannot repeat the requests, such as those of agents.
+pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
+    let (plan, book) = (&result.plan, &result.book);
+    let is_of_agents = result.agents.is_some();
+    let is_other = result.imported.is_some() || (result.merged.is_some() && !is_of_agents);
+    if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
+        return None;
+    }
+    // Those that the first screen shows.
+    let limiting = || result.findings.iter().filter(|finding| finding.severity != Severity::Info);
+    let has = |id: &str| limiting().any(|finding| finding.id == id);
+    let is_repeatable = !is_of_agents && plan.is_plain();
+    let url = quoted(&plan.url);
+    let options = same_load::options_without_connections(plan);
+    let GivenOptions { of_both, of_itself } = given;
+    // Unless they are usual.
+    let arrivals = |usual: &[&str]| {
+        option("--arrivals", plan.arrivals.as_deref().filter(|given| !usual.contains(given)))
+    };
+    let times = times_longer(limiting());
+    let again = |connections: u32, purpose: &str| {
+        let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
+        // With a limit of requests, the duration is that of a load which never reaches it.
+        let length = match plan.request_limit {
+            Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
+            None => format!("-d {}s", (f64::from(times) * plan.duration_s).min(LONGEST.as_secs_f64())),
+        };
+        let arrivals = arrivals(&[ARRIVALS]);
+        let all = format!("{arrivals} -c {connections} {length}{options}{of_itself}{of_both}");
+        let command = format!("hoptax load{rate}{all} {url}");
+        Some(Next::new(command, same_load::purpose(plan, purpose)))
+    };
+    if is_repeatable && has("run-delay") {
+        return again(plan.connections, "once other work here has stopped");
+    }
+    let is_late = ["send-lag", "run-delay", "generator-saturated", "steal"].into_iter().any(has);
+    if is_late {
+        let purpose = if is_of_agents {
+            "on the machine of each agent: finds the rate up to which it sends on time"
+        } else {
+            "finds the rate up to which this machine sends on time"
+        };
+        return Some(Next::new("hoptax trust calibrate", purpose));
+    }
+    if !is_repeatable {
+        return None;
+    }
+    if has("offered") || has("connections-busy") {
+        return again(4 * plan.connections, "has more connections for the rate");
+    }
+    if has(TOO_FEW) || has(VAGUE) {
+        return again(plan.connections, "narrows the intervals");
+    }
+    let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
+    let command = format!(
+        "hoptax find --slo 'p99<{}'{}{}{of_both} {url}",
+        objective(2.0 * p99_us),
+        // A search has independent arrivals, as those of many callers.
+        arrivals(&[ARRIVALS, ARRIVALS_OF_SEARCH]),
+        same_load::options(plan)
+    );
+    Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
+}
+
+/// The check of quantiles that too few responses support, and that of quantiles with a wide interval.
+const TOO_FEW: &str = "too-few-samples";
+const VAGUE: &str = "vague-quantile";
+
+/// How many times as long a load has to be that is not limited by these findings: four times, for intervals half as wide, or as long as
+/// enough responses take.
+fn times_longer<'a>(findings: impl Iterator<Item = &'a Finding>) -> u32 {
+    /// More requests than necessary, since the next load may get fewer responses.
+    const MARGIN: f64 = 1.1;
+    let times = |finding: &Finding| match finding.id.as_str() {
+        TOO_FEW => Some((MARGIN * responses_needed(finding) / finding.value.max(1.0)).max(4.0)),
+        VAGUE => Some(4.0),
+        _ => None,
+    };
+    findings.filter_map(times).reduce(f64::max).map_or(1, |times| times.ceil() as u32)
+}
+
+/// The responses that suffice for all quantiles whose lack of responses is a warning. The threshold of the finding is for the first of its
+/// quantiles, which needs the fewest; as many responses must lie beyond any other.
+fn responses_needed(finding: &Finding) -> f64 {
+    /// A rarer part of the responses than this is not expected of a short load.
+    const RAREST: f64 = 0.001_5;
+    let beyond = |name: &String| {
+        let percentile: f64 = name.strip_prefix('p')?.parse().ok()?;
+        Some((percentile / 100.0).min(1.0 - percentile / 100.0)).filter(|share| *share > RAREST)
+    };
+    let shares: Vec<f64> = finding.numbers.iter().filter_map(beyond).collect();
+    let rarest = shares.iter().copied().reduce(f64::min);
+    shares.first().zip(rarest).map_or(finding.threshold, |(first, rarest)| finding.threshold * first / rarest)
+}
+
+/// The smallest round time that is at least `least_us`: 1, 2 or 5 us, 10, 20 and so on.
+fn objective(least_us: f64) -> String {
+    let mut steps = (0..12).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10.0_f64.powi(power)));
+    match steps.find(|us| *us >= least_us).unwrap_or(least_us) {
+        us if us < 1e3 => format!("{us}us"),
+        us if us < 1e6 => format!("{}ms", us / 1e3),
+        us => format!("{}s", us / 1e6),
+    }
+}
