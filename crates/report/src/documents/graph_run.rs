@@ -175,8 +175,8 @@ fn compared(time: Option<&CheckedTime>, is_extrapolated: bool) -> [Cell; 2] {
     ]
 }
 
-/// The error of a prediction, as a share of the measured value. If only bounds are predicted, the ends of the difference bound it; if the
-/// measured interval is wide, the ends of both.
+/// The error of a prediction, as a share of the measured value. If only bounds are predicted, the ends of the difference and of the
+/// measured value bound it; if the measured interval is wide, the ends of both times.
 fn error(time: &CheckedTime) -> Quantity {
     if time.is_wide {
         return Quantity::error_by_ends(time);
@@ -184,8 +184,10 @@ fn error(time: &CheckedTime) -> Quantity {
     if Quantity::predicted_level(&time.predicted_us, "us").basis != Basis::Bounded {
         return Quantity::point(100.0 * time.error_share, "%", Form::Difference);
     }
-    let share = |us: f64| Some(-100.0 * us / time.measured_us.estimate);
-    Quantity::bounded(share(time.difference_us.high), share(time.difference_us.low), "%", Form::Difference)
+    match time.difference_us.times(-1.0).share_of(&time.measured_us) {
+        Some(share) => Quantity::bounded_percent(Some(share.low), Some(share.high)),
+        None => Quantity::error_by_ends(time),
+    }
 }
 
 /// The proxies in descending order of CPU time, each with its place in the file.

@@ -94,8 +94,9 @@ fn a_prediction_with_a_wide_interval_and_its_error_are_stated_by_their_ends() {
         ..checked_time(900.0, 880.0)
     });
     let text = terminal::details(&graph_run(&run), STYLE);
-    assert!(text.contains("340 to 1,420") && text.contains("-63 to +58"), "{text}");
-    let line = "error of the time added to the mean: -63 to +58 % (only bounded, so not judged)";
+    assert!(text.contains("340 to 1,420") && text.contains("-64 to +59"), "{text}");
+    // From -560 to 520 of 882 us.
+    let line = "error of the time added to the mean: -64 to +59 % (only bounded, so not judged)";
     assert!(text.contains(line), "{text}");
 }
 
