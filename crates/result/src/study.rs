@@ -127,12 +127,13 @@ impl StudyBody {
         if let Some(level) = self.level_of_reference(arm, other, measure) {
             return (Some(level.low), Some(level.high));
         }
-        let bound = other.bounds_under(self.load_beside(arm, other, measure)).and_then(|all| all.level(measure));
+        let bounds = other.bounds_under(self.load_beside(arm, other, measure));
+        let bound = bounds.and_then(|bounds| bounds.level(measure));
         bound.map_or((None, None), |bound| (bound.low, bound.high))
     }
 
-    /// The cost of an arm in a measure, under a load or without one that of the arm itself, as a share of the level of `other`, the arm that
-    /// it is compared with. None if the cost is not known, and if the level may be zero.
+    /// The cost of an arm in a measure, under a load or without one that of the arm itself, as a share of the level of `other`, the arm
+    /// that it is compared with. None if the cost is not known, and if the level may be zero.
     ///
     /// **Method.** The share that was formed within rounds ([`Cost::share`]). Without one, as in results of earlier versions, that of the
     /// cost and of the level with their intervals, which counts the errors of both ([`Interval::share_of`]), as wide to each side as to the
