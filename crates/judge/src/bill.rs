@@ -12,7 +12,7 @@ use hoptax_stats::{DECISIVE, Weighted, decide, rounds_needed};
 
 use crate::comparison::rounds_to_complete;
 use crate::precision::{Basis, half_width_at_looks};
-use crate::summary::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};
+use crate::summary::{degrees_of_freedom_of_shares, rounds_of_sum, sum_of_cpu_costs, sum_of_cpu_shares};
 
 /// Inputs of a bill besides the numbers of its study.
 #[derive(Clone, Debug)]
@@ -39,8 +39,8 @@ pub struct Order {
 /// Computes the bill. Numbers that the study withholds are missing, as is every number that depends on them.
 ///
 /// **Method.** The cost of a part is the cost of the arm without it, with the opposite sign. Sums and the interaction are
-/// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
-/// Interactions need a second study: [`second_study::second_study`].
+/// [`sum_of_cpu_costs`]. The interaction as a share of the whole is [`sum_of_cpu_shares`], and [`decide`] says by it whether the parts add
+/// up. Cores are requests per second times CPU time per request. Interactions need a second study: [`second_study::second_study`].
 pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let load = result.plan.cpu_load_of(BillResult::WHOLE).filter(|load| load.rate.is_some());
     let rate = load.and_then(|load| load.rate);
@@ -185,15 +185,14 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
     if arms.len() < 2 {
         return None;
     }
-    let whole = result.arm(BillResult::WHOLE)?.cpu_us_per_request?;
     let together = Weighted::new(1.0, together);
     let mut terms: Vec<Weighted<&str>> = arms.iter().map(|arm| Weighted::new(-1.0, *arm)).collect();
     let parts_us = sum_of_cpu_costs(result, &terms)?;
     terms.push(together);
     let interaction_us = sum_of_cpu_costs(result, &terms)?;
-    let interaction_share = interaction_us.times(1.0 / whole.estimate);
+    let interaction_share = sum_of_cpu_shares(result, &terms)?;
     let (rounds, confidence) = (rounds_of_sum(result, &terms)?, result.plan.quantile_confidence());
-    let freedom = degrees_of_freedom_of_sum(result, &terms)?;
+    let freedom = degrees_of_freedom_of_shares(result, &terms)?;
     let decision = decide(&interaction_share, freedom, confidence, BilledSum::MARGIN_SHARE)?;
     let until_decided = || {
         let basis = Basis { degrees_of_freedom: freedom, rounds };

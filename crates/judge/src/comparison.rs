@@ -5,8 +5,8 @@ mod keys;
 mod of_studies;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, BoundOf, ComparedMeasure, ComparedSubject, ComparisonBody, Contrast,
-    CostMeasure, Decision, Interval, StudyResult, SubjectName,
+    ArmKind, ArmResult, Bound, BoundOf, BoundShare, ComparedMeasure, ComparedSubject, ComparisonBody,
+    Contrast, CostMeasure, Decision, StudyResult, SubjectName, share_ends,
 };
 use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
@@ -57,9 +57,8 @@ fn largest_of_same(result: &StudyResult, measure: CostMeasure, margin_share: f64
 /// the reference do not matter. Differences that only bounds hold stay with these, and are not decided about. Subjects are named by their
 /// arms.
 ///
-/// **Method.** [`decide`] for each measure; a difference no larger than that of identical arms is undecided (`beside_same`). The share of
-/// CPU time has its own interval, in which reference and arm both vary; the shares of the other measures treat the level of the reference
-/// as known.
+/// **Method.** [`decide`] for the share in each measure. It is formed within rounds, so reference and arm both vary in its interval. A
+/// difference no larger than that of identical arms is undecided (`beside_same`).
 pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonBody {
     let of = result.arm(reference);
     let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
@@ -73,7 +72,12 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
         let measures: Vec<ComparedMeasure> =
             of.map_or_else(Vec::new, |of| all().filter_map(|one| measured(of, one)).collect());
         let is_other = |measure: &CostMeasure| measures.iter().all(|one| one.measure != *measure);
-        let bounds = all().filter(is_other).filter_map(|measure| bound(arm, measure)).collect();
+        let bounds: Vec<Bound> = all().filter(is_other).filter_map(|measure| bound(arm, measure)).collect();
+        let bound_share = |bound: &Bound| {
+            let level = result.ends_of_reference(arm, of?, bound.measure);
+            let (low, high) = share_ends((bound.low, bound.high), level)?;
+            Some(BoundShare { measure: bound.measure, low, high })
+        };
         ComparedSubject {
             subject: SubjectName::of_arm(&arm.id),
             is_same,
@@ -81,6 +85,7 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
             differences: None,
             answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
             measures,
+            bound_shares: bounds.iter().filter_map(bound_share).collect(),
             bounds,
         }
     };
@@ -102,8 +107,8 @@ pub(crate) fn answer_differences(reference: &ArmResult, arm: &ArmResult) -> Vec<
     both.map(|(reference, answer)| reference.differences(answer)).unwrap_or_default()
 }
 
-/// The bounds of a difference that is not compared: those that the evidence leaves, or its interval, if the level that decisions divide it
-/// by is not known. None if nothing is known about the difference.
+/// The bounds of a difference that is not compared: those that the evidence leaves, or its interval, if its share of the reference is not
+/// known. None if nothing is known about the difference.
 fn bound(arm: &ArmResult, measure: CostMeasure) -> Option<Bound> {
     arm.bounds.cost(measure).cloned().or_else(|| {
         let difference = measure.interval(&arm.cost)?;
@@ -124,19 +129,11 @@ fn compared(
         return None;
     }
     let difference = measure.interval(&arm.cost)?;
-    let difference_share = match measure {
-        CostMeasure::CpuUs => arm.cost.cpu_share?,
-        _ => Interval {
-            estimate: difference.estimate / level,
-            low: difference.low / level,
-            high: difference.high / level,
-        },
-    };
+    let difference_share = result.share_of_reference(arm, reference, measure, None)?;
     let contrast = Contrast { arm: &arm.id, other: Some(&reference.id) };
     let rounds = result.usable_rounds(contrast, measure, None);
     let confidence = result.plan.quantile_confidence();
-    let interval_of = if measure == CostMeasure::CpuUs { CostMeasure::CpuShare } else { measure };
-    let freedom = result.degrees_of_freedom(contrast, interval_of, None);
+    let freedom = result.degrees_of_freedom_of_share(contrast, measure, None);
     let decision = decide(&difference_share, freedom, confidence, margin_share)?;
     let needed = || {
         let resolution = match measure {
@@ -175,7 +172,8 @@ pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u3
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        ArmRound, Cost, Finding, HopUse, Measure, Measured, Opened, RoundMeasure, Severity, StudyRound,
+        ArmRound, Cost, CostShare, Finding, HopUse, Interval, Measure, Measured, Opened, RoundMeasure,
+        Severity, StudyRound,
     };
 
     use super::*;
@@ -260,14 +258,34 @@ mod tests {
         assert_eq!(rounds_to_complete(&result, u32::MAX, 1), u32::MAX);
     }
 
-    #[test]
-    fn other_measures_are_shares_of_the_level_of_the_reference() {
+    /// The maximum rate of `lua`, 2,000 less than the 20,000 of the baseline, compared; with the share of its rounds, if any.
+    fn rate_of_lua(share: Option<CostShare>) -> ComparedMeasure {
         let mut result = result(None, Some(Interval::around(0.15, 0.01)));
-        fixture::arm(&mut result, "lua").cost.max_rate = Some(Interval::around(-2_000.0, 100.0));
+        let cost = &mut fixture::arm(&mut result, "lua").cost;
+        cost.max_rate = Some(Interval::around(-2_000.0, 100.0));
+        cost.shares = share.into_iter().collect();
         let found = compare(&result, "baseline", 0.02);
-        let rate = measure(&found.subjects[1], CostMeasure::MaxRate).unwrap();
+        measure(&found.subjects[1], CostMeasure::MaxRate).unwrap().clone()
+    }
+
+    #[test]
+    fn other_measures_are_decided_about_by_the_shares_of_their_rounds() {
+        let share = Interval::around(-0.1, 0.15);
+        let of = |degrees_of_freedom| CostShare { measure: CostMeasure::MaxRate, share, degrees_of_freedom };
+        let rate = rate_of_lua(Some(of(None)));
+        assert_eq!((rate.difference_share, rate.decision), (share, Decision::Undecided));
+        assert!((rate.degrees_of_freedom - 9.0).abs() < 1e-12 && rate.rounds_until_decided > Some(100));
+        let borrows = rate_of_lua(Some(of(Some(12.5))));
+        assert!((borrows.degrees_of_freedom - 12.5).abs() < 1e-12, "{borrows:?}");
+    }
+
+    #[test]
+    fn without_shares_of_rounds_the_errors_of_difference_and_level_both_count() {
+        let rate = rate_of_lua(None);
         assert_eq!(rate.decision, Decision::Different);
         assert!((rate.difference_share.estimate + 0.1).abs() < 1e-12);
+        // From -2,100 of 19,900.
+        assert!((rate.difference_share.low + 2_100.0 / 19_900.0).abs() < 1e-12, "{rate:?}");
     }
 
     #[test]
@@ -326,6 +344,12 @@ mod tests {
         assert_eq!(lua.bounds, [bound(CostMeasure::MaxRate, Some(-2_100.0), Some(-1_900.0)), p99]);
         assert_eq!(lua.measures.len(), 1);
         assert!(measure(lua, CostMeasure::CpuUs).is_some() && found.subjects[0].bounds.is_empty());
+        assert_eq!(lua.bound_shares, [], "nothing is known about the levels that they are shares of");
+        let level = Bound::new(BoundOf::Level, CostMeasure::MaxRate, Some(10_000.0), Some(20_000.0)).unwrap();
+        fixture::arm(&mut result, "baseline").bounds.0.push(level);
+        let lua = &compare(&result, "baseline", 0.02).subjects[1];
+        let (low, high) = (Some(-0.21), Some(-0.095));
+        assert_eq!(lua.bound_shares, [BoundShare { measure: CostMeasure::MaxRate, low, high }]);
     }
 
     #[test]

@@ -152,12 +152,13 @@ fn reason_of(result: &StudyResult, arm: &str, limit: &Limit) -> Option<String> {
     let own = result.arm(arm)?;
     let reference = own.compared_with.as_deref().and_then(|other| result.arm(other));
     unknown::reason(result, std::iter::once(own).chain(reference), limit.measure)
+        .or_else(|| unknown::reason_of_share(result, own, reference?, limit.measure))
 }
 
 #[cfg(test)]
 mod tests {
     use hoptax_plan::file;
-    use hoptax_result::{CostMeasure, Interval};
+    use hoptax_result::{CostMeasure, HopUse, Interval, RoundMeasure};
 
     use super::*;
     use crate::fixture;
@@ -241,6 +242,28 @@ mod tests {
         let [None, Some(baseline), None, Some(lua)] = reasons.as_slice() else { panic!("{reasons:?}") };
         assert!(baseline.starts_with("`baseline.candidate` has no quiet slices: "), "{baseline}");
         assert!(lua.starts_with("`lua.candidate` has no quiet slices: "), "{lua}");
+    }
+
+    #[test]
+    fn a_change_from_a_level_that_may_be_zero_is_unknown_with_the_reason() {
+        let memory = RoundMeasure::MEMORY_PER_CONNECTION;
+        let text = "name: x\narms: [baseline]\nloads: [{name: all, loop: closed}]\n";
+        let of = |half_width: f64| {
+            let gate = gate_of(text, &["memory-per-connection>+5%"], |result| {
+                for arm in &mut result.arms {
+                    let level = Some(Interval::around(400.0, half_width));
+                    let of_rounds = [(memory, level)].into_iter().collect();
+                    arm.hops = vec![HopUse { of_rounds, ..HopUse::default() }];
+                    arm.cost.of_rounds.set(memory, Some(Interval::around(300.0, 10.0)));
+                }
+            });
+            (gate.limits[0].outcome, gate.limits[0].unknown_because.clone())
+        };
+        let (outcome, why) = of(410.0);
+        assert_eq!(outcome, GateOutcome::Unknown);
+        let expected = "the memory per connection of `baseline.reference` may be zero, so no change is a share of it";
+        assert_eq!(why.as_deref(), Some(expected));
+        assert_eq!(of(10.0), (GateOutcome::Failed, None));
     }
 
     #[test]

@@ -69,6 +69,9 @@ pub struct Forecast {
 /// these costs count, because the study is about them. The cost of an A/A arm is known to be zero, so it counts only if there is no other
 /// cost. If several arms equal an arm that is not a plain proxy, they are subjects, so all of them count.
 ///
+/// They are widths of the costs in us beside the level: a rule by widths needs no interval of the quotient, and was simulated for these.
+/// The costs as shares have intervals of their own.
+///
 /// Half-widths of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the
 /// estimates of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
 pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {

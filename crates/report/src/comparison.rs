@@ -372,6 +372,7 @@ pub(crate) mod fixture {
             answer_differences: Vec::new(),
             measures,
             bounds: Vec::new(),
+            bound_shares: Vec::new(),
         };
         let part = |name: &str, places: [Option<&str>; 2], fields: &[&str]| PartDifference {
             kind: "HTTP filter".to_owned(),

@@ -136,8 +136,9 @@ fn shares(result: &StudyResult, rows: &[Row<'_>], measure: CostMeasure) -> Optio
     Some(CostView { axis, ..view(result, measure, heading, load, cells) })
 }
 
-/// The cost of an arm as a share of the level of its reference arm. If the cost or the level is withheld, the share is unknown for the same
-/// reason. Empty if only bounds of the cost are known, or if the level was not measured.
+/// The cost of an arm as a share of the level of its reference arm, formed within rounds. Results without such a share, as of earlier
+/// versions, have that of the cost and of the level with the errors of both ([`Interval::share_of`]): if the cost or the level is withheld,
+/// it is unknown for the same reason. Empty if only bounds of the cost are known, or if the level was not measured.
 fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
     let Cell::Quantity(cost) = row.cost(measure) else { return Cell::Empty };
     if matches!(cost.basis, Basis::Unknown(_)) {
@@ -146,14 +147,18 @@ fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
     let (Some(estimate), Some(low), Some(high)) = (cost.estimate, cost.low, cost.high) else {
         return Cell::Empty;
     };
+    let known = |share: &Interval| {
+        let share = Quantity::difference(&share.times(100.0), "%");
+        Cell::Quantity(share.with_sign(cost.has_uncertain_sign))
+    };
+    if let Some(share) = row.arm.cost.share(measure) {
+        return known(&share);
+    }
     let Some(level) = reference_level(result, row.arm, measure) else {
         return why_withheld(result, row.arm, measure).map(|why| Quantity::unknown(why, "%")).into();
     };
     match (Interval { estimate, low, high }).share_of(&level) {
-        Some(share) => {
-            let share = Quantity::difference(&share.times(100.0), "%");
-            Cell::Quantity(share.with_sign(cost.has_uncertain_sign))
-        }
+        Some(share) => known(&share),
         None => Cell::Quantity(Quantity::unknown("the level that it is a share of, which may be zero", "%")),
     }
 }
@@ -161,11 +166,7 @@ fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
 /// The reason why the level of the reference arm is withheld; none if it was not measured.
 fn why_withheld(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Option<String> {
     let other = compared_with(result, arm)?;
-    let bounds = match result.load_beside(arm, other, measure) {
-        Some(load) => &other.under(load)?.bounds,
-        None => &other.bounds,
-    };
-    let bound = bounds.level(measure);
+    let bound = other.bounds_under(result.load_beside(arm, other, measure))?.level(measure);
     let load = result.plan.usual_load_name(&arm.id, measure);
     let place = Place { arm: &other.id, compared_with: None, load, measure: measure.measure() };
     let is_withholding = |finding: &&Finding| finding.withholds_number_or_vague_level(&place);
@@ -387,6 +388,17 @@ mod tests {
         let result = with_max_rate(Interval::around(20_000.0, 20_000.0));
         let why = "the level that it is a share of, which may be zero";
         assert_eq!(share_of_lua(&result, "max rate %"), Some(unknown(why)));
+    }
+
+    #[test]
+    fn a_share_is_that_of_the_rounds_if_the_result_has_it() {
+        let mut result = with_max_rate(Interval::around(20_000.0, 2_000.0));
+        assert_eq!(share_of_lua(&result, "max rate %").unwrap().text(), "-5.0 ±2.2");
+        for arm in result.arms.iter_mut().filter(|arm| arm.id == "lua") {
+            let share = Interval::around(-0.052, 0.016);
+            arm.cost.shares.set(CostMeasure::MaxRate, Some(share));
+        }
+        assert_eq!(share_of_lua(&result, "max rate %").unwrap().text(), "-5.2 ±1.6");
     }
 
     #[test]

@@ -5,11 +5,12 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Calibrated, CheckedTime, Cost, CostMeasure, Disturbance,
-    Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer,
-    LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure,
-    Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage,
-    StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
+    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Calibrated, CheckedTime, Cost, CostMeasure, CostShares,
+    Disturbance, Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps,
+    KnownAnswer, LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened,
+    MachineProbe, Measure, Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample,
+    Severity, Slices, Stage, StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting,
+    WakeUps, sample,
 };
 
 use crate::Style;
@@ -71,6 +72,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 },
                 over_1_ms_share: Some(Interval::around(0.0, 0.001)),
                 max_rate: has_proxy.then(|| Interval::around(rate - 1e6 / 46.0, 190.0)),
+                shares: CostShares::default(),
                 borrowed: Vec::new(),
                 // About as wide as many costs together need.
                 uncertain_signs: if has_proxy && cpu_us.abs() < 0.6 {

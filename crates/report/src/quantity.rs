@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
-use hoptax_result::Interval;
+use hoptax_result::{Interval, share_ends};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
@@ -165,15 +165,20 @@ impl Quantity {
         }
     }
 
-    /// Bounds of a difference, as shares of a level, %; unknown without a level above 0.
-    pub(crate) fn bounded_share(low: Option<f64>, high: Option<f64>, level: Option<f64>) -> Self {
-        match level {
-            Some(level) if level > 0.0 => {
-                let share = |end: f64| 100.0 * end / level;
-                Self::bounded(low.map(share), high.map(share), "%", Form::Difference)
-            }
-            _ => Self::unknown("the level of the reference is not known", "%"),
+    /// Bounds of a share of a reference, %; unknown without an end.
+    pub(crate) fn bounded_percent(low: Option<f64>, high: Option<f64>) -> Self {
+        if low.or(high).is_none() {
+            return Self::unknown("the share of the reference is not known", "%");
         }
+        let percent = |end: f64| 100.0 * end;
+        Self::bounded(low.map(percent), high.map(percent), "%", Form::Difference)
+    }
+
+    /// Its bounds as shares of a level, which is within its own, %; unknown if the level may be zero.
+    pub(crate) fn bounded_share(&self, level: &Self) -> Self {
+        let share = share_ends((self.low, self.high), (level.low, level.high));
+        let (low, high) = share.unwrap_or_default();
+        Self::bounded_percent(low, high)
     }
 
     /// The error of a prediction by its ends alone, %, if an interval is too wide for a share of the estimate. The ends are those of the
@@ -367,11 +372,15 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_shares_of_a_level_if_it_is_known() {
-        let of = |low, level| Quantity::bounded_share(low, Some(30.0), level).text();
-        assert_eq!(of(Some(-10.0), Some(50.0)), "-20 to +60");
-        assert_eq!(of(None, Some(50.0)), "≤ +60.0");
-        assert_eq!([of(None, None), of(None, Some(0.0))], ["-", "-"]);
+    fn bounds_are_shares_of_a_level_that_is_above_zero() {
+        let level = |low, high| Quantity::bounded(low, high, "us", Form::Level);
+        let of = |low, level| {
+            Quantity::bounded(low, Some(30.0), "us", Form::Difference).bounded_share(&level).text()
+        };
+        assert_eq!(of(Some(-10.0), level(Some(50.0), Some(60.0))), "-20 to +60");
+        assert_eq!(of(Some(12.0), level(Some(50.0), Some(60.0))), "+20 to +60");
+        assert_eq!(of(None, level(Some(50.0), None)), "≤ +60.0");
+        assert_eq!([of(None, level(None, Some(9.0))), of(None, level(Some(0.0), Some(9.0)))], ["-", "-"]);
     }
 
     #[test]

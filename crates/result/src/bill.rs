@@ -257,7 +257,7 @@ pub struct BilledSum {
     /// saves the extra cost, and below zero if they share work, since removing one leaves it to the other. Its interval
     /// is that of this difference over rounds, not the sum of the others.
     pub interaction_us: Interval,
-    /// The same as a share of the whole, whose level counts as known.
+    /// The same as a share of the whole, formed within rounds.
     pub interaction_share: Interval,
     /// `equivalent` if the parts add up within [`BilledSum::MARGIN_SHARE`] of the whole, `different` if the interaction is
     /// certain, `undecided` if more rounds are needed to say.

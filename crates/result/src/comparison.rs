@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Bound, CostMeasure, Environment, Interval, LoadSpec, Report};
+use crate::{Body, Bound, BoundShare, CostMeasure, Environment, Interval, LoadSpec, Report};
 
 /// The comparison of the arms of one study with a reference among them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -166,6 +166,10 @@ pub struct ComparedSubject {
     /// interval (one that a disturbance leaves may be a measured value), and nothing says how many rounds narrow it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
+    /// The same bounds as shares of the reference, whose level is itself known by an interval or bounds. Without those of a level that
+    /// may be zero.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bound_shares: Vec<BoundShare>,
 }
 
 impl ComparedSubject {
@@ -215,11 +219,11 @@ pub struct ComparedMeasure {
     pub reference: f64,
     /// The difference from the reference, in the unit of the measure.
     pub difference: Interval,
-    /// The difference as a share of the reference: 0.03 for 3 % more.
+    /// The difference as a share of the reference, formed within rounds: 0.03 for 3 % more.
     pub difference_share: Interval,
-    /// Number of rounds that its interval is over: those in which both arms have slices that count.
+    /// Number of rounds that the intervals are over: those in which both arms have slices that count.
     pub rounds: u32,
-    /// Degrees of freedom of its interval: one less than rounds, or more if its variance borrows from other costs.
+    /// Degrees of freedom of the interval of the share: one less than rounds, or more if its variance borrows from other costs.
     pub degrees_of_freedom: f64,
     /// The decision.
     pub decision: Decision,

@@ -30,8 +30,8 @@ pub use arm::{
     ArmKind, ArmLoad, ArmResult, FrameUse, HopUse, KnownAnswer, LayerUse, ProxyUse, Slices, StatusResult,
     TopDownPart,
 };
-pub use bound::{Bound, BoundOf, Bounds};
-pub use cost::{Borrowed, Cost, CostMeasure, ResponseCost};
+pub use bound::{Bound, BoundOf, BoundShare, Bounds, share_ends};
+pub use cost::{Borrowed, Cost, CostMeasure, CostShare, CostShares, ResponseCost};
 pub use histogram::{CountedTime, ResponseHistogram};
 pub use machine::{GeneratorUse, HostUse};
 pub use named::NamedNumber;
@@ -114,6 +114,47 @@ impl StudyBody {
         measure: CostMeasure,
     ) -> Option<Interval> {
         other.level_under(self.load_beside(arm, other, measure), measure)
+    }
+
+    /// The ends of the level that the cost of an arm in a measure is a difference from: those of its interval, or of its bounds. None where
+    /// nothing is known.
+    pub fn ends_of_reference(
+        &self,
+        arm: &ArmResult,
+        other: &ArmResult,
+        measure: CostMeasure,
+    ) -> (Option<f64>, Option<f64>) {
+        if let Some(level) = self.level_of_reference(arm, other, measure) {
+            return (Some(level.low), Some(level.high));
+        }
+        let bounds = other.bounds_under(self.load_beside(arm, other, measure));
+        let bound = bounds.and_then(|bounds| bounds.level(measure));
+        bound.map_or((None, None), |bound| (bound.low, bound.high))
+    }
+
+    /// The cost of an arm in a measure, under a load or without one that of the arm itself, as a share of the level of `other`, the arm
+    /// that it is compared with. None if the cost is not known, and if the level may be zero.
+    ///
+    /// **Method.** The share that was formed within rounds ([`Cost::share`]). Without one, as in results of earlier versions, that of the
+    /// cost and of the level with their intervals, which counts the errors of both ([`Interval::share_of`]), as wide to each side as to the
+    /// wider one.
+    pub fn share_of_reference(
+        &self,
+        arm: &ArmResult,
+        other: &ArmResult,
+        measure: CostMeasure,
+        load: Option<&str>,
+    ) -> Option<Interval> {
+        let cost = arm.cost_under(load)?;
+        let difference = measure.interval(cost)?;
+        cost.share(measure).or_else(|| {
+            let level = match load {
+                None => self.level_of_reference(arm, other, measure)?,
+                Some(_) => other.level_under(load, measure)?,
+            };
+            let share = difference.share_of(&level)?;
+            Some(Interval::around(share.estimate, share.reach()))
+        })
     }
 
     /// The cost of `other` in a measure under the load that the cost of an arm is taken from, for a difference of the two.

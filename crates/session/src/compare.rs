@@ -407,6 +407,7 @@ mod tests {
                 answer_differences: Vec::new(),
                 measures: Vec::new(),
                 bounds: Vec::new(),
+                bound_shares: Vec::new(),
             };
             add_differences(&mut compared, &first, &subject, &|_| ());
             let keys = compared.keys.into_iter();

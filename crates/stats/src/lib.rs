@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
 //! | the same over two to four rounds, with six costs against one arm | the same | Student's with a moderated variance: [`moderated()`] |
+//! | cost in response time, rate or memory as a share of the level of the arm compared with | that of the cost, divided by the level in the round | [`share_of_level`], or with a moderated variance of [`shares_of_level`] |
 //! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
 //! | time that several proxies add, and its tail | none: it is computed from the times of all rounds, with each left out | [`jackknife()`] |
 //! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
@@ -26,7 +27,7 @@
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |
 //! | difference of a number of two runs | none: the runs share no rounds | the same, decided by [`decide_by_interval`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
-//! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
+//! | quantile of response time that a slice has too few requests for, its difference from the baseline's, and that as a share | none: each is computed from the times of all rounds, with each left out | [`quantile_level`], [`quantile_cost`], [`quantile_share`] |
 //! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share()`] |
 //! | difference of the shares of slices that a rule chose, of two arms | their numbers, and those of all slices | [`share_difference`], with the [`slice_dispersion`] over rounds |
 //! | share of requests that go one of two ways, each by its own chance | none: the requests are independent | [`exact_share()`] |
@@ -91,6 +92,7 @@ mod scalability;
 pub mod search;
 mod sequential;
 mod share_cost;
+mod share_of_level;
 mod simultaneous;
 mod slice_share;
 mod slowdown;
@@ -123,7 +125,7 @@ pub use pooled::pooled_values;
 pub use quantile::{median, quantile, quantile_of, quantile_supported, samples_for_quantile};
 pub use quantile_bound::{Ends, quantile_cost_ends, quantile_ends};
 pub use quantile_cost::{
-    RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level,
+    RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level, quantile_share,
 };
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
@@ -135,6 +137,7 @@ pub use sequential::{
     LOOK_CONFIDENCE, OF_COST, half_width_after, looks, precise_enough, rounds_needed, scaled_half_width,
 };
 pub use share_cost::{share_cost, slow_share};
+pub use share_of_level::{CostAtLevel, share_of_level, shares_of_level};
 pub use simultaneous::{half_width_for_limit, simultaneous};
 pub use slice_share::{ChosenInRound, ChosenSlices, ShareDifference, share_difference, slice_dispersion};
 pub use slowdown::{Observation, Slowdowns, slowdowns};

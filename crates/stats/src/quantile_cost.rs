@@ -65,7 +65,29 @@ pub struct RoundTimes<'a> {
 /// their effective sample size at equal weights), when `p` or `confidence` is not strictly between 0 and 1, and when
 /// values are not in ascending order. Rounds that agree give an interval of zero width.
 pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<Interval> {
-    cost(rounds, p, confidence, |mixture| mixture.rounds() >= LEAST_ROUNDS && mixture.supports(p))
+    compared(rounds, p, confidence, is_enough(p), |arm, other| arm - other)
+}
+
+/// The difference of [`quantile_cost`] as a share of the `p` quantile of the arm compared with, with its `confidence` interval: 0.1 for a
+/// tenth more.
+///
+/// **Method.** That of [`quantile_cost`] for the quotient of the two quantiles less one: a round that is left out is missing in both, so
+/// the interval has the errors of both quantiles, and those that they share cancel. The estimate is the cost divided by the quantile of the
+/// same rounds.
+///
+/// **Coverage.** That of an arm that costs nothing, whatever the true share: if all times of the arm are multiplied by a number, the
+/// quotient and its interval are, too. In the rounds of `tests/share_coverage.rs` the 95 % interval covers shares of 0,
+/// +20 and +100 % at p50 and p90 in 93 to 97 %, where the interval of the cost divided by the level as if that were exact covers
+/// +100 % in 72 to 77 %.
+///
+/// **Degenerate cases.** As for [`quantile_cost`]; also `None` if the quantile of the arm compared with is zero.
+pub fn quantile_share(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<Interval> {
+    compared(rounds, p, confidence, is_enough(p), |arm, other| (arm - other) / other)
+}
+
+/// Returns true for enough rounds and responses.
+fn is_enough(p: f64) -> impl Fn(&Mixture) -> bool {
+    move |mixture| mixture.rounds() >= LEAST_ROUNDS && mixture.supports(p)
 }
 
 /// The half-width that the interval of [`quantile_cost`] would have, in nanoseconds, whether or not there are enough
@@ -73,21 +95,24 @@ pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Opti
 ///
 /// **Degenerate cases.** As for [`quantile_cost`], except for too few responses, and with two rounds there is one.
 pub fn quantile_cost_half_width(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<f64> {
-    cost(rounds, p, confidence, |_| true).filter(|_| p > 0.0 && p < 1.0).map(|cost| cost.half_width())
+    let cost = compared(rounds, p, confidence, |_| true, |arm, other| arm - other);
+    cost.filter(|_| p > 0.0 && p < 1.0).map(|cost| cost.half_width())
 }
 
-fn cost(
+/// The quantiles of both sides, compared.
+fn compared(
     rounds: &[RoundTimes<'_>],
     p: f64,
     confidence: f64,
     is_enough: impl Fn(&Mixture) -> bool,
+    compare: impl Fn(f64, f64) -> f64,
 ) -> Option<Interval> {
     let has_responses = |times: &[CountedTime]| times.iter().any(|time| time.count > 0);
     let complete = || rounds.iter().filter(|round| has_responses(round.arm) && has_responses(round.other));
     let arm = Mixture::new(complete().map(|round| round.arm)).filter(&is_enough)?;
     let other = Mixture::new(complete().map(|round| round.other)).filter(&is_enough)?;
-    let difference = |left_out| arm.quantile(p, left_out) - other.quantile(p, left_out);
-    jackknife(arm.rounds(), difference, confidence)
+    let both = |left_out| compare(arm.quantile(p, left_out), other.quantile(p, left_out));
+    jackknife(arm.rounds(), both, confidence)
 }
 
 /// The `p` quantile of response time of one arm, with its `confidence` interval, in nanoseconds. `rounds` holds the
@@ -140,6 +165,26 @@ mod tests {
             let cost = quantile_cost(&rounds, p, 0.95).unwrap();
             assert!(near(cost.estimate, 100.0) && near(cost.half_width(), 0.0), "{p}: {cost:?}");
         }
+    }
+
+    #[test]
+    fn a_share_is_that_of_the_quantile_and_what_slows_a_whole_round_cancels() {
+        let other = [1000, 1040, 1090].map(even);
+        let twice = |times: &Vec<CountedTime>| -> Vec<CountedTime> {
+            times.iter().map(|time| CountedTime { ns: 2 * time.ns, ..*time }).collect()
+        };
+        let arm: Vec<Vec<CountedTime>> = other.iter().map(twice).collect();
+        let rounds: Vec<RoundTimes> =
+            arm.iter().zip(&other).map(|(arm, other)| RoundTimes { arm, other }).collect();
+        for p in [0.5, 0.9] {
+            let share = quantile_share(&rounds, p, 0.95).unwrap();
+            assert!((share.estimate - 1.0).abs() < 2e-3 && share.half_width() < 5e-3, "{p}: {share:?}");
+        }
+        let from_zero = even(0);
+        let at_zero = [CountedTime::new(0, 1000)];
+        let rounds = [RoundTimes { arm: &from_zero, other: &at_zero }; 3];
+        assert_eq!(quantile_share(&rounds, 0.5, 0.95), None, "nothing is a share of zero");
+        assert!(quantile_cost(&rounds, 0.5, 0.95).is_some());
     }
 
     #[test]

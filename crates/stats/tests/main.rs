@@ -20,6 +20,7 @@ mod scalability_coverage;
 mod search_ratio_coverage;
 mod search_subjects;
 mod selection_coverage;
+mod share_coverage;
 mod sittings_coverage;
 mod stopping_coverage;
 mod stored_reference_coverage;

@@ -4,7 +4,7 @@
 use hoptax_result::CountedTime;
 use hoptax_stats::{
     RoundTimes, Sitting, half_width_after, looks, precise_enough, quantile_cost, quantile_level,
-    random_effects, rounds_needed, share_cost, slow_share,
+    quantile_share, random_effects, rounds_needed, share_cost, slow_share,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -74,6 +74,22 @@ proptest! {
         let level = |side| quantile_level(side, 0.5, 0.95).unwrap().estimate;
         let cost = quantile_cost(&rounds(&study), 0.5, 0.95).unwrap();
         prop_assert!(near(cost.estimate, level(&arm) - level(&other)));
+    }
+
+    #[test]
+    fn the_share_is_the_cost_of_the_level_of_the_other_side_in_any_unit(study in study(3), unit in 2..5_u64) {
+        let other: Vec<&[CountedTime]> = study.iter().map(|(_, other)| other.as_slice()).collect();
+        let level = quantile_level(&other, 0.5, 0.95).unwrap().estimate;
+        let cost = quantile_cost(&rounds(&study), 0.5, 0.95).unwrap();
+        let share = quantile_share(&rounds(&study), 0.5, 0.95).unwrap();
+        prop_assert!(near(share.estimate, cost.estimate / level));
+        let in_unit = |times: &Times| -> Times {
+            times.iter().map(|time| CountedTime { ns: unit * time.ns, ..*time }).collect()
+        };
+        let scaled: Vec<(Times, Times)> =
+            study.iter().map(|(arm, other)| (in_unit(arm), in_unit(other))).collect();
+        let again = quantile_share(&rounds(&scaled), 0.5, 0.95).unwrap();
+        prop_assert!(near(share.low, again.low) && near(share.high, again.high), "{share:?} {again:?}");
     }
 
     #[test]

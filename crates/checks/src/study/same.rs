@@ -63,6 +63,13 @@ fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Op
         None => result.level_of_reference(arm, other, measure)?.estimate,
         Some(_) => other.level_under(*load, measure)?.estimate,
     };
+    let by = match result.share_of_reference(arm, other, measure, *load) {
+        Some(share) => {
+            let percent = |share: f64| signed(share * 100.0, 1);
+            format!("{} % ({} to {})", percent(share.estimate), percent(share.low), percent(share.high))
+        }
+        None => format!("{} % of a level that may be zero", signed(cost.estimate / level * 100.0, 1)),
+    };
     let max = level * limits.value(&thresholds::SAME_COST_FAIL_SHARE);
     let is_rare = chance < limits.value(&thresholds::SAME_RARE);
     let severity = match (is_rare, cost.estimate.abs() > max) {
@@ -71,13 +78,10 @@ fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Op
     };
     let under = load.map_or_else(String::new, |load| format!(" under {load}"));
     let message = format!(
-        "{} of `{}`{under} differs by {} % ({} to {}) from an identical arm; by chance, this measure does \
-         so in one of {} studies",
+        "{} of `{}`{under} differs by {by} from an identical arm; by chance, this measure does so in one of {} \
+         studies",
         measure.measure().as_str(),
         arm.id,
-        signed(cost.estimate / level * 100.0, 1),
-        signed(cost.low / level * 100.0, 1),
-        signed(cost.high / level * 100.0, 1),
         grouped((1.0 / chance).min(1e6), 0)
     );
     let advice = if severity == Severity::Fail {

@@ -1,4 +1,5 @@
-//! Reasons why the change of a limited measure is not known when no finding gives one: the study does not classify quiet slices of the arm.
+//! Reasons why the change of a limited measure is not known when no finding gives one: the study does not classify quiet slices of the arm,
+//! or the level that the change is a share of may be zero.
 
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, StudyResult};
 
@@ -24,6 +25,21 @@ pub(super) fn reason<'r>(
         "the kernel counted no waits for processors, or the rule applies to no arm of the study"
     });
     Some(format!("`{}` has no quiet slices: {why}", arm.id))
+}
+
+/// Returns the reason why the cost of an arm is known and its share of the reference is not. None if the share is known, or if a number is
+/// withheld: a finding then says why.
+pub(super) fn reason_of_share(
+    result: &StudyResult,
+    arm: &ArmResult,
+    reference: &ArmResult,
+    measure: CostMeasure,
+) -> Option<String> {
+    measure.interval(&arm.cost)?;
+    result.level_of_reference(arm, reference, measure)?;
+    let share = result.share_of_reference(arm, reference, measure, None);
+    let (name, other) = (measure.name(), &reference.id);
+    share.is_none().then(|| format!("the {name} of `{other}` may be zero, so no change is a share of it"))
 }
 
 /// The reason why no arm of a study has quiet slices.

@@ -63,11 +63,7 @@ impl Slot<'_> {
 
     /// Its bound, if it has one.
     fn bound<'r>(&self, arm: &'r ArmResult) -> Option<&'r Bound> {
-        let bounds = match self.load {
-            None => &arm.bounds,
-            Some(load) => &arm.under(load)?.bounds,
-        };
-        bounds.get(self.of, self.measure)
+        arm.bounds_under(self.load)?.get(self.of, self.measure)
     }
 
     /// Returns true if a single sitting states the number, and another one bounds it.

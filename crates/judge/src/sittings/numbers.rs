@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_plan::plan::CONFIDENCE;
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Capacity, Contrast, CostMeasure, Finding, Interval, Measure, Number, Place,
-    ProxyUse, Severity, Slices, StudyResult,
+    ArmLoad, ArmResult, Book, Capacity, Contrast, Cost, CostMeasure, CostShares, Finding, Interval, Measure,
+    Number, Place, ProxyUse, Severity, Slices, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects};
 
@@ -38,6 +38,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     };
     let mut results: Vec<StudyResult> = parts.iter().map(without_rounds).collect();
     keep_shared_parts(&mut results);
+    keep_common_shares(&mut results);
     let with_evidence = results.iter_mut().zip(parts);
     let found: Vec<BTreeMap<Key, Found>> =
         with_evidence.map(|(result, part)| numbers(result, &part.result)).collect();
@@ -47,7 +48,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
         let key = key_of.next(place);
         let stated: Vec<Found> = found.iter().filter_map(|numbers| numbers.get(&key).copied()).collect();
         match number {
-            Number::Interval(interval) => *interval = combined(&stated),
+            Number::Interval(interval) | Number::CostShare(interval) => *interval = combined(&stated),
             Number::Share(share) => *share = mean(stated.iter().filter_map(|one| one.share())),
         }
     });
@@ -124,7 +125,7 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
     result.for_each_number(&mut |place, number| {
         let key = key_of.next(place);
         let one = match number {
-            Number::Interval(interval) => interval.map(|interval| {
+            Number::Interval(interval) | Number::CostShare(interval) => interval.map(|interval| {
                 let own = f64::from(rounds_of(evidence, place)) - 1.0;
                 let freedom = borrowed(evidence, place, &interval).unwrap_or(own);
                 Found::Interval(interval, error_over_rounds(&interval, freedom, confidence))
@@ -139,11 +140,15 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
 /// Degrees of freedom of an interval with a moderated variance. Several intervals may share a place, so the interval is found by its value.
 fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
     let arm = evidence.arms.iter().find(|arm| arm.id == place.arm && place.compared_with.is_some())?;
-    let costs = arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]);
-    let mut all =
-        costs.flat_map(|cost| cost.borrowed.iter().map(move |one| (one, one.measure.interval(cost))));
-    let (one, _) = all.find(|(_, borrowed)| borrowed.as_ref() == Some(interval))?;
-    Some(one.degrees_of_freedom)
+    let of_cost = |cost: &Cost| {
+        let borrows = cost.borrowed.iter().find(|one| one.measure.interval(cost).as_ref() == Some(interval));
+        let of_share = || {
+            let mut shares = CostShares::measures().filter_map(|measure| cost.shares.get(measure));
+            shares.find(|one| one.share == *interval)?.degrees_of_freedom
+        };
+        borrows.map(|one| one.degrees_of_freedom).or_else(of_share)
+    };
+    arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]).find_map(of_cost)
 }
 
 /// Number of rounds behind the interval of a number. All rounds count for measures without costs, and if the slices of the arm do not show
@@ -189,7 +194,8 @@ fn missing(combined: &mut StudyResult) -> Vec<Key> {
     let (mut missing, mut key_of) = (Vec::new(), Keys::default());
     combined.for_each_number(&mut |place, number| {
         let key = key_of.next(place);
-        if !number.is_some() {
+        // A cost without a share is not missing.
+        if !number.is_some() && !matches!(number, Number::CostShare(_)) {
             missing.push(key);
         }
     });
@@ -216,6 +222,32 @@ fn keep_shared_parts(results: &mut [StudyResult]) {
             let both = shared.get(&(arm.id.clone(), load.load.clone())).copied().unwrap_or_default();
             load.parts = load.parts.take().filter(|_| both.0);
             load.added_parts = load.added_parts.take().filter(|_| both.1);
+        }
+    }
+}
+
+/// Removes the shares of costs that some sitting states without one, as results of earlier versions do: a share that is combined from fewer
+/// sittings than its cost is the share of another number.
+fn keep_common_shares(results: &mut [StudyResult]) {
+    let mut lacking: BTreeSet<(String, Option<String>, CostMeasure)> = BTreeSet::new();
+    for arm in results.iter().flat_map(|result| &result.arms) {
+        let of_loads = arm.loads.iter().map(|load| (Some(load.load.clone()), &load.cost));
+        for (load, cost) in of_loads.chain([(None, &arm.cost)]) {
+            let is_lacking =
+                |measure: &CostMeasure| measure.interval(cost).is_some() && cost.share(*measure).is_none();
+            let without = CostShares::measures().filter(is_lacking);
+            lacking.extend(without.map(|measure| (arm.id.clone(), load.clone(), measure)));
+        }
+    }
+    for arm in results.iter_mut().flat_map(|result| &mut result.arms) {
+        let id = &arm.id;
+        let of_loads = arm.loads.iter_mut().map(|load| (Some(&load.load), &mut load.cost));
+        for (load, cost) in of_loads.chain([(None, &mut arm.cost)]) {
+            for measure in CostShares::measures() {
+                if lacking.contains(&(id.clone(), load.cloned(), measure)) {
+                    cost.shares.set(measure, None);
+                }
+            }
         }
     }
 }
@@ -317,7 +349,7 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::sample;
+    use hoptax_result::{CostShare, sample};
     use hoptax_stats::standard_error;
 
     use super::*;
@@ -335,6 +367,34 @@ mod tests {
         assert_eq!(quiet_share(&[&long, &of(None, 10_000)]), Some(0.9));
         assert_eq!(quiet_share(&[&of(Some(0.0), 0)]), Some(0.0));
         assert_eq!(quiet_share(&[&of(None, 10_000)]), None);
+    }
+
+    #[test]
+    fn a_share_is_combined_if_every_sitting_that_has_the_cost_has_it() {
+        const RATE: CostMeasure = CostMeasure::MaxRate;
+        let part = |cost: Option<f64>, share: Option<f64>| {
+            let mut result = fixture::study();
+            let lua = fixture::arm(&mut result, "lua");
+            lua.cost.max_rate = cost.map(|cost| Interval::around(cost, 100.0));
+            let of = |share| CostShare {
+                measure: RATE,
+                share: Interval::around(share, 0.01),
+                degrees_of_freedom: Some(20.0),
+            };
+            lua.cost.shares = share.map(of).into_iter().collect();
+            Part { folder: String::new(), result }
+        };
+        let share = |parts: &[Part]| {
+            let one = as_one(parts).unwrap();
+            one.arm("lua").unwrap().cost.shares.get(RATE).copied()
+        };
+        let known = || part(Some(-2_000.0), Some(-0.1));
+        let both = share(&[known(), part(Some(-2_000.0), Some(-0.12))]).unwrap();
+        assert!((both.share.estimate + 0.11).abs() < 1e-9 && both.share.half_width() > 0.05, "{both:?}");
+        assert_eq!(both.degrees_of_freedom, None, "those of one sitting are not those of two");
+        assert_eq!(share(&[known(), part(Some(-2_000.0), None)]), None, "an earlier version");
+        let only = share(&[known(), part(None, None)]).unwrap();
+        assert_eq!(only.share, Interval::around(-0.1, 0.01), "the other withholds the cost, too");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{ArmResult, Borrowed, Cost, CostMeasure, Interval, StudyPlan};
-use hoptax_stats::{MOST_REPLICATES, Moderated, Replicates, costs_by_round, moderated};
+use hoptax_result::{ArmResult, Borrowed, Cost, CostMeasure, CostShare, Interval, StudyPlan};
+use hoptax_stats::{
+    CostAtLevel, MOST_REPLICATES, Moderated, Replicates, costs_by_round, moderated, shares_of_level,
+};
 
 use super::samples::{Pairing, Rounds};
 use super::speed::Speed;
@@ -45,11 +47,18 @@ pub(super) fn borrow(
             let speed = speeds.get(&load.name);
             let group = Group { rounds, arms: &as_measured, reference, load: &load.name, speed };
             for measure in BORROWING {
-                let found = group.moderated(measure);
+                let (found, shares) = (group.moderated(measure), group.moderated_shares(measure));
                 for arm in &mut *arms {
-                    let under = arm.loads.iter_mut().find(|under| under.load == load.name);
-                    let one = found.get(arm.id.as_str()).zip(under);
-                    one.and_then(|(one, under)| replace(&mut under.cost, measure, one, rounds.confidence));
+                    let Some(under) = arm.loads.iter_mut().find(|under| under.load == load.name) else {
+                        continue;
+                    };
+                    let cost = &mut under.cost;
+                    if let Some(one) = found.get(arm.id.as_str()) {
+                        replace(cost, measure, one, rounds.confidence);
+                    }
+                    if let Some(one) = shares.get(arm.id.as_str()) {
+                        replace_share(cost, measure, one, rounds.confidence);
+                    }
                 }
             }
         }
@@ -75,18 +84,47 @@ pub(crate) fn replace(
     Some(())
 }
 
+/// Replaces the interval of a cost as a share of the level of the reference, if the cost has one.
+fn replace_share(cost: &mut Cost, measure: CostMeasure, found: &Moderated, confidence: f64) -> Option<()> {
+    cost.shares.get(measure)?;
+    let share = found.interval(confidence)?;
+    let degrees_of_freedom = Some(found.variance().freedom);
+    cost.shares.insert(CostShare { measure, share, degrees_of_freedom });
+    Some(())
+}
+
+/// The measure of slices of a cost whose share of the level of the reference borrows, too. That of CPU time borrows as a cost.
+fn column_of_share(measure: CostMeasure) -> Option<Measure> {
+    match measure {
+        CostMeasure::ResponseP50Us => Some(measures::RESPONSE_P50),
+        CostMeasure::MaxRate => Some(measures::RATE),
+        _ => None,
+    }
+}
+
 impl<'a> Group<'a> {
     /// The costs in a measure, by arm, of the arms that lost no round. Arms without a proxy are left out, because they have nothing in
     /// common with the others. Empty if the costs do not borrow.
     pub(super) fn moderated(&self, measure: CostMeasure) -> BTreeMap<&'a str, Moderated> {
+        self.moderated_of(|arm, reference| self.replicates(measure, arm, reference))
+    }
+
+    /// The same costs as shares of the level of the reference.
+    fn moderated_shares(&self, measure: CostMeasure) -> BTreeMap<&'a str, Moderated> {
+        self.moderated_of(|arm, reference| self.replicates_of_share(measure, arm, reference))
+    }
+
+    fn moderated_of(
+        &self,
+        replicates: impl Fn(&ArmResult, &ArmResult) -> Option<Replicates>,
+    ) -> BTreeMap<&'a str, Moderated> {
         let compared =
             |arm: &&&ArmResult| arm.compared_with.as_deref() == Some(self.reference) && !arm.hops.is_empty();
         let arms: Vec<&ArmResult> = self.arms.iter().collect();
         let reference = arms.iter().find(|arm| arm.id == self.reference && !arm.hops.is_empty());
         let Some(reference) = reference else { return BTreeMap::new() };
         let costs = arms.iter().filter(compared);
-        let costs =
-            costs.filter_map(|arm| Some((arm.id.as_str(), self.replicates(measure, arm, reference)?)));
+        let costs = costs.filter_map(|arm| Some((arm.id.as_str(), replicates(arm, reference)?)));
         let (ids, costs): (Vec<&str>, Vec<Replicates>) = costs.unzip();
         ids.into_iter().zip(moderated(&costs).unwrap_or_default()).collect()
     }
@@ -106,16 +144,37 @@ impl<'a> Group<'a> {
             Pairing { arm: arm_id, other, load: self.load, measure: column, factors: factors.as_ref() };
         let pairs = self.rounds.pairs(pairing, compare);
         let values: Vec<f64> = costs_by_round(&pairs)?.into_iter().collect::<Option<_>>()?;
+        self.scaled(values, arm, reference, column, measure == CostMeasure::CpuShare)
+    }
+
+    fn replicates_of_share(
+        &self,
+        measure: CostMeasure,
+        arm: &ArmResult,
+        reference: &ArmResult,
+    ) -> Option<Replicates> {
+        let column = column_of_share(measure)?;
+        let rounds = self.rounds.costs_at_levels(&arm.id, &reference.id, self.load, &column)?;
+        let values = shares_of_level(&rounds.into_iter().collect::<Option<Vec<CostAtLevel>>>()?)?;
+        self.scaled(values, arm, reference, &column, true)
+    }
+
+    /// The values of a cost in each round with their expected deviations, which are proportional to the levels of arm and reference. A
+    /// share of the reference's level varies with both levels in proportion to itself.
+    fn scaled(
+        &self,
+        values: Vec<f64>,
+        arm: &ArmResult,
+        reference: &ArmResult,
+        column: &Measure,
+        is_share: bool,
+    ) -> Option<Replicates> {
         let level = |arm: &ArmResult| {
             let level = self.rounds.level(&arm.id, self.load, column)?.estimate;
             Some((level, f64::from(arm.copies.max(1)).sqrt()))
         };
         let ((own, own_root), (other, other_root)) = (level(arm)?, level(reference)?);
-        // The share of the reference's level varies with both levels in proportion to itself.
-        let (own, shared) = match measure {
-            CostMeasure::CpuShare => (own / other, own / other),
-            _ => (own, other),
-        };
+        let (own, shared) = if is_share { (own / other, own / other) } else { (own, other) };
         Some(Replicates { values, own: own / own_root, shared: shared / other_root })
     }
 }
@@ -123,11 +182,11 @@ impl<'a> Group<'a> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{Contrast, SequentialPlan, StudyResult, sample};
-    use hoptax_stats::Weighted;
+    use hoptax_stats::{Weighted, share_of_level};
 
     use super::*;
     use crate::fixture;
-    use crate::summary::{degrees_of_freedom_of_sum, fill, sum_of_cpu_costs};
+    use crate::summary::{degrees_of_freedom_of_shares, fill, sum_of_cpu_costs, sum_of_cpu_shares};
 
     /// A study of this many functions against a baseline, whose CPU times vary by about one per cent from round to round.
     fn study(functions: usize, rounds: u32) -> StudyResult {
@@ -159,7 +218,7 @@ mod tests {
         let mut result = study(7, 2);
         fill(&mut result);
         let alone = Rounds { all: &result.rounds, times: &[], confidence: 0.95 };
-        let (mut borrowed, mut own) = (0.0, 0.0);
+        let (mut borrowed, mut own, mut shares) = (0.0, 0.0, (0.0, 0.0));
         for arm in &result.arms[1..] {
             let found = arm.cost.cpu_us_per_request.unwrap();
             let measure = &measures::CPU;
@@ -172,8 +231,19 @@ mod tests {
                 assert!(freedom(&result, &arm.id, measure) > 1.0, "{:?}", arm.cost);
             }
             assert_eq!(arm.cost.borrowed, arm.loads[0].cost.borrowed);
+            assert_eq!(arm.cost.shares, arm.loads[0].cost.shares);
+            let share = arm.cost.shares.get(CostMeasure::MaxRate).unwrap();
+            let contrast = Contrast { arm: &arm.id, other: Some("baseline") };
+            let freedom = result.degrees_of_freedom_of_share(contrast, CostMeasure::MaxRate, None);
+            assert!(share.degrees_of_freedom == Some(freedom) && freedom > 1.0, "{share:?}");
+            let rounds = alone.costs_at_levels(&arm.id, "baseline", "full", &measures::RATE).unwrap();
+            let of_rounds = share_of_level(&rounds.into_iter().flatten().collect::<Vec<_>>(), 0.95).unwrap();
+            assert!((share.share.estimate - of_rounds.estimate).abs() < 1e-9, "{share:?} {of_rounds:?}");
+            shares.0 += share.share.half_width();
+            shares.1 += of_rounds.half_width();
         }
         assert!(borrowed < 0.8 * own, "{borrowed} {own}");
+        assert!(shares.0 < 0.8 * shares.1, "{shares:?}");
     }
 
     #[test]
@@ -189,6 +259,8 @@ mod tests {
         for (mut result, own) in [(study(3, 2), 1.0), (study(7, 5), 4.0), (sequential, 2.0)] {
             fill(&mut result);
             assert!(result.arms.iter().all(|arm| arm.cost.borrowed.is_empty()));
+            let share = result.arms[1].cost.shares.get(CostMeasure::MaxRate).unwrap();
+            assert_eq!(share.degrees_of_freedom, None);
             let found = freedom(&result, "function-1", CostMeasure::CpuUs);
             assert!((found - own).abs() < 1e-9, "{found}");
         }
@@ -209,10 +281,12 @@ mod tests {
         fill(&mut result);
         let term = [Weighted::new(1.0, "function-2")];
         assert_eq!(sum_of_cpu_costs(&result, &term), result.arms[3].cost.cpu_us_per_request);
-        let found = degrees_of_freedom_of_sum(&result, &term).unwrap();
-        assert!((found - freedom(&result, "function-2", CostMeasure::CpuUs)).abs() < 1e-9, "{found}");
+        let (share, expected) = (sum_of_cpu_shares(&result, &term), result.arms[3].cost.cpu_share.unwrap());
+        assert!(share.is_some_and(|share| (share.low - expected.low).abs() < 1e-9), "{share:?} {expected:?}");
+        let found = degrees_of_freedom_of_shares(&result, &term).unwrap();
+        assert!((found - freedom(&result, "function-2", CostMeasure::CpuShare)).abs() < 1e-9, "{found}");
         let both = ["function-2", "function-4"].map(|id| Weighted::new(1.0, id));
-        let two = degrees_of_freedom_of_sum(&result, &both).unwrap();
+        let two = degrees_of_freedom_of_shares(&result, &both).unwrap();
         assert!(two > 1.0, "{two}");
     }
 }

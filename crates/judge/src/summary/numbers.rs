@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Borrowed, Bound, Bounds, Cost, CostMeasure, GeneratorUse, HopUse, HostUse,
-    LoadSpec, Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices, StudyPlan, StudyResult,
+    ArmLoad, ArmResult, Book, Borrowed, Bound, Bounds, Cost, CostMeasure, CostShare, CostShares,
+    GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices,
+    StudyPlan, StudyResult,
 };
 use hoptax_stats::{median, quantile_supported};
 
 use super::bounds::Evidence;
+use super::response::Round;
 use super::samples::{Pairing, Rounds};
-use super::speed::{Factors, Speed, speed};
-use super::{borrowed, histogram, layers, once, parts, response, rules, signs, statuses, timeline};
+use super::speed::{Speed, speed};
+use super::{borrowed, histogram, layers, once, parts, response, rules, share, signs, statuses, timeline};
 use crate::measures::{self, Measure};
 use crate::summary::times::{self, Times};
 
@@ -123,6 +125,9 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
         max_rate: numbers_under(&rate_load).and_then(|load| load.cost.max_rate),
+        shares: shares_of_usual(responses, numbers_under(&rate_load))
+            .chain(share::of_rounds(rounds, arm))
+            .collect(),
         borrowed: borrowed_of_usual([cpu, responses, numbers_under(&rate_load)]),
         of_rounds: once::costs(rounds, arm),
         uncertain_signs: Vec::new(),
@@ -174,6 +179,14 @@ fn borrowed_of_usual([cpu, responses, rate]: [Option<&ArmLoad>; 3]) -> Vec<Borro
     .concat()
 }
 
+/// Selects the shares of costs from those under the loads of response time and of the rate.
+fn shares_of_usual(responses: Option<&ArmLoad>, rate: Option<&ArmLoad>) -> impl Iterator<Item = CostShare> {
+    CostShares::measures().filter_map(move |measure| {
+        let load = if measure == CostMeasure::MaxRate { rate } else { responses };
+        load?.cost.shares.get(measure).copied()
+    })
+}
+
 /// Computes the numbers of an arm under one load.
 fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let rounds = &study.rounds;
@@ -187,14 +200,8 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let new_connections = |measure: &Measure| load.requests_per_connection.and_then(|_| level(measure));
     // A kind that never occurred has no rate, rather than one of zero with an interval of zero width.
     let handshakes = |measure: &Measure| new_connections(measure).filter(|rate| rate.estimate > 0.0);
-    // CPU time is compared at the machine's usual speed, all else as measured.
-    let factors = other.and_then(|other| Some(study.speeds.get(name)?.between(id, other)));
-    let cost = |measure: &Measure, factors: Option<&Factors>, compare: fn(f64, f64) -> f64| {
-        rounds.cost(Pairing { arm: id, other: other?, load: name, measure, factors }, compare)
-    };
-    // If the other side has no proxy, it has no CPU time to take a share of, and its rate is the generator's.
-    let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
-    let cpu = &measures::CPU;
+    let rate_ratio =
+        |other| rounds.cost(Pairing::new(id, other, name, &measures::RATE), |own, other| own / other);
     let times = response::rounds(rounds.times, id, other, name);
     let has_quiet = |arm: &str| rounds.samples(arm, name).any(|sample| sample.quiet.is_some());
     let quiet_of = |other: Option<&str>| response::rounds(study.quiet, id, other, name);
@@ -207,13 +214,11 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         sum.add(&sample.book);
         sum
     });
-    // Without a proxy the CPU time is zero.
-    let cpu_cost = cost(cpu, factors.as_ref(), |own, other| own - other);
     ArmLoad {
         load: load.name.clone(),
         planned_rate: level(&measures::PLANNED_RATE).map(|rate| rate.estimate),
         rate: level(&measures::RATE),
-        rate_ratio: cost(&measures::RATE, None, |own, other| own / other),
+        rate_ratio: other.and_then(rate_ratio),
         connections_per_second: new_connections(&measures::CONNECTED),
         full_handshakes_per_second: handshakes(&measures::FULL_HANDSHAKES),
         resumed_handshakes_per_second: handshakes(&measures::RESUMED_HANDSHAKES),
@@ -222,7 +227,7 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         proxy_processors_busy_share: clean_mean(rounds, id, name, &measures::PROXY_PROCESSORS)
             .filter(|_| has_proxy),
         generator: Some(generator(rounds, Some(id), load)),
-        cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
+        cpu_us_per_request: has_proxy.then(|| level(&measures::CPU)).flatten(),
         parts: parts::level(rounds, id, name),
         added_parts: other.and_then(|other| parts::added(rounds, id, other, name)),
         origin_cpu_us_per_request: level(&measures::ORIGIN_CPU),
@@ -239,25 +244,7 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         } else {
             ResponseCost::default()
         },
-        cost: Cost {
-            cpu_us_per_request: cpu_cost.filter(|_| has_proxy),
-            cpu_share: has_both
-                .then(|| cost(cpu, factors.as_ref(), |own, other| (own - other) / other))
-                .flatten(),
-            response_us: if is_open && other.is_some() {
-                let p50 = cost(&measures::RESPONSE_P50, None, |own, other| own - other);
-                ResponseCost { p50, ..response::costs(&times, &quiet_costs, rounds.confidence) }
-            } else {
-                ResponseCost::default()
-            },
-            over_1_ms_share: other
-                .filter(|_| is_open)
-                .and_then(|_| response::slow_share(&times, rounds.confidence)),
-            max_rate: (has_both && !is_open)
-                .then(|| cost(&measures::RATE, None, |own, other| own - other))
-                .flatten(),
-            ..Cost::default()
-        },
+        cost: other.map(|other| cost(study, arm, other, load, [&times, &quiet_costs])).unwrap_or_default(),
         bounds: Bounds::default(),
         statuses: statuses::statuses(rounds, id, name),
         admitted_ratio: level(&measures::ADMITTED),
@@ -280,6 +267,47 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
             all
         }),
     }
+}
+
+/// Computes the costs of an arm under one load against the arm `other`, from the slices of both and their response times: those of all
+/// slices and of quiet ones.
+fn cost(
+    study: &Study<'_>,
+    arm: &ArmResult,
+    other: &str,
+    load: &LoadSpec,
+    [times, quiet]: [&[Round<'_>]; 2],
+) -> Cost {
+    let (rounds, id, name) = (&study.rounds, arm.id.as_str(), load.name.as_str());
+    let is_open = load.loop_ == Loop::Open;
+    let has_proxy = !arm.hops.is_empty();
+    // If the other side has no proxy, it has no CPU time to take a share of, and its rate is the generator's.
+    let has_both = has_proxy && study.proxied.contains(other);
+    // CPU time is compared at the machine's usual speed, all else as measured.
+    let factors = study.speeds.get(name).map(|speed| speed.between(id, other));
+    let cpu = |compare: fn(f64, f64) -> f64| {
+        let factors = factors.as_ref();
+        rounds.cost(Pairing { arm: id, other, load: name, measure: &measures::CPU, factors }, compare)
+    };
+    let difference =
+        |measure: &Measure| rounds.cost(Pairing::new(id, other, name, measure), |own, other| own - other);
+    let mut cost = Cost {
+        // Without a proxy the CPU time is zero.
+        cpu_us_per_request: if has_proxy { cpu(|own, other| own - other) } else { None },
+        cpu_share: if has_both { cpu(|own, other| (own - other) / other) } else { None },
+        response_us: if is_open {
+            let tails = response::costs(times, quiet, rounds.confidence);
+            ResponseCost { p50: difference(&measures::RESPONSE_P50), ..tails }
+        } else {
+            ResponseCost::default()
+        },
+        over_1_ms_share: if is_open { response::slow_share(times, rounds.confidence) } else { None },
+        max_rate: if has_both && !is_open { difference(&measures::RATE) } else { None },
+        ..Cost::default()
+    };
+    let compared = share::Compared { arm: id, other, load: name };
+    cost.shares = share::of_load(rounds, compared, [times, quiet], &cost);
+    cost
 }
 
 fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u64> {

@@ -1,7 +1,7 @@
 //! The numbers of measures that an arm has once per round, such as the memory of its proxies.
 
 use hoptax_result::{ArmResult, Interval, RoundMeasure, RoundNumbers, StudyRound};
-use hoptax_stats::mean_over_rounds;
+use hoptax_stats::{CostAtLevel, mean_over_rounds};
 
 use super::samples::Rounds;
 
@@ -9,15 +9,27 @@ use super::samples::Rounds;
 /// the memory of A/A arms from two real studies, the interval contains zero in 94.7 to 95.0 % of studies with one, four and nine copies of
 /// the baseline. None if either arm has no value, and with too few rounds for an interval.
 pub(super) fn costs(rounds: &Rounds<'_>, arm: &ArmResult) -> RoundNumbers {
-    let other = arm.compared_with.as_deref();
     let cost = |measure: RoundMeasure| {
-        let total = |round: &StudyRound, arm: &str| (measure.definition().total)(round.arms.get(arm)?);
-        let difference = |round: &StudyRound| Some(total(round, &arm.id)? - total(round, other?)?);
-        let differences: Vec<f64> = rounds.all.iter().filter_map(difference).collect();
+        let both = costs_at_levels(rounds, arm, measure);
+        let differences: Vec<f64> = both.iter().map(|round| round.cost).collect();
         let interval = mean_over_rounds(&differences, rounds.confidence)?;
         Some(at_resolution(interval, rounds, &arm.id, measure))
     };
     RoundMeasure::ALL.into_iter().map(|measure| (measure, cost(measure))).collect()
+}
+
+/// The cost of an arm in a measure in each round in which both arms have a value, with the total of the arm that it is compared with.
+pub(super) fn costs_at_levels(
+    rounds: &Rounds<'_>,
+    arm: &ArmResult,
+    measure: RoundMeasure,
+) -> Vec<CostAtLevel> {
+    let total = |round: &StudyRound, arm: &str| (measure.definition().total)(round.arms.get(arm)?);
+    let of_round = |round: &StudyRound| {
+        let level = total(round, arm.compared_with.as_deref()?)?;
+        Some(CostAtLevel { cost: total(round, &arm.id)? - level, level })
+    };
+    rounds.all.iter().filter_map(of_round).collect()
 }
 
 /// Returns the value of one proxy of an arm, by its index, in each measure. None for a measure without a value, and with too few rounds for

@@ -7,7 +7,8 @@
 
 use hoptax_result::{CountedTime, Interval, ResponseCost};
 use hoptax_stats::{
-    RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level, share_cost,
+    RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level, quantile_share,
+    share_cost,
 };
 
 use super::times::Times;
@@ -61,6 +62,11 @@ pub(super) fn levels(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) ->
 pub(super) fn costs(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) -> ResponseCost {
     let at = |rounds: &[Round<'_>], p: f64| quantile_cost(&both(rounds), p, confidence).map(in_us);
     ResponseCost { p50: None, p90: at(all, 0.9), p99: at(all, 0.99), quiet_p99: at(quiet, 0.99) }
+}
+
+/// The difference of a tail as a share of that of the other arm.
+pub(super) fn share(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Interval> {
+    quantile_share(&both(rounds), p, confidence)
 }
 
 /// The half-width of the difference at p99, us, even with too few responses for p99.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{Disturbance, Interval, Sample, StudyRound};
-use hoptax_stats::{mean_over_rounds, median, paired_cost_of_copies};
+use hoptax_stats::{CostAtLevel, costs_by_round, mean_over_rounds, median, paired_cost_of_copies};
 
 use super::speed::Factors;
 use super::times::Times;
@@ -100,6 +100,21 @@ impl<'a> Rounds<'a> {
     /// of their processes ([`paired_cost_of_copies`]).
     pub(super) fn cost(&self, pairing: Pairing<'_>, compare: impl Fn(f64, f64) -> f64) -> Option<Interval> {
         paired_cost_of_copies(&self.pairs(pairing, compare), self.confidence)
+    }
+
+    /// The cost of an arm in each round, the number that [`Rounds::cost`] is the mean of, and the level of the other arm in that round, the
+    /// median of its slices; none in a round without a pair. Both are as measured. None if a difference is not finite.
+    pub(super) fn costs_at_levels(
+        &self,
+        arm: &str,
+        other: &str,
+        load: &str,
+        measure: &Measure,
+    ) -> Option<Vec<Option<CostAtLevel>>> {
+        let pairs = self.pairs(Pairing::new(arm, other, load, measure), |own, other| own - other);
+        let levels = self.medians(other, load, measure).into_iter();
+        let both = costs_by_round(&pairs)?.into_iter().zip(levels);
+        Some(both.map(|(cost, level)| Some(CostAtLevel { cost: cost?, level: level? })).collect())
     }
 
     /// The differences that [`Rounds::cost`] is computed from: by round, and within a round by pair of processes.

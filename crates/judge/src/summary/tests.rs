@@ -1,5 +1,6 @@
 mod own_load;
 mod quiet;
+mod shares;
 
 use hoptax_load::Recording;
 use hoptax_plan::record::SliceRecord;

@@ -118,6 +118,11 @@ impl ArmResult {
         load.map_or(Some(&self.cost), |load| Some(&self.under(load)?.cost))
     }
 
+    /// Its bounds under a load, or without one those of the arm itself.
+    pub fn bounds_under(&self, load: Option<&str>) -> Option<&Bounds> {
+        load.map_or(Some(&self.bounds), |load| Some(&self.under(load)?.bounds))
+    }
+
     /// Its level in the unit of a measure, from which a cost is the difference. Measures of rounds, such as memory, add up over several
     /// proxies, which may depend on each other in any way, unless they are measures of the first proxy. None if it is withheld or
     /// not measured, without a proxy, and if that of one of the proxies is not known.
@@ -171,7 +176,10 @@ impl ArmResult {
             }
         };
         match (of, measure) {
-            (BoundOf::Cost, _) => measure.set(cost, None),
+            (BoundOf::Cost, _) => {
+                measure.set(cost, None);
+                cost.shares.set(measure, None);
+            }
             (BoundOf::Level, CostMeasure::CpuUs | CostMeasure::CpuShare) => *cpu = None,
             (BoundOf::Level, CostMeasure::ResponseP50Us) => responses.p50 = None,
             (BoundOf::Level, CostMeasure::ResponseP90Us) => responses.p90 = None,

@@ -81,6 +81,32 @@ impl Bounds {
     }
 }
 
+/// A bound of a difference as a share of the level that it is a difference from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BoundShare {
+    /// The measure of the difference.
+    pub measure: CostMeasure,
+    /// The share is at least this, 0.1 for a tenth more; null if nothing bounds it below.
+    pub low: Option<f64>,
+    /// The share is at most this; null if nothing bounds it above.
+    pub high: Option<f64>,
+}
+
+/// The ends of a difference as shares of the level that it is a difference from, which is somewhere between ends of its own: the least and
+/// the greatest quotient of the two. An end of either that is none is not known. None if the level is not known to be above zero, and
+/// without an end of the difference.
+pub fn share_ends(
+    (low, high): (Option<f64>, Option<f64>),
+    (least, greatest): (Option<f64>, Option<f64>),
+) -> Option<(Option<f64>, Option<f64>)> {
+    low.or(high)?;
+    let least = least.filter(|least| *least > 0.0)?;
+    let of_greatest = |end: f64| greatest.map_or(0.0, |greatest| end / greatest);
+    let share = |end: f64, is_outward: bool| if is_outward { end / least } else { of_greatest(end) };
+    Some((low.map(|low| share(low, low < 0.0)), high.map(|high| share(high, high > 0.0))))
+}
+
 impl Bound {
     /// The bound with these ends. None if neither is a finite number.
     pub fn new(of: BoundOf, measure: CostMeasure, low: Option<f64>, high: Option<f64>) -> Option<Self> {

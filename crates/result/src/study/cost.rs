@@ -1,9 +1,13 @@
 //! The cost of an arm: its differences from the arm that it is compared with, by measure.
 
+mod share;
+
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::{Interval, Measure, RoundMeasure, RoundNumbers};
+
+pub use share::{CostShare, CostShares};
 
 /// The difference between an arm and the arm that it is compared with. Null where not measured or withheld.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +23,9 @@ pub struct Cost {
     pub over_1_ms_share: Option<Interval>,
     /// Highest rate of the closed loop, requests per second; negative when the function lowers it.
     pub max_rate: Option<Interval>,
+    /// The costs in other measures than CPU time as shares of the levels of that arm. Empty in results of earlier versions.
+    #[serde(default, skip_serializing_if = "CostShares::is_empty")]
+    pub shares: CostShares,
     /// The intervals whose variances borrow from the other costs against the same arm, since there are few rounds. All
     /// others have those of their own rounds: one less than their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,6 +38,17 @@ pub struct Cost {
     #[serde(flatten)]
     #[schemars(schema_with = "crate::measures::costs_schema")]
     pub of_rounds: RoundNumbers,
+}
+
+impl Cost {
+    /// A cost as a share of the level of the arm that it is a difference from, formed within rounds: 0.1 for a tenth more. None if it is
+    /// not known, as in results of earlier versions: see [`crate::StudyBody::share_of_reference`].
+    pub fn share(&self, measure: CostMeasure) -> Option<Interval> {
+        match measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => self.cpu_share,
+            other => self.shares.get(other).map(|one| one.share),
+        }
+    }
 }
 
 /// A cost with an interval of Student's distribution whose variance borrows from other costs.

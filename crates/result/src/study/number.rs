@@ -1,6 +1,6 @@
 //! All numbers of a study with their addresses, for withholding them and for reporting them as withheld.
 
-use super::{ArmLoad, ArmResult, Cost, ResponseCost, StudyResult, Timeline};
+use super::{ArmLoad, ArmResult, Cost, CostMeasure, CostShares, ResponseCost, StudyResult, Timeline};
 use crate::{Interval, Measure, Parts, Place, RoundMeasure};
 
 /// A number at its address.
@@ -8,6 +8,8 @@ use crate::{Interval, Measure, Parts, Place, RoundMeasure};
 pub enum Number<'a> {
     /// A number with an interval.
     Interval(&'a mut Option<Interval>),
+    /// A cost as a share of the level of the arm compared with. It has the address of the cost.
+    CostShare(&'a mut Option<Interval>),
     /// A share without an interval.
     Share(&'a mut Option<f64>),
 }
@@ -16,7 +18,7 @@ impl Number<'_> {
     /// Removes it.
     pub fn clear(self) {
         match self {
-            Self::Interval(interval) => *interval = None,
+            Self::Interval(interval) | Self::CostShare(interval) => *interval = None,
             Self::Share(share) => *share = None,
         }
     }
@@ -24,7 +26,7 @@ impl Number<'_> {
     /// True if it is present.
     pub fn is_some(&self) -> bool {
         match self {
-            Self::Interval(interval) => interval.is_some(),
+            Self::Interval(interval) | Self::CostShare(interval) => interval.is_some(),
             Self::Share(share) => share.is_some(),
         }
     }
@@ -114,6 +116,13 @@ fn visit_arm(arm: &mut ArmResult, usual: &Usual, visit: &mut dyn FnMut(&Place<'_
     for (measure, number) in arm.cost.of_rounds.iter_mut() {
         visit(&cost(None, Measure::OfRounds(measure)), Number::Interval(number));
     }
+    let load_of = |measure: CostMeasure| match measure {
+        CostMeasure::OfRounds(_) => None,
+        CostMeasure::MaxRate => rate,
+        _ => response,
+    };
+    let of_share = |measure: CostMeasure| cost(load_of(measure), measure.measure());
+    visit_shares(&mut arm.cost.shares, CostShares::measures(), of_share, visit);
     for hop in &mut arm.hops {
         visit(&level(cpu, Measure::Cpu), Number::Interval(&mut hop.cpu_us_per_request));
         for (measure, number) in hop.of_rounds.iter_mut() {
@@ -165,15 +174,32 @@ fn visit_load(
         visit(&level(Measure::NewConnections), Number::Interval(rate));
     }
     // Measures of rounds are not measured by load.
-    let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate, .. } = &mut load.cost;
+    let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate, shares, .. } =
+        &mut load.cost;
     visit(&cost(Measure::Cpu), Number::Interval(cpu_us_per_request));
     visit(&cost(Measure::Cpu), Number::Interval(cpu_share));
     visit(&cost(Measure::MaxRate), Number::Interval(max_rate));
     visit(&cost(Measure::ResponseP99), Number::Interval(over_1_ms_share));
     visit_responses(response_us, cost, visit);
+    let of_slices = CostShares::measures().filter(|measure| !matches!(measure, CostMeasure::OfRounds(_)));
+    visit_shares(shares, of_slices, |measure| cost(measure.measure()), visit);
     for status in &mut load.statuses {
         visit(&level(Measure::Rate), Number::Interval(&mut status.per_second));
         visit_responses(&mut status.response_us, level, visit);
+    }
+}
+
+/// Visits the shares of all costs, also those that are not known, so that results of one study have the same numbers.
+fn visit_shares<'a>(
+    shares: &mut CostShares,
+    measures: impl Iterator<Item = CostMeasure>,
+    place: impl Fn(CostMeasure) -> Place<'a>,
+    visit: &mut dyn FnMut(&Place<'_>, Number<'_>),
+) {
+    for measure in measures {
+        let mut share = shares.get(measure).map(|one| one.share);
+        visit(&place(measure), Number::CostShare(&mut share));
+        shares.set(measure, share);
     }
 }
 

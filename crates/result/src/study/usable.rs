@@ -49,6 +49,28 @@ impl StudyResult {
         borrowed().unwrap_or_else(|| f64::from(self.replicates(contrast, measure, load)) - 1.0)
     }
 
+    /// Degrees of freedom of the interval of a cost as a share of the level of the other arm ([`crate::StudyBody::share_of_reference`]), as
+    /// [`StudyResult::degrees_of_freedom`].
+    pub fn degrees_of_freedom_of_share(
+        &self,
+        contrast: Contrast<'_>,
+        measure: CostMeasure,
+        load: Option<&str>,
+    ) -> f64 {
+        if matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare) {
+            return self.degrees_of_freedom(contrast, CostMeasure::CpuShare, load);
+        }
+        let cost = self.arm(contrast.arm).and_then(|arm| arm.cost_under(load));
+        match cost.and_then(|cost| cost.shares.get(measure)) {
+            Some(share) => {
+                let own = || f64::from(self.replicates(contrast, measure, load)) - 1.0;
+                share.degrees_of_freedom.unwrap_or_else(own)
+            }
+            // Computed from the interval of the cost.
+            None => self.degrees_of_freedom(contrast, measure, load),
+        }
+    }
+
     /// Rounds behind the interval of a measure of an arm, or of its difference from another. Disturbed slices of one arm leave it
     /// fewer than the study has, and Student's quantile depends on their number. Of several sittings as one result, which has no
     /// rounds, it is that of the sitting with the fewest. Any other result without rounds has as many as it states.

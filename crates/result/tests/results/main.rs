@@ -30,6 +30,7 @@ mod reasons;
 mod received_bytes;
 mod report;
 mod shape;
+mod shares;
 mod speeds;
 mod standing;
 mod unless_zero;

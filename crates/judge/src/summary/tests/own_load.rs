@@ -113,10 +113,10 @@ fn the_numbers_of_an_arm_have_its_own_load_as_their_address() {
             found.push(format!("{} {} {:?}", place.arm, place.load.unwrap_or_default(), place.measure));
         }
     });
-    // The cost of the arm itself, and that of the load.
+    // The cost of the arm itself, and that of the load, each also as a share.
     let count = |one: &str| found.iter().filter(|found| *found == one).count();
-    assert_eq!(["lua slow ResponseP50", "cors in-use ResponseP50"].map(count), [2, 2], "{found:?}");
-    assert_eq!(["same in-use ResponseP50", "same slow ResponseP50"].map(count), [2, 1], "{found:?}");
+    assert_eq!(["lua slow ResponseP50", "cors in-use ResponseP50"].map(count), [4, 4], "{found:?}");
+    assert_eq!(["same in-use ResponseP50", "same slow ResponseP50"].map(count), [4, 2], "{found:?}");
     assert_eq!(count("lua in-use ResponseP50"), 0);
 }
 

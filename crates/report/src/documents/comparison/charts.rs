@@ -1,6 +1,6 @@
 //! The chart of a comparison: the difference of each measure with its interval, beside the margin and coloured by the decision.
 
-use hoptax_result::{Bound, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure};
+use hoptax_result::{Bound, BoundShare, ComparedMeasure, ComparedSubject, ComparisonBody};
 
 use crate::chart::{DifferenceRow, Differences, Outcome};
 use crate::document::Section;
@@ -25,7 +25,8 @@ pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
             _ => format!("{} against {}", subject.subject.name, result.reference.name),
         };
         let measures = subject.measures.iter().map(|one| row(&name, one));
-        let bounds = subject.bounds.iter().map(|one| bounded_row(&name, one, level(result, one.measure)));
+        let share = |bound: &Bound| subject.bound_shares.iter().find(|share| share.measure == bound.measure);
+        let bounds = subject.bounds.iter().map(|one| bounded_row(&name, one, share(one)));
         measures.chain(bounds).collect::<Vec<DifferenceRow>>()
     };
     let rows: Vec<DifferenceRow> = subjects.iter().flat_map(of_subject).collect();
@@ -56,18 +57,15 @@ fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
     }
 }
 
-/// The level of the reference, if a difference from it in this measure has an interval.
-fn level(result: &ComparisonBody, measure: CostMeasure) -> Option<f64> {
-    let mut all = result.subjects.iter().flat_map(|subject| &subject.measures);
-    all.find(|one| one.measure == measure).map(|one| one.reference)
-}
-
-/// A difference that only bounds hold. Its share has no ends if the `level` of the reference is not known.
-fn bounded_row(subject: &str, bound: &Bound, level: Option<f64>) -> DifferenceRow {
+/// A difference that only bounds hold, with its share of the reference, if that is known.
+fn bounded_row(subject: &str, bound: &Bound, share: Option<&BoundShare>) -> DifferenceRow {
     DifferenceRow {
         subject: subject.to_owned(),
         measure: bound.measure.name().to_owned(),
-        share: Quantity::bounded_share(bound.low, bound.high, level),
+        share: Quantity::bounded_percent(
+            share.and_then(|share| share.low),
+            share.and_then(|share| share.high),
+        ),
         text: bounded(bound).with_unit(),
         limit: None,
         outcome: Outcome::Undecided,
@@ -76,7 +74,7 @@ fn bounded_row(subject: &str, bound: &Bound, level: Option<f64>) -> DifferenceRo
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{BoundOf, ComparisonResult};
+    use hoptax_result::{BoundOf, ComparisonResult, CostMeasure};
 
     use super::*;
     use crate::chart::Chart;
@@ -110,19 +108,19 @@ mod tests {
     fn a_difference_that_only_bounds_hold_has_a_row_with_its_ends() {
         let mut one = fixture::comparison().body;
         let measure = one.subjects[0].measures[0].measure;
-        let reference = one.subjects[0].measures[0].reference;
         one.subjects[1].measures.retain(|other| other.measure != measure);
-        one.subjects[1].bounds.extend(Bound::new(BoundOf::Cost, measure, None, Some(0.5 * reference)));
+        one.subjects[1].bounds.extend(Bound::new(BoundOf::Cost, measure, None, Some(24.0)));
+        one.subjects[1].bound_shares = vec![BoundShare { measure, low: None, high: Some(0.5) }];
         let unmeasured = Bound::new(BoundOf::Cost, CostMeasure::ResponseP99Us, None, Some(613.0));
         one.subjects[0].bounds.extend(unmeasured);
         let rows = differences(&[&one]).unwrap().rows;
         let bounds: Vec<&DifferenceRow> =
             rows.iter().filter(|row| row.share.basis != Basis::Measured).collect();
-        let [level_unknown, level_known] = bounds.as_slice() else { panic!("{bounds:?}") };
-        assert_eq!(level_known.share.text(), "≤ +50.0");
-        assert_eq!((level_known.share.low, level_known.outcome), (None, Outcome::Undecided));
-        assert_eq!((level_unknown.share.low, level_unknown.share.high), (None, None));
-        assert_eq!(level_unknown.text, "≤ +613 us");
+        let [share_unknown, share_known] = bounds.as_slice() else { panic!("{bounds:?}") };
+        assert_eq!(share_known.share.text(), "≤ +50.0");
+        assert_eq!((share_known.share.low, share_known.outcome), (None, Outcome::Undecided));
+        assert_eq!((share_unknown.share.low, share_unknown.share.high), (None, None));
+        assert_eq!(share_unknown.text, "≤ +613 us");
     }
 
     #[test]

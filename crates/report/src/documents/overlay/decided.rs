@@ -27,18 +27,17 @@ pub(super) struct Decided {
 
 /// The difference of `other` from `reference`, as a share of `level`, which is in the unit of both.
 ///
-/// **Method.** The runs share no rounds, so their numbers are independent. [`sum_of_independent`] of one number and the negative other
-/// gives the interval, and [`decide_by_interval`] decides with a margin of [`MARGIN_SHARE`] of the level. Each interval is computed within
+/// **Method.** The runs share no rounds, so their numbers are independent, and [`sum_of_independent`] of one number and the negative other
+/// gives the interval of the difference. That of the share also has the error of the level, whatever else depends on it
+/// ([`Interval::share_of`]), and [`decide_by_interval`] decides by it with a margin of [`MARGIN_SHARE`]. Each interval is computed within
 /// its own run and does not cover the variation between sittings of the same study.
 ///
-/// **Degenerate cases.** `None` if the level is not above zero, and if neither number has an interval with a width.
-pub(super) fn decided(reference: &Interval, other: &Interval, level: f64) -> Option<Decided> {
-    if !level.is_finite() || level <= 0.0 {
-        return None;
-    }
+/// **Degenerate cases.** `None` if the level may be zero, and if neither number has an interval with a width.
+pub(super) fn decided(reference: &Interval, other: &Interval, level: &Interval) -> Option<Decided> {
     let difference = sum_of_independent(&[*other, reference.times(-1.0)])?;
-    let decision = decide_by_interval(&difference, MARGIN_SHARE * level)?;
-    Some(Decided { difference, share: difference.times(1.0 / level), decision })
+    let share = difference.share_of(level).filter(|_| difference.low < difference.high)?;
+    let decision = decide_by_interval(&share, MARGIN_SHARE)?;
+    Some(Decided { difference, share, decision })
 }
 
 impl Decided {
@@ -152,16 +151,14 @@ pub(super) fn chart(
     subject: impl Fn(&Compared) -> String,
 ) -> Option<Section> {
     let row = |one: &Compared| {
-        let level = one.reference.estimate;
         let (share, text, decision) = match &one.found {
             Found::Decided(found) => {
-                let reference = grouped(level?, decimals(found.difference.half_width()));
+                let reference = grouped(one.reference.estimate?, decimals(found.difference.half_width()));
                 let text = format!("{}: {} from {reference}", one.words, one.difference().text());
                 (found.percent(), text, found.decision)
             }
             Found::Bounded(bounds) => {
-                let share = Quantity::bounded_share(bounds.low, bounds.high, level);
-                (share, bounds.with_unit(), Decision::Undecided)
+                (bounds.bounded_share(&one.reference), bounds.with_unit(), Decision::Undecided)
             }
         };
         Some(DifferenceRow {
@@ -203,19 +200,31 @@ mod tests {
     #[test]
     fn the_difference_of_two_runs_has_the_interval_of_both_and_its_share_that_of_the_level() {
         let (reference, other) = (Interval::around(50.0, 0.6), Interval::around(60.0, 0.8));
-        let found = decided(&reference, &other, 50.0).unwrap();
+        let found = decided(&reference, &other, &reference).unwrap();
         assert!((found.difference.estimate - 10.0).abs() < 1e-9, "{found:?}");
         assert!((found.difference.half_width() - 1.0).abs() < 1e-9, "{found:?}");
         assert_eq!(found.decision, Decision::Different);
-        assert_eq!(found.in_words(), "+20.0 ±2.0 %, different");
-        let back = decided(&other, &reference, 50.0).unwrap();
-        assert_eq!(back.in_words(), "-20.0 ±2.0 %, different");
+        // From 9 of 50.6 to 11 of 49.4: of a level of exactly 50, it would be 2.0.
+        assert_eq!(found.in_words(), "+20.0 ±2.3 %, different");
+        let back = decided(&other, &reference, &reference).unwrap();
+        assert_eq!(back.in_words(), "-20.0 ±2.3 %, different");
+    }
+
+    #[test]
+    fn the_error_of_the_level_may_hide_that_a_difference_is_small() {
+        let around = Interval::around;
+        let decision = |level| decided(&around(10.0, 0.1), &around(10.8, 0.1), &around(50.0, level)).unwrap();
+        assert_eq!(decision(0.1).decision, Decision::Equivalent);
+        assert_eq!(decision(5.0).decision, Decision::Different);
     }
 
     #[test]
     fn a_difference_within_the_margin_is_equivalent_and_a_wide_one_undecided() {
         let around = |estimate, half_width| Interval::around(estimate, half_width);
-        let decision = |other| decided(&around(50.0, 0.3), &other, 50.0).unwrap().decision;
+        let decision = |other| {
+            let reference = around(50.0, 0.3);
+            decided(&reference, &other, &reference).unwrap().decision
+        };
         // The margin is 1.
         assert_eq!(decision(around(50.1, 0.3)), Decision::Equivalent);
         assert_eq!(decision(around(50.1, 1.2)), Decision::Undecided);
@@ -237,10 +246,11 @@ mod tests {
     fn nothing_is_decided_without_a_level_or_an_interval() {
         let one = Interval::around(1.0, 0.1);
         for level in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(decided(&one, &one, level), None, "{level}");
+            assert_eq!(decided(&one, &one, &Interval::around(level, 0.0)), None, "{level}");
         }
+        assert_eq!(decided(&one, &one, &Interval::around(1.0, 1.0)), None, "it may be zero");
         let exact = Interval::around(1.0, 0.0);
-        assert_eq!(decided(&exact, &exact, 1.0), None);
-        assert!(decided(&exact, &one, 1.0).is_some());
+        assert_eq!(decided(&exact, &exact, &one), None);
+        assert!(decided(&exact, &one, &exact).is_some());
     }
 }

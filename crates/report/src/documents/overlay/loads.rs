@@ -106,7 +106,7 @@ fn compared(reference: &LoadResult, run: &Named<'_, LoadResult>) -> Vec<Compared
         let of_reference = quantity(reference, percentile, true)?;
         let own = quantity(run.result, percentile, true)?;
         let found = match (interval(&of_reference), interval(&own)) {
-            (Some(reference), Some(own)) => Found::Decided(decided(&reference, &own, reference.estimate)?),
+            (Some(reference), Some(own)) => Found::Decided(decided(&reference, &own, &reference)?),
             _ => Found::Bounded(bounded(&of_reference, &own)?),
         };
         Some(Compared {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, Interval, StudyResult};
 
 use super::Named;
 use super::decided::{Compared, Found, MARGIN_SHARE, chart, decided, notes, table as differences};
@@ -61,7 +61,8 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     let mut rows = views.iter().flat_map(|view| &view.rows);
     if rows.any(|row| (1..runs.len()).any(|place| is_not_decided(row, place))) {
         document.notes.push(format!(
-            "{NOT_DECIDED}: the numbers differ and their intervals have no width, or their arm has no level"
+            "{NOT_DECIDED}: the numbers differ and their intervals have no width, or the level of their reference arm is unknown or may be \
+             zero"
         ));
     }
     let title = "Costs of the same arms in each run";
@@ -79,7 +80,8 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
 
 /// The costs of all arms in a measure; none if no arm has one in two runs.
 fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasure) -> Option<OverlayView> {
-    let mut found: Vec<(OverlayRow, Option<f64>)> = arms.iter().map(|arm| row(runs, arm, measure)).collect();
+    let mut found: Vec<(OverlayRow, Option<Interval>)> =
+        arms.iter().map(|arm| row(runs, arm, measure)).collect();
     found.retain(|(row, _)| row.costs.iter().any(Option::is_some));
     let has_differences = found.iter().any(|(row, _)| {
         row.differences.iter().any(Option::is_some) || (1..runs.len()).any(|place| is_not_decided(row, place))
@@ -87,7 +89,7 @@ fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasu
     if !has_differences {
         return None;
     }
-    let mut margins = found.iter().filter_map(|(_, level)| *level).map(|level| MARGIN_SHARE * level);
+    let mut margins = found.iter().filter_map(|(_, level)| *level).map(|level| MARGIN_SHARE * level.estimate);
     let margin = margins.next();
     let is_same = margin.is_some_and(|margin| margins.all(|other| (other - margin).abs() < 1e-9 * margin));
     Some(OverlayView {
@@ -104,7 +106,11 @@ fn counterpart<'a>(run: &Named<'a, StudyResult>, arm: &ArmResult) -> Option<&'a 
 }
 
 /// An arm of the reference in each run, and the level in the reference study of which its differences are shares.
-fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -> (OverlayRow, Option<f64>) {
+fn row(
+    runs: &[Named<'_, StudyResult>],
+    arm: &ArmResult,
+    measure: CostMeasure,
+) -> (OverlayRow, Option<Interval>) {
     let of = |run: &Named<'_, StudyResult>| {
         let own = counterpart(run, arm)?;
         let asked = Asked { measure, load: None, is_measurable: !own.hops.is_empty() };
@@ -118,9 +124,9 @@ fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -
     let reference = runs.first();
     let of_reference = reference.and_then(interval);
     let compared_with = arm.compared_with.as_deref().unwrap_or_default();
-    let level = reference.and_then(|run| Some(reference_level(run.result, arm, measure)?.estimate));
+    let level = reference.and_then(|run| reference_level(run.result, arm, measure));
     let difference = |run: &Named<'_, StudyResult>| {
-        let found = decided(&of_reference?, &interval(run)?, level?)?;
+        let found = decided(&of_reference?, &interval(run)?, &level?)?;
         Some(OverlayDifference {
             value: Quantity::difference(&found.difference, unit_name(measure)),
             text: format!("{} of {compared_with}", found.percent().with_unit()),
@@ -142,7 +148,7 @@ fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: Cos
     let one = |arm: &ArmResult| {
         let of_reference = arm_level(arm, measure)?;
         let other = arm_level(run.result.arm(&arm.id)?, measure)?;
-        let found = decided(&of_reference, &other, of_reference.estimate)?;
+        let found = decided(&of_reference, &other, &of_reference)?;
         Some(Compared {
             run: run.name.clone(),
             part: arm.id.clone(),
