@@ -40,6 +40,7 @@ pub fn current(never_halted: bool) -> Environment {
 pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Environment {
     Environment {
         proxy_version: Some(envoy.version.clone()),
+        proxy_build: envoy.build.clone(),
         proxy_cpus: placement.proxy.clone(),
         generator_cpus: placement.generator.clone(),
         ..current(never_halts)

@@ -179,7 +179,7 @@ fn envoys(
     say: Say<'_>,
 ) -> Result<Envoys, Failure> {
     if !plan.runs_envoy() {
-        return Ok(Envoys::only(Envoy { program: "envoy".into(), version: String::new() }));
+        return Ok(Envoys::only(Envoy { program: "envoy".into(), version: String::new(), build: None }));
     }
     let mut note = |text: &str| say(Update::Note(text));
     Envoys::find(envoy, plan.envoys(), interrupt.flag(), &mut note).map_err(Failure::from)
@@ -187,8 +187,10 @@ fn envoys(
 
 fn environment(plan: &Plan, envoy: &Envoy, placement: &Placement, awake: Option<&Awake>) -> Environment {
     let environment = environment::of_study(envoy, placement, awake.is_some());
-    let proxy_version = environment.proxy_version.clone().filter(|_| plan.runs_envoy());
-    Environment { proxy_version, ..environment }
+    if plan.runs_envoy() {
+        return environment;
+    }
+    Environment { proxy_version: None, proxy_build: None, ..environment }
 }
 
 /// The arrival process of all trials.
