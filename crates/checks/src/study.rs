@@ -11,6 +11,7 @@ mod generator;
 mod host;
 mod known;
 mod missing;
+pub mod proxy_build;
 mod quiet;
 mod rounds;
 mod same;
@@ -61,6 +62,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     rounds::ENDED_EARLY,
     external::NOT_RESTARTED,
     external::NO_ACCOUNT,
+    proxy_build::PROXY_BUILD,
     counters::TOP_DOWN_ABSENT,
 ];
 
@@ -75,6 +77,7 @@ pub const OF_TIMELINES: &[Check<StudyResult>] = &[
     rounds::TOO_FEW_ROUNDS,
     rounds::ENDED_EARLY,
     external::NOT_RESTARTED,
+    proxy_build::PROXY_BUILD,
 ];
 
 /// Checks that read only numbers with their intervals, and so judge combined numbers of several sittings as well. The

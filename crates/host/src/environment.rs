@@ -19,6 +19,7 @@ pub fn capture() -> Environment {
         started_at: now(),
         proxy_version: None,
         proxy_sha256: None,
+        proxy_build: None,
         kernel: system.release().to_string_lossy().into_owned(),
         cpu_model: field("model name").or_else(|| field("CPU part")).unwrap_or_default(),
         cpus: cpu_info.lines().filter(|line| line.starts_with("processor")).count() as u32,

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Build {
     /// The first line of the version that it reports; none if it reports none.
     pub version: Option<String>,
+    /// What an Envoy reports of its build, such as `Clean/RELEASE`; none for other programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_build: Option<String>,
     /// SHA-256 of its file. Shared libraries that it loads are not included.
     pub sha256: String,
     /// SHA-256 of the files among its arguments that determine its behaviour, such as scripts and configurations.

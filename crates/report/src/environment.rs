@@ -24,7 +24,8 @@ pub(crate) fn section(environment: &Environment, program: &Program) -> Option<Se
 fn lines(environment: &Environment, program: &Program) -> Vec<String> {
     let mut lines =
         vec![format!("hoptax {}{}, {}", program.version, commit(program), environment.started_at)];
-    lines.extend(environment.proxy_version.as_ref().map(|version| format!("proxy {version}")));
+    let build = environment.proxy_build.as_ref().map_or_else(String::new, |build| format!(" ({build})"));
+    lines.extend(environment.proxy_version.as_ref().map(|version| format!("proxy {version}{build}")));
     let memory = memory(environment);
     let all = [
         environment.cpu_model.clone(),
@@ -189,5 +190,7 @@ mod tests {
         let all = lines(&environment, &program).join("\n");
         assert!(all.contains("\nproxy 1.40.0\n") && all.contains("\nproxy pinned to CPU 1, 3\n"), "{all}");
         assert!(!all.contains("generator and origin") && all.contains("not calibrated"), "{all}");
+        environment.proxy_build = Some("Modified/RELEASE".to_owned());
+        assert!(lines(&environment, &program).contains(&"proxy 1.40.0 (Modified/RELEASE)".to_owned()));
     }
 }

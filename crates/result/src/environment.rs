@@ -15,6 +15,11 @@ pub struct Environment {
     pub proxy_version: Option<String>,
     /// SHA-256 of the proxy's executable; null without a proxy, and in results of earlier versions.
     pub proxy_sha256: Option<String>,
+    /// What the proxy reports of its build, in the words of `envoy --version`: the state of its sources (`Clean`, `Modified`, or
+    /// `Distribution` for an archive) and its type (`RELEASE`, or `DEBUG` with assertions). Absent if it reports none, and in results of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_build: Option<String>,
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,
     /// Processor model.

@@ -25,6 +25,7 @@ pub fn builds(plan: &Plan, envoys: &Envoys, folder: &Path) -> io::Result<BTreeMa
     for (choice, envoy) in envoys.chosen() {
         let build = Build {
             version: Some(envoy.version.clone()),
+            proxy_build: envoy.build.clone(),
             sha256: sha256_of_file(&envoy.program)?,
             inputs: BTreeMap::new(),
         };
@@ -55,6 +56,7 @@ fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTre
             Entry::Occupied(build) => build.into_mut(),
             Entry::Vacant(place) => place.insert(Build {
                 version: None,
+                proxy_build: None,
                 sha256: sha256_of_file(&program)?,
                 inputs: BTreeMap::new(),
             }),
@@ -110,8 +112,10 @@ fn version_flag(program: &str) -> &'static [&'static str] {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::AtomicBool;
 
     use hoptax_plan::build::differences;
+    use hoptax_subject::envoy::release::EnvoyChoice;
 
     use super::*;
     use crate::runner::fixture::plan_of;
@@ -184,6 +188,24 @@ mod tests {
         fs::remove_file(folder.path().join("site.yaml")).unwrap();
         let expected = ["the file `site.yaml` of ./interpreter was found for only one of the two"];
         assert_eq!(differences(&first, &builds()), expected);
+    }
+
+    #[test]
+    fn an_envoy_that_a_proxy_chooses_has_the_build_that_it_prints() {
+        let folder = tempfile::tempdir().unwrap();
+        let install = |name: &str, build: &str| {
+            install(folder.path(), name, &format!("echo 'envoy  version: c/1.40.0/{build}/BoringSSL'"));
+            folder.path().join(name).display().to_string()
+        };
+        let (usual, modified) = (install("usual", "Clean/RELEASE"), install("modified", "Modified/DEBUG"));
+        let plan = plan(&format!("baseline, {{name: other, envoy: {modified}}}"), "");
+        let choice = EnvoyChoice { named: Some(&usual), is_offline: true };
+        let envoys = Envoys::find(choice, plan.envoys(), &AtomicBool::new(false), &mut |_| {}).unwrap();
+        assert_eq!(envoys.usual().build.as_deref(), Some("Clean/RELEASE"));
+        let builds = builds(&plan, &envoys, folder.path()).unwrap();
+        let build = &builds[&envoy_name(&modified)];
+        assert_eq!(build.version.as_deref(), Some("1.40.0"));
+        assert_eq!(build.proxy_build.as_deref(), Some("Modified/DEBUG"));
     }
 
     #[test]

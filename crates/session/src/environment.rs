@@ -40,6 +40,7 @@ pub fn current(never_halted: bool) -> Environment {
 pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Environment {
     Environment {
         proxy_version: Some(envoy.version.clone()),
+        proxy_build: envoy.build.clone(),
         proxy_cpus: placement.proxy.clone(),
         generator_cpus: placement.generator.clone(),
         ..current(never_halts)
@@ -62,4 +63,36 @@ fn calibration(current: &Environment, never_halted: bool) -> Option<Calibrated> 
         ceiling: stored.body.ceiling.map(|ceiling| ceiling.rate),
         tried: stored.body.tried,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use hoptax_checks::study::proxy_build;
+
+    use super::*;
+
+    /// The build in the environment of a study with a program that prints this after its version, and true if it is warned of.
+    fn build_of(printed: &str) -> (Option<String>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("envoy");
+        fs::write(&program, format!("#!/bin/sh\necho 'envoy  version: c/1.38.3/{printed}'\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let placement = Placement { proxy: vec![1], generator: vec![0] };
+        let environment = of_study(&Envoy::at(&program).unwrap(), &placement, false);
+        let (version, build) = (environment.proxy_version.as_deref(), environment.proxy_build.as_deref());
+        assert_eq!(version, Some("1.38.3"));
+        let is_warned_of = proxy_build::finding(version.zip(build)).is_some();
+        (environment.proxy_build, is_warned_of)
+    }
+
+    #[test]
+    fn a_program_that_is_not_built_as_a_release_is_warned_of() {
+        for other in ["Modified/RELEASE", "Clean/DEBUG", "Distribution/RELEASE"] {
+            assert_eq!(build_of(&format!("{other}/BoringSSL")), (Some(other.to_owned()), true));
+        }
+        assert_eq!(build_of("Clean/RELEASE/BoringSSL"), (Some("Clean/RELEASE".to_owned()), false));
+        assert_eq!(build_of("//"), (None, false));
+    }
 }

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use crate::support::install;
 use crate::support::study::{StudyFolder, arm};
 
-/// Another program that behaves as Envoy does.
+/// Another program that behaves as Envoy does, and says that its sources were modified.
 fn install_envoy(path: &Path, comment: &str) {
     let envoy = Envoy::usual().unwrap();
-    install(path, &format!("# {comment}\nexec '{}' \"$@\"", envoy.program.display()));
+    let envoy = envoy.program.display();
+    let version = format!("[ \"$1\" = --version ] && '{envoy}' --version | sed s/Clean/Modified/ && exit 0");
+    install(path, &format!("# {comment}\n{version}\nexec '{envoy}' \"$@\""));
 }
 
 fn study_of(arms: &str) -> StudyFolder {
@@ -114,18 +116,29 @@ fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
     let study = study_of(&arms);
     let result = study.result_of(&study.run());
     let usual = result["environment"]["proxy_sha256"].clone();
-    let programs = |id: &str| -> Vec<(Value, bool)> {
+    let programs = |id: &str| -> Vec<(Value, Value, bool)> {
         let arm = arm(&result, id);
         let hops = arm["subject"]["hops"].as_array().unwrap().clone();
-        hops.iter().map(|hop| (hop["version"].clone(), hop["sha256"] == usual)).collect()
+        let stated = |hop: &Value| (hop["version"].clone(), hop["build"].clone(), hop["sha256"] == usual);
+        hops.iter().map(stated).collect()
     };
     let version = result["environment"]["proxy_version"].clone();
-    let [same, other] = [true, false].map(|is_usual| (version.clone(), is_usual));
+    assert_eq!(result["environment"]["proxy_build"], "Clean/RELEASE");
+    let of = |build: &str, is_usual: bool| (version.clone(), json!(build), is_usual);
+    let (same, other) = (of("Clean/RELEASE", true), of("Modified/RELEASE", false));
     assert_eq!(programs("baseline"), std::slice::from_ref(&same));
     assert_eq!(programs("another"), std::slice::from_ref(&other));
     assert_eq!(programs(&format!("lua @ envoy={path}")), std::slice::from_ref(&other));
     assert_eq!(programs(&format!("baseline @ envoy={path}")), std::slice::from_ref(&other));
     assert_eq!(programs("mixed"), [same, other]);
+    let findings = result["findings"].as_array().unwrap().iter();
+    let warned: Vec<&Value> = findings.filter(|finding| finding["id"] == "proxy-build").collect();
+    for (id, is_named) in [("baseline", false), ("another", true), ("mixed", true)] {
+        assert_eq!(warned.iter().any(|finding| finding["arm"] == id), is_named, "{warned:#?}");
+    }
+    for finding in warned {
+        assert!(finding["message"].as_str().unwrap().ends_with(" says `Modified/RELEASE`"), "{finding:#}");
+    }
 
     install_envoy(&another, "second");
     study.resume(&["--rounds", "3"]).fails(2, &format!("a different build of Envoy {path}"));

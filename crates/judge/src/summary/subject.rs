@@ -23,16 +23,26 @@ pub(super) struct Proxies<'a> {
 }
 
 impl Proxies<'_> {
-    /// The version and the hash of the program of a proxy.
-    fn build(&self, arm: &Arm, hop: &Hop) -> (Option<String>, Option<String>) {
+    /// The version, the hash and the build of the program of a proxy, and nothing else of the proxy.
+    fn program(&self, arm: &Arm, hop: &Hop) -> PlannedHop {
         let other = match (hop.proxy, arm.envoy(hop)) {
             (ProxyWord::Envoy, None) => {
-                return (self.environment.proxy_version.clone(), self.environment.proxy_sha256.clone());
+                return PlannedHop {
+                    version: self.environment.proxy_version.clone(),
+                    sha256: self.environment.proxy_sha256.clone(),
+                    build: self.environment.proxy_build.clone(),
+                    ..PlannedHop::default()
+                };
             }
             (ProxyWord::Envoy, Some(choice)) => self.others.get(&envoy_name(choice)),
             (other, _) => self.others.get(other.as_str()),
         };
-        (other.and_then(|build| build.version.clone()), other.map(|build| build.sha256.clone()))
+        PlannedHop {
+            version: other.and_then(|program| program.version.clone()),
+            sha256: other.map(|program| program.sha256.clone()),
+            build: other.and_then(|program| program.proxy_build.clone()),
+            ..PlannedHop::default()
+        }
     }
 }
 
@@ -107,13 +117,10 @@ fn planned_hop(plan: &Plan, arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> Pla
         listener: given.listener.clone(),
         without: given.without.clone(),
     };
-    let (version, sha256) = programs.build(arm, hop);
     PlannedHop {
         config: hop.given.as_ref().map(config),
         name: hop.name.clone(),
         proxy: hop.proxy.as_str().to_owned(),
-        version,
-        sha256,
         functions: hop.functions.components().iter().filter(is_of_proxy).map(function).collect(),
         processors: hop.processors,
         workers: match hop.proxy {
@@ -122,6 +129,7 @@ fn planned_hop(plan: &Plan, arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> Pla
         },
         flags: hop.flags.clone(),
         environment: arm.environment(hop),
+        ..programs.program(arm, hop)
     }
 }
 
@@ -142,16 +150,18 @@ mod tests {
         let loads = "loads:\n  - {name: full, loop: closed}\n  \
                      - {name: limited, loop: open, rate: 100, expect: [200, 429]}\n";
         let plan = fixture::plan(&format!("name: test\n{text}{loads}"));
-        let build = |version: &str| Build {
+        let build = |version: &str, proxy_build: Option<&str>| Build {
             version: Some(version.to_owned()),
+            proxy_build: proxy_build.map(str::to_owned),
             sha256: format!("hash of {version}"),
             inputs: BTreeMap::new(),
         };
-        let others =
-            [("Envoy 1.39.3".to_owned(), build("1.39.3")), ("haproxy".to_owned(), build("3.2"))].into();
+        let other = build("1.39.3", Some("Modified/RELEASE"));
+        let others = [("Envoy 1.39.3".to_owned(), other), ("haproxy".to_owned(), build("3.2", None))].into();
         let environment = Environment {
             proxy_version: Some("1.40.0".to_owned()),
             proxy_sha256: Some("hash of 1.40.0".to_owned()),
+            proxy_build: Some("Clean/RELEASE".to_owned()),
             ..Environment::default()
         };
         let programs = Proxies { environment: &environment, others: &others };
@@ -232,7 +242,7 @@ mod tests {
         assert_eq!(chain.tls, [none, mtls, mtls, none]);
         let front = &subject(&subjects, "gateway http1 haproxy").hops[0];
         assert_eq!((front.proxy.as_str(), front.workers), ("haproxy", Some(1)));
-        assert_eq!(front.version.as_deref(), Some("3.2"));
+        assert_eq!((front.version.as_deref(), front.build.as_deref()), (Some("3.2"), None));
         for (id, subject) in &subjects {
             assert_eq!(subject.tls.len(), subject.hops.len() + 1, "{id}");
         }
@@ -246,10 +256,15 @@ mod tests {
         );
         let programs = |id: &str| {
             let hops = subject(&subjects, id).hops.iter();
-            hops.map(|hop| (hop.version.clone().unwrap(), hop.sha256.clone().unwrap())).collect::<Vec<_>>()
+            let stated = |hop: &PlannedHop| {
+                [&hop.version, &hop.sha256, &hop.build].map(|value| value.clone().unwrap())
+            };
+            hops.map(stated).collect::<Vec<_>>()
         };
-        let [new, old] =
-            ["1.40.0", "1.39.3"].map(|version| (version.to_owned(), format!("hash of {version}")));
+        let of = |version: &str, build: &str| {
+            [version.to_owned(), format!("hash of {version}"), build.to_owned()]
+        };
+        let [new, old] = [of("1.40.0", "Clean/RELEASE"), of("1.39.3", "Modified/RELEASE")];
         assert_eq!(programs("baseline"), std::slice::from_ref(&new));
         assert_eq!(programs("lua @ envoy=1.39.3"), std::slice::from_ref(&old));
         assert_eq!(programs("baseline @ envoy=1.39.3"), std::slice::from_ref(&old));

@@ -1,11 +1,11 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
-use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm};
+use hoptax_result::{ArmTrial, Body, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm, Severity};
 use hoptax_text::command_line::{path_word, word};
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
-use crate::document::{Document, Next, Section};
+use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::numbers::{counted, grouped, percent, ungrouped};
 use crate::quantity::Quantity;
@@ -37,7 +37,8 @@ pub fn find_arms_of(result: &FindArmsResult, again: &SearchedArms) -> Document {
         answer(result),
     );
     document.table = Some(table(result));
-    document.verdict = Some(judgement(result.verdict, ": the note about each arm says why"));
+    document.verdict = Some(judged(result));
+    document.findings = FindingText::all(&result.findings);
     // The note about an arm's state also explains why an arm without a rate has no ratio.
     let note = |arm| state(arm, result).or_else(|| no_ratio(arm));
     document.notes = result.arms.iter().filter_map(note).collect();
@@ -46,6 +47,16 @@ pub fn find_arms_of(result: &FindArmsResult, again: &SearchedArms) -> Document {
     document.sections.extend(Section::of_lines("Method", method(result)));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// The judgement of the searches, and of the findings if there are any.
+fn judged(result: &FindArmsResult) -> Judgement {
+    const WHY: &str = ": the note about each arm says why";
+    if result.findings.iter().all(|finding| finding.severity == Severity::Info) {
+        return judgement(result.verdict, WHY);
+    }
+    let of_searches = judgement(result.body.verdict(), WHY).usable;
+    Judgement { verdict: result.verdict, usable: format!("{of_searches}; read the warning below") }
 }
 
 /// A longer search if this one ran out of time; otherwise a study of the arms' costs.
@@ -199,7 +210,7 @@ fn method(result: &FindArmsResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{FindArmsBody, FindEvidence, Interval, sample};
+    use hoptax_result::{FindArmsBody, FindEvidence, Finding, Interval, Measured, Verdict, sample};
 
     use super::super::find::tests::{goal, trial};
     use super::*;
@@ -266,6 +277,22 @@ mod tests {
             arm.no_ratio = Some("only a bound of the rate of `direct` is known".to_owned());
         }
         insta::assert_snapshot!(terminal::screen(&find_arms(&result(arms)), STYLE));
+    }
+
+    #[test]
+    fn a_warning_stands_beside_the_judgement_of_the_searches() {
+        let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
+        let of = |severity: Severity| {
+            let finding = Finding::new("x", severity, Measured::us(1.0, 0.0), "a build".to_owned(), "");
+            let verdict = if severity == Severity::Info { Verdict::Sound } else { Verdict::Caution };
+            let document = find_arms(&result(vec![baseline.clone()]).judged(verdict, vec![finding]));
+            assert_eq!(document.findings.len(), 1);
+            let Judgement { verdict, usable } = document.verdict.unwrap();
+            (verdict, usable)
+        };
+        let ended = "every search ended with an answer";
+        assert_eq!(of(Severity::Info), (Verdict::Sound, ended.to_owned()));
+        assert_eq!(of(Severity::Warn), (Verdict::Caution, format!("{ended}; read the warning below")));
     }
 
     #[test]

@@ -79,6 +79,7 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
                 .flat_map(|digest| digest.chars().take(DIGITS))
                 .collect::<String>(),
         ),
+        ("build of the proxy", environment.proxy_build.clone().unwrap_or_default()),
         ("processor", environment.cpu_model.clone()),
         ("processors online", environment.cpus.to_string()),
         ("virtual machine", in_words(&environment.virtual_machine.into())),
@@ -260,6 +261,7 @@ mod tests {
             started_at: "2026-01-01T00:00:00Z".to_owned(),
             proxy_version: Some("1.39.3".to_owned()),
             proxy_sha256: Some("0123456789abcdef".to_owned()),
+            proxy_build: Some("Clean/RELEASE".to_owned()),
             cpu_model: "A processor".to_owned(),
             cpus: 2,
             memory_bytes: 4 << 30,
@@ -284,9 +286,10 @@ mod tests {
         assert_eq!(differing(&program(), &later), [""; 0], "the time and the load average are no settings");
         let other = Program { commit: Some("def".to_owned()), ..program() };
         assert_eq!(differing(&other, &machine()), ["hoptax"]);
-        let changes: [(&str, Change); 11] = [
+        let changes: [(&str, Change); 12] = [
             ("proxy", |one| one.proxy_version = None),
             ("executable of the proxy", |one| one.proxy_sha256 = Some("1".repeat(64))),
+            ("build of the proxy", |one| one.proxy_build = Some("Modified/RELEASE".to_owned())),
             ("processor", |one| one.cpu_model = "Another".to_owned()),
             ("processors online", |one| one.cpus = 4),
             ("virtual machine", |one| one.virtual_machine = true),

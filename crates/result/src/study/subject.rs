@@ -86,6 +86,10 @@ pub struct PlannedHop {
     pub version: Option<String>,
     /// SHA-256 of its program; null if unknown, and in results of earlier versions.
     pub sha256: Option<String>,
+    /// What its program reports of its build, as `proxy_build` of the environment; absent if it reports none, and in results of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// Its functions; empty for a plain proxy.
     pub functions: Vec<PlannedFunction>,
     /// The configuration of the user that it runs; null if its configuration is generated.

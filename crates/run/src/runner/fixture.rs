@@ -34,7 +34,7 @@ pub(super) fn with_setting_in<T>(
     placement: &Placement,
     test: impl FnOnce(&Setting<'_>) -> T,
 ) -> T {
-    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
+    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new(), build: None });
     test(&Setting {
         program: "hoptax".as_ref(),
         envoys: &envoys,

@@ -6,12 +6,14 @@ mod turns;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hoptax_checks::study::proxy_build;
 use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
 use hoptax_load::options::{ABOVE_CLOSED_LOOP, LOWEST_SHARE};
+use hoptax_plan::file::ProxyWord;
 use hoptax_plan::plan::{Arm, CONFIDENCE, Plan};
-use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd, percent};
+use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd, Finding, Verdict, percent};
 use hoptax_run::runner::{self, Setting};
 use hoptax_stats::search::{Limits, Repetition, Search, WIDER};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -147,7 +149,8 @@ impl ArmsOfStudy {
         };
         drop(awake);
         let Some(searched) = searched else { return Err(failure.unwrap_or_else(Failure::interrupted)) };
-        Ok(Found { result: result(plan, options, searched, time, environment), failure })
+        let found = result(plan, options, searched, time, environment);
+        Ok(Found { result: with_builds(found, proxy_builds(plan, &envoys)), failure })
     }
 }
 
@@ -175,7 +178,7 @@ fn envoys(
     say: Say<'_>,
 ) -> Result<Envoys, Failure> {
     if !plan.runs_envoy() {
-        return Ok(Envoys::only(Envoy { program: "envoy".into(), version: String::new() }));
+        return Ok(Envoys::only(Envoy { program: "envoy".into(), version: String::new(), build: None }));
     }
     let mut note = |text: &str| say(Update::Note(text));
     Envoys::find(envoy, plan.envoys(), interrupt.flag(), &mut note).map_err(Failure::from)
@@ -183,8 +186,25 @@ fn envoys(
 
 fn environment(plan: &Plan, envoy: &Envoy, placement: &Placement, awake: Option<&Awake>) -> Environment {
     let environment = environment::of_study(envoy, placement, awake.is_some());
-    let proxy_version = environment.proxy_version.clone().filter(|_| plan.runs_envoy());
-    Environment { proxy_version, ..environment }
+    if plan.runs_envoy() {
+        return environment;
+    }
+    Environment { proxy_version: None, proxy_build: None, ..environment }
+}
+
+/// The finding about the builds of the Envoys of the arms.
+fn proxy_builds(plan: &Plan, envoys: &Envoys) -> Option<Finding> {
+    let hops = plan.arms.iter().flat_map(|arm| arm.chain.hops.iter().map(move |hop| (arm, hop)));
+    let of_envoy = hops.filter(|(_, hop)| hop.proxy == ProxyWord::Envoy);
+    let used = of_envoy.filter_map(|(arm, hop)| envoys.get(arm.envoy(hop)));
+    proxy_build::finding(used.filter_map(|envoy| Some((envoy.version.as_str(), envoy.build.as_deref()?))))
+}
+
+/// The result with the finding, if there is one, which is a reason for caution.
+fn with_builds(result: FindArmsResult, found: Option<Finding>) -> FindArmsResult {
+    let Some(found) = found else { return result };
+    let verdict = result.verdict.max(Verdict::Caution);
+    result.judged(verdict, vec![found])
 }
 
 /// The arrival process of all trials.
@@ -267,4 +287,26 @@ fn result(
         trials: searched.trials,
     };
     FindArmsResult::new(environment, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::tests::plan_of;
+
+    #[test]
+    fn a_build_is_warned_of_if_an_arm_runs_it() {
+        let found = |arms: &str, build: &str| {
+            let plan = plan_of(&format!("name: x\narms: [{arms}]\nloads: [{{name: all, loop: closed}}]\n"));
+            let build = Some(build.to_owned());
+            let usual = Envoy { program: "envoy".into(), version: "1.38.3".to_owned(), build };
+            proxy_builds(&plan, &Envoys::only(usual)).map(|finding| finding.id)
+        };
+        let of_envoy = "baseline, lua";
+        assert_eq!(found(of_envoy, "Modified/RELEASE").as_deref(), Some("proxy-build"));
+        assert_eq!(found(of_envoy, "Clean/RELEASE"), None);
+        let at = |place: &str| format!("{{subject: {{position: {place}}}}}");
+        let others = ["direct", "gateway, proxy: nginx", "gateway, proxy: haproxy"].map(at).join(", ");
+        assert_eq!(found(&others, "Modified/RELEASE"), None);
+    }
 }

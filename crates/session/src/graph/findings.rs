@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_checks::study::proxy_build;
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_checks::vague::{Width, vague_level};
 use hoptax_result::{
@@ -23,6 +24,8 @@ pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
     findings.extend(processors(result, limits));
     findings.extend(counts(result));
     findings.extend(unproven(result));
+    let (version, build) = (&result.environment.proxy_version, &result.environment.proxy_build);
+    findings.extend(proxy_build::finding(version.as_deref().zip(build.as_deref())));
     let is_void = findings.iter().any(|finding| finding.severity == Severity::Fail);
     if !is_void {
         findings.extend(wide(result, limits));
@@ -388,6 +391,24 @@ mod tests {
         assert_eq!(result.verdict, Verdict::Void);
         assert!(result.findings.iter().all(|finding| finding.id != "wide"), "{:?}", result.findings);
         assert!(result.wide.is_empty() && result.proxies.iter().all(|proxy| !proxy.is_wide));
+    }
+
+    #[test]
+    fn a_debug_build_is_warned_of_and_keeps_the_numbers() {
+        let judged_with = |build: Option<&str>| {
+            let mut result = result_of([0.0, 1.0, -1.0, 0.5, -0.5].map(round).to_vec());
+            result.environment.proxy_version = Some("1.40.0".to_owned());
+            result.environment.proxy_build = build.map(str::to_owned);
+            judge(&mut result, &Limits::default());
+            result
+        };
+        let result = judged_with(Some("Clean/DEBUG"));
+        let [one] = result.findings.as_slice() else { panic!("{:?}", result.findings) };
+        assert_eq!((one.id.as_str(), one.severity), ("proxy-build", Severity::Warn));
+        assert!(result.verdict == Verdict::Caution && result.added.is_some() && result.all_cpu_us.is_some());
+        for build in [Some("Clean/RELEASE"), None] {
+            assert_eq!(judged_with(build).findings, []);
+        }
     }
 
     #[test]

@@ -115,7 +115,11 @@ pub fn check(
     for proxy in proxies.into_values() {
         proxy.end().map_err(Failure::environment)?;
     }
-    let environment = Environment { proxy_version: Some(envoy.version.clone()), ..current(false) };
+    let environment = Environment {
+        proxy_version: Some(envoy.version.clone()),
+        proxy_build: envoy.build.clone(),
+        ..current(false)
+    };
     let file = settings.file.display().to_string();
     Ok(ListenersCheckResult::new(environment, body(file, envoy.version, &courses, tried)))
 }

@@ -50,6 +50,9 @@ pub struct Envoy {
     pub program: PathBuf,
     /// The version that it reports.
     pub version: String,
+    /// What it reports of its build: the state of its sources, and its type. `Clean/RELEASE` for unmodified sources without assertions;
+    /// none if it reports neither.
+    pub build: Option<String>,
 }
 
 /// The Envoy that a user chose.
@@ -148,12 +151,17 @@ impl Envoy {
     }
 
     fn at_within(program: &Path, timeout: Duration) -> Result<Self, ReleaseError> {
-        let version = known_files::fact(program, "envoy-version", || reported_version(program, timeout))?;
-        Ok(Self { program: program.to_owned(), version })
+        let find = || reported_version(program, timeout);
+        let reported = known_files::fact(program, "envoy-version-and-build", find)?;
+        let (version, build) = match reported.split_once('/') {
+            Some((version, build)) => (version, Some(build.to_owned())),
+            None => (reported.as_str(), None),
+        };
+        Ok(Self { program: program.to_owned(), version: version.to_owned(), build })
     }
 }
 
-/// The version that an Envoy reports.
+/// The version that an Envoy reports, as [`parse_version`].
 fn reported_version(program: &Path, timeout: Duration) -> Result<String, ReleaseError> {
     let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
     let mut command = Command::new(program);
@@ -175,12 +183,18 @@ fn reported_version(program: &Path, timeout: Duration) -> Result<String, Release
     })
 }
 
-/// `envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL`.
+/// The version with the build, `1.40.0/Clean/RELEASE`, of `envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL`. The version alone if no
+/// words follow it.
 fn parse_version(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("version:")?;
-    let parts: Vec<&str> = rest.trim().split('/').collect();
-    let [_commit, version, _tree, _build, ..] = parts.as_slice() else { return None };
-    version.starts_with(|c: char| c.is_ascii_digit()).then(|| (*version).to_owned())
+    let parts: Vec<&str> = rest.trim().lines().next()?.split('/').collect();
+    let &[_commit, version, tree, build, ..] = parts.as_slice() else { return None };
+    if !version.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic());
+    let has_build = is_word(tree) && is_word(build);
+    Some(if has_build { format!("{version}/{tree}/{build}") } else { version.to_owned() })
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {

@@ -8,7 +8,7 @@ pub(super) fn scripted(folder: &Path, script: &str) -> ProxySpec {
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     ProxySpec {
-        envoy: Envoy { program, version: "1.40.0".to_owned() },
+        envoy: Envoy { program, version: "1.40.0".to_owned(), build: None },
         directory: folder.to_owned(),
         source: ProxyPlan::plain(([127, 0, 0, 1], 0).into(), vec![([127, 0, 0, 1], 1).into()]).into(),
         environment: BTreeMap::new(),

@@ -23,11 +23,33 @@ fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 #[test]
-fn the_version_is_read_from_envoys_output() {
+fn the_version_and_the_build_are_read_from_envoys_output() {
     let line = "\nenvoy  version: 0a1b2c/1.40.0/Clean/RELEASE/BoringSSL\n";
-    assert_eq!(parse_version(line).as_deref(), Some("1.40.0"));
-    assert_eq!(parse_version("nginx version: nginx/1.22"), None);
-    assert_eq!(parse_version("hello"), None);
+    assert_eq!(parse_version(line).as_deref(), Some("1.40.0/Clean/RELEASE"));
+    let more = "envoy  version: 0a1b2c/1.40.0-dev/Modified/DEBUG\nand more\n";
+    assert_eq!(parse_version(more).as_deref(), Some("1.40.0-dev/Modified/DEBUG"));
+    for no_words in ["//B", "Clean/", "a tree/RELEASE/B", "\u{1b}[2J/RELEASE/B", "Clean/ä/B"] {
+        let line = format!("envoy  version: 0a1b2c/1.40.0/{no_words}");
+        assert_eq!(parse_version(&line).as_deref(), Some("1.40.0"), "{line}");
+    }
+    for other in ["nginx version: nginx/1.22", "HAProxy version 2.6.12", "version:", "version: /", "hi", ""] {
+        assert_eq!(parse_version(other), None, "{other}");
+    }
+}
+
+#[test]
+fn an_envoy_has_the_build_that_it_prints_and_none_if_it_prints_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = |printed: &str| {
+        let program = script(folder.path(), "envoy", &format!("echo 'envoy  version: {printed}'"));
+        let Envoy { version, build, .. } = Envoy::at(&program).unwrap();
+        (version, build)
+    };
+    for build in ["Clean/RELEASE", "Modified/RELEASE", "Distribution/RELEASE", "Clean/DEBUG"] {
+        let expected = ("1.40.0".to_owned(), Some(build.to_owned()));
+        assert_eq!(found(&format!("c/1.40.0/{build}/BoringSSL")), expected);
+    }
+    assert_eq!(found("c/1.40.0///"), ("1.40.0".to_owned(), None));
 }
 
 #[test]
