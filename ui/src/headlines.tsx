@@ -15,7 +15,7 @@ interface Told {
 }
 
 /** A headline in words. */
-export function told({ value, note }: Headline): Told {
+export function told({ name, value, note }: Headline): Told {
   const notes = note === null ? [] : [note];
   const why = whyUnknown(value);
   if (why !== undefined) {
@@ -26,7 +26,8 @@ export function told({ value, note }: Headline): Told {
   }
   const { text, unit, basis } = value.quantity;
   const origin = basis === "bounded" ? ["only bounded"] : basis === "predicted" ? ["predicted"] : [];
-  return { number: text, unit, words: [...origin, ...notes], isFaint: basis === "bounded" };
+  // A name that is the unit, such as cores, says it already.
+  return { number: text, unit: unit === name ? "" : unit, words: [...origin, ...notes], isFaint: basis === "bounded" };
 }
 
 /** The row. */

@@ -10,6 +10,12 @@ test("a number is shown with its interval, its unit and its note", () => {
   expect(told(headline({ text: "5 of 6" }))).toEqual({ number: "5 of 6", unit: "", words: [], isFaint: false });
 });
 
+test("a unit that is the name is said once", () => {
+  const cores: Headline = { name: "cores", value: { quantity: { ...measured, unit: "cores" } }, note: null };
+  expect(told(cores)).toMatchObject({ number: "27.41 ±0.32", unit: "" });
+  expect(told({ ...cores, name: "cores of the proxy" })).toMatchObject({ unit: "cores" });
+});
+
 test("a number that is withheld is there, with the reason before the note", () => {
   const unknown: Quantity = { text: "-", unit: "us", form: "level", basis: { unknown: "withheld by steal" } };
   expect(told(headline({ quantity: unknown }, "of `lua`"))).toEqual({ number: "not known", unit: "", words: ["withheld by steal", "of `lua`"], isFaint: true });
