@@ -153,7 +153,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
         <Figure
           title={title}
           name="costs"
-          scene={(width) => forest(rows, { axis: shown.axis, band, isLinear: view["axis"] === "linear", chosen: chosen?.id }, width)}
+          scene={(width) => forest(rows, { axis: shown.axis, heading: bare(shown.heading), band, isLinear: view["axis"] === "linear", chosen: chosen?.id }, width)}
           rows={() => [["arm", shown.heading, "unit"], ...rows.map((row) => [row.label, row.value, row.note])]}
           onChoose={(arm) => change({ arm: arm === view["arm"] ? "" : arm })}
           note={
