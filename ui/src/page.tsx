@@ -10,7 +10,7 @@ import { RunLinks } from "./live/downloads";
 import { LiveView } from "./live/live";
 import { Menu } from "./menu";
 import { useNarrow } from "./narrow";
-import { ANSWER, headingId, isShown, partsOf, tableTitle } from "./parts";
+import { ANSWER, headAndRest, headingId, isShown, partsOf, tableTitle } from "./parts";
 import { SearchedTable } from "./search";
 import { again, inlined } from "./source";
 import { TableView } from "./table";
@@ -118,9 +118,7 @@ export function Page(first: PageProps) {
         {result.table && (
           // Paper has no button that shows the table of a chart.
           <section class={result.is_table_plotted ? "on-paper" : ""}>
-            <h2 id={headingId(fileName(tableTitle(result.table, result)))} tabIndex={-1}>
-              <Words text={tableTitle(result.table, result)} />
-            </h2>
+            <Heading title={tableTitle(result.table, result)} />
             {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
           </section>
         )}
@@ -278,6 +276,23 @@ function ChecksWithoutFinding({ checks }: { checks: CheckText[] }) {
   );
 }
 
+/** The heading of a part. */
+function Heading({ title }: { title: string }) {
+  const [head, rest] = headAndRest(title);
+  return (
+    <>
+      <h2 id={headingId(fileName(title))} tabIndex={-1}>
+        <Words text={head} />
+      </h2>
+      {rest !== "" && (
+        <p class="note">
+          <Words text={sentence(capitalised(rest))} />
+        </p>
+      )}
+    </>
+  );
+}
+
 interface SectionProps {
   section: Section;
   view: View;
@@ -302,9 +317,7 @@ function SectionView({ section, view, change }: SectionProps) {
   }
   return (
     <section>
-      <h2 id={headingId(name)} tabIndex={-1}>
-        <Words text={section.title} />
-      </h2>
+      <Heading title={section.title} />
       {blocks}
     </section>
   );

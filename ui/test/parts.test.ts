@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { partsOf, placeInView } from "../src/parts";
+import { fileName } from "../src/csv";
+import { headAndRest, partsOf, placeInView } from "../src/parts";
 import type { Document, Section, Table } from "../src/types/document";
 import { changed, parsed, written } from "../src/view";
 
@@ -45,9 +46,28 @@ describe("the parts of a page", () => {
     expect(titles(same).slice(1, 3)).toEqual(["Cost of each arm per request", "Cost of each arm per request, all numbers"]);
   });
 
+  test("are named by their subjects, and by more where these are the same", () => {
+    const all = ["In-use, open loop, 9,700 requests/s", "CPU cost by load, %", "CPU cost by load, us", "Response time cost by load, us: p50"];
+    const sections = all.map((title) => section(title));
+    expect(titles({ ...PAGE, table: null, sections })).toEqual([
+      "Answer",
+      "Cost of each arm per request",
+      "In-use",
+      "CPU cost by load, %",
+      "CPU cost by load, us",
+      "Response time cost by load",
+    ]);
+    expect(partsOf({ ...PAGE, table: null, sections }).map(({ name }) => name)).toContain(fileName("In-use, open loop, 9,700 requests/s"));
+  });
+
   test("of a short page are no menu", () => {
     expect(titles({ ...PAGE, table: null, sections: [] })).toEqual([]);
   });
+});
+
+test("a title is a heading up to its semicolon, and the line below it has the rest", () => {
+  expect(headAndRest("cost of each arm; CPU time; at saturation")).toEqual(["cost of each arm", "CPU time; at saturation"]);
+  expect(headAndRest("Known answers")).toEqual(["Known answers", ""]);
 });
 
 describe("the part in view", () => {
