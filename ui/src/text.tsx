@@ -17,9 +17,14 @@ function withOptions(text: string) {
 /** A name with at most so many letters is on one line. */
 export const SHORT = 12;
 
+/** The parts of a name, each of which may begin a line. A rate such as 5,500/s is one part. */
+export function nameParts(text: string): string[] {
+  return text.includes("`") || text.length <= SHORT ? [text] : text.split(/(?<=[/.,_])(?<!\d\/)(?=[a-z])|(?=\{|:\d)/i);
+}
+
 /** A name, which breaks where its parts begin and not within them. */
 export function Name({ text }: { text: string }) {
-  const parts = text.includes("`") || text.length <= SHORT ? [] : text.split(/(?<=[/.,_])(?=[a-z])|(?=\{|:\d)/i);
+  const parts = nameParts(text);
   return parts.length < 2 ? <Words text={text} /> : <span>{parts.flatMap((part, place) => [place > 0 && <wbr key={place} />, inert(part)])}</span>;
 }
 
