@@ -87,6 +87,10 @@ impl Body for FindBody {
         self.plan.url.clone()
     }
 
+    fn duration_s(&self) -> Option<f64> {
+        Some(self.took_s)
+    }
+
     /// Sound if every goal is settled, and void if none has a rate because something other than the server limited the search.
     fn verdict(&self) -> Verdict {
         let is_unknown = self.fastest_mode.as_ref().is_some_and(|mode| mode.unknown().is_some());

@@ -56,6 +56,10 @@ impl Body for FindArmsBody {
         self.study.clone()
     }
 
+    fn duration_s(&self) -> Option<f64> {
+        Some(self.took_s)
+    }
+
     /// As [`crate::FindBody::verdict`]; a ratio that is not known is a reason for caution.
     fn verdict(&self) -> Verdict {
         let goals: Vec<&FoundGoal> = self.arms.iter().map(|arm| &arm.found).collect();
