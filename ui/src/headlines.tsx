@@ -1,8 +1,11 @@
 // The row of headline numbers under the answer.
 
 import { cellText, whyUnknown } from "./table";
-import { Words } from "./text";
+import { unbroken, Words } from "./text";
 import type { Headline } from "./types/document";
+
+/** A number with more letters may be on two lines: with so many, it fits into its card (`.headlines .number`). */
+const FITTING = 14;
 
 /** A headline as it is shown. */
 interface Told {
@@ -30,6 +33,11 @@ export function told({ name, value, note }: Headline): Told {
   return { number: text, unit: unit === name ? "" : unit, words: [...origin, ...notes], isFaint: basis === "bounded" };
 }
 
+/** A number that is on one line with its interval if it fits. */
+export function fitted(number: string): string {
+  return number.length > FITTING ? number : unbroken(number);
+}
+
 /** The row. */
 export function Headlines({ headlines }: { headlines: Headline[] }) {
   return (
@@ -42,7 +50,7 @@ export function Headlines({ headlines }: { headlines: Headline[] }) {
               <Words text={headline.name} />
             </dt>
             <dd class={isFaint ? "number faint" : "number"}>
-              {number}
+              {fitted(number)}
               {unit !== "" && <small> {unit}</small>}
             </dd>
             {words.map((text) => (

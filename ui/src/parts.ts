@@ -13,6 +13,8 @@ export interface Part {
 
 /** The name of the part above all others. */
 export const ANSWER = "answer";
+/** The name of the part that has the findings, behind the picture of a page. */
+export const FINDINGS = "findings";
 
 /** Parts of the shortest page that has a menu. */
 const FEWEST = 3;
@@ -41,10 +43,14 @@ export function headAndRest(title: string): [string, string] {
 
 /** The parts of the page of a document, in its order; none if they are too few for a menu. */
 export function partsOf(document: Document): Part[] {
-  const { plots, table, is_table_plotted: isPlotted, sections } = document;
+  const { plots, table, is_table_plotted: isPlotted, findings, sections } = document;
   const shown = (all: Section[]) => all.filter(isShown).map(({ title }) => title);
-  const titles = [...shown(plots), ...(table === null || isPlotted ? [] : [tableTitle(table, document)]), ...shown(sections)];
-  const all = [{ name: ANSWER, title: "Answer" }, ...short(titles).map((title, place) => ({ name: fileName(titles[place] ?? title), title }))];
+  const pictures = [...shown(plots), ...(table === null || isPlotted ? [] : [tableTitle(table, document)])];
+  const titles = [...pictures, ...shown(sections)];
+  const titled = short(titles).map((title, place) => ({ name: fileName(titles[place] ?? title), title }));
+  const first = Math.min(1, pictures.length);
+  const found = findings.length > 0 ? [{ name: FINDINGS, title: "Findings" }] : [];
+  const all = [{ name: ANSWER, title: "Answer" }, ...titled.slice(0, first), ...found, ...titled.slice(first)];
   const parts = all.filter(({ name }, place) => all.findIndex((other) => other.name === name) === place);
   return parts.length < FEWEST ? [] : parts;
 }

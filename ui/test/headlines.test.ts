@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { told } from "../src/headlines";
+import { fitted, told } from "../src/headlines";
 import type { Cell, Headline, Quantity } from "../src/types/document";
 
 const measured: Quantity = { text: "27.41 ±0.32", estimate: 27.41, low: 27.09, high: 27.73, unit: "us", form: "level", basis: "measured" };
@@ -25,4 +25,10 @@ test("bounds and predictions say that they are no measured numbers", () => {
   const bound: Quantity = { text: "≥ 12", low: 12, unit: "us", form: "level", basis: "bounded" };
   expect(told(headline({ quantity: bound }))).toEqual({ number: "≥ 12", unit: "us", words: ["only bounded"], isFaint: true });
   expect(told(headline({ quantity: { ...measured, basis: "predicted" } }, "`cart`")).words).toEqual(["predicted", "`cart`"]);
+});
+
+test("a number that fits into its card is on one line with its interval, and a longer one breaks before that", () => {
+  expect(fitted("0.4856 ±0.0090")).toBe("0.4856\u00a0±0.0090");
+  expect(fitted("+1,234.5 ±1,082.3")).toBe("+1,234.5 ±1,082.3");
+  expect(fitted("-12 to +17")).toBe("-12 to +17");
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fileName } from "../src/csv";
-import { headAndRest, partsOf, placeInView } from "../src/parts";
-import type { Document, Section, Table } from "../src/types/document";
+import { FINDINGS, headAndRest, partsOf, placeInView } from "../src/parts";
+import type { Document, FindingText, Section, Table } from "../src/types/document";
 import { changed, parsed, written } from "../src/view";
 
 const section = (title: string, folded = false): Section => ({ title, folded, blocks: [{ note: "a note" }] });
@@ -9,6 +9,7 @@ const TABLE: Table = { title: "cost of each arm per request, its difference from
 const PAGE: Document = {
   subject: "study quick",
   title: "",
+  measured: null,
   answer: ["It costs 3 us"],
   verdict: null,
   table: TABLE,
@@ -32,6 +33,15 @@ describe("the parts of a page", () => {
   test("are no parts for text alone, and no table whose values a chart has", () => {
     const hidden: Section = { title: "Hidden", folded: false, blocks: [{ text_only: { note: "a note" } }] };
     expect(titles({ ...PAGE, is_table_plotted: true, sections: [hidden, section("Method")] })).toEqual(["Answer", "Cost of each arm per request", "Method"]);
+  });
+
+  test("have the findings behind the first chart, and without one behind the table", () => {
+    const finding: FindingText = { severity: "warn", id: "steal", scope: "", message: "late", measured: null, withheld: null, advice: "", protects_from: null };
+    const found = { ...PAGE, findings: [finding] };
+    expect(titles(found).slice(0, 3)).toEqual(["Answer", "Cost of each arm per request", "Findings"]);
+    expect(titles({ ...found, plots: [] }).slice(0, 3)).toEqual(["Answer", "Cost of each arm per request", "Findings"]);
+    expect(titles({ ...found, plots: [], table: null }).slice(0, 3)).toEqual(["Answer", "Findings", "Known answers"]);
+    expect(partsOf(found).map(({ name }) => name)).toContain(FINDINGS);
   });
 
   test("have names that differ, so that each can be jumped to", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { csv } from "../src/csv";
-import { bare, inert, nameParts, unbroken } from "../src/text";
+import { bare, inert, knobParts, nameParts, unbroken } from "../src/text";
 
 test("names where no element can be have no marks of code", () => {
   expect(bare("busy of `gateway`, `cart`")).toBe("busy of gateway, cart");
@@ -17,6 +17,13 @@ test("a name breaks between its parts, and not within a rate", () => {
   expect(nameParts("route/mirror (5,500/s)")).toEqual(["route/", "mirror (5,500/s)"]);
   expect(nameParts("jwt{alg=ES256,claims=40}")).toEqual(["jwt", "{alg=ES256,", "claims=40}"]);
   expect(nameParts("rate-limit")).toEqual(["rate-limit"]);
+});
+
+test("a long knob breaks before its value and not before its brace, and a name of a sentence before its knobs", () => {
+  expect(nameParts("rate-limit/local{bucket=connection}")).toEqual(["rate-limit/", "local", "{bucket=", "connection}"]);
+  expect(nameParts("ext-proc{parts=bodies}")).toEqual(["ext-proc", "{parts=bodies}"]);
+  expect(knobParts("ext-proc{parts=bodies} (5,500/s) adds more than jwt{alg=ES256}")).toEqual(["ext-proc", "{parts=bodies} (5,500/s) adds more than jwt", "{alg=ES256}"]);
+  expect(knobParts("no knobs: { and {}")).toEqual(["no knobs: { and {}"]);
 });
 
 test("letters that nobody sees are written out, and lines and columns stay", () => {
