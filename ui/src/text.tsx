@@ -33,7 +33,7 @@ function withBreaks(parts: string[]) {
 /** A name with at most so many letters is on one line. */
 export const SHORT = 12;
 
-/** A part of a name with more letters is wider than a column of names: it breaks before a value rather than before its last brace. */
+/** A word of a name with more letters is wider than a column of names: it breaks before a value rather than before its last brace. */
 const LONG = 15;
 
 /** The parts of a name, each of which may begin a line. A rate such as 5,500/s is one part. */
@@ -42,7 +42,7 @@ export function nameParts(text: string): string[] {
     return [text];
   }
   const parts = text.split(/(?<=[/.,_])(?<!\d\/)(?=[a-z])|(?=\{|:\d)/i);
-  return parts.flatMap((part) => (part.length > LONG ? part.split(/(?<==)(?=\w)/) : [part]));
+  return parts.flatMap((part) => (part.search(/ |$/) > LONG ? part.split(/(?<==)(?=\w)/) : [part]));
 }
 
 /** A name, which breaks where its parts begin and not within them. */

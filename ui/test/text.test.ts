@@ -21,7 +21,7 @@ test("a name breaks between its parts, and not within a rate", () => {
 
 test("a long knob breaks before its value and not before its brace, and a name of a sentence before its knobs", () => {
   expect(nameParts("rate-limit/local{bucket=connection}")).toEqual(["rate-limit/", "local", "{bucket=", "connection}"]);
-  expect(nameParts("ext-proc{parts=bodies}")).toEqual(["ext-proc", "{parts=bodies}"]);
+  expect(nameParts("ext-proc{parts=bodies} (5,500/s)")).toEqual(["ext-proc", "{parts=bodies} (5,500/s)"]);
   expect(knobParts("ext-proc{parts=bodies} (5,500/s) adds more than jwt{alg=ES256}")).toEqual(["ext-proc", "{parts=bodies} (5,500/s) adds more than jwt", "{alg=ES256}"]);
   expect(knobParts("no knobs: { and {}")).toEqual(["no knobs: { and {}"]);
 });
