@@ -277,17 +277,21 @@ export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingPro
       <div class="unseen" aria-live="polite">
         {mark && isByKey ? `${bare(`${mark.name}: ${mark.values.join("; ")}`)}${extent && range ? `. Selected: ${rangeWords(extent, range)}` : ""}` : ""}
       </div>
-      {scene.legend.length > 0 && (
-        <ul class="legend">
-          {scene.legend.map((entry) => (
-            <li key={entry.name}>
-              <Swatch entry={entry} />
-              <Words text={entry.name} />
-            </li>
-          ))}
-        </ul>
-      )}
     </div>
+  );
+}
+
+/** What the colours of a chart mean. */
+export function Legend({ entries }: { entries: LegendEntry[] }) {
+  return entries.length === 0 ? null : (
+    <ul class="legend">
+      {entries.map((entry) => (
+        <li key={entry.name}>
+          <Swatch entry={entry} />
+          <Words text={entry.name} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { farther, isWhole, moved, nearer, rangeWords, type Extent, type Range } from "./chart/range";
 import type { Scene } from "./chart/scene";
-import { Drawing, useWidth } from "./drawing";
+import { Drawing, Legend, useWidth } from "./drawing";
 import { Grid, KeepCsv } from "./table";
 import { bare, Words } from "./text";
 import type { Table } from "./types/document";
@@ -27,20 +27,24 @@ interface FigureProps {
   onChoose?: (id: string) => void;
   /** What Escape does before it leaves the values; false if there was nothing to do. */
   onLeave?: () => boolean;
-  /** What explains how it is drawn. */
+  /** What its marks are, above it. */
+  legend?: string;
+  /** What else explains how it is drawn. */
   note?: ComponentChildren;
   /** Whether the title is shown, and not only said. */
   isTitled?: boolean;
 }
 
 /** A chart with its table. */
-export function Figure({ title, name = title, axis, hasTimes, scene, rows, onChoose, onLeave, note, isTitled }: FigureProps) {
+export function Figure({ title, name = title, axis, hasTimes, scene, rows, onChoose, onLeave, legend, note, isTitled }: FigureProps) {
   const [element, width] = useWidth();
   const [isTable, toggleTable] = useTable(name);
   const [range, setRange] = useRange(axis);
   const [isLinear, bend] = useTimes();
   const drawn = width > 0 ? scene(width, range) : undefined;
   const extent = drawn?.extent;
+  // They may fill more than a window.
+  const isOfRows = drawn?.near === "y";
   // Said by the chart that it was chosen at, and not by all that show it.
   const [said, setSaid] = useState("");
   const choose = (chosen: Range | undefined) => {
@@ -67,13 +71,18 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
           <Words text={title} />
         </figcaption>
       )}
+      {legend !== undefined && !isTable && <p class="note marks">{legend}</p>}
       <div ref={element}>
         {isTable ? (
           <Grid table={asTable(title, rows())} />
         ) : drawn ? (
-          <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} {...(leave ? { onLeave: leave } : {})} {...(extent ? { onRange: choose } : {})} />
+          <>
+            {isOfRows && <Legend entries={drawn.legend} />}
+            <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} {...(leave ? { onLeave: leave } : {})} {...(extent ? { onRange: choose } : {})} />
+            {!isOfRows && <Legend entries={drawn.legend} />}
+          </>
         ) : (
-          width > 0 && <p class="empty">No value of this chart is known. The findings at the head of the page say why, and what to do.</p>
+          width > 0 && <p class="empty">No value of this chart is known. The findings of this page say why, and what to do.</p>
         )}
       </div>
       {note && !isTable && <p class="note">{note}</p>}

@@ -1,8 +1,11 @@
 // The row of headline numbers under the answer.
 
 import { cellText, whyUnknown } from "./table";
-import { Words } from "./text";
+import { unbroken, Words } from "./text";
 import type { Headline } from "./types/document";
+
+/** A number with more letters may be on two lines: with so many, it fits into its card (`.headlines .number`). */
+const FITTING = 14;
 
 /** A headline as it is shown. */
 interface Told {
@@ -15,7 +18,7 @@ interface Told {
 }
 
 /** A headline in words. */
-export function told({ value, note }: Headline): Told {
+export function told({ name, value, note }: Headline): Told {
   const notes = note === null ? [] : [note];
   const why = whyUnknown(value);
   if (why !== undefined) {
@@ -26,7 +29,13 @@ export function told({ value, note }: Headline): Told {
   }
   const { text, unit, basis } = value.quantity;
   const origin = basis === "bounded" ? ["only bounded"] : basis === "predicted" ? ["predicted"] : [];
-  return { number: text, unit, words: [...origin, ...notes], isFaint: basis === "bounded" };
+  // A name that is the unit, such as cores, says it already.
+  return { number: text, unit: unit === name ? "" : unit, words: [...origin, ...notes], isFaint: basis === "bounded" };
+}
+
+/** A number that is on one line with its interval if it fits. */
+export function fitted(number: string): string {
+  return number.length > FITTING ? number : unbroken(number);
 }
 
 /** The row. */
@@ -41,7 +50,7 @@ export function Headlines({ headlines }: { headlines: Headline[] }) {
               <Words text={headline.name} />
             </dt>
             <dd class={isFaint ? "number faint" : "number"}>
-              {number}
+              {fitted(number)}
               {unit !== "" && <small> {unit}</small>}
             </dd>
             {words.map((text) => (

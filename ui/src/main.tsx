@@ -14,7 +14,7 @@ import "./style/controls.css";
 import "./style/blocks.css";
 import "./style/charts.css";
 import "./style/tables.css";
-import "./style/foot.css";
+import "./style/folded.css";
 import "./style/narrow.css";
 import "./style/print.css";
 import "./live/live.css";

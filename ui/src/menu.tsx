@@ -1,5 +1,6 @@
 // The menu of the parts of a page: links that jump, in the margin of a wide window, and elsewhere in a bar that unfolds.
 
+import type { ComponentChildren } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { headingId, placeInView, type Part } from "./parts";
 import { changed, PageView, written } from "./view";
@@ -9,7 +10,7 @@ const LINE = 80;
 
 /** The menu. */
 export function Menu({ parts }: { parts: Part[] }) {
-  const [view, change] = useContext(PageView);
+  const [view] = useContext(PageView);
   const [isOpen, setOpen] = useState(false);
   const [place, setPlace] = useState(0);
   const nav = useRef<HTMLElement>(null);
@@ -42,7 +43,7 @@ export function Menu({ parts }: { parts: Part[] }) {
   useEffect(() => {
     const part = parts[chosen];
     if (part !== undefined) {
-      requestAnimationFrame(() => requestAnimationFrame(() => show(part)));
+      requestAnimationFrame(() => requestAnimationFrame(() => show(part.name)));
     }
   }, [chosen]);
   useEffect(() => {
@@ -55,16 +56,6 @@ export function Menu({ parts }: { parts: Part[] }) {
     return () => document.removeEventListener("pointerdown", close);
   }, []);
 
-  const jump = (event: MouseEvent, part: Part) => {
-    // The link opens elsewhere.
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) {
-      return;
-    }
-    event.preventDefault();
-    setOpen(false);
-    change({ part: part.name });
-    show(part)?.focus({ preventScroll: true });
-  };
   return (
     <nav
       ref={nav}
@@ -91,9 +82,9 @@ export function Menu({ parts }: { parts: Part[] }) {
       <ol id="menu-parts">
         {parts.map((part, at) => (
           <li key={part.name}>
-            <a href={written(changed(view, { part: part.name }))} aria-current={at === place ? "location" : undefined} onClick={(event) => jump(event, part)}>
+            <PartLink name={part.name} isCurrent={at === place} onJump={() => setOpen(false)}>
               {part.title}
-            </a>
+            </PartLink>
           </li>
         ))}
       </ol>
@@ -101,8 +92,38 @@ export function Menu({ parts }: { parts: Part[] }) {
   );
 }
 
+interface PartLinkProps {
+  /** The name of the part. */
+  name: string;
+  /** Whether the part is the one in view. */
+  isCurrent?: boolean;
+  /** What a jump does beside. */
+  onJump?: () => void;
+  children: ComponentChildren;
+}
+
+/** A link that jumps to a part: one to a view. */
+export function PartLink({ name, isCurrent = false, onJump, children }: PartLinkProps) {
+  const [view, change] = useContext(PageView);
+  const jump = (event: MouseEvent) => {
+    // The link opens elsewhere.
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) {
+      return;
+    }
+    event.preventDefault();
+    onJump?.();
+    change({ part: name });
+    show(name)?.focus({ preventScroll: true });
+  };
+  return (
+    <a href={written(changed(view, { part: name }))} aria-current={isCurrent ? "location" : undefined} onClick={jump}>
+      {children}
+    </a>
+  );
+}
+
 /** Scrolls to the heading of a part, and unfolds it. */
-function show({ name }: Part): HTMLElement | null {
+function show(name: string): HTMLElement | null {
   const heading = document.getElementById(headingId(name));
   const folded = heading?.closest("details");
   if (folded) {

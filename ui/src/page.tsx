@@ -1,26 +1,26 @@
-// The page of a document: the answer and whether it may be believed first, then its charts and table, then what is behind them.
+// The page of a document: the answer and whether it may be believed, its picture, what the checks found, then the rest and what is behind it.
 
 import { useEffect, useState } from "preact/hooks";
 import { BlockView } from "./block/block";
 import { fileName, keep } from "./csv";
+import { ChecksWithoutFinding, counted, Findings } from "./findings";
 import { Headlines } from "./headlines";
 import { served as servedOf, type Served } from "./live/api";
 import { ComparedLinks } from "./live/compared";
 import { RunLinks } from "./live/downloads";
 import { LiveView } from "./live/live";
-import { Menu } from "./menu";
+import { Menu, PartLink } from "./menu";
 import { useNarrow } from "./narrow";
-import { ANSWER, headingId, isShown, partsOf, tableTitle } from "./parts";
+import { ANSWER, FINDINGS, headAndRest, headingId, isShown, partsOf, tableTitle } from "./parts";
+import { ProvenanceLine } from "./provenance";
 import { SearchedTable } from "./search";
 import { again, inlined } from "./source";
 import { TableView } from "./table";
-import { capitalised, inert, sentence, VERDICTS, Words } from "./text";
+import { capitalised, inert, sentence, Words } from "./text";
 import { chooseTheme, onThemeOfSystem, theme } from "./theme";
-import type { CheckText, Document, FindingText, Section } from "./types/document";
+import type { Document, Section } from "./types/document";
+import { VerdictLine } from "./verdict";
 import { PageView, useView, type View } from "./view";
-
-/** Findings that are shown before the rest is asked for. */
-const FIRST_FINDINGS = 3;
 
 interface PageProps {
   document: Document;
@@ -51,6 +51,35 @@ export function Page(first: PageProps) {
   const live = isHistory && (
     <LiveView key="live" api={served.api} allowsBills={served.allowsBills} view={view} change={change} renew={() => void renew()} />
   );
+  const hasFindings = result.findings.length > 0;
+  const toFindings = hasFindings && <PartLink name={FINDINGS}>{counted(result.findings)}</PartLink>;
+  const next = result.next && (
+    <p class="next">
+      Next: <Words text={`\`${result.next.command}\` ${result.next.purpose}.`} />
+    </p>
+  );
+  const plots = result.plots.filter(isShown).map((section) => <SectionView key={section.title} section={section} view={view} change={change} />);
+  const table = (
+    <>
+      {result.table && (
+        // Paper has no button that shows the table of a chart.
+        <section class={result.is_table_plotted ? "on-paper" : ""}>
+          <Heading title={tableTitle(result.table, result)} />
+          {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
+        </section>
+      )}
+      {result.notes.length > 0 && (
+        <ul class="note">
+          {result.notes.map((note) => (
+            <li key={note}>
+              <Words text={note} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+  const hasPlots = plots.length > 0;
   return (
     <PageView.Provider value={[view, change]}>
       <a class="skip" href="#main" onClick={(event) => skip(event)}>
@@ -65,13 +94,18 @@ export function Page(first: PageProps) {
           <p class="soft">
             hoptax <b>{inert(result.subject)}</b>
           </p>
-          <ThemeSwitch />
+          <div>
+            {/* The page of a run has its files above. */}
+            {served?.run === undefined && <KeepJson result={result} />}
+            <ThemeSwitch />
+          </div>
         </div>
         {result.title !== "" && (
           <p class="question">
             <Words text={result.title} />
           </p>
         )}
+        {result.measured && <ProvenanceLine of={result.measured} />}
         <h1 id={headingId(ANSWER)} tabIndex={-1}>
           {answer === undefined ? result.subject : <Words text={sentence(answer)} />}
         </h1>
@@ -81,21 +115,14 @@ export function Page(first: PageProps) {
           </p>
         ))}
         {result.headlines.length > 0 && <Headlines headlines={result.headlines} />}
-        {result.verdict && (
-          <div class={`verdict ${result.verdict.verdict}`}>
-            <b>{VERDICTS[result.verdict.verdict]}</b>
-            <span>
-              <Words text={sentence(capitalised(result.verdict.usable))} />
-            </span>
-          </div>
+        {result.verdict ? (
+          <VerdictLine verdict={result.verdict.verdict}>
+            <Words text={sentence(capitalised(result.verdict.usable))} /> {toFindings}
+          </VerdictLine>
+        ) : (
+          toFindings && <p>{toFindings}</p>
         )}
-        <Findings findings={result.findings} isFirstOpen={!result.next} />
-        <ChecksWithoutFinding checks={result.checks_without_finding} />
-        {result.next && (
-          <p class="next">
-            Next: <Words text={`\`${result.next.command}\` ${result.next.purpose}.`} />
-          </p>
-        )}
+        {!hasFindings && next}
         {served?.newest !== undefined && (
           <p class="next">
             <a href={`/runs/${served.newest}`}>Open run {served.newest}</a>, the newest.
@@ -112,40 +139,27 @@ export function Page(first: PageProps) {
       {parts.length > 0 && <Menu parts={parts} />}
       <main id="main" tabIndex={-1}>
         {!isNarrow && live}
-        {result.plots.map((section) => (
-          <SectionView key={section.title} section={section} view={view} change={change} />
-        ))}
-        {result.table && (
-          // Paper has no button that shows the table of a chart.
-          <section class={result.is_table_plotted ? "on-paper" : ""}>
-            <h2 id={headingId(fileName(tableTitle(result.table, result)))} tabIndex={-1}>
-              <Words text={tableTitle(result.table, result)} />
-            </h2>
-            {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
-          </section>
-        )}
-        {result.notes.length > 0 && (
-          <ul class="note">
-            {result.notes.map((note) => (
-              <li key={note}>
-                <Words text={note} />
-              </li>
-            ))}
-          </ul>
-        )}
+        {hasPlots ? plots.slice(0, 1) : table}
+        <Findings findings={result.findings} isFirstOpen={!result.next} />
+        <ChecksWithoutFinding checks={result.checks_without_finding} />
+        {hasFindings && next}
+        {plots.slice(1)}
+        {hasPlots && table}
         {result.sections.map((section) => (
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}
         {isNarrow && live}
       </main>
-      <footer>
-        <p>
-          <button type="button" class="quiet" onClick={() => keep(`${fileName(result.subject)}.json`, "application/json", JSON.stringify(result, null, 2))}>
-            Save this report as JSON
-          </button>
-        </p>
-      </footer>
     </PageView.Provider>
+  );
+}
+
+/** Keeps the document of the page. */
+function KeepJson({ result }: { result: Document }) {
+  return (
+    <button type="button" class="quiet" onClick={() => keep(`${fileName(result.subject)}.json`, "application/json", JSON.stringify(result, null, 2))}>
+      Save as JSON
+    </button>
   );
 }
 
@@ -174,107 +188,20 @@ function ThemeSwitch() {
   );
 }
 
-interface FindingsProps {
-  findings: FindingText[];
-  /** Whether what to do about the first is shown, as on a page without a next command. */
-  isFirstOpen?: boolean;
-}
-
-/** What the checks found: what matters most first, the rest when asked for. */
-function Findings({ findings, isFirstOpen = false }: FindingsProps) {
-  const weight = { fail: 0, warn: 1, info: 2 } as const;
-  const sorted = [...findings].sort((a, b) => weight[a.severity] - weight[b.severity]);
-  const [first, rest] = [sorted.slice(0, FIRST_FINDINGS), sorted.slice(FIRST_FINDINGS)];
-  if (first.length === 0) {
-    return null;
-  }
+/** The heading of a part. */
+function Heading({ title }: { title: string }) {
+  const [head, rest] = headAndRest(title);
   return (
-    <section class="findings" aria-label="Findings">
-      <FindingList findings={first} isFirstOpen={isFirstOpen} />
-      {rest.length > 0 && (
-        <details>
-          <summary>
-            {rest.length} more {rest.length === 1 ? "finding" : "findings"}
-          </summary>
-          <FindingList findings={rest} />
-        </details>
+    <>
+      <h2 id={headingId(fileName(title))} tabIndex={-1}>
+        <Words text={head} />
+      </h2>
+      {rest !== "" && (
+        <p class="note">
+          <Words text={sentence(capitalised(rest))} />
+        </p>
       )}
-    </section>
-  );
-}
-
-/** What a finding says. Before a colon is the name of an arm, which keeps its letters. */
-function messageOf({ message }: FindingText): string {
-  return /^\w+:/.test(message) ? message : capitalised(message);
-}
-
-const SEVERITIES = { fail: "failed", warn: "warning", info: "note" } as const;
-
-function FindingList({ findings, isFirstOpen = false }: FindingsProps) {
-  return (
-    <ul>
-      {findings.map((finding, place) => (
-        <li key={finding.id + finding.scope + finding.message}>
-          <details open={isFirstOpen && place === 0}>
-            <summary>
-              <b class={finding.severity}>{SEVERITIES[finding.severity]}</b>{" "}
-              <Words text={sentence(messageOf(finding) + (finding.measured ? ` (${finding.measured})` : "") + finding.scope)} />
-            </summary>
-            {finding.withheld && (
-              <p>
-                <Words text={sentence(capitalised(finding.withheld))} />
-              </p>
-            )}
-            {finding.advice !== "" && (
-              <p>
-                <Words text={sentence(capitalised(finding.advice))} />
-              </p>
-            )}
-            <AboutCheck id={finding.id} mistake={finding.protects_from} />
-          </details>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-/** What the check of a finding protects from, and where more about it is; its id alone if this version does not have it. */
-function AboutCheck({ id, mistake }: { id: string; mistake: string | null }) {
-  if (mistake === null) {
-    return <p class="soft">Check: {id}</p>;
-  }
-  return (
-    <p class="soft">
-      Check <b>{id}</b> protects from: <Words text={sentence(mistake)} /> More:{" "}
-      <code>
-        hoptax trust checks explain <span class="option">{id}</span>
-      </code>
-      .
-    </p>
-  );
-}
-
-/** The checks that found nothing, for who asks what was looked at. */
-function ChecksWithoutFinding({ checks }: { checks: CheckText[] }) {
-  if (checks.length === 0) {
-    return null;
-  }
-  return (
-    <details class="checks">
-      <summary>
-        {checks.length} {checks.length === 1 ? "check" : "checks"} without a finding
-      </summary>
-      <p class="note">
-        These ran and found nothing; a check also finds nothing where the result lacks its evidence. <code>hoptax trust checks</code> lists all. Each protects from:
-      </p>
-      <ul>
-        {checks.map(({ id, protects_from: mistake }) => (
-          <li key={id}>
-            <b>{id}</b>: <Words text={mistake} />
-          </li>
-        ))}
-      </ul>
-    </details>
+    </>
   );
 }
 
@@ -302,9 +229,7 @@ function SectionView({ section, view, change }: SectionProps) {
   }
   return (
     <section>
-      <h2 id={headingId(name)} tabIndex={-1}>
-        <Words text={section.title} />
-      </h2>
+      <Heading title={section.title} />
       {blocks}
     </section>
   );

@@ -13,6 +13,8 @@ export interface Part {
 
 /** The name of the part above all others. */
 export const ANSWER = "answer";
+/** The name of the part that has the findings, behind the picture of a page. */
+export const FINDINGS = "findings";
 
 /** Parts of the shortest page that has a menu. */
 const FEWEST = 3;
@@ -33,19 +35,34 @@ export function tableTitle(table: Table, { plots, sections }: Document): string 
   return [...plots, ...sections].some((section) => isShown(section) && section.title === title) ? `${title}, all numbers` : title;
 }
 
+/** A title as a heading, and what the line below it says more closely; empty if there is none. */
+export function headAndRest(title: string): [string, string] {
+  const [head = title, ...rest] = title.split("; ");
+  return [head, rest.join("; ")];
+}
+
 /** The parts of the page of a document, in its order; none if they are too few for a menu. */
 export function partsOf(document: Document): Part[] {
-  const { plots, table, is_table_plotted: isPlotted, sections } = document;
+  const { plots, table, is_table_plotted: isPlotted, findings, sections } = document;
   const shown = (all: Section[]) => all.filter(isShown).map(({ title }) => title);
-  const titles = [...shown(plots), ...(table === null || isPlotted ? [] : [tableTitle(table, document)]), ...shown(sections)];
-  const all = [{ name: ANSWER, title: "Answer" }, ...titles.map((title) => ({ name: fileName(title), title: short(title) }))];
+  const pictures = [...shown(plots), ...(table === null || isPlotted ? [] : [tableTitle(table, document)])];
+  const titles = [...pictures, ...shown(sections)];
+  const titled = short(titles).map((title, place) => ({ name: fileName(titles[place] ?? title), title }));
+  const first = Math.min(1, pictures.length);
+  const found = findings.length > 0 ? [{ name: FINDINGS, title: "Findings" }] : [];
+  const all = [{ name: ANSWER, title: "Answer" }, ...titled.slice(0, first), ...found, ...titled.slice(first)];
   const parts = all.filter(({ name }, place) => all.findIndex((other) => other.name === name) === place);
   return parts.length < FEWEST ? [] : parts;
 }
 
-/** A title without what is said more closely behind its subject. */
-function short(title: string): string {
-  return bare(title.split(/[;:(]/)[0]?.trim() || title);
+/** Titles without what is said more closely behind their subjects. What is behind a comma stays where titles are the same before it. */
+function short(titles: string[]): string[] {
+  const subjects = titles.map((title) => bare(title.split(/[;:(]/)[0]?.trim() || title));
+  const heads = subjects.map((subject) => subject.split(", ")[0] || subject);
+  return subjects.map((subject, place) => {
+    const head = heads[place] ?? subject;
+    return heads.filter((other) => other === head).length === 1 ? head : subject;
+  });
 }
 
 /**

@@ -110,7 +110,7 @@ export function Grid({ table, choosing }: TableProps) {
   const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
   const isBrief = table.names.length <= 2 * SHORT && table.rows.every((row) => row.summary === "" && row.name.length <= SHORT);
   return (
-    <div class="scroll" role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
+    <div class={choosing ? "scroll list" : "scroll"} role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
       <table class={isBrief ? "brief" : ""}>
         <thead>
           <tr>

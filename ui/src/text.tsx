@@ -11,16 +11,44 @@ export function Words({ text }: { text: string }) {
 /** Text whose options of commands are each on one line: a line may end after a hyphen. */
 function withOptions(text: string) {
   const parts = text.split(/(?<![\w-])(--[a-z][\w-]*)/);
-  return parts.length === 1 ? text : parts.map((part, place) => (place % 2 === 1 ? <span key={place} class="option">{part}</span> : part));
+  return parts.length === 1 ? withKnobs(text) : parts.map((part, place) => (place % 2 === 1 ? <span key={place} class="option">{part}</span> : withKnobs(part)));
+}
+
+/** Text parted where the knobs of a name begin. */
+export function knobParts(text: string): string[] {
+  return text.split(/(?<=\w)(?=\{\w)/);
+}
+
+/** Text whose names may break before their knobs, and thus not within them. */
+function withKnobs(text: string) {
+  const parts = knobParts(text);
+  return parts.length === 1 ? text : withBreaks(parts);
+}
+
+/** Parts each of which may begin a line. */
+function withBreaks(parts: string[]) {
+  return parts.flatMap((part, place) => (place === 0 ? [part] : [<wbr key={place} />, part]));
 }
 
 /** A name with at most so many letters is on one line. */
 export const SHORT = 12;
 
+/** A word of a name with more letters is wider than a column of names: it breaks before a value rather than before its last brace. */
+const LONG = 15;
+
+/** The parts of a name, each of which may begin a line. A rate such as 5,500/s is one part. */
+export function nameParts(text: string): string[] {
+  if (text.includes("`") || text.length <= SHORT) {
+    return [text];
+  }
+  const parts = text.split(/(?<=[/.,_])(?<!\d\/)(?=[a-z])|(?=\{|:\d)/i);
+  return parts.flatMap((part) => (part.search(/ |$/) > LONG ? part.split(/(?<==)(?=\w)/) : [part]));
+}
+
 /** A name, which breaks where its parts begin and not within them. */
 export function Name({ text }: { text: string }) {
-  const parts = text.includes("`") || text.length <= SHORT ? [] : text.split(/(?<=[/.,_])(?=[a-z])|(?=\{|:\d)/i);
-  return parts.length < 2 ? <Words text={text} /> : <span>{parts.flatMap((part, place) => [place > 0 && <wbr key={place} />, inert(part)])}</span>;
+  const parts = nameParts(text);
+  return parts.length < 2 ? <Words text={text} /> : <span>{withBreaks(parts.map(inert))}</span>;
 }
 
 /** Text without the marks of its code, where no element can be: in drawings, names of controls and files. */

@@ -1,4 +1,5 @@
-// Opens a report in Chromium from disk with the network off, and uses it: filter, point, keys, table, theme, a link to a view, and axe.
+// Opens a report in Chromium from disk with the network off, and uses it: what is on its first screen, filter, point, keys, tables, theme, a link to
+// a view, the findings, and axe.
 //
 //   node ui/test/browser.mjs REPORT.html [SCREENSHOTS]
 //
@@ -32,6 +33,17 @@ try {
   console.log(`opened in ${Math.round(performance.now() - began)} ms`);
   const verdict = await page.locator(".verdict").boundingBox();
   assert.ok(verdict !== null && verdict.y < 900, "the verdict is on the first screen");
+  // What is read first: the answer, whether it may be believed, and its picture; then what the checks found.
+  await page.setViewportSize({ width: 1400, height: 900 });
+  const tops = [];
+  for (const part of ["h1", ".verdict", "main .drawing > svg", ".findings"]) {
+    tops.push((await page.locator(part).first().boundingBox()).y);
+  }
+  assert.deepEqual(tops, tops.toSorted((one, other) => one - other), "the order of the page");
+  assert.ok(tops[2] < 900, `a chart begins on the first screen, and not at ${tops[2]}`);
+  assert.match(await page.locator("header .provenance").innerText(), /^(Sittings from )?\d{4}-\d\d-\d\d \d\d:\d\d .*processors.*hoptax \d/, "when, where and by what it was measured");
+  assert.equal(await page.getByRole("button", { name: "Save as JSON" }).count(), 1);
+  await page.setViewportSize({ width: 1000, height: 900 });
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(beyond <= 0, `${beyond} pixels beyond a width of 1000`);
 
@@ -109,12 +121,23 @@ try {
   }
 
   assert.deepEqual(await smallTargets(page), [], "what is pressed has 24 pixels");
+  await page.locator(".verdict a").click();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "part-findings", "the verdict leads to the findings");
+  const long = page.locator("main .scroll", { has: page.locator("tbody tr:nth-child(40)") }).first();
+  const [before, after, scrolled] = await long.evaluate((box) => {
+    const top = () => box.querySelector("thead th").getBoundingClientRect().top - box.getBoundingClientRect().top;
+    const before = top();
+    box.scrollTop = 400;
+    return [before, top(), box.scrollTop];
+  });
+  assert.ok(scrolled > 0 && Math.abs(after - before) < 1, `the heading of a long table stays: ${before}, ${after} after ${scrolled} pixels`);
   const other = await context.newPage();
   await other.goto(linked);
   await other.locator("main .drawing > svg").first().waitFor();
   assert.ok((await other.locator("main .drawing > svg").first().locator("circle.point").count()) < all, "a link shows the view");
 
   await page.setViewportSize({ width: 320, height: 800 });
+  assert.equal(await long.evaluate((box) => getComputedStyle(box).maxHeight), "none", "on a phone, the window alone scrolls");
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(overflow <= 0, `${overflow} pixels beyond a phone`);
   if (screenshots) {

@@ -80,6 +80,8 @@ const GRAPHICS: [string[], string[]][] = [
   [["edge"], ["line"]],
   [BARS, ["page"]],
   [["ink"], [...BARS, ...FRAMES]],
+  // The sign in the mark of a verdict.
+  [["panel"], ["sound", "caution", "void"]],
 ];
 
 function pairs(all: [string[], string[]][]): [string, string][] {

@@ -56,6 +56,17 @@ describe("a forest plot", () => {
     expect(of(scene, "line", "interval").some((line) => line.of.includes("bounded"))).toBe(true);
   });
 
+  test.each(["CPU %", "memory per connection kB"])("says above the column of its numbers, beside the labels of the axis: %s", (heading) => {
+    const rows = [row("jwt", 20_000, 1), row("lua", 5_000, 1)];
+    const wide = forest(rows, { ...OPTIONS, heading }, 700);
+    const [said, value] = [of(wide, "text", "axis").find(({ text }) => text === heading), of(wide, "text", "value")[0]];
+    expect(said).toMatchObject({ x: value?.x, anchor: "end" });
+    expect(said?.y ?? 0).toBeLessThan(value?.y ?? 0);
+    const left = (said?.x ?? 0) - textWidth(heading, 12);
+    expect(of(wide, "text", "tick").every((tick) => tick.x + textWidth(tick.text, 12) / 2 < left)).toBe(true);
+    expect(of(forest(rows, { ...OPTIONS, heading }, 390), "text", "axis").map(({ text }) => text)).not.toContain(heading);
+  });
+
   test.each([320, 390, 700, 1200])("stays within a width of %i pixels", (width) => {
     const long = row("check-token/dynamic-modules{algorithm=rs256,claims=40,tokens=10000}", 60, 2);
     const scene = forest([long, row("lua", 5, 1)], { ...OPTIONS, band: { low: -1, high: 1 } }, width);

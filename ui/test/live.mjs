@@ -190,6 +190,7 @@ try {
   await page.locator(".job").getByRole("link", { name: "Open run 1" }).click();
   await page.waitForURL(/\/runs\/1$/);
   assert.equal(await page.locator("form.start").count(), 0);
+  assert.equal(await page.getByRole("button", { name: "Save as JSON" }).count(), 0, "the document is among the files");
   await page.getByRole("button", { name: "Set as reference" }).click();
   await page.getByText("Run 1 has the label reference.").waitFor();
   await page.getByLabel("Label", { exact: true }).fill("12");

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { partsOf, placeInView } from "../src/parts";
-import type { Document, Section, Table } from "../src/types/document";
+import { fileName } from "../src/csv";
+import { FINDINGS, headAndRest, partsOf, placeInView } from "../src/parts";
+import type { Document, FindingText, Section, Table } from "../src/types/document";
 import { changed, parsed, written } from "../src/view";
 
 const section = (title: string, folded = false): Section => ({ title, folded, blocks: [{ note: "a note" }] });
@@ -8,6 +9,7 @@ const TABLE: Table = { title: "cost of each arm per request, its difference from
 const PAGE: Document = {
   subject: "study quick",
   title: "",
+  measured: null,
   answer: ["It costs 3 us"],
   verdict: null,
   table: TABLE,
@@ -33,6 +35,15 @@ describe("the parts of a page", () => {
     expect(titles({ ...PAGE, is_table_plotted: true, sections: [hidden, section("Method")] })).toEqual(["Answer", "Cost of each arm per request", "Method"]);
   });
 
+  test("have the findings behind the first chart, and without one behind the table", () => {
+    const finding: FindingText = { severity: "warn", id: "steal", scope: "", message: "late", measured: null, withheld: null, advice: "", protects_from: null };
+    const found = { ...PAGE, findings: [finding] };
+    expect(titles(found).slice(0, 3)).toEqual(["Answer", "Cost of each arm per request", "Findings"]);
+    expect(titles({ ...found, plots: [] }).slice(0, 3)).toEqual(["Answer", "Cost of each arm per request", "Findings"]);
+    expect(titles({ ...found, plots: [], table: null }).slice(0, 3)).toEqual(["Answer", "Findings", "Known answers"]);
+    expect(partsOf(found).map(({ name }) => name)).toContain(FINDINGS);
+  });
+
   test("have names that differ, so that each can be jumped to", () => {
     const twice = { ...PAGE, sections: [section("Method"), section("Method"), section("Sources")] };
     const names = partsOf(twice).map(({ name }) => name);
@@ -45,9 +56,28 @@ describe("the parts of a page", () => {
     expect(titles(same).slice(1, 3)).toEqual(["Cost of each arm per request", "Cost of each arm per request, all numbers"]);
   });
 
+  test("are named by their subjects, and by more where these are the same", () => {
+    const all = ["In-use, open loop, 9,700 requests/s", "CPU cost by load, %", "CPU cost by load, us", "Response time cost by load, us: p50"];
+    const sections = all.map((title) => section(title));
+    expect(titles({ ...PAGE, table: null, sections })).toEqual([
+      "Answer",
+      "Cost of each arm per request",
+      "In-use",
+      "CPU cost by load, %",
+      "CPU cost by load, us",
+      "Response time cost by load",
+    ]);
+    expect(partsOf({ ...PAGE, table: null, sections }).map(({ name }) => name)).toContain(fileName("In-use, open loop, 9,700 requests/s"));
+  });
+
   test("of a short page are no menu", () => {
     expect(titles({ ...PAGE, table: null, sections: [] })).toEqual([]);
   });
+});
+
+test("a title is a heading up to its semicolon, and the line below it has the rest", () => {
+  expect(headAndRest("cost of each arm; CPU time; at saturation")).toEqual(["cost of each arm", "CPU time; at saturation"]);
+  expect(headAndRest("Known answers")).toEqual(["Known answers", ""]);
 });
 
 describe("the part in view", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { csv } from "../src/csv";
-import { bare, inert, unbroken } from "../src/text";
+import { bare, inert, knobParts, nameParts, unbroken } from "../src/text";
 
 test("names where no element can be have no marks of code", () => {
   expect(bare("busy of `gateway`, `cart`")).toBe("busy of gateway, cart");
@@ -11,6 +11,19 @@ test("a number of a sentence is on one line with its interval and its unit", () 
   expect(spaces("It takes 146.4 ±3.1 us and +43.2 ±1.9 % (5 of 12 arms)")).toBe("It takes 146.4_±3.1_us and +43.2_±1.9_% (5 of 12 arms)");
   expect(spaces("63 MiB in 422 s, 5 shops")).toBe("63_MiB in 422_s, 5 shops");
   expect(spaces("p99 ≥ 134 us")).toBe("p99 ≥_134_us");
+});
+
+test("a name breaks between its parts, and not within a rate", () => {
+  expect(nameParts("route/mirror (5,500/s)")).toEqual(["route/", "mirror (5,500/s)"]);
+  expect(nameParts("jwt{alg=ES256,claims=40}")).toEqual(["jwt", "{alg=ES256,", "claims=40}"]);
+  expect(nameParts("rate-limit")).toEqual(["rate-limit"]);
+});
+
+test("a long knob breaks before its value and not before its brace, and a name of a sentence before its knobs", () => {
+  expect(nameParts("rate-limit/local{bucket=connection}")).toEqual(["rate-limit/", "local", "{bucket=", "connection}"]);
+  expect(nameParts("ext-proc{parts=bodies} (5,500/s)")).toEqual(["ext-proc", "{parts=bodies} (5,500/s)"]);
+  expect(knobParts("ext-proc{parts=bodies} (5,500/s) adds more than jwt{alg=ES256}")).toEqual(["ext-proc", "{parts=bodies} (5,500/s) adds more than jwt", "{alg=ES256}"]);
+  expect(knobParts("no knobs: { and {}")).toEqual(["no knobs: { and {}"]);
 });
 
 test("letters that nobody sees are written out, and lines and columns stay", () => {

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use hoptax_checks::about::{self, About};
-use hoptax_result::{Finding, Program, Severity, Verdict};
+use hoptax_result::{Body, Finding, Program, Report, Severity, Verdict};
 use hoptax_text::command_line::path_word;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use crate::chart::{Chart, Differences};
 use crate::findings::{self, FindingGroup};
 use crate::headline::Headline;
 pub(crate) use crate::next::Next;
+use crate::provenance::Provenance;
 use crate::table::Table;
 use crate::words::capitalised;
 
@@ -29,6 +30,8 @@ pub struct Document {
     pub(crate) subject: String,
     /// The title of the table, in one sentence.
     pub(crate) title: String,
+    /// When, where and by what it was measured; none of a document that is not of one measurement.
+    pub(crate) measured: Option<Provenance>,
     /// The answer in one or two sentences, with its interval.
     pub(crate) answer: Vec<String>,
     /// The verdict; none for results that no check judges.
@@ -135,6 +138,16 @@ impl Document {
     /// A document with only an answer.
     pub(crate) fn new(subject: impl Into<String>, title: impl Into<String>, answer: Vec<String>) -> Self {
         Self { subject: subject.into(), title: title.into(), answer, ..Self::default() }
+    }
+
+    /// A document with only the answer of a measured result, and its provenance.
+    pub(crate) fn of<T: Body>(
+        report: &Report<T>,
+        subject: impl Into<String>,
+        title: impl Into<String>,
+        answer: Vec<String>,
+    ) -> Self {
+        Self { measured: Provenance::of(report), ..Self::new(subject, title, answer) }
     }
 
     /// Adds the page that shows all details.

@@ -6,10 +6,8 @@ use hoptax_result::{ClusterEnvironment, ClusterNode, Environment, Program};
 
 use crate::document::{Block, Section};
 use crate::numbers::{counted, grouped};
+use crate::provenance::version;
 use crate::rows::MIB;
-
-/// Number of letters that identify a commit.
-const LETTERS: usize = 8;
 
 /// The machine and the programs, collapsed; none if the machine is unknown, as for results of other tools.
 pub(crate) fn section(environment: &Environment, program: &Program) -> Option<Section> {
@@ -22,8 +20,7 @@ pub(crate) fn section(environment: &Environment, program: &Program) -> Option<Se
 }
 
 fn lines(environment: &Environment, program: &Program) -> Vec<String> {
-    let mut lines =
-        vec![format!("hoptax {}{}, {}", program.version, commit(program), environment.started_at)];
+    let mut lines = vec![format!("hoptax {}, {}", version(program), environment.started_at)];
     let build = environment.proxy_build.as_ref().map_or_else(String::new, |build| format!(" ({build})"));
     lines.extend(environment.proxy_version.as_ref().map(|version| format!("proxy {version}{build}")));
     let memory = memory(environment);
@@ -89,14 +86,6 @@ fn of_cluster(cluster: &ClusterEnvironment) -> Vec<String> {
     all.chain(source).collect()
 }
 
-/// The abbreviated commit of a program, in parentheses and with a suffix; empty if it is unknown.
-fn commit(program: &Program) -> String {
-    let Some(commit) = &program.commit else { return String::new() };
-    let (letters, dirty) = commit.split_at(commit.find('-').unwrap_or(commit.len()));
-    let first: String = letters.chars().take(LETTERS).collect();
-    format!(" ({first}{dirty})")
-}
-
 /// The memory; empty if it is unknown.
 fn memory(environment: &Environment) -> String {
     let mib = environment.memory_bytes as f64 / MIB;
@@ -124,17 +113,6 @@ mod tests {
     #[test]
     fn a_machine_that_is_not_known_has_no_section() {
         assert!(section(&Environment::default(), &Program::default()).is_none());
-    }
-
-    #[test]
-    fn a_commit_is_told_by_its_first_letters_and_by_changed_files() {
-        let short = |of: Option<&str>| {
-            commit(&Program { version: "1.2.3".to_owned(), commit: of.map(str::to_owned) })
-        };
-        let whole = "0123456789abcdef0123456789abcdef01234567";
-        assert_eq!(short(Some(whole)), " (01234567)");
-        assert_eq!(short(Some(&format!("{whole}-dirty"))), " (01234567-dirty)");
-        assert_eq!((short(Some("abc")).as_str(), short(None).as_str()), (" (abc)", ""));
     }
 
     #[test]

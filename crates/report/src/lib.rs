@@ -34,6 +34,7 @@ pub mod parquet;
 mod parts;
 mod prices;
 mod probe;
+mod provenance;
 mod published;
 mod quantity;
 pub mod render;

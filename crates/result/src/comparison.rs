@@ -50,6 +50,10 @@ impl Body for ComparisonBody {
             std::iter::once(&self.reference).chain(others).map(|name| name.given.as_str()).collect();
         given.join(" and ")
     }
+
+    fn duration_s(&self) -> Option<f64> {
+        Some(self.wall_seconds)
+    }
 }
 
 /// The arms of several study files, each compared with an arm of the first.

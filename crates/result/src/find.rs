@@ -89,6 +89,10 @@ impl Body for FindBody {
         self.plan.url.clone()
     }
 
+    fn duration_s(&self) -> Option<f64> {
+        Some(self.took_s)
+    }
+
     /// Those about goals that are not settled, and about a fastest mode that is not known.
     fn own_findings(&self) -> Vec<Finding> {
         let unknown = self.fastest_mode.as_ref().and_then(FastestMode::unknown).map(|why| {

@@ -59,6 +59,10 @@ impl Body for FindArmsBody {
         self.study.clone()
     }
 
+    fn duration_s(&self) -> Option<f64> {
+        Some(self.took_s)
+    }
+
     /// Those about arms whose search is not settled, or whose ratio is not known.
     fn own_findings(&self) -> Vec<Finding> {
         let of_arm = |arm: &FoundArm| {

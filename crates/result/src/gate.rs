@@ -47,6 +47,10 @@ impl Body for GateBody {
     fn subject(&self) -> String {
         self.study.clone()
     }
+
+    fn duration_s(&self) -> Option<f64> {
+        Some(self.wall_seconds)
+    }
 }
 
 /// Differences between the answers of a candidate and of the reference in one arm.

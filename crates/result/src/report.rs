@@ -36,6 +36,11 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
     /// Returns its subject, as lists name it: a study, a URL, a graph.
     fn subject(&self) -> String;
 
+    /// Returns the time that the measurement took, seconds; none if the body does not state it.
+    fn duration_s(&self) -> Option<f64> {
+        None
+    }
+
     /// The findings that its own numbers lead to: the reasons of its verdict. Checks of a study or a load judge its report after that.
     fn own_findings(&self) -> Vec<Finding> {
         Vec::new()

@@ -172,4 +172,8 @@ impl Body for StudyBody {
     fn subject(&self) -> String {
         self.name.clone()
     }
+
+    fn duration_s(&self) -> Option<f64> {
+        Some(self.plan.wall_seconds)
+    }
 }

@@ -105,7 +105,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
   const filter = useRef<HTMLInputElement>(null);
   const shown = chosenView(costs, view);
   if (shown === undefined) {
-    return <p class="empty">No arm has a cost. The findings at the head of the page say why, and what to do.</p>;
+    return <p class="empty">No arm has a cost. The findings of this page say why, and what to do.</p>;
   }
   const headings = unique(costs.views.map((one) => one.heading));
   const loads = costs.views.filter((one) => one.heading === shown.heading && typeof one.load === "string");
@@ -153,13 +153,13 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
         <Figure
           title={title}
           name="costs"
-          scene={(width) => forest(rows, { axis: shown.axis, band, isLinear: view["axis"] === "linear", chosen: chosen?.id }, width)}
+          scene={(width) => forest(rows, { axis: shown.axis, heading: bare(shown.heading), band, isLinear: view["axis"] === "linear", chosen: chosen?.id }, width)}
           rows={() => [["arm", shown.heading, "unit"], ...rows.map((row) => [row.label, row.value, row.note])]}
           onChoose={(arm) => change({ arm: arm === view["arm"] ? "" : arm })}
+          legend="Point and line: estimate and interval. Hollow and grey: the interval contains zero, the sign is not supported (?), or only bounds are known."
           note={
             <>
-              Point and line: estimate and interval. Hollow and grey: the interval contains zero, the sign is not supported (?), or only bounds are known. Arrow: it goes
-              beyond the axis.{band ? " Shaded: the interval of the A/A arm, whose true cost is zero." : ""}
+              Arrow: it goes beyond the axis.{band ? " Shaded: the interval of the A/A arm, whose true cost is zero." : ""}
               {beside.length > 0 ? ` Drawn only if the filter names them: ${beside.map((arm) => arm.name).join(", ")}.` : ""} Select an arm to see what is behind
               it.
             </>

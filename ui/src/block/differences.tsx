@@ -86,12 +86,12 @@ export function DifferencesBlock({ data, view, change }: DifferencesProps) {
         title={data.title}
         scene={(width) => (rows.length > 0 ? { ...forest(rows, options, width), legend } : undefined)}
         rows={() => differenceTable(data)}
-        note={[
+        legend={
           margin === null
             ? "Line: the interval. Dashed: the limit. Failed: the whole interval is beyond it. Passed: all of it is within."
-            : `Line: the interval. Shaded: the margin of ±${plain(margin)} %, within which a difference does not matter. Equivalent: within it. Different: the interval excludes zero.`,
-          ...(rows.some((row) => row.isBounded) ? ["Dashed and without a point: only bounds are known. Arrow: it goes on."] : []),
-        ].join(" ")}
+            : `Line: the interval. Shaded: the margin of ±${plain(margin)} %, within which a difference does not matter. Equivalent: within it. Different: the interval excludes zero.`
+        }
+        note={rows.some((row) => row.isBounded) && "Dashed and without a point: only bounds are known. Arrow: it goes on."}
       />
     </>
   );

@@ -142,16 +142,18 @@ export function OverlayBlock({ data, view, change }: OverlayProps) {
           title={isDifferences ? `Differences from ${reference}: ${shown.heading}` : `${data.title}: ${shown.heading}`}
           scene={scene}
           rows={() => overlayTable(rows, runs)}
-          note={note(isDifferences, margin, reference)}
+          legend={legend(isDifferences, margin, reference)}
+          note={!isDifferences && "Dashed: only bounds are known. Arrow: it goes beyond the axis."}
         />
       )}
     </>
   );
 }
 
-function note(isDifferences: boolean, margin: number | null, reference: string): string {
+/** What the marks of the chart are. */
+function legend(isDifferences: boolean, margin: number | null, reference: string): string {
   if (!isDifferences) {
-    return `Point and line: estimate and interval of each run; the word is the decision about its difference from ${reference}. Dashed: only bounds are known. Arrow: it goes beyond the axis.`;
+    return `Point and line: estimate and interval of each run; the word is the decision about its difference from ${reference}.`;
   }
   const within = margin === null ? "the margin of 2 % of what the arm is compared with" : `the shaded margin of ±${plain(margin)}`;
   return `Line: the interval of the difference. Equivalent: it is within ${within}. Different: it excludes zero, and may be beyond the margin. Undecided: neither.`;

@@ -4,7 +4,7 @@ import { services, servicesTable } from "../chart/services";
 import { ends, less, otherSaved, saved, steps, waterfall, without, type Ends } from "../chart/waterfall";
 import { plain, withHalf } from "../chart/scale";
 import { Figure } from "../figure";
-import { inert } from "../text";
+import { inert, unbroken } from "../text";
 import type { Waterfall } from "../types/document";
 import type { View } from "../view";
 
@@ -44,6 +44,15 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
   const { graph } = data;
   // Cores of a unit of the costs; not known without a rate.
   const perUnit = isOfRequest ? (rate === undefined ? undefined : rate / US) : 1;
+  const bars = (
+    <Figure
+      title={data.title}
+      scene={(width) => waterfall(data, off, width)}
+      rows={() => [["", data.axis], ...steps(data, off).map((step) => [step.name, step.value])]}
+      onChoose={(name) => data.parts.some((part) => part.name === name) && toggle(name)}
+      note="Thin lines: intervals. Grey: a part that is switched off, or whose cost may be zero. Select a part to switch it."
+    />
+  );
   return (
     <>
       <fieldset class="parts">
@@ -55,6 +64,17 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
           </label>
         ))}
       </fieldset>
+      {graph ? (
+        <Figure
+          title={graph.title}
+          scene={(width) => services(graph, data, off, width)}
+          rows={() => servicesTable(graph, data, off)}
+          onChoose={(name) => data.parts.some((part) => part.name === name) && toggle(name)}
+          note="Circles: services, hollow without a proxy. Squares: functions, on the line of the calls that they act on; dashed: switched off. Select one to switch it. Dashed lines: calls to a service that another one calls, too."
+        />
+      ) : (
+        bars
+      )}
       <div class="switches">
         {isOfRequest && (
           <label>
@@ -82,22 +102,7 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
           Predicted: the whole less what each part costs alone. Parts that interact save another amount{data.together ? `; all parts together differ from their sum by ${data.together.text} ${data.unit}` : ""}. To know, measure the changed configuration.
         </p>
       )}
-      {graph && (
-        <Figure
-          title={graph.title}
-          scene={(width) => services(graph, data, off, width)}
-          rows={() => servicesTable(graph, data, off)}
-          onChoose={(name) => data.parts.some((part) => part.name === name) && toggle(name)}
-          note="Circles: services, hollow without a proxy. Squares: functions, on the line of the calls that they act on; dashed: switched off. Select one to switch it. Dashed lines: calls to a service that another one calls, too."
-        />
-      )}
-      <Figure
-        title={data.title}
-        scene={(width) => waterfall(data, off, width)}
-        rows={() => [["", data.axis], ...steps(data, off).map((step) => [step.name, step.value])]}
-        onChoose={(name) => data.parts.some((part) => part.name === name) && toggle(name)}
-        note="Thin lines: intervals. Grey: a part that is switched off, or whose cost may be zero. Select a part to switch it."
-      />
+      {graph && bars}
     </>
   );
 }
@@ -137,7 +142,7 @@ function Other({ data, off, place }: { data: Waterfall; off: ReadonlySet<string>
 
 /** A number of the whole, and what is left of it. */
 function Amount({ name, whole, whatIf, factor }: AmountProps) {
-  const words = (of: Ends) => withHalf(of.estimate * factor, ((of.high - of.low) / 2) * factor);
+  const words = (of: Ends) => unbroken(withHalf(of.estimate * factor, ((of.high - of.low) / 2) * factor));
   return (
     <div>
       <dt>{name}</dt>

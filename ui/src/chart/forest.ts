@@ -38,6 +38,8 @@ export interface ForestRow {
 /** How rows are drawn. */
 export interface ForestOptions {
   axis: string;
+  /** What the numbers in words are, above them where they have a column. */
+  heading?: string;
   /** The interval of an arm whose true cost is zero. */
   band: { low: number; high: number } | null;
   /** Whether the axis is linear also where few values are far beyond the others. */
@@ -63,6 +65,9 @@ const HEAD = 24;
 const ASIDE = 4;
 /** The share of the width that numbers in words may take. */
 const VALUES = 0.3;
+/** The space between the axis and that column, and what the heading of the column has more of it: half a label of the axis, px. */
+const VALUES_GAP = 14;
+const HEADING_GAP = 16;
 const NARROW = 620;
 /** The size of letters as wide as bold ones are, px. */
 const BOLD = 15;
@@ -87,7 +92,10 @@ const ROOM = 1.5;
 export function forest(rows: ForestRow[], options: ForestOptions, width: number): Scene {
   const isNarrow = width < NARROW;
   const rowHeight = isNarrow ? NARROW_ROW : ROW;
-  const valueWidth = isNarrow ? 0 : Math.min(width * VALUES, Math.max(60, ...rows.map((row) => textWidth(row.value)))) + 14;
+  const heading = options.heading ?? "";
+  const headingWidth = textWidth(heading, 12);
+  const widest = Math.max(60, headingWidth + HEADING_GAP, ...rows.map((row) => textWidth(row.value)));
+  const valueWidth = isNarrow ? 0 : Math.min(width * VALUES, widest) + VALUES_GAP;
   const labelWidth = isNarrow ? 0 : Math.min(width * 0.34, Math.max(60, ...rows.map((row) => textWidth(row.label))) + 16);
   const [left, right] = [isNarrow ? 10 : labelWidth, width - valueWidth - 8];
   const isFirst = (row: ForestRow, place: number) => options.isGrouped === true && row.family !== rows[place - 1]?.family;
@@ -103,6 +111,9 @@ export function forest(rows: ForestRow[], options: ForestOptions, width: number)
   const shapes = grid(scale, options.band, bottom, width, options.isLogarithmic !== true);
   if (options.level !== undefined) {
     shapes.push(across(options.level, "limit"));
+  }
+  if (heading !== "" && headingWidth <= valueWidth - VALUES_GAP) {
+    shapes.push({ kind: "text", x: width - 6, y: TOP - 10, text: heading, of: "axis", anchor: "end" });
   }
   const marks: Mark[] = rows.map((row, place) => {
     const top = tops[place] ?? TOP;

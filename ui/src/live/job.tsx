@@ -5,9 +5,10 @@ import { SeriesBlock } from "../block/groups";
 import { asTable } from "../figure";
 import { Headlines } from "../headlines";
 import { Grid } from "../table";
-import { capitalised, inert, sentence, VERDICTS, Words } from "../text";
+import { capitalised, inert, sentence, Words } from "../text";
 import type { CostsSoFar, Job } from "../types/api";
 import type { Document } from "../types/document";
+import { VerdictLine } from "../verdict";
 import { isEnd } from "./api";
 import { charts } from "./course";
 import { curveCharts } from "./curve";
@@ -187,12 +188,7 @@ function End({ job }: { job: Job }) {
   }
   return (
     <>
-      {job.verdict !== null && (
-        <div class={`verdict ${job.verdict}`}>
-          <b>{VERDICTS[job.verdict]}</b>
-          <span>{sentence(capitalised(USABLE[job.verdict]))}</span>
-        </div>
-      )}
+      {job.verdict !== null && <VerdictLine verdict={job.verdict}>{sentence(capitalised(USABLE[job.verdict]))}</VerdictLine>}
       {job.problem !== null && (
         <p class="wrong">
           <Words text={sentence(capitalised(job.problem))} />

@@ -87,6 +87,10 @@ export interface Document {
    */
   title: string;
   /**
+   * When, where and by what it was measured; none of a document that is not of one measurement.
+   */
+  measured: Provenance | null;
+  /**
    * The answer in one or two sentences, with its interval.
    */
   answer: string[];
@@ -134,6 +138,47 @@ export interface Document {
    * The page with all details, or the command that writes it; none until one of them can be named.
    */
   page: string | null;
+}
+/**
+ * When, where and by what a result was measured. It names no host and no path.
+ */
+export interface Provenance {
+  /**
+   * Begin of the measurement, RFC 3339 in UTC.
+   */
+  started_at: string;
+  /**
+   * Begin of the last of several sittings, RFC 3339 in UTC; none for a single one.
+   */
+  last_started_at: string | null;
+  /**
+   * Its duration in words, of all sittings together: `7 min`; none if the result does not state it.
+   */
+  duration: string | null;
+  /**
+   * Processor model.
+   */
+  cpu_model: string;
+  /**
+   * Processors online.
+   */
+  cpus: number;
+  /**
+   * True if the processor reports a hypervisor.
+   */
+  is_virtual_machine: boolean;
+  /**
+   * Kernel release, without the name of its system; none if it is not known.
+   */
+  kernel: string | null;
+  /**
+   * Version that the proxy reports; of a proxy in a cluster, its image without the registry; none without a proxy.
+   */
+  proxy: string | null;
+  /**
+   * Version of hoptax with its abbreviated commit: `1.2.3 (01234567)`.
+   */
+  program: string;
 }
 /**
  * The verdict of a result.

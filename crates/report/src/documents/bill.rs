@@ -38,7 +38,8 @@ pub fn bill_of(result: &BillResult, again: Again<'_>) -> Document {
 }
 
 fn document(result: &BillResult, again: Option<Again<'_>>) -> Document {
-    let mut document = Document::new(
+    let mut document = Document::of(
+        result,
         format!("price {}", result.configuration),
         bill::subject(result),
         bill::sentences(result),

@@ -14,8 +14,8 @@ use crate::table::{Cell, Column, Row, Table};
 
 /// The document of a calibration.
 pub fn calibration(result: &CalibrationResult) -> Document {
-    let mut document =
-        Document::new("trust calibrate", "error of the load generator on this machine", answer(result));
+    let title = "error of the load generator on this machine";
+    let mut document = Document::of(result, "trust calibrate", title, answer(result));
     document.plots = charts::charts(result);
     document.table = (!result.experiments.is_empty()).then(|| errors(result));
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });

@@ -3,8 +3,8 @@
 mod charts;
 
 use hoptax_result::{
-    ComparedMeasure, ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding,
-    StudiesComparison, SubjectName, Verdict,
+    Body, ComparedMeasure, ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding,
+    Report, StudiesComparison, SubjectName, Verdict,
 };
 use hoptax_text::command_line;
 
@@ -27,7 +27,7 @@ fn of_subjects(result: &ComparisonResult, again: Option<Again<'_>>) -> Document 
     let given = |subject: &SubjectName| subject.given.clone();
     let others = result.subjects.iter().filter(|subject| !subject.is_same).map(|one| given(&one.subject));
     let subjects: Vec<String> = std::iter::once(given(&result.reference)).chain(others).collect();
-    let mut document = document(result.verdict, &result.findings, &[&result.body], &subjects, again, None);
+    let mut document = document(result, &[&result.body], &subjects, again, None);
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
@@ -47,7 +47,7 @@ fn of_studies(result: &StudiesComparison, again: Option<Again<'_>>) -> Document 
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    let mut document = document(result.verdict, &result.findings, &all, &result.studies, again, left_out);
+    let mut document = document(result, &all, &result.studies, again, left_out);
     // Identical arms are the last in the table, and a note describes them.
     let others = all.iter().flat_map(|one| &one.subjects).filter(|subject| !subject.is_same);
     let rows: usize = others.map(|subject| subject.known_measures().count()).sum();
@@ -101,21 +101,21 @@ fn concerns(finding: &Finding, comparisons: &[ComparisonBody]) -> bool {
     references.chain(subjects().map(|one| &one.subject)).any(|one| one.arm == *arm)
 }
 
-fn document(
-    verdict: Verdict,
-    findings: &[Finding],
+fn document<T: Body>(
+    report: &Report<T>,
     results: &[&ComparisonBody],
     subjects: &[String],
     again: Option<Again<'_>>,
     left_out: Option<String>,
 ) -> Document {
+    let (verdict, findings) = (report.verdict, report.findings.as_slice());
     let Some(first) = results.first() else {
-        return Document::new("compare", "", left_out.into_iter().collect());
+        return Document::of(report, "compare", "", left_out.into_iter().collect());
     };
     let mut answers = sentences(results).into_iter();
     let answer = answers.by_ref().take(2).collect();
     // Its study is named after the command.
-    let mut document = Document::new(format!("compare {}", subjects.join(" ")), "", answer);
+    let mut document = Document::of(report, format!("compare {}", subjects.join(" ")), "", answer);
     document.verdict =
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
     document.findings = FindingText::all_named(findings, |arm| name_of_arm(results.iter().copied(), arm));

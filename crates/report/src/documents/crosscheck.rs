@@ -49,7 +49,7 @@ const LEAST_ERROR: f64 = 0.001;
 
 /// The document of a crosscheck.
 pub fn crosscheck(result: &CrosscheckResult) -> Document {
-    let mut document = Document::new("trust crosscheck", "", answer(result));
+    let mut document = Document::of(result, "trust crosscheck", "", answer(result));
     document.table = Some(ratios(result));
     document.plots.extend(charts::charts(result));
     document.notes = added(result).into_iter().chain(failures(result)).collect();

@@ -11,7 +11,7 @@ use crate::words::capitalised;
 
 /// The document of a diagnosis.
 pub fn doctor(result: &DoctorResult) -> Document {
-    let mut document = Document::new("trust doctor", "", answer(result));
+    let mut document = Document::of(result, "trust doctor", "", answer(result));
     let columns = [Column::text("possible", 0), Column::text("because", 1)];
     let rows = result.abilities.iter().map(row);
     document.table = Some(Table::new("measurements on this machine", "measurement", columns, rows));

@@ -44,7 +44,7 @@ pub fn find_of(result: &FindResult, given: GivenOptions<'_>) -> Document {
         of_mode.push(fastest_mode(found));
         notes.extend(found.loads.iter().map(modes));
     }
-    let mut document = Document::new(format!("find {}", result.plan.url), "", answers);
+    let mut document = Document::of(result, format!("find {}", result.plan.url), "", answers);
     document.notes = notes;
     document.verdict = Some(judgement(result.verdict, ", for the reason above"));
     document.headlines = headlines::headlines(result);

@@ -31,7 +31,8 @@ pub fn find_arms(result: &FindArmsResult) -> Document {
 
 /// The document of a search on arms that these commands repeat.
 pub fn find_arms_of(result: &FindArmsResult, again: &SearchedArms) -> Document {
-    let mut document = Document::new(
+    let mut document = Document::of(
+        result,
         format!("find --arms {}", result.study),
         result.objectives.join(" and "),
         answer(result),

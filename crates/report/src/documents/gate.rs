@@ -15,7 +15,7 @@ use crate::{environment, more_rounds};
 pub fn gate(result: &GateResult) -> Document {
     let mut sentences = sentences(result).into_iter();
     let answer = std::iter::once(capitalised(&outcome(result))).chain(sentences.by_ref().take(1)).collect();
-    let mut document = Document::new(format!("gate {}", result.study), "", answer);
+    let mut document = Document::of(result, format!("gate {}", result.study), "", answer);
     // The outcome is the same, whether the whole study lacks evidence or only the numbers of all limits.
     let verdict = if result.is_unjudged() { Verdict::Void } else { result.verdict };
     document.verdict = Some(Judgement { verdict, usable: usable::of_gate(result) });

@@ -28,7 +28,8 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
 /// The document of a run of the graph `file`, a name or a path, compared with a prediction `from` these results. The most expensive proxy
 /// comes first.
 pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Document {
-    let mut document = Document::new(
+    let mut document = Document::of(
+        result,
         format!("lab graph {}", result.graph),
         format!("{} at {} requests/s, measured", result.graph, grouped(result.rate, 0)),
         answer(result),

@@ -42,7 +42,10 @@ pub fn load(result: &LoadResult) -> Document {
 pub fn load_of(result: &LoadResult, given: GivenOptions<'_>) -> Document {
     let (subject, how) = heading::heading(result);
     let load = Block::Lines(vec![subject.clone(), how.clone()]).unless_page(true);
-    let mut document = Document::new(subject, how, answer(result));
+    let mut document = Document::of(result, subject, how, answer(result));
+    // The machine of the result is that of the first of its runs.
+    let are_alike = result.merged.as_ref().is_none_or(|merged| merged.differences.is_empty());
+    document.measured = document.measured.filter(|_| are_alike);
     document.verdict = Some(Judgement { verdict: result.verdict, usable: result.usable() });
     document.table = (!result.book.is_empty()).then(|| times(result));
     document.headlines = headlines::headlines(result);

@@ -71,8 +71,11 @@ pub fn study_in_folder(text: &str, source: &str, folder: &str) -> Result<Documen
 
 fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
     let rows = rows(result);
-    let mut document =
-        Document::new(format!("study {}", result.name), &result.summary, answer(result, &rows));
+    let subject = format!("study {}", result.name);
+    let mut document = Document::of(result, subject, &result.summary, answer(result, &rows));
+    if let (Some(measured), Some(last)) = (&mut document.measured, result.sittings.last()) {
+        measured.last_started_at = Some(last.started_at.clone());
+    }
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_study(result) });
     let mut sides = by_load::cpu(result);
     sides.extend(mesh::max_rates(result));

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, Loosened, Program};
 use serde_json::Value;
 
-use super::{commit, memory, numbers};
+use super::{memory, numbers};
 use crate::findings::listed;
+use crate::provenance::version;
 
 /// Two related properties: a different digest adds nothing if the versions already differ.
 const PROXY: &str = "proxy";
@@ -60,7 +61,7 @@ impl Property {
 
 /// The properties in the envelope of a result, with the names of its environment section.
 pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) -> Vec<Property> {
-    let mut all = vec![Property::new("hoptax", format!("{}{}", program.version, commit(program)))];
+    let mut all = vec![Property::new("hoptax", version(program))];
     // The machine of another tool is unknown.
     let Some(environment) = environment.filter(|environment| !environment.cpu_model.is_empty()) else {
         return all;
