@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::bounded::text_of;
+use crate::small_file::read_small_file;
 
 /// An error in a delay table.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,8 @@ impl Tables {
     pub fn load(paths: &[PathBuf]) -> Result<Self, TableError> {
         let mut tables = Self::default();
         for path in paths {
-            let text = text_of(path).map_err(|source| TableError::Read { path: path.clone(), source })?;
+            let text = read_small_file(path)
+                .map_err(|source| TableError::Read { path: path.clone(), source })?;
             let number = tables.delays.len();
             tables.delays.push(parse(path, &text)?);
             let name = path.file_name().and_then(|name| name.to_str());

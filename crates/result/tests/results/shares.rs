@@ -1,7 +1,7 @@
 //! Costs as shares of the level that they are differences from.
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Bound, BoundOf, Contrast, Cost, CostMeasure, CostShare, CostShares, Interval, Number,
+    ArmLoad, ArmResult, Bound, BoundOf, Contrast, Cost, CostMeasure, CostShare, Interval, Number,
     RoundMeasure, StudyResult, sample, share_ends,
 };
 
