@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn a_limit_is_raised_by_root_and_above_that_of_the_kernel_after_it() {
-        let ways = "`ulimit -n 2024` in a shell of root, or with `sudo prlimit --pid $$ --nofile=2024` in yours";
+        let ways =
+            "`ulimit -n 2024` in a shell of root, or with `sudo prlimit --pid $$ --nofile=2024` in yours";
         for most in [None, Some(2_024)] {
             assert_eq!(raising(2_024, most), format!("raise it with {ways}"));
         }

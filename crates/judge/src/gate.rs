@@ -261,7 +261,8 @@ mod tests {
         };
         let (outcome, why) = of(410.0);
         assert_eq!(outcome, GateOutcome::Unknown);
-        let expected = "the memory per connection of `baseline.reference` may be zero, so no change is a share of it";
+        let expected =
+            "the memory per connection of `baseline.reference` may be zero, so no change is a share of it";
         assert_eq!(why.as_deref(), Some(expected));
         assert_eq!(of(10.0), (GateOutcome::Failed, None));
     }

@@ -48,8 +48,8 @@ impl Tables {
     pub fn load(paths: &[PathBuf]) -> Result<Self, TableError> {
         let mut tables = Self::default();
         for path in paths {
-            let text = read_small_file(path)
-                .map_err(|source| TableError::Read { path: path.clone(), source })?;
+            let text =
+                read_small_file(path).map_err(|source| TableError::Read { path: path.clone(), source })?;
             let number = tables.delays.len();
             tables.delays.push(parse(path, &text)?);
             let name = path.file_name().and_then(|name| name.to_str());

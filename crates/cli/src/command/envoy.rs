@@ -65,10 +65,10 @@ pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
 }
 
 fn list(releases: &Releases, json: Option<&Path>) -> Result<Code, Failure> {
-    let installed = releases.installed().into_iter().map(|(version, program)| InstalledRelease {
-        version,
-        program: program.display().to_string(),
-    });
+    let installed = releases
+        .installed()
+        .into_iter()
+        .map(|(version, program)| InstalledRelease { version, program: program.display().to_string() });
     let default_version = PINNED_VERSION.to_owned();
     let body = EnvoyReleasesBody { default_version, releases: installed.collect() };
     let result = EnvoyReleasesResult::new((), body);

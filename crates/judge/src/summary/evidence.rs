@@ -7,7 +7,9 @@ use hoptax_plan::disturbance::Rule;
 use hoptax_plan::plan::{Arm, Load, Plan};
 use hoptax_plan::quiet;
 use hoptax_plan::record::{RoundRecord, SliceRecord, Times};
-use hoptax_result::{ArmRound, Capacity, Disturbance, Environment, QuietRule, QuietSlices, Sample, StudyRound};
+use hoptax_result::{
+    ArmRound, Capacity, Disturbance, Environment, QuietRule, QuietSlices, Sample, StudyRound,
+};
 
 use super::{histogram, limits, speed};
 use crate::measures;

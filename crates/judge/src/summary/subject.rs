@@ -261,9 +261,8 @@ mod tests {
             };
             hops.map(stated).collect::<Vec<_>>()
         };
-        let of = |version: &str, build: &str| {
-            [version.to_owned(), format!("hash of {version}"), build.to_owned()]
-        };
+        let of =
+            |version: &str, build: &str| [version.to_owned(), format!("hash of {version}"), build.to_owned()];
         let [new, old] = [of("1.40.0", "Clean/RELEASE"), of("1.39.3", "Modified/RELEASE")];
         assert_eq!(programs("baseline"), std::slice::from_ref(&new));
         assert_eq!(programs("lua @ envoy=1.39.3"), std::slice::from_ref(&old));

@@ -109,11 +109,7 @@ pub fn rounds_of_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<u
 }
 
 /// The costs of the arms with their weights; none if one of them is missing or withheld.
-fn terms_of(
-    result: &StudyResult,
-    terms: &[Weighted<&str>],
-    unit: Unit,
-) -> Option<Vec<Weighted<CostRounds>>> {
+fn terms_of(result: &StudyResult, terms: &[Weighted<&str>], unit: Unit) -> Option<Vec<Weighted<CostRounds>>> {
     let load = common_load(result, terms)?;
     let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
     let speed = speed(&result.rounds, load);

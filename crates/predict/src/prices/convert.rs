@@ -87,7 +87,8 @@ pub fn convert(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option
         // No errors are known for this case.
         result.verdict = result.verdict.max(Verdict::Caution);
         let message = "processors were kept from halting on one of the two machines only".to_owned();
-        let advice = "measure here as the list was measured, by `--never-halt`, and name that study: `--measured`";
+        let advice =
+            "measure here as the list was measured, by `--never-halt`, and name that study: `--measured`";
         let measured = Measured::count(0.0, 0.0, "");
         result.findings.push(Finding::new("other-halting", Severity::Warn, measured, message, advice));
     }

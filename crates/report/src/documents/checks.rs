@@ -127,11 +127,8 @@ fn each(checks: &[ListedCheck]) -> Table {
 fn limits(thresholds: &[ListedThreshold]) -> Table {
     let row = |one: &ListedThreshold| {
         let stricter = if one.larger_is_stricter { "larger" } else { "smaller" };
-        let cells = vec![
-            Cell::words(one.default.to_string()),
-            Cell::words(stricter),
-            Cell::words(&one.meaning),
-        ];
+        let cells =
+            vec![Cell::words(one.default.to_string()), Cell::words(stricter), Cell::words(&one.meaning)];
         Row::new(&one.name, cells)
     };
     let columns = [Column::new("default", 0), Column::text("stricter", 0), Column::text("meaning", 0)];

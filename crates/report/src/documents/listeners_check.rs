@@ -19,7 +19,8 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
     let workers = counted(result.workers as u64, "worker");
     let title =
         format!("what Envoy {} with {workers} does with requests, and what the file says", result.envoy);
-    let mut document = Document::of(result, format!("listeners check {}", result.file), title, answer(result));
+    let mut document =
+        Document::of(result, format!("listeners check {}", result.file), title, answer(result));
     document.table = Some(table(result));
     document.notes.extend(untried(result));
     document.notes.extend(repeated(result));

@@ -118,8 +118,9 @@ const RECORDED_WITHOUT_FINDINGS: [&str; 5] = ["calibration", "find", "find-arms"
 #[test]
 fn a_verdict_other_than_sound_has_a_finding_that_says_why() {
     let is_reason = |finding: &Finding| finding.severity > Severity::Info && !finding.message.is_empty();
-    let is_explained =
-        |(verdict, findings): &(Verdict, Vec<Finding>)| *verdict == Verdict::Sound || findings.iter().any(is_reason);
+    let is_explained = |(verdict, findings): &(Verdict, Vec<Finding>)| {
+        *verdict == Verdict::Sound || findings.iter().any(is_reason)
+    };
     for kept in kept() {
         let text = kept.text();
         let kind = kind_of_text(&text).unwrap();

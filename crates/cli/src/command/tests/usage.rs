@@ -112,9 +112,8 @@ fn an_option_takes_one_value_unless_it_excludes_every_argument_behind_it() {
 
 #[test]
 fn a_usage_line_becomes_the_commands_that_it_allows() {
-    let lines = |usage: &str| -> Vec<String> {
-        command_lines(usage).iter().map(|words| words.join(" ")).collect()
-    };
+    let lines =
+        |usage: &str| -> Vec<String> { command_lines(usage).iter().map(|words| words.join(" ")).collect() };
     assert_eq!(
         lines("hoptax a --b <key=RATE|key=FILE> [OPTIONS] <URL>..."),
         [
